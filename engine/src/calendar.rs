@@ -1,0 +1,151 @@
+//! The calendar: one queue of events in one total order.
+//!
+//! Events are ordered by time, then class, then source, then a counter. The order of the fields
+//! of [`Key`] *is* the rule; reordering them changes results.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::time::Instant;
+
+/// What kind of thing happens; among events of one instant, lower comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// A change of the scenario: link down, new rate, node moved.
+    Change,
+    /// The end of something on the air or on the wire: it frees what later events want.
+    Release,
+    /// A frame arrives somewhere.
+    Arrival,
+    /// A timer of a protocol or a queue.
+    Timer,
+}
+
+/// Where an event stands in the total order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// When it happens.
+    pub at: Instant,
+    /// What kind of thing it is.
+    pub class: Class,
+    /// Number of the model element that it belongs to.
+    pub source: u32,
+    /// Counts all events ever pushed, so that equals keep their order of arrival.
+    pub counter: u64,
+}
+
+struct Entry<E> {
+    key: Key,
+    event: E,
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+impl<E> Eq for Entry<E> {}
+impl<E> PartialOrd for Entry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<E> Ord for Entry<E> {
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+/// A queue of events; time never goes back.
+pub struct Calendar<E> {
+    heap: BinaryHeap<Reverse<Entry<E>>>,
+    counter: u64,
+    now: Instant,
+}
+
+impl<E> Default for Calendar<E> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::with_capacity(1024), counter: 0, now: Instant::ZERO }
+    }
+}
+
+impl<E> Calendar<E> {
+    /// Time of the event popped last, or the last instant given to [`Calendar::pass`].
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// When the next event is due.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse(entry)| entry.key.at)
+    }
+
+    /// Puts an event into the calendar.
+    ///
+    /// # Panics
+    /// If `at` lies in the past: only a bug in a model can ask for that.
+    pub fn push(&mut self, at: Instant, class: Class, source: u32, event: E) {
+        assert!(at >= self.now, "event for {at} pushed at {}", self.now);
+        let key = Key { at, class, source, counter: self.counter };
+        self.counter += 1;
+        self.heap.push(Reverse(Entry { key, event }));
+    }
+
+    /// The next event that is due at or before `until`.
+    pub fn pop(&mut self, until: Instant) -> Option<(Key, E)> {
+        if self.next_at()? > until {
+            return None;
+        }
+        let Reverse(entry) = self.heap.pop()?;
+        self.now = entry.key.at;
+        Some((entry.key, entry.event))
+    }
+
+    /// Declares that time has reached `now` and nothing earlier will be pushed.
+    pub fn pass(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    /// Number of events waiting.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// True if no event is waiting.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_time_class_source_counter() {
+        let mut calendar = Calendar::default();
+        let at = Instant::from_nanos(5);
+        calendar.push(at, Class::Timer, 1, "timer");
+        calendar.push(at, Class::Arrival, 2, "second source");
+        calendar.push(at, Class::Arrival, 1, "first source");
+        calendar.push(at, Class::Arrival, 1, "pushed later");
+        calendar.push(Instant::from_nanos(4), Class::Timer, 9, "earlier");
+        let mut order = Vec::new();
+        while let Some((_, event)) = calendar.pop(at) {
+            order.push(event);
+        }
+        assert_eq!(order, ["earlier", "first source", "pushed later", "second source", "timer"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "pushed at")]
+    fn the_past_is_closed() {
+        let mut calendar = Calendar::default();
+        calendar.pass(Instant::from_nanos(10));
+        calendar.push(Instant::from_nanos(9), Class::Timer, 0, ());
+    }
+}

@@ -1,0 +1,174 @@
+//! Frames and the pool that holds their octets.
+//!
+//! The data path allocates nothing per frame: octets live in the buffers of a [`Pool`], and a
+//! [`Frame`] is a small value that refers to one of them. A frame may be a *super-frame*: one
+//! buffer that stands for many frames of a TCP or UDP flow (segmentation offload). Links charge
+//! it as the frames it stands for, and where single frames meet different fates it is narrowed
+//! to parts (`first`, `count`) that share the buffer: no octet is copied to split it.
+
+use crate::time::Instant;
+
+/// Names one buffer of a [`Pool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId(u32);
+
+/// Which protocol's segmentation a super-frame stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4 or IPv6, cut into datagrams (UDP segmentation offload).
+    Udp,
+}
+
+/// How a super-frame is cut into frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segmentation {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Octets of headers, Ethernet to transport, that every segment repeats.
+    pub header: u16,
+    /// Octets of transport payload in each segment; the last one may be shorter.
+    pub size: u16,
+}
+
+/// A transport checksum that the sender left to the device: the sum of the octets from `start`
+/// to the end of the frame belongs at `start + offset`, where the pseudo-header's sum stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checksum {
+    /// Where summing starts, octets from the start of the frame.
+    pub start: u16,
+    /// Where the result goes, octets from `start`.
+    pub offset: u16,
+}
+
+/// One frame, or several consecutive segments of one super-frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The buffer with the octets, Ethernet header first, frame check sequence not included.
+    pub buffer: BufferId,
+    /// Octets in the buffer: of the whole super-frame, not of this part of it.
+    pub length: u32,
+    /// First segment that this value stands for.
+    pub first: u16,
+    /// Number of segments that it stands for, at least 1.
+    pub count: u16,
+    /// Present if the buffer holds a super-frame.
+    pub segmentation: Option<Segmentation>,
+    /// Present if the transport checksum is still to be computed.
+    pub checksum: Option<Checksum>,
+    /// The port through which it entered the engine.
+    pub origin: u32,
+    /// When it entered the engine.
+    pub entered: Instant,
+}
+
+impl Frame {
+    /// Octets of the given segment (counted from the start of the super-frame), headers
+    /// included, without the frame check sequence.
+    #[must_use]
+    pub fn segment_octets(&self, segment: u16) -> u32 {
+        match self.segmentation {
+            None => self.length,
+            Some(cut) => {
+                let header = u32::from(cut.header);
+                let size = u32::from(cut.size);
+                let payload = self.length - header;
+                header + payload.saturating_sub(u32::from(segment) * size).min(size)
+            }
+        }
+    }
+
+    /// Octets of all frames that this value stands for.
+    #[must_use]
+    pub fn octets(&self) -> u64 {
+        (self.first..self.first + self.count).map(|s| u64::from(self.segment_octets(s))).sum()
+    }
+
+    /// The part of this frame with the given segments.
+    #[must_use]
+    pub fn part(&self, first: u16, count: u16) -> Self {
+        debug_assert!(first >= self.first && first + count <= self.first + self.count && count > 0);
+        Self { first, count, ..*self }
+    }
+}
+
+struct Slot {
+    octets: Box<[u8]>,
+    users: u32,
+    class: u8,
+}
+
+/// Octets a buffer of each class holds: an ordinary frame, a jumbo frame, a super-frame.
+pub const CLASSES: [usize; 3] = [2_048, 9_728, 65_536 + 2_048];
+
+/// Buffers by reference count, recycled for ever.
+#[derive(Default)]
+pub struct Pool {
+    slots: Vec<Slot>,
+    free: [Vec<u32>; CLASSES.len()],
+    in_use: usize,
+}
+
+impl Pool {
+    /// A buffer of at least `octets`, with one user. Its content is whatever was there before.
+    ///
+    /// # Panics
+    /// If `octets` is more than the largest class holds.
+    pub fn take(&mut self, octets: usize) -> BufferId {
+        let class = CLASSES.iter().position(|&size| octets <= size).expect("frame fits a buffer");
+        self.in_use += 1;
+        if let Some(index) = self.free[class].pop() {
+            self.slots[index as usize].users = 1;
+            return BufferId(index);
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 buffers");
+        #[allow(clippy::cast_possible_truncation)] // three classes
+        self.slots.push(Slot {
+            octets: vec![0; CLASSES[class]].into_boxed_slice(),
+            users: 1,
+            class: class as u8,
+        });
+        BufferId(index)
+    }
+
+    /// The octets of a buffer, all that it can hold.
+    #[must_use]
+    pub fn octets(&self, buffer: BufferId) -> &[u8] {
+        &self.slots[buffer.0 as usize].octets
+    }
+
+    /// The octets of a buffer, to be filled.
+    pub fn octets_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        &mut self.slots[buffer.0 as usize].octets
+    }
+
+    /// Counts one more user of a buffer.
+    pub fn share(&mut self, buffer: BufferId) {
+        self.slots[buffer.0 as usize].users += 1;
+    }
+
+    /// Number of users of a buffer.
+    #[must_use]
+    pub fn users(&self, buffer: BufferId) -> u32 {
+        self.slots[buffer.0 as usize].users
+    }
+
+    /// Counts one user less; without users the buffer is free again.
+    pub fn release(&mut self, buffer: BufferId) {
+        let slot = &mut self.slots[buffer.0 as usize];
+        slot.users = slot.users.checked_sub(1).expect("a buffer is released once per user");
+        if slot.users == 0 {
+            self.in_use -= 1;
+            self.free[slot.class as usize].push(buffer.0);
+        }
+    }
+
+    /// Number of buffers that somebody uses.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        self.in_use
+    }
+}

@@ -1,0 +1,229 @@
+//! What a scenario can say about links, queues and switches, in plain numbers.
+//!
+//! The same words stand in the scenario's YAML and in Python; units are in the names. Everything
+//! is checked once, by [`LinkSettings::check`] and its like, before it reaches an engine.
+
+use serde::{Deserialize, Serialize};
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkSettings {
+    /// How fast bits leave.
+    pub rate: Rate,
+    /// Propagation delay in nanoseconds.
+    pub delay_ns: u64,
+    /// Variation of the delay.
+    pub jitter: Jitter,
+    /// Whether jitter may let a later frame overtake an earlier one.
+    pub jitter_reorders: bool,
+    /// Random loss.
+    pub loss: Loss,
+    /// Probability that a frame arrives twice.
+    pub duplicate: f64,
+    /// Probability that one bit of a frame is flipped.
+    pub corrupt: f64,
+    /// Probability that a frame skips the propagation delay and so overtakes those before it.
+    pub reorder: f64,
+    /// Largest layer-3 packet in octets (68 to 9216); a larger one is dropped.
+    pub mtu: u32,
+    /// Octets charged on the wire beside the frame itself: preamble 8, frame check sequence 4,
+    /// inter-frame gap 12 on Ethernet.
+    pub overhead: u32,
+    /// Frames shorter than this, without frame check sequence, are charged as padded (60 on Ethernet).
+    pub shortest: u32,
+    /// Where frames wait for the wire.
+    pub queue: QueueSettings,
+    /// Whether the frames of a super-frame are timed one by one or carried together.
+    pub segments: Segments,
+}
+
+/// How fast bits leave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Rate {
+    /// No serialization time at all.
+    Unlimited,
+    /// Constant, in bit/s.
+    BitsPerSecond(u64),
+    /// A trace in mahimahi's manner: each entry is an instant, in nanoseconds after the start of
+    /// the period, at which `octets` octets may leave; after `period_ns` it starts again.
+    Trace {
+        /// Instants in nanoseconds, ascending.
+        opportunities_ns: Vec<u64>,
+        /// Length of the trace; at least the last instant.
+        period_ns: u64,
+        /// Octets that one opportunity carries (1504 in mahimahi).
+        octets: u32,
+    },
+}
+
+/// Variation of the propagation delay, added to it; the sum is never below zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Jitter {
+    /// None.
+    None,
+    /// Uniform in plus or minus `spread_ns`.
+    Uniform {
+        /// Half width in nanoseconds.
+        spread_ns: u64,
+    },
+    /// Normal with mean 0 and standard deviation `sigma_ns`.
+    Normal {
+        /// Standard deviation in nanoseconds.
+        sigma_ns: u64,
+    },
+    /// Pareto: `scale_ns * (u^(-1/shape) - 1)` with `u` uniform in (0, 1]; mean
+    /// `scale_ns / (shape - 1)`.
+    Pareto {
+        /// Scale in nanoseconds.
+        scale_ns: u64,
+        /// Shape, above 1 so that the mean exists.
+        shape: f64,
+    },
+    /// Drawn from measured values, linear between neighbours of the sorted table.
+    Table {
+        /// Values in nanoseconds, may be negative.
+        values_ns: Vec<i64>,
+    },
+}
+
+/// Random loss of frames.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Loss {
+    /// None.
+    None,
+    /// Each frame for itself.
+    Bernoulli {
+        /// Probability of loss.
+        probability: f64,
+    },
+    /// Gilbert (1960) and Elliott (1963): a good and a bad state with a loss probability each;
+    /// the state may change before each frame.
+    GilbertElliott {
+        /// Probability to go from good to bad.
+        good_to_bad: f64,
+        /// Probability to go from bad to good.
+        bad_to_good: f64,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+}
+
+/// A queue: its limits and the discipline that manages it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueueSettings {
+    /// Most frames that may wait; none is no limit.
+    pub packets: Option<u32>,
+    /// Most octets that may wait.
+    pub octets: Option<u64>,
+    /// Longest time that the frames in it may take to leave at the present rate, in nanoseconds.
+    pub time_ns: Option<u64>,
+    /// What is dropped or marked, and when.
+    pub discipline: Discipline,
+    /// Mark packets of ECN-capable flows (RFC 3168) where the discipline would drop early; for
+    /// drop-tail, mark when the queue is more than half full.
+    pub ecn: bool,
+}
+
+/// Queue management.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Discipline {
+    /// Drop what does not fit.
+    DropTail,
+    /// Random early detection (Floyd and Jacobson 1993), in octets.
+    Red {
+        /// Mean queue in octets below which nothing is dropped.
+        min_octets: u64,
+        /// Mean queue in octets from which everything is dropped.
+        max_octets: u64,
+        /// Drop probability just below `max_octets`.
+        probability: f64,
+        /// Weight of the newest sample in the mean (0.002 in the paper).
+        weight: f64,
+    },
+    /// Controlled delay (RFC 8289).
+    #[serde(rename = "codel")]
+    CoDel {
+        /// Acceptable standing delay in nanoseconds (5 ms in the RFC).
+        target_ns: u64,
+        /// Sliding window in nanoseconds (100 ms in the RFC).
+        interval_ns: u64,
+    },
+    /// Flow queues with `CoDel` in each (RFC 8290).
+    #[serde(rename = "fq-codel")]
+    FqCoDel {
+        /// As in `CoDel`.
+        target_ns: u64,
+        /// As in `CoDel`.
+        interval_ns: u64,
+        /// Octets a flow may send in its turn (1514 in the RFC).
+        quantum: u32,
+        /// Number of flow queues (1024 in the RFC).
+        flows: u32,
+    },
+}
+
+/// What becomes of super-frames on a link with a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Segments {
+    /// Every segment is timed and delivered on its own.
+    Timed,
+    /// They stay together: a transit port gets the whole when its first segment has arrived, an
+    /// end port when its last one has.
+    Carried,
+}
+
+/// A switch or hub inside the engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SwitchSettings {
+    /// IEEE 802.1D learning switch.
+    Switch {
+        /// How long an address is remembered without being seen, in nanoseconds (300 s in the standard).
+        ageing_ns: u64,
+        /// Most addresses remembered.
+        addresses: u32,
+    },
+    /// Repeats every frame on every other link.
+    Hub,
+}
+
+impl Default for LinkSettings {
+    fn default() -> Self {
+        Self {
+            rate: Rate::Unlimited,
+            delay_ns: 0,
+            jitter: Jitter::None,
+            jitter_reorders: false,
+            loss: Loss::None,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            reorder: 0.0,
+            mtu: 9216,
+            overhead: 24,
+            shortest: 60,
+            queue: QueueSettings::default(),
+            segments: Segments::Timed,
+        }
+    }
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        Self {
+            packets: Some(1000),
+            octets: None,
+            time_ns: None,
+            discipline: Discipline::DropTail,
+            ecn: false,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+"""What will be built: a checked scenario with every name, address and route resolved.
+
+A plan holds plain integers (nanoseconds, octets, bit/s) and is the only thing the world is made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Interface
+from typing import Any
+
+from airloom.scenario.model import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class InterfacePlan:
+    """One interface of a node and the link at its other side."""
+
+    name: str
+    mac: str
+    mtu: int
+    addresses: tuple[IPv4Interface | IPv6Interface, ...]
+    link: str
+    real: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePlan:
+    """A static route; ``to`` is a prefix or ``default``."""
+
+    to: str
+    via: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """A node with everything that its making needs."""
+
+    name: str
+    kind: str
+    interfaces: tuple[InterfacePlan, ...]
+    routes: tuple[RoutePlan, ...]
+    forwarding: bool
+    cpu: float | None
+    files: dict[str, str]
+    sysctl: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """A link between two ends, each ``node:interface`` or the name of a switch.
+
+    ``forward`` and ``backward`` are the engine's link settings in its own words (see
+    ``engine/src/settings.rs``).
+    """
+
+    name: str
+    a: str
+    b: str
+    forward: dict[str, Any]
+    backward: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPlan:
+    """A switch or hub, with the engine's settings for it."""
+
+    name: str
+    settings: dict[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a run needs; programs, events and measurements stay as the scenario has them."""
+
+    scenario: Scenario
+    seed: int
+    nodes: dict[str, NodePlan]
+    switches: dict[str, SwitchPlan]
+    links: dict[str, LinkPlan]
+    hosts: dict[str, str]
+    """Name of a node: its first address, as it stands in every node's /etc/hosts."""
