@@ -1,1 +1,6 @@
-//! See the crate description.
+//! Where the engine meets the machine: TAP interfaces, real interfaces, captures, namespaces and
+//! the wall clock.
+
+pub mod error;
+pub mod tap;
+pub mod vnet;

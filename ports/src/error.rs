@@ -1,0 +1,81 @@
+//! What can go wrong where the engine meets the machine, each with a stable code.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An error of a port, a capture or the driver.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The TUN/TAP driver cannot be reached.
+    #[error("cannot open /dev/net/tun: {0}")]
+    TunDevice(#[source] io::Error),
+    /// The kernel refused to make a TAP interface.
+    #[error("cannot make the TAP interface {name}: {what}: {source}")]
+    TapCreate {
+        /// Name of the interface.
+        name: String,
+        /// The step that failed.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The descriptor is not a TAP that the engine can use.
+    #[error("descriptor {fd} is not a usable TAP: {why}")]
+    TapDescriptor {
+        /// The descriptor.
+        fd: i32,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A real interface cannot be joined.
+    #[error("cannot attach to interface {name}: {what}: {source}")]
+    Interface {
+        /// Name of the interface.
+        name: String,
+        /// The step that failed.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The capture file cannot be written.
+    #[error("cannot write the capture {path}: {source}")]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A resource of the loop itself (epoll, eventfd, thread) is not to be had.
+    #[error("the engine's loop cannot get {what}: {source}")]
+    Loop {
+        /// The resource.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Every code that [`Error::code`] can give.
+    pub const CODES: [&'static str; 6] = [
+        "host.tun-device",
+        "host.tap-create",
+        "host.tap-descriptor",
+        "host.interface",
+        "run.capture",
+        "host.loop",
+    ];
+
+    /// The error's stable name.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TunDevice(_) => Self::CODES[0],
+            Self::TapCreate { .. } => Self::CODES[1],
+            Self::TapDescriptor { .. } => Self::CODES[2],
+            Self::Interface { .. } => Self::CODES[3],
+            Self::Capture { .. } => Self::CODES[4],
+            Self::Loop { .. } => Self::CODES[5],
+        }
+    }
+}
