@@ -1,0 +1,48 @@
+"""Where Airloom's own programs are: ``airloom-init`` and ``airloom-traffic``.
+
+They are looked for in the folder that ``AIRLOOM_BIN_DIR`` names, beside the Python interpreter
+(where ``make setup`` puts them), in a source tree's ``target/release`` and ``target/debug``, and
+on ``PATH``; the first that can be executed is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from airloom.errors import HostError
+
+OWN_PROGRAMS = ("airloom-init", "airloom-traffic")
+
+
+def folders() -> list[Path]:
+    """The folders that are searched, in order, without those of ``PATH``."""
+    found: list[Path] = []
+    named = os.environ.get("AIRLOOM_BIN_DIR")
+    if named:
+        found.append(Path(named))
+    found.append(Path(sys.executable).parent)
+    tree = Path(__file__).resolve().parents[2]
+    if (tree / "Cargo.toml").is_file():
+        target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target"))
+        found += [target / "release", target / "debug"]
+    return found
+
+
+def find(name: str) -> Path:
+    """The path of one of Airloom's programs; :class:`HostError` if it is nowhere."""
+    for folder in folders():
+        path = folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    on_path = shutil.which(name)
+    if on_path:
+        return Path(on_path)
+    searched = ", ".join(str(folder) for folder in folders())
+    raise HostError(
+        "host.program.missing",
+        f"Airloom's own program {name} is not installed (searched {searched} and PATH)",
+        cure="run `make setup`, or set AIRLOOM_BIN_DIR to the folder it is in",
+    )

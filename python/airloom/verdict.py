@@ -1,0 +1,321 @@
+"""How far a run can be trusted: a pure function from evidence to a verdict.
+
+The evidence comes from the engine's ledger and from the host's own counters. The rules:
+
+* Frames lost by the host, not by the emulated network: **invalid**. Nothing else makes them.
+* Half of all frames later than the limit on the 99th percentile: **invalid**; the 99th percentile
+  or the maximum above its limit: **degraded**.
+* Frames that waited in a port's ring before the engine took them, longer than the limits: likewise.
+* Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
+  a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
+* A traffic source that could not keep its own timetable: **degraded**.
+
+Each reason is a sentence that names who, when and how much, and the limit it was held to. What the
+scenario itself asked for (a node's share of a processor, super-frames carried whole) is a *note*: it
+bounds the result and is stated, but is no fault of the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["valid", "degraded", "invalid"]
+
+STRETCH_NS = 1_000_000_000
+"""Shortest stretch of shortage that counts, in nanoseconds: shorter ones show in the lateness."""
+
+ENGINE_BUSY = 0.9
+"""Share of one processor above which the engine thread has no reserve (M/D/1: waits of four frames and more)."""
+
+_RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a valid run may have; durations in nanoseconds, shares from 0 to 1."""
+
+    lateness_p99: int = 1_000_000
+    lateness_max: int = 20_000_000
+    cpu_pressure: float = 0.20
+    steal: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """A distribution of lateness in nanoseconds, with when and where its worst moments were."""
+
+    p50: int = 0
+    p99: int = 0
+    p999: int = 0
+    max: int = 0
+    count: int = 0
+    worst: tuple[tuple[int, int, str], ...] = ()
+    """(engine time in ns, lateness in ns, port)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of time (0 to 1) in the interval from ``start`` to ``end``, engine time in ns."""
+
+    start: int
+    end: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """How well a traffic source kept its own timetable; nanoseconds."""
+
+    measurement: str
+    p99: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that a verdict is made from."""
+
+    offered: int = 0
+    host_lost: Mapping[str, int] = field(default_factory=dict)
+    host_lost_by_port: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    delivery: Lateness = Lateness()
+    ingress: Lateness = Lateness()
+    cpu_pressure: Sequence[Share] = ()
+    steal: Sequence[Share] = ()
+    engine_busy: Sequence[Share] = ()
+    node_wait: Mapping[str, Sequence[Share]] = field(default_factory=dict)
+    """Node: share of time in which its processes were ready but had no processor."""
+    node_throttled: Mapping[str, Sequence[Share]] = field(default_factory=dict)
+    """Node with a share of a processor: how much of the time that share was used up."""
+    pacing: Sequence[Pacing] = ()
+    notes: Sequence[str] = ()
+    blind: Sequence[str] = ()
+    """What this machine does not let us observe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason for a verdict below ``valid``."""
+
+    status: Status
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``valid``, ``degraded`` or ``invalid``, why, and what else the reader should know."""
+
+    status: Status = "valid"
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in ``result.json``."""
+        return {
+            "status": self.status,
+            "reasons": [reason.sentence for reason in self.reasons],
+            "codes": [reason.code for reason in self.reasons],
+            "notes": list(self.notes),
+        }
+
+
+def judge(evidence: Evidence, limits: Limits) -> Verdict:
+    """The verdict on a run."""
+    reasons = [
+        *_host_loss(evidence),
+        *_lateness(evidence.delivery, limits, "delivery"),
+        *_lateness(evidence.ingress, limits, "ingress"),
+        *_stretches(
+            evidence.cpu_pressure,
+            limits.cpu_pressure,
+            "host.cpu-pressure",
+            "this machine was short of processors: some task waited for one in {value} of the time",
+        ),
+        *_stretches(
+            evidence.steal,
+            limits.steal,
+            "host.steal",
+            "the hypervisor took {value} of this machine's processor time for others",
+        ),
+        *_stretches(
+            evidence.engine_busy,
+            ENGINE_BUSY,
+            "engine.busy",
+            "the engine's thread was busy {value} of the time, without reserve",
+        ),
+        *_nodes(evidence, limits),
+        *_pacing(evidence, limits),
+    ]
+    reasons.sort(key=lambda reason: -_RANK[reason.status])
+    status: Status = max((reason.status for reason in reasons), key=_RANK.__getitem__, default="valid")
+    notes = [*evidence.notes, *_throttled(evidence)]
+    notes += [f"not observed on this machine: {what}" for what in evidence.blind]
+    return Verdict(status, tuple(reasons), tuple(notes))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on several runs together: the worst status, every reason once."""
+    status: Status = "valid"
+    reasons: dict[str, Reason] = {}
+    notes: dict[str, None] = {}
+    for verdict in verdicts:
+        status = max(status, verdict.status, key=_RANK.__getitem__)
+        reasons.update((reason.sentence, reason) for reason in verdict.reasons)
+        notes.update(dict.fromkeys(verdict.notes))
+    return Verdict(status, tuple(reasons.values()), tuple(notes))
+
+
+def _host_loss(evidence: Evidence) -> Iterable[Reason]:
+    total = sum(evidence.host_lost.values())
+    if not total:
+        return
+    share = f", {_percent(total / evidence.offered)} of those offered" if evidence.offered else ""
+    ports = sorted(
+        ((sum(reasons.values()), port, reasons) for port, reasons in evidence.host_lost_by_port.items()),
+        key=lambda entry: (-entry[0], entry[1]),
+    )
+    named = [
+        f"{port} {count} ({', '.join(sorted(r for r, n in reasons.items() if n))})"
+        for count, port, reasons in ports
+        if count
+    ]
+    more = f" and {len(named) - 3} more ports" if len(named) > 3 else ""
+    where = f": {', '.join(named[:3])}{more}" if named else f" ({', '.join(sorted(evidence.host_lost))})"
+    frames = "frame" if total == 1 else "frames"
+    yield Reason(
+        "invalid",
+        "host.lost",
+        f"the host, not the emulated network, lost {total} {frames}{share}{where}",
+    )
+
+
+def _lateness(lateness: Lateness, limits: Limits, which: Literal["delivery", "ingress"]) -> Iterable[Reason]:
+    if not lateness.count:
+        return
+    what = (
+        "the engine delivered frames late"
+        if which == "delivery"
+        else "frames stood in their ports before the engine took them"
+    )
+    when = _worst_moments(lateness)
+    if lateness.p50 > limits.lateness_p99:
+        yield Reason(
+            "invalid",
+            f"{which}.late",
+            f"{what}: half of them by more than {_time(lateness.p50)} "
+            f"(limit {_time(limits.lateness_p99)} for 99 of 100){when}",
+        )
+    elif lateness.p99 > limits.lateness_p99:
+        yield Reason(
+            "degraded",
+            f"{which}.late",
+            f"{what}: one of 100 by more than {_time(lateness.p99)} "
+            f"(limit {_time(limits.lateness_p99)}){when}",
+        )
+    if lateness.max > limits.lateness_max:
+        yield Reason(
+            "degraded",
+            f"{which}.stall",
+            f"{what}: the worst by {_time(lateness.max)} (limit {_time(limits.lateness_max)}){when}",
+        )
+
+
+def _worst_moments(lateness: Lateness) -> str:
+    if not lateness.worst:
+        return ""
+    moments = sorted(lateness.worst, key=lambda moment: -moment[1])[:1]
+    return "".join(
+        f"; worst at {_moment(at)}{f' towards {port}' if port else ''} by {_time(late)}"
+        for at, late, port in moments
+    )
+
+
+def stretches(shares: Sequence[Share], limit: float) -> list[Share]:
+    """Stretches of at least one second above a limit, each with its mean value."""
+    found: list[Share] = []
+    run: list[Share] = []
+
+    def close() -> None:
+        if run and run[-1].end - run[0].start >= STRETCH_NS:
+            span = sum(share.end - share.start for share in run)
+            mean = sum(share.value * (share.end - share.start) for share in run) / span
+            found.append(Share(run[0].start, run[-1].end, mean))
+        run.clear()
+
+    for share in shares:
+        if share.value > limit and share.end > share.start:
+            run.append(share)
+        else:
+            close()
+    close()
+    return found
+
+
+def _stretches(shares: Sequence[Share], limit: float, code: str, sentence: str) -> Iterable[Reason]:
+    found = stretches(shares, limit)
+    if not found:
+        return
+    peak = max(found, key=lambda share: (share.value, share.end - share.start))
+    others = f" and in {len(found) - 1} more stretches" if len(found) > 1 else ""
+    yield Reason(
+        "degraded",
+        code,
+        f"{sentence.format(value=_percent(peak.value))} from {_moment(peak.start)} to "
+        f"{_moment(peak.end)}{others} (limit {_percent(limit)})",
+    )
+
+
+def _nodes(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
+    for node, shares in sorted(evidence.node_wait.items()):
+        yield from _stretches(
+            shares,
+            limits.cpu_pressure,
+            "node.starved",
+            f"programs in node {node} waited for a processor {{value}} of the time",
+        )
+
+
+def _throttled(evidence: Evidence) -> Iterable[str]:
+    for node, shares in sorted(evidence.node_throttled.items()):
+        used_up = [share for share in shares if share.value > 0]
+        if used_up:
+            span = sum(share.end - share.start for share in shares)
+            mean = sum(share.value * (share.end - share.start) for share in shares) / span
+            yield (
+                f"node {node} used up the processor share that the scenario gives it {_percent(mean)} of "
+                f"the time, first at {_moment(used_up[0].start)}: its results are bounded by that share"
+            )
+
+
+def _pacing(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
+    for pacing in evidence.pacing:
+        if pacing.p99 > limits.lateness_p99:
+            yield Reason(
+                "degraded",
+                "traffic.pacing",
+                f"the source of {pacing.measurement} sent one of 100 packets more than "
+                f"{_time(pacing.p99)} after its time, the worst {_time(pacing.max)} "
+                f"(limit {_time(limits.lateness_p99)})",
+            )
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
+
+
+def _time(ns: int) -> str:
+    for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns} ns"
+
+
+def _moment(ns: int) -> str:
+    return f"{ns / 1e9:.1f} s"

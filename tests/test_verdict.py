@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airloom.verdict import Evidence, Lateness, Limits, Pacing, Share, Verdict, judge, stretches, worst
+
+SECOND = 1_000_000_000
+MS = 1_000_000
+
+
+def shares(*values: float, step: int = SECOND // 2) -> list[Share]:
+    return [Share(i * step, (i + 1) * step, value) for i, value in enumerate(values)]
+
+
+def test_a_clean_run_is_valid_without_reasons():
+    evidence = Evidence(
+        offered=1000,
+        delivery=Lateness(p50=20_000, p99=90_000, p999=200_000, max=900_000, count=1000),
+        cpu_pressure=shares(0.01, 0.05, 0.19),
+    )
+    assert judge(evidence, Limits()) == Verdict("valid", (), ())
+
+
+def test_one_frame_lost_by_the_host_makes_a_run_invalid():
+    evidence = Evidence(
+        offered=1000, host_lost={"ring-full": 1}, host_lost_by_port={"h2:eth0": {"ring-full": 1}}
+    )
+    verdict = judge(evidence, Limits())
+    assert verdict.status == "invalid"
+    (reason,) = verdict.reasons
+    assert reason.code == "host.lost"
+    assert "1 frame, 0.1 % of those offered: h2:eth0 1 (ring-full)" in reason.sentence
+
+
+def test_loss_at_many_ports_names_the_worst_three():
+    by_port = {f"n{i}:eth0": {"ring-full": i} for i in range(1, 6)}
+    evidence = Evidence(offered=100, host_lost={"ring-full": 15}, host_lost_by_port=by_port)
+    sentence = judge(evidence, Limits()).reasons[0].sentence
+    assert "n5:eth0 5" in sentence
+    assert "and 2 more ports" in sentence
+    assert "n1:eth0" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("lateness", "status"),
+    [
+        (Lateness(p50=1, p99=MS, p999=MS, max=20 * MS, count=9), "valid"),
+        (Lateness(p50=1, p99=MS + 1, p999=2 * MS, max=3 * MS, count=9), "degraded"),
+        (Lateness(p50=1, p99=2, p999=3, max=20 * MS + 1, count=9), "degraded"),
+        (Lateness(p50=MS + 1, p99=2 * MS, p999=3 * MS, max=4 * MS, count=9), "invalid"),
+        (Lateness(p50=MS + 1, p99=2 * MS, max=4 * MS, count=0), "valid"),
+    ],
+)
+@pytest.mark.parametrize("which", ["delivery", "ingress"])
+def test_lateness_is_held_to_its_limits(lateness: Lateness, status: str, which: str):
+    assert judge(Evidence(**{which: lateness}), Limits()).status == status
+
+
+def test_lateness_says_when_where_and_how_much():
+    lateness = Lateness(
+        p50=10,
+        p99=3 * MS,
+        max=9 * MS,
+        count=9,
+        worst=((2 * SECOND, 4 * MS, "a:eth0"), (3 * SECOND, 9 * MS, "b")),
+    )
+    sentence = judge(Evidence(delivery=lateness), Limits()).reasons[0].sentence
+    assert "more than 3 ms (limit 1 ms)" in sentence
+    assert "worst at 3.0 s towards b by 9 ms" in sentence
+
+
+def test_limits_are_the_scenarios():
+    lateness = Lateness(p50=1, p99=3 * MS, max=30 * MS, count=9)
+    wide = Limits(lateness_p99=5 * MS, lateness_max=50 * MS)
+    assert judge(Evidence(delivery=lateness), wide).status == "valid"
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "words"),
+    [
+        ("cpu_pressure", "host.cpu-pressure", "short of processors"),
+        ("steal", "host.steal", "hypervisor took"),
+        ("engine_busy", "engine.busy", "engine's thread"),
+    ],
+)
+def test_shortage_for_a_second_degrades_and_says_from_when_to_when(field: str, code: str, words: str):
+    verdict = judge(Evidence(**{field: shares(0.0, 0.95, 0.97, 0.0)}), Limits())
+    assert verdict.status == "degraded"
+    (reason,) = verdict.reasons
+    assert reason.code == code
+    assert words in reason.sentence
+    assert "96 % " in reason.sentence
+    assert "from 0.5 s to 1.5 s" in reason.sentence
+
+
+def test_a_short_peak_of_pressure_is_left_to_the_lateness():
+    assert judge(Evidence(cpu_pressure=shares(0.0, 0.9, 0.0, 0.9)), Limits()).status == "valid"
+
+
+def test_a_starved_node_is_named():
+    verdict = judge(Evidence(node_wait={"h7": shares(0.5, 0.5), "h8": shares(0.1, 0.1)}), Limits())
+    (reason,) = verdict.reasons
+    assert "node h7 waited for a processor 50 % of the time" in reason.sentence
+    assert "limit 20 %" in reason.sentence
+
+
+def test_a_share_asked_for_is_a_note_and_no_reason():
+    verdict = judge(Evidence(node_throttled={"slow": shares(0.0, 0.5)}), Limits())
+    assert verdict.status == "valid"
+    assert verdict.notes[0].startswith("node slow used up")
+    assert "25 % of the time" in verdict.notes[0]
+
+
+def test_pacing_names_the_measurement():
+    verdict = judge(Evidence(pacing=[Pacing("voice", 2 * MS, 7 * MS), Pacing("bulk", 1, 2)]), Limits())
+    (reason,) = verdict.reasons
+    assert "voice" in reason.sentence
+    assert "2 ms" in reason.sentence
+
+
+def test_what_cannot_be_observed_is_said():
+    notes = judge(Evidence(blind=["processor pressure (no /proc/pressure)"]), Limits()).notes
+    assert notes == ("not observed on this machine: processor pressure (no /proc/pressure)",)
+
+
+def test_the_gravest_reason_comes_first():
+    evidence = Evidence(
+        host_lost={"ring-full": 5}, steal=shares(0.5, 0.5), delivery=Lateness(p99=2 * MS, count=1)
+    )
+    assert judge(evidence, Limits()).reasons[0].status == "invalid"
+
+
+def test_several_runs_have_the_worst_verdict_and_each_reason_once():
+    bad = judge(Evidence(host_lost={"ring-full": 5}), Limits())
+    slow = judge(Evidence(steal=shares(0.5, 0.5)), Limits())
+    together = worst([Verdict(), slow, bad, slow])
+    assert together.status == "invalid"
+    assert len(together.reasons) == 2
+    assert worst([]).status == "valid"
+
+
+@given(st.lists(st.floats(0, 1), max_size=30), st.floats(0, 1))
+def test_stretches_lie_in_the_samples_and_above_the_limit(values: list[float], limit: float):
+    samples = shares(*values)
+    previous = -1
+    for stretch in stretches(samples, limit):
+        assert stretch.end - stretch.start >= SECOND
+        assert stretch.start > previous or previous == -1
+        assert stretch.value >= limit - 1e-9
+        previous = stretch.end
