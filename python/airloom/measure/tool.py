@@ -28,6 +28,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from airloom.errors import RunError, ScenarioError
 
 

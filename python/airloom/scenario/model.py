@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from airloom.units import Address, Duration, Fraction, Rate, Size
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
@@ -158,9 +157,7 @@ class Switch(Model):
 class Topology(Model):
     """A generator of nodes and links."""
 
-    generator: Literal[
-        "chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"
-    ]
+    generator: Literal["chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"]
     nodes: Annotated[int, Field(ge=1)] | None = None
     depth: Annotated[int, Field(ge=1)] | None = None
     fanout: Annotated[int, Field(ge=1)] | None = None
