@@ -27,7 +27,7 @@ STRETCH_NS = 1_000_000_000
 """Shortest stretch of shortage that counts, in nanoseconds: shorter ones show in the lateness."""
 
 ENGINE_BUSY = 0.9
-"""Share of one processor above which the engine thread has no reserve (M/D/1: waits of four frames and more)."""
+"""Share of one processor above which the engine thread has no reserve (M/D/1: queues of four frames)."""
 
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+
 from airloom import live
 from airloom.errors import RunError, ScenarioError
 

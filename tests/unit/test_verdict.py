@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from airloom.verdict import Evidence, Lateness, Limits, Pacing, Share, Verdict, judge, stretches, worst
 from hypothesis import given
 from hypothesis import strategies as st
+
+from airloom.verdict import Evidence, Lateness, Limits, Pacing, Share, Verdict, judge, stretches, worst
 
 SECOND = 1_000_000_000
 MS = 1_000_000

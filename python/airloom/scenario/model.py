@@ -157,7 +157,9 @@ class Switch(Model):
 class Topology(Model):
     """A generator of nodes and links."""
 
-    generator: Literal["chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"]
+    generator: Literal[
+        "chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"
+    ]
     nodes: Annotated[int, Field(ge=1)] | None = None
     depth: Annotated[int, Field(ge=1)] | None = None
     fanout: Annotated[int, Field(ge=1)] | None = None
