@@ -186,6 +186,25 @@ class MeasureError(RunError):
     """A tool failed, or what it wrote cannot be read."""
 
 
+def failed(tool: str, name: str, step: Step, outcome: Outcome) -> MeasureError:
+    """The error for a program that ended wrongly, with the last thing that it said."""
+    ended = outcome.ended[step.role]
+    how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
+    if ended.killed:
+        how = f"killed after its limit of {step.limit / 1e9:g} s"
+    said = ""
+    for file in (step.stderr, step.stdout):
+        path = outcome.folder / file
+        lines = path.read_text("utf-8", "replace").split("\n") if path.exists() else []
+        said = said or next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return MeasureError(
+        f"measure.{tool}.failed",
+        f"{tool} in node {step.node} ended with {how}{': ' + said[:300] if said else ''}",
+        where=f"measurement {name}",
+        cure=f"its output is in {outcome.folder / step.stdout} and {outcome.folder / step.stderr}",
+    )
+
+
 READING_SCHEMA = pa.schema(
     [
         ("metric", pa.string()),

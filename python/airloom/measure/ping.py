@@ -1,0 +1,214 @@
+"""Round-trip time by the system's ``ping``.
+
+Reads what iputils prints (``ping -D -n -O``) and tolerates BusyBox's shorter form. iputils rounds
+the time of a single reply to three or four digits (0.001 ms below 1 ms, 0.01 ms below 10 ms, 0.1 ms below
+100 ms, 1 ms above), but its last line gives minimum, mean and maximum in whole microseconds: those three are
+taken from there, the quantiles from the single replies.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from airloom.measure.tool import MeasureError, Metric, Outcome, Place, Step, failed, joined, series
+
+if TYPE_CHECKING:
+    from airloom.scenario import model
+
+_STAMP = r"(?:\[(?P<stamp>\d{1,11}\.\d{1,9})\] )?"
+_REPLY = re.compile(
+    _STAMP + r"\d{1,9} bytes from \S{1,128}: (?:icmp_)?seq=(?P<seq>\d{1,9}) .{0,80}?"
+    r"time[=<](?P<time>\d{1,12}(?:\.\d{1,6})?) ms(?P<rest>.{0,80})$"
+)
+_ERROR = re.compile(_STAMP + r"From \S{1,128}:? icmp_seq=(?P<seq>\d{1,9}) (?P<what>.{1,200})$")
+_COUNTS = re.compile(
+    r"^(?P<sent>\d{1,12}) packets transmitted, (?P<received>\d{1,12}) (?:packets )?received"
+    r"(?:, \+(?P<duplicates>\d{1,12}) duplicates)?"
+    r"(?:, \+\d{1,12} corrupted)?(?:, \+(?P<errors>\d{1,12}) errors)?"
+)
+_NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
+_TIMES = re.compile(
+    rf"^(?:rtt|round-trip) min/avg/max(?:/mdev)? = {_NUMBER}/{_NUMBER}/{_NUMBER}(?:/{_NUMBER})? ms"
+)
+
+_SEQUENCES = 1 << 16
+"""ICMP counts echo requests in 16 bits (RFC 792)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One echo reply."""
+
+    sequence: int
+    """Number of the request, counted on past 16 bits."""
+    received: int | None
+    """CLOCK_REALTIME ns when it came (to the microsecond), if ping printed it."""
+    rtt: int
+    """Round-trip time in ns, as rounded by ping."""
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PingReading:
+    """What one ping measured; times in ns."""
+
+    transmitted: int
+    received: int
+    duplicates: int
+    errors: int
+    """ICMP errors that came back, such as destination unreachable."""
+    rtt_min: int | None
+    rtt_mean: int | None
+    rtt_max: int | None
+    rtt_mdev: int | None
+    """ping's "mdev", which is the standard deviation (of the population) of all round-trip times."""
+    replies: tuple[Reply, ...]
+    zero_realtime: int = 0
+    node: str = ""
+
+    @property
+    def loss(self) -> float:
+        """Requests without a reply, as a part of those sent (RFC 7680 seen at the round trip)."""
+        return 1.0 - self.received / self.transmitted if self.transmitted else 0.0
+
+    def metrics(self) -> list[Metric]:
+        """Counts, loss, and the round-trip time's summary and quantiles."""
+        found = [
+            Metric("transmitted", "packets", self.transmitted),
+            Metric("received", "packets", self.received),
+            Metric("duplicates", "packets", self.duplicates),
+            Metric("errors", "packets", self.errors),
+            Metric("loss", "1", self.loss),
+        ]
+        for name, value in (
+            ("rtt_min", self.rtt_min),
+            ("rtt_mean", self.rtt_mean),
+            ("rtt_max", self.rtt_max),
+            ("rtt_stddev", self.rtt_mdev),
+        ):
+            if value is not None:
+                found.append(Metric(name, "ns", value))
+        times = [reply.rtt for reply in self.replies if not reply.duplicate]
+        if times:
+            p50, p95, p99 = np.quantile(times, [0.5, 0.95, 0.99])
+            found += [
+                Metric("rtt_first", "ns", times[0]),
+                Metric("rtt_p50", "ns", float(p50)),
+                Metric("rtt_p95", "ns", float(p95)),
+                Metric("rtt_p99", "ns", float(p99)),
+            ]
+        if len(times) > 1:
+            found.append(Metric("rtt_max_after_first", "ns", max(times[1:])))
+        return found
+
+    def samples(self) -> pa.Table:
+        """``rtt`` at the time when each reply came."""
+        stamped = [(reply.received, reply.rtt) for reply in self.replies if reply.received is not None]
+        times = [received - self.zero_realtime for received, _ in stamped]
+        return joined([series("rtt", "ns", times, [rtt for _, rtt in stamped], self.node)])
+
+
+def parse(text: str) -> PingReading:
+    """The figures in ping's output; a :class:`MeasureError` if the last lines are missing."""
+    replies: list[Reply] = []
+    counts: re.Match[str] | None = None
+    times: re.Match[str] | None = None
+    latest = 0
+    errors = 0
+    for line in text.splitlines():
+        if reply := _REPLY.match(line):
+            latest = _unwrapped(int(reply["seq"]), latest)
+            replies.append(
+                Reply(
+                    sequence=latest,
+                    received=_ns(reply["stamp"], 9) if reply["stamp"] else None,
+                    rtt=_ns(reply["time"], 6),
+                    duplicate="DUP!" in reply["rest"],
+                )
+            )
+        elif _ERROR.match(line):
+            errors += 1
+        elif found := _COUNTS.match(line):
+            counts = found
+        elif found := _TIMES.match(line):
+            times = found
+    if counts is None:
+        raise MeasureError(
+            "measure.ping.unfinished",
+            f"ping's output ends after {len(replies)} replies, without its summary",
+            cure="it was stopped before its end: give the run more time, or look at the node's log",
+        )
+    return PingReading(
+        transmitted=int(counts["sent"]),
+        received=int(counts["received"]),
+        duplicates=int(counts["duplicates"] or 0),
+        errors=int(counts["errors"] or errors),
+        rtt_min=_ns(times[1], 6) if times else None,
+        rtt_mean=_ns(times[2], 6) if times else None,
+        rtt_max=_ns(times[3], 6) if times else None,
+        rtt_mdev=_ns(times[4], 6) if times and times[4] else None,
+        replies=tuple(replies),
+    )
+
+
+def _ns(number: str, places: int) -> int:
+    """A decimal number with up to ``places`` decimals, in units of its last place, exactly."""
+    whole, _, part = number.partition(".")
+    return int(whole + part.ljust(places, "0")[:places])
+
+
+def _unwrapped(sequence: int, latest: int) -> int:
+    """``sequence`` modulo 2^16, moved to the round that is nearest to ``latest``."""
+    half = _SEQUENCES // 2
+    nearest = latest + (sequence - latest + half) % _SEQUENCES - half
+    return nearest if nearest >= 0 else nearest + _SEQUENCES
+
+
+@dataclass(frozen=True, slots=True)
+class PingTool:
+    """ICMP echo requests from a node."""
+
+    ask: model.Ping
+    place: Place
+
+    def steps(self) -> tuple[Step, ...]:
+        """One program; exit code 1 means that no reply came, which is a result."""
+        target = self.place.address(self.ask.to)
+        interval = f"{self.ask.interval // 10**9}.{self.ask.interval % 10**9:09d}"
+        argv = (
+            "ping",
+            "-D",
+            "-n",
+            "-O",
+            "-c",
+            str(self.ask.count),
+            "-i",
+            interval,
+            "-s",
+            str(self.ask.size),
+            target,
+        )
+        return (
+            Step(
+                role="client",
+                node=self.ask.source,
+                argv=argv,
+                at=self.ask.at,
+                limit=self.ask.count * self.ask.interval + 60_000_000_000,
+                expect=frozenset({0, 1}),
+            ),
+        )
+
+    def read(self, outcome: Outcome) -> PingReading:
+        """The figures; an error with ping's own words if it did not run."""
+        (step,) = self.steps()
+        ended = outcome.ended[step.role]
+        if ended.code not in step.expect:
+            raise failed("ping", self.place.name, step, outcome)
+        reading = parse((outcome.folder / step.stdout).read_text("utf-8", "replace"))
+        return replace(reading, zero_realtime=outcome.zero_realtime, node=self.ask.source)
