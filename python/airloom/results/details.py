@@ -1,0 +1,155 @@
+"""What ``details.json`` says: whatever a report shows beyond the verdict.
+
+Everything in it is optional, so a run on a bare machine, or one cut short, still has a report.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, ValidationError
+
+from airloom.errors import RunError
+from airloom.results.result import SCHEMA, Part
+
+if TYPE_CHECKING:
+    from airloom.plan import Plan
+
+
+class Bin(Part):
+    """One bar of a lateness histogram; the bounds are in nanoseconds, the upper one excluded."""
+
+    from_ns: int
+    to_ns: int
+    count: int
+
+
+class NodeUse(Part):
+    """What a node's programs used of the processors, in seconds over the whole run.
+
+    ``wait_s`` is the time they were runnable and waited for a processor.
+    """
+
+    node: str
+    user_s: float = 0.0
+    system_s: float = 0.0
+    wait_s: float = 0.0
+
+
+class ProgramEnd(Part):
+    """How a program ended: ``exit`` or ``signal``; neither if the run ended it."""
+
+    node: str
+    name: str
+    command: str
+    exit: int | None = None
+    signal: str | None = None
+    expected: bool = True
+    log: str | None = None
+    """Path of its output, relative to the run's folder."""
+
+
+class Happening(Part):
+    """An event of the scenario, or one that befell the run, at engine time ``t_ns``."""
+
+    t_ns: int
+    what: str
+
+
+class Vertex(Part):
+    """A node, switch or hub in the topology picture."""
+
+    name: str
+    kind: str
+    """``host``, ``router``, ``switch`` or ``hub``."""
+
+
+class Wire(Part):
+    """A link in the topology picture; null rate is unlimited. Backward is null when it is the same."""
+
+    name: str
+    a: str
+    b: str
+    rate_bit_s: int | None = None
+    delay_ns: int = 0
+    backward_rate_bit_s: int | None = None
+    backward_delay_ns: int | None = None
+
+
+class Topology(Part):
+    """What was joined to what."""
+
+    vertices: tuple[Vertex, ...] = ()
+    wires: tuple[Wire, ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan) -> Topology:
+        """The picture of a plan."""
+        vertices = [
+            Vertex(name=name, kind="router" if node.forwarding else "host")
+            for name, node in plan.nodes.items()
+        ]
+        vertices += [
+            Vertex(name=name, kind="hub" if switch.settings == "hub" else "switch")
+            for name, switch in plan.switches.items()
+        ]
+        wires = [
+            Wire(
+                name=link.name,
+                a=link.a.partition(":")[0],
+                b=link.b.partition(":")[0],
+                rate_bit_s=_rate(link.forward),
+                delay_ns=int(link.forward.get("delay_ns", 0)),
+                backward_rate_bit_s=_rate(link.backward),
+                backward_delay_ns=int(link.backward.get("delay_ns", 0)),
+            )
+            for link in plan.links.values()
+        ]
+        return cls(vertices=tuple(vertices), wires=tuple(wires))
+
+
+def _rate(settings: dict[str, Any]) -> int | None:
+    rate = settings.get("rate")
+    return int(rate["bits-per-second"]) if isinstance(rate, dict) and "bits-per-second" in rate else None
+
+
+class Details(Part):
+    """The whole of ``details.json``."""
+
+    version: int = SCHEMA
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Software: name, version. ``airloom``, ``kernel``, ``python``, ``iperf3`` and the like."""
+    machine: dict[str, str | int | float] = Field(default_factory=dict)
+    """Processor, cores, memory and what else describes the machine."""
+    limits: dict[str, str] = Field(default_factory=dict)
+    """What the verdict was held to, in words with units."""
+    engine: dict[str, Any] = Field(default_factory=dict)
+    """The engine's whole ledger as it came: offered, copies, in_flight, links, ports."""
+    host_lost: dict[str, int] = Field(default_factory=dict)
+    """Frames that this machine lost, by reason."""
+    lateness: tuple[Bin, ...] = ()
+    nodes: tuple[NodeUse, ...] = ()
+    programs: tuple[ProgramEnd, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    topology: Topology = Topology()
+
+    def to_json(self) -> str:
+        """The text of ``details.json``."""
+        raw = self.model_dump(mode="json")
+        raw = {"schema": raw.pop("version"), **raw}
+        return json.dumps(raw, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read(path: Path) -> Details:
+    """Reads a ``details.json``; a run without one has empty details."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return Details.model_validate(raw | {"version": raw.get("schema", SCHEMA)})
+    except FileNotFoundError:
+        return Details()
+    except (OSError, ValueError, ValidationError) as error:
+        raise RunError(
+            "results.unreadable", f"details.json cannot be read: {error}", where=str(path)
+        ) from error

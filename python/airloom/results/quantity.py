@@ -1,0 +1,149 @@
+"""Figures with units: what a result's unit means, sums with them, and how people read them.
+
+A dimension is a pair of exponents (bit, second): a rate is (1, -1), a duration (0, 1), a size
+(1, 0), a frequency (0, -1), and plain numbers, fractions and counts are (0, 0). So a size over a
+rate is a duration without anybody saying so. Values are kept in bit and second.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+Dimension = tuple[int, int]
+
+PLAIN: Dimension = (0, 0)
+TIME: Dimension = (0, 1)
+SIZE: Dimension = (1, 0)
+RATE: Dimension = (1, -1)
+FREQUENCY: Dimension = (0, -1)
+
+UNITS: dict[str, tuple[float, Dimension]] = {
+    "": (1.0, PLAIN),
+    "1": (1.0, PLAIN),
+    "%": (0.01, PLAIN),
+    "frames": (1.0, PLAIN),
+    "packets": (1.0, PLAIN),
+    "count": (1.0, PLAIN),
+    "hops": (1.0, PLAIN),
+    "nodes": (1.0, PLAIN),
+    "ns": (1e-9, TIME),
+    "us": (1e-6, TIME),
+    "µs": (1e-6, TIME),
+    "ms": (1e-3, TIME),
+    "s": (1.0, TIME),
+    "min": (60.0, TIME),
+    "h": (3600.0, TIME),
+    "bit": (1.0, SIZE),
+    "kbit": (1e3, SIZE),
+    "Mbit": (1e6, SIZE),
+    "Gbit": (1e9, SIZE),
+    "B": (8.0, SIZE),
+    "octets": (8.0, SIZE),
+    "kB": (8e3, SIZE),
+    "MB": (8e6, SIZE),
+    "GB": (8e9, SIZE),
+    "KiB": (8.0 * 1024, SIZE),
+    "MiB": (8.0 * 1024**2, SIZE),
+    "GiB": (8.0 * 1024**3, SIZE),
+    "bit/s": (1.0, RATE),
+    "kbit/s": (1e3, RATE),
+    "Mbit/s": (1e6, RATE),
+    "Gbit/s": (1e9, RATE),
+    "B/s": (8.0, RATE),
+    "octets/s": (8.0, RATE),
+    "kB/s": (8e3, RATE),
+    "MB/s": (8e6, RATE),
+    "GB/s": (8e9, RATE),
+    "packets/s": (1.0, FREQUENCY),
+    "frames/s": (1.0, FREQUENCY),
+    "Hz": (1.0, FREQUENCY),
+    "kHz": (1e3, FREQUENCY),
+    "MHz": (1e6, FREQUENCY),
+    "GHz": (1e9, FREQUENCY),
+}
+
+_NAMES = {
+    PLAIN: "a plain number",
+    TIME: "a duration",
+    SIZE: "a size",
+    RATE: "a rate",
+    FREQUENCY: "a number per second",
+}
+
+_READABLE: dict[Dimension, tuple[str, ...]] = {
+    TIME: ("s", "ms", "us", "ns"),
+    RATE: ("Gbit/s", "Mbit/s", "kbit/s", "bit/s"),
+    SIZE: ("GB", "MB", "kB", "B"),
+}
+
+
+def name_of(dimension: Dimension) -> str:
+    """A dimension in words."""
+    return _NAMES.get(dimension, f"bit^{dimension[0]} s^{dimension[1]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A value in bit and second, and its dimension."""
+
+    value: float
+    dimension: Dimension = PLAIN
+
+    @classmethod
+    def of(cls, value: float, unit: str) -> Quantity:
+        """A value in a unit of :data:`UNITS`; raises KeyError for another."""
+        factor, dimension = UNITS[unit]
+        return cls(value * factor, dimension)
+
+    def __str__(self) -> str:
+        scale = Scale.for_values([self.value], self.dimension)
+        return f"{number(self.value / scale.factor)} {scale.unit}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit in which a series reads best; shown = base / factor."""
+
+    unit: str
+    factor: float
+
+    @classmethod
+    def for_values(cls, values: list[float], dimension: Dimension) -> Scale:
+        """The largest unit in which the largest value is at least 1."""
+        units = _READABLE.get(dimension)
+        if units is None:
+            return cls("/s" if dimension == FREQUENCY else "", 1.0)
+        largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+        for unit in units:
+            factor = UNITS[unit][0]
+            # A hair below 1 still counts, so that 999.9996 ms does not stand beside 1 s.
+            if largest >= 0.9995 * factor:
+                return cls(unit, factor)
+        return cls(units[0] if largest == 0 else units[-1], UNITS[units[0] if largest == 0 else units[-1]][0])
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A figure to ``digits`` significant digits, with no more zeros than it needs."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    text = f"{value:.{digits}g}"
+    if "e" in text and 1e-4 <= abs(value) < 1e9:
+        text = f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    return text
+
+
+def readable(value: float | None, unit: str) -> str:
+    """A figure of a result as people read it: ``94.1 Mbit/s`` for 94100000 bit/s."""
+    if value is None:
+        return "-"
+    if unit == "%" or unit not in UNITS:
+        return f"{number(value)} {unit}".strip()
+    factor, dimension = UNITS[unit]
+    if dimension in _READABLE:
+        return str(Quantity(value * factor, dimension))
+    return f"{number(value)} {'' if unit == '1' else unit}".strip()

@@ -1,0 +1,160 @@
+"""What ``result.json`` says: the verdict, the ledger, every measurement, every claim.
+
+The keys are part of Airloom's public interface, versioned by ``schema``. A reader ignores keys that
+it does not know and refuses a schema that is newer than its own.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from airloom.errors import RunError
+
+SCHEMA = 1
+
+Status = Literal["valid", "degraded", "invalid"]
+Outcome = Literal["holds", "holds-in-shape", "fails", "implausible-in-source"]
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Part(BaseModel):
+    """Base of all parts of a result: frozen, and lenient towards keys of later releases."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+class Verdict(Part):
+    """How far to trust the run, and why not further.
+
+    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` bound the
+    result without being anybody's fault.
+    """
+
+    status: Status
+    reasons: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def also(self, status: Status, code: str, reason: str) -> Verdict:
+        """The same verdict with one more reason, first; never better than it was."""
+        worse = max(self.status, status, key=("valid", "degraded", "invalid").index)
+        return Verdict(
+            status=worse, reasons=(reason, *self.reasons), codes=(code, *self.codes), notes=self.notes
+        )
+
+
+class LatenessMicros(Part):
+    """How much later than the model says the host delivered frames, in microseconds."""
+
+    p50: Number = 0.0
+    p99: Number = 0.0
+    p999: Number = 0.0
+    max: Number = 0.0
+
+
+class Ledger(Part):
+    """Where every frame went, in frames; the segments of a super-frame count one by one.
+
+    ``dropped`` is emulated loss by reason; ``host_lost`` is what this machine lost, which no model
+    asked for.
+    """
+
+    delivered: int = 0
+    dropped: dict[str, int] = {}
+    host_lost: int = 0
+    lateness_us: LatenessMicros = LatenessMicros()
+
+
+class Measurement(Part):
+    """One measured figure.
+
+    ``mean`` is the mean over ``n`` observations; ``ci95`` is half the width of its 95 % confidence
+    interval (mean - ci95 to mean + ci95), null where one observation gives none. ``mean`` is null
+    when the measurement failed. ``labels`` say what else distinguishes it: a sweep's values, a
+    direction.
+    """
+
+    name: str
+    metric: str
+    unit: str
+    mean: Number | None
+    ci95: Number | None = None
+    n: int = 1
+    labels: dict[str, str] = {}
+
+
+class Claim(Part):
+    """Something the results should show, and whether they do."""
+
+    id: str
+    statement: str
+    source: str | None = None
+    expected: str = ""
+    measured: str = ""
+    outcome: Outcome
+    why: str = ""
+
+
+class Result(Part):
+    """The whole of ``result.json``."""
+
+    version: int = Field(default=SCHEMA, alias="schema")
+    scenario: str
+    seed: int
+    kinds: tuple[str, ...]
+    started: str = Field(description="ISO 8601, UTC")
+    wall_seconds: Number
+    verdict: Verdict
+    ledger: Ledger = Ledger()
+    measurements: tuple[Measurement, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+    def to_json(self) -> str:
+        """The text of ``result.json``."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def read(path: Path) -> Result:
+    """Reads a ``result.json``; says where it is wrong if it is."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(
+            "results.missing",
+            "there is no result.json",
+            where=str(path.parent),
+            cure="name the folder that `airloom run --out` wrote",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RunError(
+            "results.unreadable", f"result.json cannot be read: {error}", where=str(path)
+        ) from error
+    version = raw.get("schema") if isinstance(raw, dict) else None
+    if isinstance(version, int) and version > SCHEMA:
+        raise RunError(
+            "results.newer",
+            f"result.json has schema {version}; this release reads up to {SCHEMA}",
+            where=str(path),
+            cure="read it with the release that wrote it, or a later one",
+        )
+    try:
+        return Result.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RunError("results.malformed", f"{place}: {first['msg']}", where=str(path)) from error
+
+
+def utc_now() -> str:
+    """This moment as ``started`` has it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,162 @@
+"""Samples: the long table of everything measured, as Parquet.
+
+While a run lasts, each flush writes one complete Parquet file, a part, under a temporary name and
+renames it. So whatever ends the run, a reader finds whole parts. At the end the parts are joined
+into ``samples.parquet``, one row group at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+FILE = "samples.parquet"
+PARTS = "samples.parts"
+
+_WORDS = ("measurement", "metric", "unit", "point", "node")
+
+SCHEMA = pa.schema(
+    [
+        pa.field("measurement", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("t_ns", pa.int64(), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+        pa.field("repetition", pa.int32(), nullable=False),
+        pa.field("point", pa.string(), nullable=False),
+        pa.field("node", pa.string(), nullable=False),
+    ],
+    metadata={b"airloom.schema": b"1"},
+)
+
+
+class Buffer:
+    """Rows that wait to be written; columns that repeat are kept once."""
+
+    def __init__(self, point: str, repetition: int):
+        self._point = point
+        self._repetition = repetition
+        self._chunks: list[pa.RecordBatch] = []
+        self.rows = 0
+
+    def add(self, measurement: str, metric: str, unit: str, node: str, t_ns: Any, values: Any) -> None:
+        """Adds one series' rows; ``t_ns`` and ``values`` are of one length."""
+        times = pa.array(t_ns, pa.int64())
+        figures = pa.array(values, pa.float64())
+        if len(times) != len(figures):
+            raise ValueError(f"{measurement}.{metric}: {len(times)} times and {len(figures)} values")
+        rows = len(times)
+        if rows == 0:
+            return
+        self._append(
+            rows,
+            measurement=pa.repeat(measurement, rows),
+            metric=pa.repeat(metric, rows),
+            unit=pa.repeat(unit, rows),
+            t_ns=times,
+            value=figures,
+            node=pa.repeat(node, rows),
+        )
+
+    def add_table(self, measurement: str, table: pa.Table) -> None:
+        """Adds a table of several series: ``metric``, ``unit``, ``t_ns``, ``value``, ``node``."""
+        for batch in table.combine_chunks().to_batches():
+            rows = batch.num_rows
+            given = {name: batch[name] for name in ("metric", "unit", "t_ns", "value", "node")}
+            self._append(rows, measurement=pa.repeat(measurement, rows), **given)
+
+    def _append(self, rows: int, **columns: pa.Array) -> None:
+        columns["repetition"] = pa.repeat(pa.scalar(self._repetition, pa.int32()), rows)
+        columns["point"] = pa.repeat(self._point, rows)
+        arrays = [columns[field.name].cast(field.type) for field in SCHEMA]
+        self._chunks.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+        self.rows += rows
+
+    def take(self) -> pa.Table:
+        """Everything so far; the buffer is empty afterwards."""
+        table = pa.Table.from_batches(self._chunks, SCHEMA).combine_chunks()
+        self._chunks = []
+        self.rows = 0
+        return table
+
+
+def write_part(folder: Path, number: int, table: pa.Table) -> None:
+    """Writes one part; it is there whole, or not at all."""
+    parts = folder / PARTS
+    path = parts / f"{number:06d}.parquet"
+    temporary = path.with_suffix(".tmp")
+    try:
+        with temporary.open("wb") as sink:
+            pq.write_table(table, sink, compression="zstd")
+        temporary.rename(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The parts of a run in the order of writing."""
+    return sorted((folder / PARTS).glob("*.parquet"))
+
+
+def join_parts(folder: Path) -> None:
+    """Makes ``samples.parquet`` of the parts and removes them."""
+    parts = parts_of(folder)
+    target = folder / FILE
+    temporary = folder / f"{FILE}.tmp"
+    try:
+        if len(parts) == 1:
+            parts[0].rename(target)
+        else:
+            with (
+                temporary.open("wb") as sink,
+                pq.ParquetWriter(sink, SCHEMA, compression="zstd") as writer,
+            ):
+                for part in parts:
+                    source = pq.ParquetFile(part)
+                    for group in range(source.num_row_groups):
+                        writer.write_table(source.read_row_group(group).cast(SCHEMA))
+            temporary.rename(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    for leftover in (folder / PARTS).iterdir():
+        leftover.unlink()
+    (folder / PARTS).rmdir()
+
+
+def read(
+    folder: Path, measurement: str | None = None, metric: str | None = None, node: str | None = None
+) -> pa.Table:
+    """The samples of one run, from the joined file or from what parts there are.
+
+    Words come as dictionaries, so that a million rows of one series stay small.
+    """
+    whole = folder / FILE
+    sources = [whole] if whole.exists() else parts_of(folder)
+    wanted = {"measurement": measurement, "metric": metric, "node": node}
+    tables = [_filtered(path, {k: v for k, v in wanted.items() if v is not None}) for path in sources]
+    if not tables:
+        empty: pa.Table = SCHEMA.empty_table()
+        return empty
+    return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+
+
+def _filtered(path: Path, wanted: dict[str, str]) -> pa.Table:
+    kept: list[pa.Table] = []
+    for table in _groups(path):
+        for column, word in wanted.items():
+            table = table.filter(pc.equal(table[column], word))
+        kept.append(table)
+    return pa.concat_tables(kept) if kept else SCHEMA.empty_table()
+
+
+def _groups(path: Path) -> Iterator[pa.Table]:
+    source = pq.ParquetFile(path, read_dictionary=list(_WORDS))
+    for group in range(source.num_row_groups):
+        yield source.read_row_group(group)
