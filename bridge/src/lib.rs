@@ -1,1 +1,23 @@
-//! See the crate description.
+//! The Python extension module `airloom._engine`: a thin seam to the crates below.
+
+// The macros of pyo3 write functions without documentation and with unsafe blocks of their own.
+#![allow(missing_docs)]
+
+mod nodes;
+
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    airloom._engine,
+    EngineError,
+    pyo3::exceptions::PyException,
+    "Raised with (code, message)."
+);
+
+#[pymodule]
+mod _engine {
+    #[pymodule_export]
+    use super::EngineError;
+    #[pymodule_export]
+    use super::nodes::{Namespace, bring_up, counters_of, tear_down};
+}

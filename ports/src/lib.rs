@@ -2,5 +2,6 @@
 //! the wall clock.
 
 pub mod error;
+pub mod nodes;
 pub mod tap;
 pub mod vnet;

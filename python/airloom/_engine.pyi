@@ -8,20 +8,36 @@ class EngineError(Exception):
 class Namespace:
     """A network namespace without a name, held by a file descriptor, and its TAPs."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
     def fileno(self) -> int:
         """The namespace itself, /proc/PID/ns/net opened."""
     def taps(self) -> dict[str, int]:
-        """Interface name: file descriptor of the TAP's far end."""
+        """Interface name: file descriptor of the TAP's far end; open until close()."""
     def counters(self) -> dict[str, dict[str, int]]:
         """Interface name: rx/tx packets, octets, dropped, errors (rtnetlink)."""
-    def close(self) -> None: ...
+    def set_up(self, up: bool) -> None:
+        """Takes all interfaces down, or up again with the addresses and routes of the beginning."""
+    def shape(self, interface: str, rate: int, burst: int, packets: int, overhead: int) -> None:
+        """Has the kernel shape what leaves (HTB): bit/s, octets, packets, octets a frame."""
+    def close(self) -> None:
+        """Gives the namespace back to the kernel; a second call does nothing."""
 
-def bring_up(nodes: list[dict[str, Any]]) -> list[Namespace]:
-    """Makes the namespaces of many nodes with interfaces, addresses and routes; all or none."""
+def bring_up(
+    nodes: list[dict[str, Any]], wires: list[tuple[str, str, str, str]] = ...
+) -> list[Namespace]:
+    """Makes the namespaces of many nodes with interfaces, addresses and routes; all or none.
+
+    Keys of a node: name, interfaces [{name, mac, mtu, addresses, tap}], routes [{to, via,
+    interface}], neighbours [{address, mac, interface}], forwarding, ipv6, sysctl. A wire (node,
+    interface, node, interface) joins two interfaces that have no TAP by a veth pair.
+    """
+
+def counters_of(namespaces: list[Namespace]) -> list[dict[str, dict[str, int]]]:
+    """The counters of many namespaces, read by one thread."""
 
 def tear_down(namespaces: list[Namespace]) -> None:
-    """Closes them all in one batch."""
+    """Closes them all in one batch; those already closed are passed over."""
 
 class Engine:
     """The engine on its own thread, driven by the wall clock or step by step."""

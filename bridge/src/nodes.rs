@@ -1,0 +1,165 @@
+//! Namespaces of nodes for Python: held, counted, and closed together.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use airloom_ports::nodes::{self, Counters, Error, NodeSpec, Shape, WireEnd, WireSpec};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::EngineError;
+
+/// A network namespace without a name, held by a file descriptor, and its TAPs.
+#[pyclass(frozen, module = "airloom._engine")]
+pub struct Namespace {
+    name: String,
+    inner: std::sync::RwLock<Option<nodes::Namespace>>,
+}
+
+fn raise(error: &Error) -> PyErr {
+    EngineError::new_err((error.code(), error.to_string()))
+}
+
+impl Namespace {
+    /// Runs something on the namespace without holding Python's lock.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&nodes::Namespace) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let inner = self.inner.read().expect("no holder panics");
+            inner.as_ref().map_or_else(|| Err(Error::Closed { node: self.name.clone() }), act)
+        })
+        .map_err(|error| raise(&error))
+    }
+
+    fn take(&self) -> Option<nodes::Namespace> {
+        self.inner.write().expect("no holder panics").take()
+    }
+}
+
+#[pymethods]
+impl Namespace {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        self.with(py, |namespace| Ok(namespace.as_fd().as_raw_fd()))
+    }
+
+    fn taps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let taps = self.with(py, |namespace| {
+            Ok(namespace.taps().map(|(name, fd)| (name.to_owned(), fd.as_raw_fd())).collect::<Vec<_>>())
+        })?;
+        let found = PyDict::new(py);
+        for (name, fd) in taps {
+            found.set_item(name, fd)?;
+        }
+        Ok(found)
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.with(py, nodes::Namespace::counters)?;
+        as_dict(py, counters)
+    }
+
+    fn set_up(&self, py: Python<'_>, up: bool) -> PyResult<()> {
+        self.with(py, |namespace| namespace.set_up(up))
+    }
+
+    #[pyo3(signature = (interface, rate, burst, packets, overhead))]
+    fn shape(
+        &self,
+        py: Python<'_>,
+        interface: &str,
+        rate: u64,
+        burst: u32,
+        packets: u32,
+        overhead: u16,
+    ) -> PyResult<()> {
+        let shape = Shape { rate, burst, packets, overhead };
+        self.with(py, |namespace| namespace.shape(interface, &shape))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.take()));
+    }
+}
+
+/// Makes the namespaces of many nodes, and veth pairs between some of them; all or none.
+#[pyfunction]
+#[pyo3(signature = (nodes, wires = Vec::new()))]
+pub fn bring_up(
+    py: Python<'_>,
+    nodes: &Bound<'_, PyAny>,
+    wires: Vec<(String, String, String, String)>,
+) -> PyResult<Vec<Namespace>> {
+    let specs: Vec<NodeSpec> =
+        pythonize::depythonize(nodes).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let wires: Vec<WireSpec> = wires
+        .into_iter()
+        .map(|(a, a_interface, b, b_interface)| WireSpec {
+            a: WireEnd { node: a, interface: a_interface },
+            b: WireEnd { node: b, interface: b_interface },
+        })
+        .collect();
+    let made = py.detach(|| nodes::bring_up(&specs, &wires)).map_err(|error| raise(&error))?;
+    Ok(made
+        .into_iter()
+        .map(|namespace| Namespace {
+            name: namespace.name().to_owned(),
+            inner: std::sync::RwLock::new(Some(namespace)),
+        })
+        .collect())
+}
+
+/// Closes many namespaces in one batch; those already closed are passed over.
+#[pyfunction]
+pub fn tear_down(py: Python<'_>, namespaces: Vec<PyRef<'_, Namespace>>) {
+    let taken: Vec<_> = namespaces.iter().filter_map(|namespace| namespace.take()).collect();
+    py.detach(|| nodes::tear_down(taken));
+}
+
+/// The counters of many namespaces, read by one thread.
+#[pyfunction]
+pub fn counters_of<'py>(
+    py: Python<'py>,
+    namespaces: Vec<PyRef<'py, Namespace>>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let handles: Vec<&Namespace> = namespaces.iter().map(|namespace| &**namespace).collect();
+    let counters = py.detach(|| {
+        let guards: Vec<_> =
+            handles.iter().map(|handle| handle.inner.read().expect("no holder panics")).collect();
+        let open: Result<Vec<_>, _> = guards
+            .iter()
+            .zip(&handles)
+            .map(|(guard, handle)| guard.as_ref().ok_or_else(|| Error::Closed { node: handle.name.clone() }))
+            .collect();
+        nodes::counters_of(&open?)
+    });
+    counters.map_err(|error| raise(&error))?.into_iter().map(|one| as_dict(py, one)).collect()
+}
+
+fn as_dict(py: Python<'_>, counters: Vec<(String, Counters)>) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    for (name, counters) in counters {
+        let fields = PyDict::new(py);
+        for (field, value) in [
+            ("rx_packets", counters.rx_packets),
+            ("tx_packets", counters.tx_packets),
+            ("rx_octets", counters.rx_octets),
+            ("tx_octets", counters.tx_octets),
+            ("rx_errors", counters.rx_errors),
+            ("tx_errors", counters.tx_errors),
+            ("rx_dropped", counters.rx_dropped),
+            ("tx_dropped", counters.tx_dropped),
+        ] {
+            fields.set_item(field, value)?;
+        }
+        found.set_item(name, fields)?;
+    }
+    Ok(found)
+}
