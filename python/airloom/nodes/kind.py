@@ -1,0 +1,230 @@
+"""What a node is to the rest of Airloom, whatever it is made of.
+
+::
+
+    with Keeper() as keeper, Nodes(plans, keeper, hosts=plan.hosts, visible=[folder]) as world:
+        nodes = world.bring_up()                      # {name: NodeHandle}; all or none
+        engine.add_tap_port("h1:eth0", nodes["h1"].taps["eth0"])
+        process = nodes["h1"].start(["ping", "h2"], stdout=log.fileno(), on_exit=print)
+        process.wait(10.0).code                       # seconds; TimeoutError
+        nodes["h1"].exec(["ip", "addr"], timeout=5.0).stdout
+
+A kind is one class beside :class:`Kind` in a module of its own, named in ``world.KINDS``: it says
+what it can do, and makes :class:`NodeHandle` objects from plans. Handles may be used from any
+thread. TAP descriptors belong to the handle and are closed by ``Nodes.close``: stop the engine
+before. Callbacks (``on_exit``, ``on_failure``) come from a thread of this package and must return
+soon.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from airloom.nodes.keeper import Keeper
+    from airloom.plan import NodePlan
+
+State = Literal["up", "paused", "stopped", "failed", "closed"]
+"""``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: its first process died unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a kind of node can do."""
+
+    programs: bool
+    """Unmodified programs of the host's file system can be started in it."""
+    own_kernel: bool
+    """It has a kernel of its own, not the host's."""
+    engine: bool
+    """Its interfaces are ports of the engine."""
+    cpu_share: bool
+    """Its share of a processor can be limited (with root)."""
+    pause: bool
+    """It can be halted and resumed."""
+    virtual_time: bool
+    """Its clock can be the engine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended: an exit code, or the number of the signal that ended it.
+
+    Both are None if the node went away before the process could be waited for. The times are
+    processor time of the process and of the children that it waited for.
+    """
+
+    code: int | None = None
+    signal: int | None = None
+    user_ns: int = 0
+    system_ns: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that was run to its end, or to its time limit, and then was killed."""
+
+    stdout: str
+    stderr: str
+    exit: Exit
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """Processor time of all that ran in a node; None where this machine does not count it."""
+
+    user_ns: int
+    system_ns: int
+    throttled_ns: int | None = None
+    """Time in which the node was held back by its own share."""
+    wait_ns: int | None = None
+    """Time in which something in the node was ready to run and no processor was free."""
+
+
+class Process(ABC):
+    """A program in a node, with all that it starts in its process group."""
+
+    node: str
+    argv: tuple[str, ...]
+    pid: int
+    """In the node's own numbering."""
+
+    @abstractmethod
+    def wait(self, timeout: float | None = None) -> Exit:
+        """Waits for its end, in seconds; :class:`TimeoutError`."""
+
+    @abstractmethod
+    def poll(self) -> Exit | None:
+        """How it ended; None while it runs."""
+
+    @abstractmethod
+    def signal(self, number: int) -> None:
+        """Sends its process group a signal; nothing happens if it has ended."""
+
+
+class NodeHandle(ABC):
+    """One node while the run lasts."""
+
+    name: str
+    kind: str
+    taps: Mapping[str, int]
+    """Interface name: descriptor of the TAP's far end; empty where the kind has no engine ports."""
+
+    @property
+    @abstractmethod
+    def state(self) -> State:
+        """What has become of it."""
+
+    @property
+    @abstractmethod
+    def failure(self) -> str | None:
+        """Why it failed; None while it has not."""
+
+    @abstractmethod
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        stdin: int | None = None,
+        stdout: int | Path | None = None,
+        stderr: int | Path | None = None,
+        tty: bool = False,
+        on_exit: Callable[[Exit], None] | None = None,
+    ) -> Process:
+        """Starts a program; raises :class:`~airloom.errors.RunError` if it cannot be executed.
+
+        ``env`` is added to the controller's environment. ``folder`` is the working folder as the
+        node sees it, its own /tmp by default. Streams are descriptors (which stay the caller's)
+        or files that are appended to; None is /dev/null, and for ``stderr`` the same as
+        ``stdout``. With ``tty`` the descriptor ``stdin`` is a terminal that becomes the
+        program's own.
+        """
+
+    @abstractmethod
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        input: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> Completed:
+        """Runs a command to its end, at most ``timeout`` seconds, and gives its output."""
+
+    @abstractmethod
+    def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
+        """Whether some program in the node listens on a port."""
+
+    @abstractmethod
+    def stop(self, grace: float = 2.0) -> None:
+        """Switches the node off: programs get SIGTERM, after ``grace`` seconds SIGKILL; its
+        interfaces go down.
+        """
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Switches the node off at once."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Switches a stopped or failed node on again, with the addresses and routes of the plan."""
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Halts all programs; the node's network stack goes on."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Lets the programs go on."""
+
+    @abstractmethod
+    def cpu(self) -> Cpu:
+        """Processor time since the node came up."""
+
+    @abstractmethod
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Interface name: rx/tx packets, octets, errors, dropped, as the node's kernel counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all nodes of a run share."""
+
+    keeper: Keeper
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """Name: address, for every node's /etc/hosts."""
+    visible: tuple[Path, ...] = ()
+    """Folders and files of the host that nodes see even below /tmp, /run, /var/tmp or /dev/shm."""
+    on_failure: Callable[[NodeHandle], None] | None = None
+    """Called when a node's first process has died unasked."""
+
+
+class Kind(ABC):
+    """A way to make nodes."""
+
+    name: ClassVar[str]
+    properties: ClassVar[Properties]
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    @abstractmethod
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        """Makes the nodes; after an error nothing is left of them."""
+
+    @abstractmethod
+    def close(self) -> list[Exception]:
+        """Ends all of them in one act; gives what went wrong; a second call does nothing."""
