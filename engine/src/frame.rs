@@ -65,7 +65,56 @@ pub struct Frame {
     pub entered: Instant,
 }
 
+/// The sizes of the frames that a run of segments consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Octets of each full segment; of the tail if there is none.
+    pub full: u32,
+    /// Number of full segments before the tail.
+    pub fulls: u32,
+    /// Octets of the last frame of the super-frame, if the run includes it; else 0.
+    pub tail: u32,
+}
+
+impl Sizes {
+    /// Sum over all frames of the run of what `charge` says for a frame of so many octets.
+    #[must_use]
+    pub fn sum(&self, charge: impl Fn(u32) -> u64) -> u64 {
+        let fulls = if self.fulls > 0 { u64::from(self.fulls) * charge(self.full) } else { 0 };
+        fulls + if self.tail > 0 { charge(self.tail) } else { 0 }
+    }
+}
+
 impl Frame {
+    /// A frame to be offered: `length` octets in `buffer`. The engine fills in the rest when it
+    /// is offered.
+    #[must_use]
+    pub fn new(
+        buffer: BufferId,
+        length: u32,
+        segmentation: Option<Segmentation>,
+        checksum: Option<Checksum>,
+    ) -> Self {
+        Self { buffer, length, first: 0, count: 1, segmentation, checksum, origin: 0, entered: Instant::ZERO }
+    }
+
+    /// Number of segments of the whole super-frame; 1 for an ordinary frame.
+    #[must_use]
+    pub fn segments(&self) -> u32 {
+        match self.segmentation {
+            Some(cut) if cut.size > 0 => {
+                self.length.saturating_sub(u32::from(cut.header)).div_ceil(u32::from(cut.size)).max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// True if it stands for all of its buffer, not for a part.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.first == 0 && u32::from(self.count) == self.segments()
+    }
+
     /// Octets of the given segment (counted from the start of the super-frame), headers
     /// included, without the frame check sequence.
     #[must_use]
@@ -75,16 +124,33 @@ impl Frame {
             Some(cut) => {
                 let header = u32::from(cut.header);
                 let size = u32::from(cut.size);
-                let payload = self.length - header;
+                let payload = self.length.saturating_sub(header);
                 header + payload.saturating_sub(u32::from(segment) * size).min(size)
             }
+        }
+    }
+
+    /// The sizes of all frames that this value stands for.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let Some(cut) = self.segmentation else {
+            return Sizes { full: self.length, fulls: 0, tail: self.length };
+        };
+        let full = u32::from(cut.header) + u32::from(cut.size);
+        let end = u32::from(self.first) + u32::from(self.count);
+        // The run reaches the end of the buffer if what its full segments would hold does.
+        if u32::from(cut.header) + end * u32::from(cut.size) >= self.length {
+            let tail = self.segment_octets(self.first + (self.count - 1));
+            Sizes { full, fulls: u32::from(self.count) - 1, tail }
+        } else {
+            Sizes { full, fulls: u32::from(self.count), tail: 0 }
         }
     }
 
     /// Octets of all frames that this value stands for.
     #[must_use]
     pub fn octets(&self) -> u64 {
-        (self.first..self.first + self.count).map(|s| u64::from(self.segment_octets(s))).sum()
+        self.sizes().sum(u64::from)
     }
 
     /// The part of this frame with the given segments.

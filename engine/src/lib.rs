@@ -6,8 +6,27 @@
 
 #![forbid(unsafe_code)]
 
+mod alarm;
 pub mod calendar;
+mod context;
+pub mod element;
+pub mod engine;
+pub mod error;
+pub mod fate;
+mod flights;
 pub mod frame;
+pub mod ledger;
+mod pace;
+mod queue;
 pub mod random;
+pub mod segment;
 pub mod settings;
+mod switch;
 pub mod time;
+mod wire;
+
+pub use element::{Direction, End, LinkId, Place, PortId, SwitchId};
+pub use engine::{Change, Engine};
+pub use error::Error;
+pub use fate::{Handed, HostLoss, Outlet, Why};
+pub use ledger::{Ledger, Tally};

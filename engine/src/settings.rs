@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -226,4 +228,36 @@ impl Default for QueueSettings {
             ecn: false,
         }
     }
+}
+
+impl LinkSettings {
+    /// Checks every value against its range.
+    ///
+    /// # Errors
+    /// The first value that is out of its range.
+    pub fn check(&self) -> Result<(), Error> {
+        if matches!(self.rate, Rate::BitsPerSecond(0)) {
+            return Err(range("link.rate.zero", "rate", &0, "a rate is above 0 bit/s"));
+        }
+        Ok(())
+    }
+}
+
+impl SwitchSettings {
+    /// Checks every value against its range.
+    ///
+    /// # Errors
+    /// The first value that is out of its range.
+    pub fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn range(
+    code: &'static str,
+    field: &'static str,
+    value: &dyn core::fmt::Display,
+    allowed: &'static str,
+) -> Error {
+    Error::Range { code, field, value: value.to_string(), allowed }
 }

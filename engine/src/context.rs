@@ -1,0 +1,84 @@
+//! What an element may touch while it handles an event.
+
+use std::collections::VecDeque;
+
+use crate::calendar::{Calendar, Class};
+use crate::element::{End, Place, PortId};
+use crate::fate::{Handed, Outlet, Why};
+use crate::flights::Moving;
+use crate::frame::{Frame, Pool};
+use crate::ledger::{Ledger, Tally};
+use crate::time::Instant;
+
+/// An event of the calendar. Small, because the calendar moves it about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Frames offered at a port are due.
+    Enter(u32),
+    /// Frames under way on a wire are due at its far end.
+    Arrive(u32),
+    /// A wire has sent what it was sending, and more is waiting.
+    Release(u32),
+    /// A scheduled change is due.
+    Change(u32),
+}
+
+/// Numbers by which elements order events of one instant: ports first, then wires.
+pub(crate) mod source {
+    pub const CHANGE: u32 = 0;
+    pub const PORT: u32 = 0;
+    pub const WIRE: u32 = 1 << 30;
+}
+
+/// A frame that has come to an end of a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub end: End,
+    /// The wire that brought it.
+    pub wire: u32,
+    pub moving: Moving,
+}
+
+/// The parts of the engine that all elements share, borrowed for one event.
+pub(crate) struct Context<'a> {
+    pub now: Instant,
+    pub calendar: &'a mut Calendar<Event>,
+    pub pool: &'a mut Pool,
+    pub ledger: &'a mut Ledger,
+    /// Frames that reached an end at this very instant and wait to be carried on.
+    pub work: &'a mut VecDeque<Arrived>,
+    pub outlet: &'a mut dyn Outlet,
+}
+
+impl Context<'_> {
+    /// Hands a frame to a port's node.
+    pub fn deliver(&mut self, port: PortId, frame: Frame) {
+        let tally = Tally::of(&frame);
+        match self.outlet.deliver(port, self.now, &frame, self.pool) {
+            Handed::Taken => {
+                self.ledger.delivered += tally;
+                self.ledger.ports[port.index()].delivered += tally;
+            }
+            Handed::Lost(loss) => self.ledger.lose(port, loss, tally),
+        }
+        self.pool.release(frame.buffer);
+    }
+
+    /// Ends a frame for a reason.
+    pub fn drop(&mut self, place: Place, frame: Frame, why: Why) {
+        self.ledger.drop(place, why, Tally::of(&frame));
+        self.outlet.dropped(place, self.now, &frame, why, self.pool);
+        self.pool.release(frame.buffer);
+    }
+
+    /// One frame more that shares the buffer.
+    pub fn copy(&mut self, frame: &Frame) {
+        self.ledger.copies += Tally::of(frame);
+        self.pool.share(frame.buffer);
+    }
+
+    /// Enters an event of a wire into the calendar.
+    pub fn at(&mut self, at: Instant, class: Class, source: u32, event: Event) {
+        self.calendar.push(at, class, source, event);
+    }
+}

@@ -1,0 +1,64 @@
+//! What the engine refuses, with a stable code for each refusal.
+
+use thiserror::Error;
+
+/// A request that the engine refuses. Nothing has changed when one is returned.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two elements of one kind share a name, so their random streams would be the same.
+    #[error("there is already a {kind} called {name:?}; give each {kind} a name of its own")]
+    DuplicateName {
+        /// `port`, `switch` or `link`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A port takes one link; a switch takes many.
+    #[error("port {port:?} already has a link; join several links with a switch or a hub")]
+    PortTaken {
+        /// Name of the port.
+        port: String,
+    },
+    /// An identifier of another engine.
+    #[error("there is no {kind} number {number} in this engine")]
+    Unknown {
+        /// `port`, `switch` or `link`.
+        kind: &'static str,
+        /// The number.
+        number: u32,
+    },
+    /// Switches do not speak a spanning-tree protocol: a loop of them would repeat every
+    /// broadcast for ever.
+    #[error("link {link:?} closes a loop of switches, which none of them can break; leave it out")]
+    Loop {
+        /// Name of the link.
+        link: String,
+    },
+    /// A value out of its range.
+    #[error("{field}: {value} is not allowed; {allowed}")]
+    Range {
+        /// Stable code, the path of the setting: `link.rate`, `link.queue.red.min`, ...
+        code: &'static str,
+        /// The setting as it is written in [`crate::settings`].
+        field: &'static str,
+        /// The value given.
+        value: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+}
+
+impl Error {
+    /// A code that never changes, with dots.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::DuplicateName { .. } => "engine.name.duplicate",
+            Self::PortTaken { .. } => "engine.port.taken",
+            Self::Unknown { .. } => "engine.unknown",
+            Self::Loop { .. } => "engine.loop",
+            Self::Range { code, .. } => code,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What becomes of a frame: delivered, dropped for a named reason, or lost by the host.
+
+use crate::element::{Place, PortId};
+use crate::frame::{Frame, Pool};
+use crate::time::Instant;
+
+/// Why the emulated network dropped a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// The queue in front of the wire had no room.
+    QueueFull,
+    /// Queue management dropped it before the queue was full.
+    EarlyDrop,
+    /// The link's loss model took it.
+    RandomLoss,
+    /// The link was down, or went down while the frame waited or was on its way.
+    LinkDown,
+    /// Larger than the link's MTU.
+    TooBig,
+    /// Not a frame, or its offload description does not fit its octets.
+    Malformed,
+    /// A switch does not forward it: its destination is on the side it came from, or its
+    /// address is reserved for the link itself.
+    Filtered,
+    /// There is no link that it could go out on.
+    Nowhere,
+}
+
+impl Why {
+    /// All reasons, in the order of their declaration.
+    pub const ALL: [Self; 8] = [
+        Self::QueueFull,
+        Self::EarlyDrop,
+        Self::RandomLoss,
+        Self::LinkDown,
+        Self::TooBig,
+        Self::Malformed,
+        Self::Filtered,
+        Self::Nowhere,
+    ];
+
+    /// The word used in ledgers, captures and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::EarlyDrop => "early-drop",
+            Self::RandomLoss => "random-loss",
+            Self::LinkDown => "link-down",
+            Self::TooBig => "too-big",
+            Self::Malformed => "malformed",
+            Self::Filtered => "filtered",
+            Self::Nowhere => "nowhere",
+        }
+    }
+}
+
+/// Why the host, not the emulated network, lost a frame at its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostLoss {
+    /// The receiving ring or socket had no room.
+    RingFull,
+    /// The node or its interface is down or gone.
+    NodeGone,
+    /// The host refused it for another reason.
+    Refused,
+}
+
+impl HostLoss {
+    /// All reasons, in the order of their declaration.
+    pub const ALL: [Self; 3] = [Self::RingFull, Self::NodeGone, Self::Refused];
+
+    /// The word used in ledgers and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RingFull => "ring-full",
+            Self::NodeGone => "node-gone",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What a port did with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handed {
+    /// The node has it.
+    Taken,
+    /// The host lost it.
+    Lost(HostLoss),
+}
+
+/// Where frames leave the engine. The engine gives its buffer back after each call.
+pub trait Outlet {
+    /// A frame, or a run of segments of one, has reached its port at `at`.
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed;
+
+    /// The emulated network dropped a frame, or a run of segments of one.
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
+        let _ = (place, at, frame, why, pool);
+    }
+}

@@ -1,0 +1,156 @@
+//! What the engine's tests share: an outlet that writes everything down, and frames to send.
+#![allow(dead_code)] // each test uses its own part of it
+
+use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
+use airloom_engine::segment;
+use airloom_engine::time::Instant;
+use airloom_engine::{Engine, Handed, HostLoss, Outlet, Place, PortId, Why};
+
+/// One frame as a port got it; each segment of a super-frame is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    pub port: PortId,
+    pub at: u64,
+    pub octets: Vec<u8>,
+    /// Number of segments that were handed over together with it.
+    pub together: u16,
+}
+
+/// One drop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    pub place: Place,
+    pub at: u64,
+    pub frames: u16,
+    pub why: Why,
+}
+
+/// Writes down all that comes out of an engine.
+#[derive(Default)]
+pub struct Book {
+    pub deliveries: Vec<Delivery>,
+    pub drops: Vec<Dropped>,
+    /// If set, the host loses every n-th hand-over.
+    pub lose_every: Option<usize>,
+    calls: usize,
+}
+
+impl Outlet for Book {
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+        self.calls += 1;
+        if self.lose_every.is_some_and(|n| self.calls % n == 0) {
+            return Handed::Lost(HostLoss::RingFull);
+        }
+        let mut out = vec![0; 70_000];
+        for segment in frame.first..frame.first + frame.count {
+            let length = segment::complete(frame, pool, segment, &mut out);
+            let octets = out[..length].to_vec();
+            self.deliveries.push(Delivery { port, at: at.nanos(), octets, together: frame.count });
+        }
+        Handed::Taken
+    }
+
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, _pool: &Pool) {
+        self.drops.push(Dropped { place, at: at.nanos(), frames: frame.count, why });
+    }
+}
+
+impl Book {
+    /// Instants at which a port got frames.
+    pub fn times(&self, port: PortId) -> Vec<u64> {
+        self.deliveries.iter().filter(|delivery| delivery.port == port).map(|delivery| delivery.at).collect()
+    }
+
+    /// Frames dropped for this reason.
+    pub fn dropped(&self, why: Why) -> u64 {
+        self.drops.iter().filter(|drop| drop.why == why).map(|drop| u64::from(drop.frames)).sum()
+    }
+}
+
+/// An address for the node with this number.
+pub fn mac(node: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 0, node]
+}
+
+/// Offers a frame of so many octets with these addresses, zero beyond.
+pub fn offer(engine: &mut Engine, port: PortId, at: u64, to: [u8; 6], from: [u8; 6], octets: u32) {
+    let mut content = vec![0; octets as usize];
+    content[..6].copy_from_slice(&to);
+    content[6..12].copy_from_slice(&from);
+    offer_octets(engine, port, at, &content);
+}
+
+/// Offers these octets.
+pub fn offer_octets(engine: &mut Engine, port: PortId, at: u64, octets: &[u8]) {
+    let buffer = engine.pool().take(octets.len());
+    engine.pool().octets_mut(buffer)[..octets.len()].copy_from_slice(octets);
+    let length = u32::try_from(octets.len()).expect("a frame");
+    engine.offer(port, Instant::from_nanos(at), Frame::new(buffer, length, None, None));
+}
+
+/// Ones' complement sum of big-endian words, written apart from the engine's.
+pub fn internet_sum(octets: &[u8]) -> u16 {
+    let mut sum: u32 = 0;
+    for pair in octets.chunks(2) {
+        sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    u16::try_from(sum).expect("folded")
+}
+
+/// The octets of a TCP super-frame over IPv4 as a node's kernel gives it: total length and
+/// pseudo-header sum are those of the whole.
+pub fn tcp4(payload: usize, sequence: u32, flags: u8) -> Vec<u8> {
+    let mut octets = vec![0; 14 + 20 + 20 + payload];
+    octets[..6].copy_from_slice(&mac(2));
+    octets[6..12].copy_from_slice(&mac(1));
+    octets[12..14].copy_from_slice(&[0x08, 0x00]);
+    let total = u16::try_from(40 + payload).expect("fits");
+    octets[14] = 0x45;
+    octets[15] = 0x02; // ECT(0)
+    octets[16..18].copy_from_slice(&total.to_be_bytes());
+    octets[18..20].copy_from_slice(&[0x12, 0x34]);
+    octets[20] = 0x40;
+    octets[22] = 64;
+    octets[23] = 6;
+    octets[26..30].copy_from_slice(&[10, 0, 0, 1]);
+    octets[30..34].copy_from_slice(&[10, 0, 0, 2]);
+    let sum = !internet_sum(&octets[14..34]);
+    octets[24..26].copy_from_slice(&sum.to_be_bytes());
+    octets[34..38].copy_from_slice(&[0x13, 0x88, 0x13, 0x89]);
+    octets[38..42].copy_from_slice(&sequence.to_be_bytes());
+    octets[46] = 0x50;
+    octets[47] = flags;
+    let mut pseudo = octets[26..34].to_vec();
+    pseudo.extend([0, 6]);
+    pseudo.extend((total - 20).to_be_bytes());
+    octets[50..52].copy_from_slice(&internet_sum(&pseudo).to_be_bytes());
+    for (index, octet) in octets[54..].iter_mut().enumerate() {
+        *octet = u8::try_from(index % 251).expect("small");
+    }
+    octets
+}
+
+/// Offers a TCP super-frame over IPv4 with so many octets of payload in segments of `size`.
+pub fn offer_super(engine: &mut Engine, port: PortId, at: u64, payload: usize, size: u16) {
+    let octets = tcp4(payload, 1_000, 0x18);
+    let buffer = engine.pool().take(octets.len());
+    engine.pool().octets_mut(buffer)[..octets.len()].copy_from_slice(&octets);
+    let length = u32::try_from(octets.len()).expect("a frame");
+    let cut = Segmentation { protocol: Protocol::Tcp4, header: 54, size };
+    let frame = Frame::new(buffer, length, Some(cut), Some(Checksum { start: 34, offset: 16 }));
+    engine.offer(port, Instant::from_nanos(at), frame);
+}
+
+/// Checks the ledger's invariant against a recount.
+pub fn check_ledger(engine: &Engine) {
+    assert_eq!(engine.ledger().in_flight(), engine.recount());
+}
+
+/// Lets everything that is under way come to its end, and checks that nothing is left.
+pub fn run_dry(engine: &mut Engine, book: &mut Book) {
+    engine.advance(Instant::NEVER, book);
+    check_ledger(engine);
+    assert_eq!(engine.recount().frames, 0);
+    assert_eq!(engine.pool().in_use(), 0);
+}
