@@ -12,8 +12,8 @@ from __future__ import annotations
 class LabError(Exception):
     """Base of all of Airloom's errors.
 
-    ``code`` is stable and dotted (``link.rate.zero``); ``where`` names the place (``net.yaml:12
-    links[3].rate``); ``cure`` says what to do.
+    ``code`` is stable and dotted (``link.rate.zero``); ``where`` names the place (``net.yaml:12:11
+    links[3].rate``: line, column, path); ``cure`` says what to do.
     """
 
     exit_code = 1
@@ -32,9 +32,13 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError):
-    """The description is wrong; nothing was started."""
+    """The description is wrong; nothing was started.
+
+    It speaks of the first mistake; ``further`` holds the others that were found with it.
+    """
 
     exit_code = 2
+    further: tuple[ScenarioError, ...] = ()
 
 
 class HostError(LabError):

@@ -5,11 +5,12 @@ A plan holds plain integers (nanoseconds, octets, bit/s) and is the only thing t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airloom.scenario.model import Scenario
+if TYPE_CHECKING:
+    from airloom.scenario.model import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class SwitchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything a run needs; programs, events and measurements stay as the scenario has them."""
+    """Everything one run needs; programs, events and measurements stay as the scenario has them."""
 
     scenario: Scenario
     seed: int
@@ -81,3 +82,6 @@ class Plan:
     links: dict[str, LinkPlan]
     hosts: dict[str, str]
     """Name of a node: its first address, as it stands in every node's /etc/hosts."""
+    point: dict[str, Any] = field(default_factory=dict)
+    """The sweep's choice: path of a value, and the value; empty without a sweep."""
+    repetition: int = 0

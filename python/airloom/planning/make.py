@@ -1,0 +1,118 @@
+"""Makes the plan of a checked scenario."""
+
+from __future__ import annotations
+
+from airloom.plan import InterfacePlan, LinkPlan, NodePlan, Plan, SwitchPlan
+from airloom.planning import settings
+from airloom.planning.addresses import assign
+from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
+from airloom.planning.routes import routes
+from airloom.scenario.model import Scenario
+from airloom.scenario.network import Network
+from airloom.scenario.refusal import Problem, Problems
+
+
+def make(scenario: Scenario, network: Network) -> Plan:
+    """The plan of a scenario whose names and references are right; raises :class:`Problems`."""
+    ports, problems = ports_of(network)
+    segments = segments_of(network, ports)
+    problems += set_mtus(network, segments)
+    problems += assign(network, segments, {4: scenario.addresses.ipv4, 6: scenario.addresses.ipv6})
+    problems += _ipv6_mtus(ports)
+    problems += _macs(ports)
+    if problems:
+        raise Problems(problems)
+    by_node: dict[str, list[Port]] = {name: [] for name in network.nodes}
+    for port in ports:
+        by_node[port.node].append(port)
+    forwarding = {
+        name
+        for name, node in network.nodes.items()
+        if (node.forwarding if node.forwarding is not None else len(by_node[name]) > 1)
+    }
+    tables = routes(network, segments, forwarding, scenario.routes)
+    nodes = {
+        name: NodePlan(
+            name,
+            node.kind or scenario.kind,
+            tuple(
+                InterfacePlan(
+                    port.name,
+                    port.mac,
+                    port.mtu,
+                    tuple(port.addresses),
+                    network.wires[port.wire].name,
+                    port.settings.real,
+                )
+                for port in by_node[name]
+            ),
+            tuple(tables.get(name, ())),
+            name in forwarding,
+            node.cpu,
+            dict(node.files),
+            {key: str(value) for key, value in node.sysctl.items()},
+        )
+        for name, node in network.nodes.items()
+    }
+    ends: dict[tuple[int, int], str] = {(port.wire, port.side): f"{port.node}:{port.name}" for port in ports}
+    links = {
+        wire.name: LinkPlan(
+            wire.name,
+            ends.get((index, 0), wire.ends[0].name),
+            ends.get((index, 1), wire.ends[1].name),
+            settings.link(wire.forward),
+            settings.link(wire.backward),
+        )
+        for index, wire in enumerate(network.wires)
+    }
+    switches = {name: SwitchPlan(name, settings.switch(switch)) for name, switch in network.switches.items()}
+    hosts = {
+        name: str(plan.interfaces[0].addresses[0].ip)
+        for name, plan in nodes.items()
+        if plan.interfaces and plan.interfaces[0].addresses
+    }
+    return Plan(scenario, scenario.seed, nodes, switches, links, hosts)
+
+
+def _macs(ports: list[Port]) -> list[Problem]:
+    """Locally administered addresses, counted in the order of the links, round those given."""
+    problems: list[Problem] = []
+    taken: dict[str, Port] = {}
+    for port in ports:
+        if port.settings.mac is None:
+            continue
+        port.mac = port.settings.mac.lower()
+        path = ("nodes", port.node, "interfaces", port.name, "mac")
+        if int(port.mac[:2], 16) & 1:
+            problems.append(
+                Problem("mac.group", f"{port.mac} is a group address", path, "the first octet is even")
+            )
+        if port.mac in taken:
+            other = taken[port.mac]
+            problems.append(
+                Problem("mac.clash", f"{port.mac} already belongs to {other.node}:{other.name}", path)
+            )
+        taken[port.mac] = port
+    number = 0
+    for port in ports:
+        while not port.mac:
+            number += 1
+            mac = "02:00:" + number.to_bytes(4, "big").hex(":")
+            if mac not in taken:
+                port.mac = mac
+    return problems
+
+
+def _ipv6_mtus(ports: list[Port]) -> list[Problem]:
+    problems = []
+    for port in ports:
+        if port.mtu < 1280 and any(address.version == 6 for address in port.addresses):
+            problems.append(
+                Problem(
+                    "link.mtu",
+                    f"MTU {port.mtu} at {port.node}:{port.name} is too small for its IPv6 address",
+                    port.path,
+                    "IPv6 needs 1280 (RFC 8200)",
+                )
+            )
+    return problems

@@ -1,0 +1,158 @@
+"""Interfaces of nodes, and the layer-2 segments they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import IPv4Interface, IPv6Interface
+
+from airloom.scenario.model import Interface
+from airloom.scenario.network import Network
+from airloom.scenario.refusal import Problem
+from airloom.scenario.source import Path_
+
+DEFAULT_MTU = 1500
+
+_PLAIN = Interface()
+
+
+@dataclass(slots=True)
+class Port:
+    """One interface of a node, at one end of a wire."""
+
+    node: str
+    name: str
+    wire: int
+    side: int
+    settings: Interface
+    path: Path_
+    """Where the scenario speaks of it: the end of its link, or the generator."""
+    segment: int = -1
+    mtu: int = DEFAULT_MTU
+    mac: str = ""
+    addresses: list[IPv4Interface | IPv6Interface] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Segment:
+    """What hears the same broadcast: a wire between two nodes, or switches with all their wires."""
+
+    ports: list[Port] = field(default_factory=list)
+    wires: list[int] = field(default_factory=list)
+
+
+def ports_of(network: Network) -> tuple[list[Port], list[Problem]]:
+    """The interfaces in the order of the links; unnamed ones become eth0, eth1, ..."""
+    problems: list[Problem] = []
+    named: dict[str, set[str]] = {}
+    for wire in network.wires:
+        for side, end in enumerate(wire.ends):
+            if end.interface is None:
+                continue
+            names = named.setdefault(end.name, set())
+            if end.interface in names:
+                problems.append(
+                    Problem(
+                        "interface.duplicate",
+                        f"the interface {end.name}:{end.interface} already has a link",
+                        (*wire.path, "ends", side),
+                        "an interface has one link; to share it, put a switch between",
+                    )
+                )
+            names.add(end.interface)
+    following: dict[str, int] = {}
+    ports = []
+    for index, wire in enumerate(network.wires):
+        for side, end in enumerate(wire.ends):
+            node = network.nodes.get(end.name)
+            if node is None:
+                continue
+            if end.interface is not None:
+                name = end.interface
+            else:
+                taken = named.get(end.name, ())
+                number = following.get(end.name, 0)
+                while (name := f"eth{number}") in taken:
+                    number += 1
+                following[end.name] = number + 1
+            path = (*wire.path, "ends", side) if wire.path[0] == "links" else wire.path
+            ports.append(Port(end.name, name, index, side, node.interfaces.get(name, _PLAIN), path))
+    return ports, problems
+
+
+def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
+    """The segments in the order of their first link; every port learns the number of its own."""
+    parent = list(range(len(network.wires)))
+
+    def root(wire: int) -> int:
+        while parent[wire] != wire:
+            parent[wire] = parent[parent[wire]]
+            wire = parent[wire]
+        return wire
+
+    first_of: dict[str, int] = {}
+    for index, wire in enumerate(network.wires):
+        for end in wire.ends:
+            if end.name in network.switches:
+                a, b = root(first_of.setdefault(end.name, index)), root(index)
+                # The smaller number stays, so that segments keep the order of the links.
+                parent[max(a, b)] = min(a, b)
+    segments: list[Segment] = []
+    number: dict[int, int] = {}
+    of_wire = []
+    for index in range(len(network.wires)):
+        top = root(index)
+        if top not in number:
+            number[top] = len(segments)
+            segments.append(Segment())
+        segments[number[top]].wires.append(index)
+        of_wire.append(number[top])
+    for port in ports:
+        port.segment = of_wire[port.wire]
+        segments[port.segment].ports.append(port)
+    return segments
+
+
+def set_mtus(network: Network, segments: list[Segment]) -> list[Problem]:
+    """Gives every port its MTU, one for a whole segment; refuses a segment that disagrees.
+
+    A packet that a node may send must fit everywhere in the segment: below layer 3 nobody says that
+    it was too big, it would only vanish.
+    """
+    problems: list[Problem] = []
+    for segment in segments:
+        said: list[tuple[int, str, Path_]] = []
+        for index in segment.wires:
+            wire = network.wires[index]
+            for direction, word in ((wire.forward, "forward"), (wire.backward, "backward")):
+                if direction.mtu is not None:
+                    said.append((direction.mtu, f"link {wire.name}", _mtu_path(wire.path, word)))
+        said += [
+            (
+                port.settings.mtu,
+                f"interface {port.node}:{port.name}",
+                ("nodes", port.node, "interfaces", port.name, "mtu"),
+            )
+            for port in segment.ports
+            if port.settings.mtu is not None
+        ]
+        if not said:
+            continue
+        first = said[0]
+        for other in said[1:]:
+            if other[0] != first[0]:
+                problems.append(
+                    Problem(
+                        "link.mtu",
+                        f"{other[1]} has MTU {other[0]}, but {first[1]} in the same segment has {first[0]}",
+                        other[2],
+                        "one MTU for all links and interfaces between two routers",
+                    )
+                )
+                break
+        for port in segment.ports:
+            port.mtu = first[0]
+    return problems
+
+
+def _mtu_path(path: Path_, word: str) -> Path_:
+    return (*path, "mtu") if path[0] == "links" else (*path, "link", "mtu")

@@ -1,0 +1,142 @@
+"""The one gate: raw text -> checked scenario -> plan.
+
+Everything that makes a plan passes here, from files and from Python alike, so that whatever runs
+has been checked, and ``airloom check`` sees what a run would see. The gate reads files and touches
+nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from airloom.errors import ScenarioError
+from airloom.plan import Plan
+from airloom.planning import make
+from airloom.planning.reach import unreachable
+from airloom.scenario import paths, refusal
+from airloom.scenario.model import Scenario
+from airloom.scenario.names import named
+from airloom.scenario.network import expand
+from airloom.scenario.rules import problems
+from airloom.scenario.source import Source
+from airloom.scenario.sweep import MOST_PLANS, derived_seed, points
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A checked scenario and the plans of all its points and repetitions, in the order of running."""
+
+    scenario: Scenario
+    plans: tuple[Plan, ...]
+
+
+def check(
+    source: str | Path | Scenario,
+    overrides: Iterable[str] | Mapping[str, Any] = (),
+    *,
+    seed: int | None = None,
+) -> Experiment:
+    """Checks a scenario and plans it.
+
+    ``source`` is a path, or a :class:`Scenario`; text of a scenario goes through :func:`read`.
+    ``overrides`` are ``path=value`` texts as after ``--set``, the value in YAML, or a mapping from
+    path to value. ``seed`` overrides the scenario's.
+
+    Raises :class:`ScenarioError` for the first mistake in the text's order; its ``further`` holds
+    the others.
+    """
+    raw = _override(_open(source), overrides)
+    if seed is not None:
+        raw = paths.put(raw, "seed", seed, "--seed", "--seed")
+    base = _shape(raw)
+    found = points(raw, base)
+    if len(found) * base.repetitions > MOST_PLANS:
+        raise ScenarioError(
+            "sweep.size",
+            f"{len(found)} points x {base.repetitions} repetitions are more than {MOST_PLANS} runs",
+            where=raw.where(("sweep",) if base.sweep else ("repetitions",)),
+        )
+    plans: list[Plan] = []
+    for point in found:
+        scenario = _shape(point.source) if point.values else base
+        plan = _plan(point.source, scenario, base.seed)
+        for repetition in range(base.repetitions):
+            plans.append(_seeded(plan, base, point.values, repetition))
+    return Experiment(base, tuple(plans))
+
+
+def read(source: str | Path) -> Scenario:
+    """Reads a scenario, text or a path, without planning it."""
+    return _shape(_open(source) if isinstance(source, Path) else Source.of_text(source))
+
+
+def _open(source: str | Path | Scenario) -> Source:
+    if isinstance(source, Scenario):
+        return Source(source.model_dump(mode="json", by_alias=True, exclude_defaults=True), None, Path())
+    return Source.of_file(Path(source))
+
+
+def _override(source: Source, overrides: Iterable[str] | Mapping[str, Any]) -> Source:
+    if isinstance(overrides, Mapping):
+        pairs = [(path, value) for path, value in overrides.items()]
+    else:
+        pairs = [_option(text) for text in overrides]
+    for path, value in pairs:
+        origin = f"--set {path}"
+        source = paths.put(source, path, value, origin, origin)
+    return source
+
+
+def _option(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    where = f"--set {path.strip()}"
+    if not equals:
+        raise ScenarioError(
+            "path.syntax",
+            f"{text!r} gives no value",
+            where="--set",
+            cure="write it like links[0].rate='10 Mbit/s'",
+        )
+    return path.strip(), Source.of_text(value, where).data
+
+
+def _shape(source: Source) -> Scenario:
+    if not isinstance(source.data, dict):
+        raise ScenarioError(
+            "value.type",
+            "a scenario is a mapping",
+            where=source.where(()),
+            cure="begin with 'name:', then 'nodes:' and 'links:', or 'topology:'",
+        )
+    try:
+        return Scenario.model_validate(source.data, context={"folder": source.folder.absolute()})
+    except ValidationError as error:
+        raise refusal.of_shape(error, source) from None
+    except RecursionError:
+        raise ScenarioError("yaml.depth", "nested too deeply", where=source.where(())) from None
+
+
+def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
+    scenario = named(scenario, seed)
+    try:
+        network = expand(scenario)
+        refusal.raise_first(problems(scenario, network), source)
+        plan = make(scenario, network)
+        refusal.raise_first(unreachable(plan), source)
+    except refusal.Problem as problem:
+        raise refusal.of_problems([problem], source) from None
+    except refusal.Problems as several:
+        raise refusal.of_problems(several.problems, source) from None
+    return plan
+
+
+def _seeded(plan: Plan, base: Scenario, point: dict[str, Any], repetition: int) -> Plan:
+    seed = base.seed if not point and base.repetitions == 1 else derived_seed(base.seed, point, repetition)
+    single = plan.scenario.model_copy(update={"seed": seed, "sweep": {}, "repetitions": 1})
+    return dataclasses.replace(plan, scenario=single, seed=seed, point=point, repetition=repetition)

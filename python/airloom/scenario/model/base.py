@@ -1,0 +1,141 @@
+"""What all parts of the model share: frozen, strict about unknown keys, files found and checked."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+
+class Model(BaseModel):
+    """Base of all parts of a scenario: frozen, and strict about unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
+
+    KEYS: ClassVar[tuple[str, ...]]
+    """The keys that may be written, in the order of the model."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        cls.KEYS = tuple(field.alias or name for name, field in cls.model_fields.items())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            known = cls.model_fields
+            for key in data:
+                if key not in known and key not in cls.KEYS:
+                    raise unknown(str(key), "key", cls.KEYS)
+        elif data is None:
+            return {}
+        elif not isinstance(data, cls):
+            raise PydanticCustomError(
+                "value.type",
+                "{message}",
+                {"message": "expected a mapping", "cure": f"keys are {listing(cls.KEYS)}"},
+            )
+        return data
+
+
+def unknown(word: str, what: str, known: Any) -> PydanticCustomError:
+    """The refusal of a word that is none of those known."""
+    message = f"unknown {what} {word!r}"
+    return PydanticCustomError(
+        f"{what}.unknown", "{message}", {"message": message, "cure": nearest(word, known), "key": word}
+    )
+
+
+def nearest(word: str, known: Any) -> str:
+    """What to write instead: the nearest valid word, and what is allowed."""
+    words = [str(each) for each in known]
+    near = get_close_matches(word, words, n=1, cutoff=0.6)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    return f"{guess}allowed: {listing(words)}" if words else "there is none"
+
+
+def listing(words: Any, most: int = 24) -> str:
+    """Words in a row, the first ``most`` of them."""
+    words = [str(word) for word in words]
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def _file(value: str, info: ValidationInfo) -> str:
+    folder = (info.context or {}).get("folder")
+    if folder is None:
+        return value
+    path = Path(folder, value)
+    try:
+        found = path.is_file()
+    except (OSError, ValueError):
+        found = False
+    if not found:
+        raise PydanticCustomError(
+            "file.missing",
+            "{message}",
+            {
+                "message": f"there is no file {value!r}",
+                "cure": "a relative path starts at the scenario's own folder",
+            },
+        )
+    return str(path.resolve())
+
+
+File = Annotated[str, AfterValidator(_file)]
+"""Path of a file that must exist, relative to the scenario's folder."""
+
+
+def _empty_lists(value: Any, handler: Any) -> Any:
+    return handler([] if value is None else value)
+
+
+def _empty_mapping(value: Any, handler: Any) -> Any:
+    return handler({} if value is None else value)
+
+
+Listed = WrapValidator(_empty_lists)
+"""Nothing after a key means an empty list."""
+Mapped = WrapValidator(_empty_mapping)
+"""Nothing after a key means an empty mapping."""
+
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$"
+
+Mtu = Annotated[int, Field(ge=68, le=9216, strict=True)]
+"""Largest layer-3 packet in octets."""
+Count = Annotated[int, Field(ge=1, strict=True)]
+"""A number of things, at least one."""
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not re.match(NAME_PATTERN, value):
+        raise PydanticCustomError(
+            "name.syntax",
+            "{message}",
+            {
+                "message": f"{value!r} cannot be a name",
+                "cure": "letters, digits, '-' and '_', at most 63, a letter or digit first and last",
+            },
+        )
+    return value
+
+
+Name = Annotated[
+    str,
+    WrapValidator(lambda value, handler: _name(value)),
+    WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
+]
+"""The name of a node, switch, link, program or measurement; it is also the node's host name."""

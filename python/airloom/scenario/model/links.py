@@ -1,0 +1,191 @@
+"""Links: rate, delay, jitter, loss, queue, each per direction; and the generators of topologies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from airloom.scenario.model.base import Count, File, Listed, Model, Mtu, Name
+from airloom.units import Address, Duration, Fraction, Rate, Size
+
+
+class UniformJitter(Model):
+    """Delay varies evenly in plus or minus ``uniform``."""
+
+    uniform: Duration
+
+
+class NormalJitter(Model):
+    """Delay varies normally with standard deviation ``normal``."""
+
+    normal: Duration
+
+
+class ParetoJitter(Model):
+    """Delay has a Pareto tail: ``pareto * (u**(-1/shape) - 1)`` is added, u uniform in (0, 1]."""
+
+    pareto: Duration
+    shape: Annotated[float, Field(gt=1, le=1000, description="above 1, so that the mean exists")] = 3.0
+
+
+class TableJitter(Model):
+    """Delay varies like the values in a file, one duration a line (``0.2 ms``, ``-0.1 ms``)."""
+
+    table: File
+
+
+def _jitter_kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "<none>"
+    for word, model in _JITTERS.items():
+        if isinstance(value, model) or (isinstance(value, dict) and word in value):
+            return f"<{word}>"
+    return "<uniform>"
+
+
+_JITTERS: dict[str, type[Model]] = {
+    "normal": NormalJitter,
+    "pareto": ParetoJitter,
+    "table": TableJitter,
+    "uniform": UniformJitter,
+}
+
+Jitter = Annotated[
+    Annotated[UniformJitter, Tag("<uniform>")]
+    | Annotated[NormalJitter, Tag("<normal>")]
+    | Annotated[ParetoJitter, Tag("<pareto>")]
+    | Annotated[TableJitter, Tag("<table>")]
+    | Annotated[Literal["none"], Tag("<none>")],
+    Discriminator(_jitter_kind),
+]
+
+
+class GilbertElliott(Model):
+    """Bursty loss: a good and a bad state (Gilbert 1960, Elliott 1963)."""
+
+    good_to_bad: Fraction
+    bad_to_good: Fraction
+    loss_good: Fraction = 0.0
+    loss_bad: Fraction = 1.0
+
+
+def _loss_kind(value: Any) -> str:
+    return "<bursts>" if isinstance(value, dict | GilbertElliott) else "<each>"
+
+
+Loss = Annotated[
+    Annotated[Fraction, Tag("<each>")] | Annotated[GilbertElliott, Tag("<bursts>")], Discriminator(_loss_kind)
+]
+
+
+class Queue(Model):
+    """Where frames wait for the wire; 1000 packets if no limit is given."""
+
+    packets: Annotated[int, Field(ge=1, le=2**32 - 1, strict=True)] | None = Field(
+        default=None, description="most frames that may wait"
+    )
+    size: Size | None = Field(default=None, description="most octets that may wait")
+    time: Duration | None = Field(
+        default=None, description="longest time that the waiting frames may take to leave at the present rate"
+    )
+    discipline: Literal["drop-tail", "red", "codel", "fq-codel"] = "drop-tail"
+    ecn: bool = Field(
+        default=False, description="mark ECN-capable packets (RFC 3168) instead of dropping early"
+    )
+    red_min: Size | None = Field(default=None, description="RED: mean queue below which nothing is dropped")
+    red_max: Size | None = Field(default=None, description="RED: mean queue from which everything is dropped")
+    red_probability: Fraction = Field(default=0.1, description="RED: drop probability just below red_max")
+    red_weight: Fraction = Field(default=0.002, description="RED: weight of the newest sample in the mean")
+    target: Duration = Field(default=Duration("5 ms"), description="CoDel: acceptable standing delay")
+    interval: Duration = Field(default=Duration("100 ms"), description="CoDel: sliding window")
+    quantum: Size = Field(default=Size("1514 B"), description="FQ-CoDel: octets a flow sends in its turn")
+    flows: Annotated[int, Field(ge=1, le=65536, strict=True)] = Field(
+        default=1024, description="FQ-CoDel: number of flow queues"
+    )
+
+
+def _rate_kind(value: Any) -> str:
+    return "<unlimited>" if value == "unlimited" else "<rate>"
+
+
+LinkRate = Annotated[
+    Annotated[Rate, Tag("<rate>")] | Annotated[Literal["unlimited"], Tag("<unlimited>")],
+    Discriminator(_rate_kind),
+]
+
+
+class Direction(Model):
+    """What can be said of one direction of a link; what is left out is taken from the link."""
+
+    rate: LinkRate | None = Field(default=None, description="at most 1 Tbit/s; unlimited by default")
+    trace: File | None = Field(default=None, description="file in mahimahi's format, instead of a rate")
+    delay: Duration | None = Field(default=None, description="propagation delay; none by default")
+    jitter: Jitter | None = Field(default=None, description="variation of the delay, or none")
+    jitter_reorders: bool | None = Field(default=None, description="jitter may let a frame overtake another")
+    loss: Loss | None = Field(default=None, description="of each frame, or in bursts")
+    duplicate: Fraction | None = Field(default=None, description="probability that a frame arrives twice")
+    corrupt: Fraction | None = Field(default=None, description="probability that one bit is flipped")
+    reorder: Fraction | None = Field(default=None, description="probability that a frame skips the delay")
+    mtu: Mtu | None = Field(
+        default=None, description="largest layer-3 packet in octets; larger ones are dropped"
+    )
+    overhead: Size | None = Field(
+        default=None, description="charged beside each frame; 24 B on Ethernet: preamble 8, FCS 4, gap 12"
+    )
+    queue: Queue | None = Field(default=None, description="where frames wait for the wire")
+    segments: Literal["timed", "carried"] | None = Field(
+        default=None,
+        description="segments of a super-frame are timed one by one (default), or carried together",
+    )
+
+
+class Link(Direction):
+    """A point-to-point wire between two ends, each ``node``, ``node:interface``, switch or hub."""
+
+    ends: tuple[str, str] = Field(description='``[h1, s1]`` or ``["h1:wan", r1]``')
+    name: Name | None = Field(default=None, description="by default the ends' names, ``h1-s1``")
+    forward: Direction | None = Field(default=None, description="differences from first end to second")
+    backward: Direction | None = Field(default=None, description="differences from second end to first")
+    addresses: tuple[Annotated[list[Address], Listed], Annotated[list[Address], Listed]] | None = Field(
+        default=None, description="addresses of the two ends, a list each"
+    )
+
+
+Many = Annotated[int, Field(ge=1, le=100_000, strict=True)]
+
+
+class Topology(Model):
+    """A generator of nodes and links, named ``n1``, ``n2``, ... (see the page on topologies)."""
+
+    generator: Literal["chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"]
+    nodes: Many | None = Field(default=None, description="how many nodes, switches among them included")
+    depth: Annotated[int, Field(ge=1, le=20, strict=True)] | None = Field(
+        default=None, description="tree: levels below the root"
+    )
+    fanout: Many | None = Field(default=None, description="tree: children of each inner node")
+    rows: Many | None = Field(default=None, description="grid")
+    columns: Many | None = Field(default=None, description="grid")
+    k: Annotated[int, Field(ge=2, le=64, strict=True)] | None = Field(
+        default=None, description="fat-tree: ports a switch, an even number"
+    )
+    probability: Fraction | None = Field(
+        default=None, description="random: of each link beyond those of a random spanning tree"
+    )
+    seed: Annotated[int, Field(ge=0, strict=True)] | None = Field(
+        default=None, description="random: which graph; by default the scenario's seed"
+    )
+    file: File | None = Field(default=None, description="graphml: the file")
+    link: Direction = Field(default=Direction(), description="properties of every generated link")
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,40}$")] = Field(
+        default="n", description="how the names of nodes begin"
+    )
+    switched: bool = Field(default=False, description="inner nodes are switches instead of routers")
+
+
+class Switch(Model):
+    """A layer-2 element inside the engine."""
+
+    kind: Literal["switch", "hub"] = "switch"
+    ageing: Duration = Field(default=Duration("300 s"), description="how long a silent address is remembered")
+    addresses: Count = Field(default=8192, description="most addresses remembered")

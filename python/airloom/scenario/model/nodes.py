@@ -1,0 +1,76 @@
+"""Nodes, their interfaces, and the programs that run in them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from airloom.scenario.model.base import Listed, Mapped, Model, Mtu, Name
+from airloom.units import Address, Duration, Share
+
+
+class Interface(Model):
+    """What can be said of one interface of a node."""
+
+    addresses: Annotated[list[Address], Listed] = Field(
+        default=[], description="with prefix lengths; assigned if none is given"
+    )
+    mac: Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$")] | None = Field(
+        default=None, description="unicast address; assigned by default"
+    )
+    mtu: Mtu | None = Field(default=None, description="by default the link's, or 1500")
+    real: Annotated[str, Field(pattern=r"^[^\s/:]{1,15}$")] | None = Field(
+        default=None, description="name of a host interface: hardware in the loop"
+    )
+
+
+class Node(Model):
+    """One virtual node."""
+
+    kind: Literal["netns", "native"] | None = Field(default=None, description="by default the scenario's")
+    forwarding: bool | None = Field(default=None, description="router; by default if it has two interfaces")
+    cpu: Annotated[Share, Field(gt=0)] | None = Field(
+        default=None, description="share of one processor, '50 %' or 0.5; needs root"
+    )
+    routing: Literal["static", "none"] = Field(default="static", description="none: left to a daemon")
+    interfaces: Annotated[dict[str, Interface], Mapped] = Field(
+        default={},
+        description="by name; eth0, eth1, ... in the order of the links unless a link's end names one",
+    )
+    files: Annotated[dict[str, str], Mapped] = Field(
+        default={}, description="absolute path in the node: content"
+    )
+    sysctl: Annotated[dict[str, str | int], Mapped] = Field(
+        default={}, description="such as net.ipv4.tcp_congestion_control: cubic"
+    )
+
+
+class Ready(Model):
+    """When a program counts as ready: the check that is given succeeds."""
+
+    log: str | None = Field(default=None, description="regular expression found in its output")
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] | None = Field(
+        default=None, description="TCP port that accepts connections in the node"
+    )
+    command: str | None = Field(default=None, description="command in the node that exits with 0")
+    within: Duration = Field(default=Duration("10 s"), description="the longest wait")
+
+
+class Program(Model):
+    """An unmodified program that runs in a node."""
+
+    node: str
+    run: str | Annotated[list[str], Field(min_length=1)] = Field(
+        description="a command line, or a list of words"
+    )
+    name: Name | None = Field(default=None, description="by default NODE-PROGRAM, such as r1-babeld")
+    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+    env: Annotated[dict[str, str], Mapped] = Field(default={})
+    folder: str | None = Field(default=None, description="working folder; the node's own /tmp by default")
+    ready: Ready | None = None
+    expect: Annotated[int, Field(ge=0, le=255, strict=True)] | None = Field(
+        default=0, description="exit code that is right; null if any is"
+    )
+    until_end: bool = Field(default=False, description="a service: it must live until the run stops it")
+    restart: Literal["never", "on-failure", "always"] = "never"

@@ -1,0 +1,158 @@
+"""The network that a scenario describes: its own nodes and links and those of a generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airloom.scenario.generators import generate
+from airloom.scenario.model import Direction, Link, Node, Scenario, Switch
+from airloom.scenario.refusal import Problem
+from airloom.scenario.source import Path_
+from airloom.units import Address
+
+
+@dataclass(slots=True)
+class End:
+    """One end of a wire: a node with the name of its interface if one was given, or a switch."""
+
+    name: str
+    interface: str | None = None
+
+
+@dataclass(slots=True)
+class Wire:
+    """A link with its name, its two directions and the place where it was written."""
+
+    name: str
+    ends: tuple[End, End]
+    forward: Direction
+    backward: Direction
+    path: Path_
+    addresses: tuple[list[Address], list[Address]] = field(default_factory=lambda: ([], []))
+
+
+@dataclass(slots=True)
+class Network:
+    """All nodes, switches and wires."""
+
+    nodes: dict[str, Node]
+    switches: dict[str, Switch]
+    wires: list[Wire]
+    problems: list[Problem]
+    """What was wrong with names; the rules report it with the rest."""
+
+
+def end(text: str) -> End:
+    """Reads ``node``, ``node:interface`` or the name of a switch."""
+    name, colon, interface = text.partition(":")
+    return End(name, interface if colon else None)
+
+
+def _direction(link: Direction, own: Direction | None) -> Direction:
+    common = {name: getattr(link, name) for name in Direction.model_fields}
+    if own is not None:
+        common |= {
+            name: getattr(own, name) for name in own.model_fields_set if getattr(own, name) is not None
+        }
+        if own.rate is not None:
+            common["trace"] = own.trace
+        elif own.trace is not None:
+            common["rate"] = None
+    return Direction.model_construct(**common)
+
+
+def expand(scenario: Scenario) -> Network:
+    """Runs the generator, adds what the scenario says itself, and names every link."""
+    nodes: dict[str, Node] = {}
+    switches: dict[str, Switch] = {}
+    wires: list[Wire] = []
+    problems: list[Problem] = []
+    taken = _Names()
+    for index, link in enumerate(scenario.links):
+        if link.name is not None and not taken.claim(link.name):
+            problems.append(
+                Problem(
+                    "name.duplicate",
+                    f"two links are called {link.name!r}",
+                    ("links", index, "name"),
+                    "give one another name",
+                )
+            )
+    if scenario.topology is not None:
+        graph = generate(scenario.topology, scenario.seed)
+        for name in graph.nodes:
+            nodes[name] = Node()
+        switches.update(graph.switches)
+        common = _direction(scenario.topology.link, None)
+        for edge in graph.edges:
+            link_of_edge = common if edge.link is None else _direction(scenario.topology.link, edge.link)
+            wires.append(
+                Wire(
+                    taken.make(edge.a, edge.b),
+                    (End(edge.a), End(edge.b)),
+                    link_of_edge,
+                    link_of_edge,
+                    ("topology",),
+                )
+            )
+    for name, node in scenario.nodes.items():
+        if name in switches:
+            problems.append(
+                Problem(
+                    "name.duplicate",
+                    f"the generator already made a switch {name!r}",
+                    ("nodes", name),
+                    key=True,
+                )
+            )
+        nodes[name] = node
+    for name, switch in scenario.switches.items():
+        if name in nodes:
+            problems.append(
+                Problem(
+                    "name.duplicate",
+                    f"{name!r} is a node already",
+                    ("switches", name),
+                    "give the switch another name",
+                    key=True,
+                )
+            )
+        switches[name] = switch
+    for index, link in enumerate(scenario.links):
+        wires.append(_wire(link, index, taken))
+    return Network(nodes, switches, wires, problems)
+
+
+def _wire(link: Link, index: int, taken: _Names) -> Wire:
+    a, b = end(link.ends[0]), end(link.ends[1])
+    addresses = link.addresses or ([], [])
+    return Wire(
+        link.name or taken.make(a.name, b.name),
+        (a, b),
+        _direction(link, link.forward),
+        _direction(link, link.backward),
+        ("links", index),
+        (list(addresses[0]), list(addresses[1])),
+    )
+
+
+class _Names:
+    """Names of links: ``a-b``, and ``a-b-2`` for the next one between the same two."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def claim(self, name: str) -> bool:
+        if name in self._taken:
+            return False
+        self._taken.add(name)
+        return True
+
+    def make(self, a: str, b: str) -> str:
+        stem = f"{a}-{b}"
+        while True:
+            count = self._counts[stem] = self._counts.get(stem, 0) + 1
+            name = stem if count == 1 else f"{stem}-{count}"
+            if self.claim(name):
+                return name

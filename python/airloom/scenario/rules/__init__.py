@@ -1,0 +1,25 @@
+"""The rules that hold between the parts of a scenario: names, references, ranges that depend on each other.
+
+Each rule gives :class:`Problem` with the place, what is wrong and what to do; ``tests/refused/`` has
+one file for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from airloom.scenario.model import Scenario
+from airloom.scenario.network import Network
+from airloom.scenario.refusal import Problem
+from airloom.scenario.rules import links, measure, nodes
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with a scenario and its network."""
+    return chain(
+        network.problems,
+        links.problems(scenario, network),
+        nodes.problems(scenario, network),
+        measure.problems(scenario, network),
+    )

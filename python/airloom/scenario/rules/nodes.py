@@ -1,0 +1,108 @@
+"""Rules of nodes and programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from airloom.planning.ports import ports_of
+from airloom.scenario.model import Node, Program, Scenario
+from airloom.scenario.model.base import nearest
+from airloom.scenario.names import words
+from airloom.scenario.network import Network
+from airloom.scenario.refusal import Problem
+from airloom.scenario.source import Path_
+
+_SYSCTL = re.compile(r"net\.[A-Za-z0-9_/-]+(\.[A-Za-z0-9_/-]+)+", re.ASCII)
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with nodes and programs."""
+    if not network.nodes:
+        yield Problem("node.none", "the scenario has no node", (), "give 'nodes:' or 'topology:'")
+    used: dict[str, set[str]] = {}
+    for port in ports_of(network)[0]:
+        used.setdefault(port.node, set()).add(port.name)
+    for name, node in scenario.nodes.items():
+        yield from _node(name, node, used.get(name, set()))
+    names: set[str] = set()
+    for index, program in enumerate(scenario.programs):
+        path: Path_ = ("programs", index)
+        yield from _program(program, path, network)
+        if program.name is not None:
+            if program.name in names:
+                yield Problem(
+                    "name.duplicate",
+                    f"two programs are called {program.name!r}",
+                    (*path, "name"),
+                    "give one another name",
+                )
+            names.add(program.name)
+        if scenario.duration is not None and program.at > scenario.duration:
+            yield Problem(
+                "event.time",
+                f"it would start at {program.at.text}, after the end of the run at {scenario.duration.text}",
+                (*path, "at"),
+            )
+
+
+def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
+    path: Path_ = ("nodes", name)
+    for interface in node.interfaces:
+        if interface not in used:
+            yield Problem(
+                "interface.unknown",
+                f"no link of {name!r} has an interface {interface!r}",
+                (*path, "interfaces", interface),
+                nearest(interface, sorted(used)) if used else "the node has no links",
+                key=True,
+            )
+    for file in node.files:
+        if not file.startswith("/") or "\0" in file or ".." in file.split("/") or file.endswith("/"):
+            yield Problem(
+                "node.file", f"{file!r} is not the absolute path of a file", (*path, "files", file), key=True
+            )
+    for key in node.sysctl:
+        if not _SYSCTL.fullmatch(key) or "//" in key:
+            yield Problem(
+                "node.sysctl",
+                f"{key!r} is not a setting that a node has for itself",
+                (*path, "sysctl", key),
+                "it begins with 'net.', such as net.ipv4.tcp_congestion_control",
+                key=True,
+            )
+
+
+def _program(program: Program, path: Path_, network: Network) -> Iterator[Problem]:
+    yield from node_exists(program.node, (*path, "node"), network)
+    try:
+        empty = not any(words(program))
+    except ValueError as error:
+        yield Problem(
+            "program.run", f"the command line cannot be split: {str(error).lower()}", (*path, "run")
+        )
+    else:
+        if empty:
+            yield Problem("program.run", "the command line is empty", (*path, "run"))
+    if program.ready is not None:
+        given = [name for name in ("log", "port", "command") if getattr(program.ready, name) is not None]
+        if len(given) != 1:
+            yield Problem(
+                "program.ready",
+                f"{len(given)} checks are given" if given else "no check is given",
+                (*path, "ready"),
+                "exactly one of log, port, command",
+            )
+        if program.ready.log is not None:
+            try:
+                re.compile(program.ready.log)
+            except (re.error, OverflowError, RecursionError) as error:
+                yield Problem("program.ready", f"not a regular expression: {error}", (*path, "ready", "log"))
+
+
+def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
+    """Refuses a name that is no node's."""
+    if name in network.switches:
+        yield Problem("node.unknown", f"{name!r} is a switch, and nothing runs in it", path, "name a node")
+    elif name not in network.nodes:
+        yield Problem("node.unknown", f"there is no node {name!r}", path, nearest(name, network.nodes))

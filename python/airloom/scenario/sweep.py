@@ -1,0 +1,60 @@
+"""Sweeps: the grid of points, and a seed for every run of it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from airloom.errors import ScenarioError
+from airloom.scenario import paths
+from airloom.scenario.model import Scenario
+from airloom.scenario.source import Source
+
+MOST_PLANS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One choice of all swept values, and the scenario's source with them in place."""
+
+    values: dict[str, Any]
+    source: Source
+
+
+def points(source: Source, scenario: Scenario) -> list[Point]:
+    """All points of the grid; the last path varies fastest. Without a sweep there is one, empty."""
+    for path, values in scenario.sweep.items():
+        where = source.where(("sweep", path), key=True)
+        if not values:
+            raise ScenarioError("sweep.empty", f"no values for {path!r}", where=where)
+        if paths.split(path, where)[0][0] in ("sweep", "repetitions", "seed", "name"):
+            raise ScenarioError("sweep.path", f"{path!r} cannot be swept", where=where)
+    size = 1
+    for values in scenario.sweep.values():
+        size *= len(values)
+    if size > MOST_PLANS:
+        raise ScenarioError(
+            "sweep.size", f"{size} points are more than {MOST_PLANS} runs", where=source.where(("sweep",))
+        )
+    found = []
+    for choice in itertools.product(*(range(len(values)) for values in scenario.sweep.values())):
+        here = source
+        chosen: dict[str, Any] = {}
+        for path, index in zip(scenario.sweep, choice, strict=True):
+            value = chosen[path] = scenario.sweep[path][index]
+            where = source.where(("sweep", path), key=True)
+            here = paths.put(here, path, value, ("sweep", path, index), where)
+        found.append(Point(chosen, here))
+    return found
+
+
+def derived_seed(seed: int, point: dict[str, Any], repetition: int) -> int:
+    """The seed of one run: the first 63 bits of SHA-256 over base seed, point and repetition.
+
+    It depends on nothing else, so that a point keeps its seed when others are added to the sweep.
+    """
+    text = json.dumps([seed, point, repetition], sort_keys=True, separators=(",", ":"), default=str)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -1,0 +1,208 @@
+"""Plans: every generated topology is connected, every address unique, every route leads there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+from airloom import topology
+from airloom.errors import ScenarioError
+from airloom.plan import Plan
+from airloom.planning.reach import Walker
+from airloom.scenario import check
+from airloom.scenario.model import Link, Node, Pools, Scenario, Switch, Topology
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TOPOLOGIES = [
+    topology.chain(2),
+    topology.chain(7),
+    topology.chain(5, switched=True),
+    topology.star(9),
+    topology.star(9, switched=True),
+    topology.tree(3, 3),
+    topology.tree(2, 4, switched=True),
+    topology.grid(4, 5),
+    topology.ring(3),
+    topology.ring(8),
+    topology.full_mesh(6),
+    topology.fat_tree(4),
+    topology.random(12, "20 %"),
+    topology.random(12, 0),
+    topology.random(6, 1),
+]
+
+
+def plan_of(**parts: Any) -> Plan:
+    experiment = check(Scenario(name="test", **parts))
+    assert len(experiment.plans) == 1
+    return experiment.plans[0]
+
+
+def addresses(plan: Plan) -> list[Any]:
+    return [
+        address
+        for node in plan.nodes.values()
+        for interface in node.interfaces
+        for address in interface.addresses
+    ]
+
+
+def assert_connected(plan: Plan) -> None:
+    """Every node reaches every address of every other, and each step shortens the way."""
+    walker = Walker(plan)
+    for source in plan.nodes:
+        for target in plan.nodes.values():
+            for interface in target.interfaces:
+                for address in interface.addresses:
+                    way = walker.path_to(source, address.ip)
+                    assert way is not None, f"{source} does not reach {target.name} at {address}"
+                    assert way[-1] == target.name
+                    assert len(set(way)) == len(way)
+
+
+def assert_sound(plan: Plan) -> None:
+    assert all(count == 1 for count in Counter(address.ip for address in addresses(plan)).values())
+    macs = [interface.mac for node in plan.nodes.values() for interface in node.interfaces]
+    assert len(set(macs)) == len(macs)
+    for node in plan.nodes.values():
+        names = [interface.name for interface in node.interfaces]
+        assert len(set(names)) == len(names)
+        own = {interface.name: interface for interface in node.interfaces}
+        for route in node.routes:
+            networks = [
+                address.network
+                for address in own[route.interface].addresses
+                if address.version == ip_address(route.via).version
+            ]
+            assert any(ip_address(route.via) in network for network in networks)
+
+
+@pytest.mark.parametrize(
+    "shape", TOPOLOGIES, ids=lambda shape: f"{shape.generator}{'-switched' * shape.switched}"
+)
+@pytest.mark.parametrize("metric", ["hops", "delay"])
+def test_every_node_of_a_generated_topology_reaches_every_other(shape: Topology, metric: Any) -> None:
+    plan = plan_of(topology=shape, routes=metric, addresses={"ipv4": "10.0.0.0/8", "ipv6": "fd00::/48"})
+    assert_sound(plan)
+    assert_connected(plan)
+
+
+def test_a_chain_is_planned_as_anybody_would_by_hand() -> None:
+    plan = plan_of(topology=topology.chain(4))
+    assert [str(address) for address in addresses(plan)] == [
+        "10.0.0.1/30",
+        "10.0.0.2/30",
+        "10.0.0.5/30",
+        "10.0.0.6/30",
+        "10.0.0.9/30",
+        "10.0.0.10/30",
+    ]
+    assert list(plan.links) == ["n1-n2", "n2-n3", "n3-n4"]
+    assert [node.forwarding for node in plan.nodes.values()] == [False, True, True, False]
+    assert [
+        [(route.to, route.via, route.interface) for route in node.routes] for node in plan.nodes.values()
+    ] == [
+        [("default", "10.0.0.2", "eth0")],
+        [("10.0.0.8/30", "10.0.0.6", "eth1")],
+        [("10.0.0.0/30", "10.0.0.5", "eth0")],
+        [("default", "10.0.0.9", "eth0")],
+    ]
+    assert plan.hosts == {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "10.0.0.6", "n4": "10.0.0.10"}
+
+
+def test_hosts_on_a_switch_share_one_network_and_need_no_route() -> None:
+    plan = plan_of(
+        nodes={"h1": Node(), "h2": Node(), "h3": Node()},
+        switches={"s1": Switch()},
+        links=[Link(ends=(name, "s1")) for name in ("h1", "h2", "h3")],
+    )
+    assert [str(address) for address in addresses(plan)] == ["10.0.0.1/24", "10.0.0.2/24", "10.0.0.3/24"]
+    assert not any(node.routes for node in plan.nodes.values())
+    assert [(link.a, link.b) for link in plan.links.values()] == [
+        ("h1:eth0", "s1"),
+        ("h2:eth0", "s1"),
+        ("h3:eth0", "s1"),
+    ]
+
+
+def test_given_addresses_stay_and_the_others_come_from_the_same_network() -> None:
+    plan = plan_of(
+        nodes={"a": Node(), "b": Node(interfaces={"eth0": {"addresses": ["10.0.0.1/29"]}}), "c": Node()},
+        links=[Link(ends=("a", "b")), Link(ends=("b", "c"))],
+    )
+    assert [str(address) for address in addresses(plan)] == [
+        "10.0.0.2/29",
+        "10.0.0.1/29",
+        "10.0.0.9/30",
+        "10.0.0.10/30",
+    ]
+    assert_connected(plan)
+
+
+def test_routes_by_delay_avoid_the_slow_link() -> None:
+    nodes = {name: Node() for name in "abcd"}
+    links = [
+        Link(ends=("a", "b"), delay="100 ms"),
+        Link(ends=("a", "c"), delay="1 ms"),
+        Link(ends=("c", "d"), delay="1 ms"),
+        Link(ends=("d", "b"), delay="1 ms"),
+    ]
+    ways = {}
+    for metric in ("hops", "delay"):
+        plan = plan_of(nodes=nodes, links=links, routes=metric)
+        # c lies on the far side: towards its address at the link c-d the metric decides.
+        ways[metric] = Walker(plan).path_to("b", plan.nodes["a"].interfaces[1].addresses[0].ip)
+    assert ways == {"hops": ["b", "a"], "delay": ["b", "d", "c", "a"]}
+
+
+def test_a_pool_that_is_too_small_for_roomy_networks_gets_tight_ones() -> None:
+    parts: dict[str, Any] = {
+        "nodes": {f"h{number}": Node() for number in range(6)},
+        "switches": {"s0": Switch(), "s1": Switch()},
+        "links": [Link(ends=(f"h{number}", f"s{number % 2}")) for number in range(6)],
+    }
+    plan = plan_of(**parts, addresses=Pools.model_validate({"ipv4": "10.0.0.0/28"}))
+    assert {str(address.network) for address in addresses(plan)} == {"10.0.0.0/29", "10.0.0.8/29"}
+    with pytest.raises(ScenarioError, match="too small"):
+        plan_of(**parts, addresses=Pools.model_validate({"ipv4": "10.0.0.0/29"}))
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> dict[str, Any]:
+    """Connected networks of nodes and switches, links between them in any order and number."""
+    count = draw(st.integers(2, 12))
+    names = [f"x{number}" for number in range(count)]
+    switches = {name for name in names[1:] if draw(st.booleans()) and draw(st.booleans())}
+    links = []
+    joined = {0}
+    for number in range(1, count):
+        links.append((names[draw(st.integers(0, number - 1))], names[number]))
+        joined.add(number)
+    nodes = [name for name in names if name not in switches]
+    for _ in range(draw(st.integers(0, 6))):
+        a, b = draw(st.sampled_from(nodes)), draw(st.sampled_from(names))
+        if a != b:
+            links.append((a, b))
+    delays = [draw(st.sampled_from(["0 ns", "1 ms", "7 ms"])) for _ in links]
+    return {
+        "nodes": {name: Node(forwarding=True) for name in nodes},
+        "switches": {name: Switch() for name in sorted(switches)},
+        "links": [Link(ends=ends, delay=delay) for ends, delay in zip(links, delays, strict=True)],
+        "routes": draw(st.sampled_from(["hops", "delay"])),
+        "addresses": draw(
+            st.sampled_from(
+                [{"ipv4": "10.0.0.0/8"}, {"ipv4": None, "ipv6": "fd00::/48"}, {"ipv6": "fd00::/48"}]
+            )
+        ),
+    }
+
+
+@given(networks())
+@settings(deadline=None)
+def test_any_connected_network_of_routers_and_switches_is_reachable_throughout(parts: dict[str, Any]) -> None:
+    plan = plan_of(**parts)
+    assert_sound(plan)
+    assert_connected(plan)
