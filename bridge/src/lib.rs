@@ -3,7 +3,10 @@
 // The macros of pyo3 write functions without documentation and with unsafe blocks of their own.
 #![allow(missing_docs)]
 
+mod engine;
+mod errors;
 mod nodes;
+mod views;
 
 use pyo3::prelude::*;
 
@@ -18,6 +21,10 @@ pyo3::create_exception!(
 mod _engine {
     #[pymodule_export]
     use super::EngineError;
+    #[pymodule_export]
+    use super::engine::Engine;
+    #[pymodule_export]
+    use super::errors::error_codes;
     #[pymodule_export]
     use super::nodes::{Namespace, bring_up, counters_of, tear_down};
 }

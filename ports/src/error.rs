@@ -53,17 +53,46 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// What the engine refuses.
+    #[error(transparent)]
+    Engine(#[from] airloom_engine::Error),
+    /// A name that nothing has.
+    #[error("there is no {kind} called {name:?}")]
+    Unknown {
+        /// What was looked for.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A frame that no buffer holds.
+    #[error("a frame of {octets} octets is longer than {most}")]
+    FrameTooLong {
+        /// Its length.
+        octets: usize,
+        /// The most there can be.
+        most: usize,
+    },
+    /// The loop has ended and takes no commands.
+    #[error("the engine has stopped")]
+    Stopped,
+    /// The loop ended by a bug.
+    #[error("the engine met a bug and stopped: {0}")]
+    Panicked(String),
 }
 
 impl Error {
-    /// Every code that [`Error::code`] can give.
-    pub const CODES: [&'static str; 6] = [
+    /// Every code that [`Error::code`] can give, beside those of the engine.
+    pub const CODES: [&'static str; 10] = [
         "host.tun-device",
         "host.tap-create",
         "host.tap-descriptor",
         "host.interface",
         "run.capture",
         "host.loop",
+        "run.engine-stopped",
+        "run.engine-bug",
+        "engine.name.unknown",
+        "engine.frame.length",
     ];
 
     /// The error's stable name.
@@ -76,6 +105,15 @@ impl Error {
             Self::Interface { .. } => Self::CODES[3],
             Self::Capture { .. } => Self::CODES[4],
             Self::Loop { .. } => Self::CODES[5],
+            Self::Stopped => Self::CODES[6],
+            Self::Panicked(_) => Self::CODES[7],
+            Self::Unknown { .. } => Self::CODES[8],
+            Self::FrameTooLong { .. } => Self::CODES[9],
+            Self::Engine(error) => error.code(),
         }
+    }
+
+    pub(crate) fn unknown(kind: &'static str, name: &str) -> Self {
+        Self::Unknown { kind, name: name.to_owned() }
     }
 }

@@ -1,7 +1,19 @@
 //! Where the engine meets the machine: TAP interfaces, real interfaces, captures, namespaces and
 //! the wall clock.
 
+pub mod capture;
+pub mod clock;
+pub mod driver;
 pub mod error;
+mod intake;
+pub mod interface;
+pub mod lateness;
 pub mod nodes;
+mod outgo;
+mod patience;
+mod pcapng;
+mod poller;
+pub mod status;
 pub mod tap;
 pub mod vnet;
+pub mod world;

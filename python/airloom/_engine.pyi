@@ -1,5 +1,6 @@
 """The extension module: a thin seam to the Rust crates. Private; users import ``airloom``."""
 
+from os import PathLike
 from typing import Any
 
 class EngineError(Exception):
@@ -23,9 +24,7 @@ class Namespace:
     def close(self) -> None:
         """Gives the namespace back to the kernel; a second call does nothing."""
 
-def bring_up(
-    nodes: list[dict[str, Any]], wires: list[tuple[str, str, str, str]] = ...
-) -> list[Namespace]:
+def bring_up(nodes: list[dict[str, Any]], wires: list[tuple[str, str, str, str]] = ...) -> list[Namespace]:
     """Makes the namespaces of many nodes with interfaces, addresses and routes; all or none.
 
     Keys of a node: name, interfaces [{name, mac, mtu, addresses, tap}], routes [{to, via,
@@ -39,36 +38,65 @@ def counters_of(namespaces: list[Namespace]) -> list[dict[str, dict[str, int]]]:
 def tear_down(namespaces: list[Namespace]) -> None:
     """Closes them all in one batch; those already closed are passed over."""
 
+def error_codes() -> list[str]:
+    """Every code that an EngineError can bear, sorted."""
+
 class Engine:
-    """The engine on its own thread, driven by the wall clock or step by step."""
+    """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
+
+    Times are nanoseconds of engine time, which is zero at the start. Settings are those of the
+    engine in its own words; what they leave out has its default.
+    """
 
     def __init__(self, seed: int) -> None: ...
-    def add_tap_port(self, name: str, fd: int, transit: bool = False) -> None: ...
+    def add_tap_port(self, name: str, fd: int, transit: bool = False) -> None:
+        """A TAP by its descriptor, which is duplicated; possible while the engine runs."""
+    def attach_tap(self, name: str, fd: int) -> None:
+        """Puts another TAP behind a port: that of a node which was made anew."""
     def add_memory_port(self, name: str, transit: bool = False) -> None: ...
-    def add_interface_port(self, name: str, interface: str) -> None: ...
+    def add_interface_port(self, name: str, interface: str) -> None:
+        """A real interface in this thread's network namespace, promiscuous while the engine lives."""
     def add_switch(self, name: str, settings: dict[str, Any] | str) -> None: ...
-    def connect(
-        self, name: str, a: str, b: str, forward: dict[str, Any], backward: dict[str, Any]
-    ) -> None: ...
+    def connect(self, name: str, a: str, b: str, forward: dict[str, Any], backward: dict[str, Any]) -> None:
+        """Joins two ports or switches by name; forward holds from a to b."""
+    def capture(self, path: str | PathLike[str], ports: list[str] | None = None) -> None:
+        """Captures all or some ports to a pcapng file (before start); stop() completes it."""
     def start(self) -> int:
         """Starts the wall clock; returns CLOCK_MONOTONIC in ns at engine time zero."""
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Ends the loop and the capture; raises what went wrong with either. Books stay readable."""
     def now(self) -> int: ...
     def set_link(self, name: str, direction: str, settings: dict[str, Any]) -> None:
-        """direction: forward, backward or both; takes effect now, or at `at` of schedule_link."""
+        """Complete new settings, now; direction: forward, backward or both."""
+    def set_link_up(self, name: str, up: bool) -> None:
+        """Both directions, now."""
     def schedule_link(
         self, at: int, name: str, direction: str, settings: dict[str, Any] | None, up: bool | None
     ) -> None:
         """A change at an exact engine time, carried out by the engine itself."""
-    def set_link_up(self, name: str, up: bool) -> None: ...
-    def capture(self, path: str, ports: list[str] | None) -> None:
-        """Starts a pcapng capture (before start)."""
     def ledger(self) -> dict[str, Any]:
-        """offered, copies, delivered, in_flight, dropped {reason: n}, host_lost {reason: n},
-        links {name: {forward|backward: {...}}}, ports {name: {...}}."""
+        """Where every frame went.
+
+        offered, copies, delivered, in_flight: frames; octets {the same four}; dropped {reason:
+        frames}, host_lost {reason: frames}; missed: frames that real interfaces lost before the
+        engine took them (a TAP's own tx_dropped counter says the same of it);
+        ports {name: offered, delivered, dropped, host_lost, missed, gone};
+        links {name: {forward, backward: entered, left, duplicated, corrupted, reordered, marked,
+        queue, queue_highest, dropped}}; switches {name: entered, copies, dropped}.
+        Each count of frames in these has a companion with ``_octets``.
+        """
     def lateness(self) -> dict[str, Any]:
-        """Histogram and p50, p99, p999, max in ns of delivery, and of ingress; worst moments."""
+        """How the engine kept up; all in nanoseconds.
+
+        delivery: by how much frames were handed over late; ingress: how long they may have stood
+        in their ports unseen, an upper bound; wakes: how late the loop woke from its sleeps.
+        Each: count, mean, p50, p99, p999, max, worst [(at, value, port)], buckets [(up to, count)].
+        status: for every second start, end, busy, spun, cpu, waited, stall, backlog, and the
+        numbers taken_in and turns. capture: written, skipped (frames), failed; or None.
+        """
     def offer(self, port: str, at: int, octets: bytes) -> None:
-        """Stepped only: a frame enters."""
+        """A frame enters at ``at``, or at once if that has passed."""
     def step(self, until: int) -> list[tuple[str, int, bytes]]:
-        """Stepped only: lets time pass; returns deliveries (port, ns, octets)."""
+        """Before start: lets time pass; returns what reached memory ports (port, ns, octets)."""
+    def received(self) -> list[tuple[str, int, bytes]]:
+        """What has reached memory ports since the last call."""

@@ -51,3 +51,29 @@ class RunError(LabError):
     """It ran, and failed."""
 
     exit_code = 1
+
+
+_CURES = {
+    "host.descriptor": "raise the limit of open files (ulimit -n)",
+    "host.descriptors": "raise the hard limit of open files (ulimit -Hn)",
+    "host.interface": "name an interface that exists and run as root",
+    "host.loop": "raise the limit of open files (ulimit -n); Linux 5.11 or later is needed",
+    "host.namespace": "run as root, or allow unprivileged user namespaces",
+    "host.namespaces": "raise user.max_net_namespaces (sysctl)",
+    "host.tap-create": "run as root, or in a user namespace of its own",
+    "host.tap-descriptor": "give the descriptor of a TAP made with IFF_NO_PI and IFF_VNET_HDR",
+    "host.tun-device": "load the tun driver (modprobe tun) and allow access to /dev/net/tun",
+    "run.capture": "free space on the disk, or capture fewer ports",
+    "run.engine-bug": "report it with the scenario and the seed",
+}
+
+
+def from_engine(error: Exception, *, where: str | None = None) -> LabError:
+    """The error of the extension module as one of this tree, by the first word of its code.
+
+    ``host`` is a fault of the machine, ``run`` one of the run; ``link``, ``switch``, ``node`` and
+    ``engine`` say that the description is wrong.
+    """
+    code, message = error.args
+    kind = {"host": HostError, "run": RunError}.get(code.split(".")[0], ScenarioError)
+    return kind(code, message, where=where, cure=_CURES.get(code))

@@ -190,7 +190,7 @@ class PingTool:
             "-i",
             interval,
             "-s",
-            str(int(self.ask.size)),
+            str(self.ask.size),
             target,
         )
         return (

@@ -1,0 +1,345 @@
+//! The engine for Python: built, then stepped or driven by the wall clock, then read.
+//!
+//! Every call gives up Python's lock before it waits for anything, and the engine's thread never
+//! takes it.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+use airloom_engine::settings::{LinkSettings, SwitchSettings};
+use airloom_engine::time::Instant;
+use airloom_engine::{Change, Direction};
+use airloom_ports::capture::Account;
+use airloom_ports::driver::{Driven, Driver};
+use airloom_ports::error::Error;
+use airloom_ports::interface::Interface;
+use airloom_ports::tap::Tap;
+use airloom_ports::world::{Outside, World};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::de::DeserializeOwned;
+
+use crate::errors::Fault;
+use crate::views::{Books, Punctuality};
+
+enum State {
+    /// Being built, or stepped.
+    Still(Box<World>),
+    /// Driven by the wall clock.
+    Running(Driver),
+    /// Stopped; what it drove can be read.
+    Stopped(Box<Driven>, Option<(Account, bool)>),
+    /// A bug ended it.
+    Lost,
+}
+
+/// The engine on its own thread, driven by the wall clock or step by step.
+#[pyclass(frozen, module = "airloom._engine")]
+pub struct Engine {
+    state: Mutex<State>,
+}
+
+impl Engine {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder panics")
+    }
+
+    /// Has the world do something, on whichever thread it lives, and brings a port that this
+    /// made to the loop's attention.
+    fn act<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        call: &'static str,
+        act: impl FnOnce(&mut World) -> Result<T, Error> + Send + 'static,
+    ) -> PyResult<T> {
+        py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(act(world)?),
+            State::Running(driver) => Ok(driver.ask(|driven| act(&mut driven.world))??),
+            State::Stopped(..) | State::Lost => {
+                Err(Fault::State { call, needs: "an engine that is not stopped" })
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
+    /// Adds a port, while the loop runs too.
+    fn add(&self, py: Python<'_>, name: String, transit: bool, outside: Outside) -> PyResult<()> {
+        py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(world.add(&name, transit, outside).map(|_| ())?),
+            State::Running(driver) => Ok(driver.ask(move |driven| {
+                let port = driven.world.add(&name, transit, outside)?;
+                driven.watch(port)
+            })??),
+            State::Stopped(..) | State::Lost => {
+                Err(Fault::State { call: "add", needs: "an engine that is not stopped" })
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
+    /// Reads something from the world or its driver, in any state.
+    fn read<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        still: impl FnOnce(&World) -> T + Send,
+        driven: impl FnOnce(&Driven, Option<&(Account, bool)>) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        py.detach(|| match &*self.state() {
+            State::Still(world) => Ok(still(world)),
+            State::Running(driver) => Ok(driver.ask(|now| driven(now, None))?),
+            State::Stopped(ended, capture) => Ok(driven(ended, capture.as_ref())),
+            State::Lost => Err(Fault::LOST),
+        })
+        .map_err(PyErr::from)
+    }
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    fn new(seed: u64) -> Self {
+        Self { state: Mutex::new(State::Still(Box::new(World::new(seed)))) }
+    }
+
+    #[pyo3(signature = (name, fd, transit = false))]
+    fn add_tap_port(&self, py: Python<'_>, name: String, fd: i32, transit: bool) -> PyResult<()> {
+        let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
+        self.add(py, name, transit, Outside::Tap(tap))
+    }
+
+    #[pyo3(signature = (name, transit = false))]
+    fn add_memory_port(&self, py: Python<'_>, name: String, transit: bool) -> PyResult<()> {
+        self.add(py, name, transit, Outside::Memory)
+    }
+
+    fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
+        let interface = Interface::attach(interface).map_err(Fault::from)?;
+        self.add(py, name, true, Outside::Interface(interface))
+    }
+
+    fn attach_tap(&self, py: Python<'_>, name: String, fd: i32) -> PyResult<()> {
+        let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
+        let outside = Outside::Tap(tap);
+        py.detach(|| match &mut *self.state() {
+            State::Still(world) => {
+                let port = world.port(&name)?;
+                world.exchange(port, outside);
+                Ok(())
+            }
+            State::Running(driver) => Ok(driver.ask(move |driven| {
+                let port = driven.world.port(&name)?;
+                driven.exchange(port, outside)
+            })??),
+            State::Stopped(..) | State::Lost => {
+                Err(Fault::State { call: "attach_tap", needs: "an engine that is not stopped" })
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
+    fn add_switch(&self, py: Python<'_>, name: String, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+        let settings: SwitchSettings = read_settings(settings, &format!("switch {name}"))?;
+        self.act(py, "add_switch", move |world| world.add_switch(&name, &settings).map(|_| ()))
+    }
+
+    fn connect(
+        &self,
+        py: Python<'_>,
+        name: String,
+        a: String,
+        b: String,
+        forward: &Bound<'_, PyAny>,
+        backward: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let forward: LinkSettings = read_settings(forward, &format!("link {name} forward"))?;
+        let backward: LinkSettings = read_settings(backward, &format!("link {name} backward"))?;
+        self.act(py, "connect", move |world| world.connect(&name, &a, &b, &forward, &backward).map(|_| ()))
+    }
+
+    #[pyo3(signature = (path, ports = None))]
+    fn capture(&self, py: Python<'_>, path: PathBuf, ports: Option<Vec<String>>) -> PyResult<()> {
+        py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(world.capture(&path, ports)?),
+            _ => Err(Fault::State { call: "capture", needs: "an engine that has not started" }),
+        })
+        .map_err(PyErr::from)
+    }
+
+    fn start(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| {
+            let mut state = self.state();
+            match std::mem::replace(&mut *state, State::Lost) {
+                State::Still(world) => {
+                    let driver = Driver::start(*world)?;
+                    let zero = driver.clock().zero();
+                    *state = State::Running(driver);
+                    Ok(zero)
+                }
+                other => {
+                    *state = other;
+                    Err(Fault::State { call: "start", needs: "an engine that has not started" })
+                }
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| -> Result<(), Fault> {
+            let mut state = self.state();
+            match std::mem::replace(&mut *state, State::Lost) {
+                State::Still(mut world) => {
+                    let capture = world.edge.capture.take();
+                    *state = State::Still(world);
+                    capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()))?;
+                    Ok(())
+                }
+                State::Running(driver) => {
+                    let (mut driven, error) = driver.stop()?;
+                    let capture = driven.world.edge.capture.take();
+                    let account = capture.as_ref().map(|capture| *capture.account());
+                    let finished = capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()));
+                    let account = account.map(|account| (account, finished.is_err()));
+                    *state = State::Stopped(Box::new(driven), account);
+                    finished?;
+                    error.map_or(Ok(()), |error| Err(error.into()))
+                }
+                other => {
+                    *state = other;
+                    Ok(())
+                }
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        let now = py.detach(|| match &*self.state() {
+            State::Still(world) => Ok(world.engine.now()),
+            State::Running(driver) => Ok(driver.clock().now()),
+            State::Stopped(driven, _) => Ok(driven.world.engine.now()),
+            State::Lost => Err(Fault::LOST),
+        })?;
+        Ok(now.nanos())
+    }
+
+    fn set_link(
+        &self,
+        py: Python<'_>,
+        name: String,
+        direction: &str,
+        settings: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.schedule_link(py, 0, name, direction, Some(settings), None)
+    }
+
+    fn set_link_up(&self, py: Python<'_>, name: String, up: bool) -> PyResult<()> {
+        self.schedule_link(py, 0, name, "both", None, Some(up))
+    }
+
+    #[pyo3(signature = (at, name, direction, settings, up))]
+    fn schedule_link(
+        &self,
+        py: Python<'_>,
+        at: u64,
+        name: String,
+        direction: &str,
+        settings: Option<&Bound<'_, PyAny>>,
+        up: Option<bool>,
+    ) -> PyResult<()> {
+        let directions: &[Direction] = match direction {
+            "forward" => &[Direction::Forward],
+            "backward" => &[Direction::Backward],
+            "both" => &[Direction::Forward, Direction::Backward],
+            _ => {
+                let allowed = "forward, backward, both";
+                return Err(Fault::Word { what: "direction", given: direction.to_owned(), allowed }.into());
+            }
+        };
+        let settings: Option<LinkSettings> =
+            settings.map(|settings| read_settings(settings, &format!("link {name}"))).transpose()?;
+        self.act(py, "schedule_link", move |world| {
+            let link = world.link(&name)?;
+            let at = Instant::from_nanos(at);
+            if let Some(settings) = settings {
+                for &direction in directions {
+                    let change = Change::Link(link, direction, Box::new(settings.clone()));
+                    world.engine.schedule(at, change)?;
+                }
+            }
+            if let Some(up) = up {
+                world.engine.schedule(at, if up { Change::Up(link) } else { Change::Down(link) })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.read(py, Books::of, |driven, _| Books::of(&driven.world))?.view(py)
+    }
+
+    fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let still = |world: &World| Punctuality {
+            capture: world.edge.capture.as_ref().map(|capture| (*capture.account(), capture.failed())),
+            ..Punctuality::default()
+        };
+        self.read(py, still, Punctuality::of)?.view(py)
+    }
+
+    fn offer(&self, py: Python<'_>, port: String, at: u64, octets: &[u8]) -> PyResult<()> {
+        let octets = octets.to_vec();
+        self.act(py, "offer", move |world| {
+            let port = world.port(&port)?;
+            world.offer(port, Instant::from_nanos(at), &octets)
+        })
+    }
+
+    fn step<'py>(&self, py: Python<'py>, until: u64) -> PyResult<Vec<(String, u64, Bound<'py, PyBytes>)>> {
+        let received = py.detach(|| match &mut *self.state() {
+            State::Still(world) => {
+                world.advance(Instant::from_nanos(until));
+                Ok(named(world))
+            }
+            _ => Err(Fault::State { call: "step", needs: "an engine that has not started" }),
+        })?;
+        Ok(as_bytes(py, received))
+    }
+
+    fn received<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, u64, Bound<'py, PyBytes>)>> {
+        let received = self.act(py, "received", |world| Ok(named(world)))?;
+        Ok(as_bytes(py, received))
+    }
+}
+
+/// What waits at memory ports, with the ports' names.
+fn named(world: &mut World) -> Vec<(String, u64, Box<[u8]>)> {
+    let received = std::mem::take(&mut world.edge.received);
+    let ports = &world.edge.ports;
+    received
+        .into_iter()
+        .map(|frame| (ports[frame.port].name.clone(), frame.at.nanos(), frame.octets))
+        .collect()
+}
+
+fn as_bytes<'py>(
+    py: Python<'py>,
+    received: Vec<(String, u64, Box<[u8]>)>,
+) -> Vec<(String, u64, Bound<'py, PyBytes>)> {
+    received.into_iter().map(|(port, at, octets)| (port, at, PyBytes::new(py, &octets))).collect()
+}
+
+/// A descriptor of the engine's own for the same TAP.
+fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
+    if fd < 0 {
+        return Err(Fault::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF)));
+    }
+    // SAFETY: the descriptor is only duplicated; a number that names none is an error, not more.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().map_err(Fault::Descriptor)
+}
+
+/// Settings in the engine's words; what is not said has its default.
+fn read_settings<T: DeserializeOwned>(settings: &Bound<'_, PyAny>, whose: &str) -> Result<T, Fault> {
+    pythonize::depythonize(settings).map_err(|error| Fault::Settings(format!("{whose}: {error}")))
+}

@@ -1,0 +1,66 @@
+//! The one place where errors become Python's: `EngineError(code, message)`.
+
+use airloom_ports::{error::Error, nodes};
+use pyo3::prelude::*;
+
+use crate::EngineError;
+
+/// What a call of the seam itself can refuse.
+#[derive(Debug)]
+pub enum Fault {
+    /// Something below refused.
+    Below(Error),
+    /// Settings that are not in the engine's words.
+    Settings(String),
+    /// A word that is none of those allowed.
+    Word { what: &'static str, given: String, allowed: &'static str },
+    /// Not in this state: `needs` says in which.
+    State { call: &'static str, needs: &'static str },
+    /// The descriptor cannot be duplicated.
+    Descriptor(std::io::Error),
+}
+
+impl Fault {
+    /// Any call after the engine met a bug.
+    pub const LOST: Self = Self::State { call: "this call", needs: "an engine that met no bug" };
+}
+
+/// Codes of [`Fault`] beside those from below.
+const CODES: [&str; 4] = ["engine.settings", "engine.word", "engine.state", "host.descriptor"];
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Below(error)
+    }
+}
+
+impl From<airloom_engine::Error> for Fault {
+    fn from(error: airloom_engine::Error) -> Self {
+        Self::Below(error.into())
+    }
+}
+
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        let (code, message) = match fault {
+            Fault::Below(error) => (error.code(), error.to_string()),
+            Fault::Settings(why) => (CODES[0], why),
+            Fault::Word { what, given, allowed } => {
+                (CODES[1], format!("{what} {given:?} is not one of {allowed}"))
+            }
+            Fault::State { call, needs } => (CODES[2], format!("{call} needs {needs}")),
+            Fault::Descriptor(error) => (CODES[3], format!("cannot duplicate a descriptor: {error}")),
+        };
+        EngineError::new_err((code, message))
+    }
+}
+
+/// Every code that an `EngineError` can bear, sorted.
+#[pyfunction]
+pub fn error_codes() -> Vec<&'static str> {
+    let below = Error::CODES.iter().chain(&nodes::Error::CODES);
+    let mut codes: Vec<_> = below.chain(&CODES).copied().collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}

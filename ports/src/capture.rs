@@ -1,0 +1,226 @@
+//! A pcapng capture that never holds up the data path.
+//!
+//! Blocks are written into large chunks; full chunks go to a thread that writes the file, and come
+//! back empty. If that thread cannot keep up, frames are missing from the capture (and counted),
+//! not from the network; a stepped engine waits instead, so that its captures are complete.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::segment;
+use airloom_engine::time::Instant;
+
+use crate::error::Error;
+use crate::pcapng::{self, Direction, Packet};
+
+const CHUNK: usize = 512 * 1024;
+const CHUNKS: usize = 16;
+/// Longest frame: what a buffer of the engine holds, single segments being shorter.
+const LONGEST: usize = airloom_engine::frame::CLASSES[2];
+
+/// What to do when the file is slower than the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhenFull {
+    /// Leave frames out of the capture and count them.
+    Skip,
+    /// Wait for the file.
+    Wait,
+}
+
+/// How a capture went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Frames in the capture; every segment is one.
+    pub written: u64,
+    /// Frames left out because the file was too slow or could not be written any more.
+    pub skipped: u64,
+}
+
+/// How a port stands to a capture.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// No frame of it came yet.
+    New,
+    /// It is not wanted.
+    Left,
+    /// It has this number in the file.
+    Interface(u32),
+}
+
+/// A capture that is being written.
+#[derive(Debug)]
+pub struct Capture {
+    path: PathBuf,
+    /// Names of the wanted ports; none for all.
+    wanted: Option<BTreeSet<String>>,
+    /// Every port's part, by number.
+    parts: Vec<Part>,
+    interfaces: u32,
+    chunk: Vec<u8>,
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+    when_full: WhenFull,
+    zero: u64,
+    account: Account,
+    /// Room to finish the checksum of one segment.
+    scratch: Box<[u8]>,
+}
+
+impl Capture {
+    /// Makes the file and begins it, for an engine that is stepped and whose time zero is 1970.
+    /// `wanted` names the ports; none is all.
+    ///
+    /// # Errors
+    /// [`Error::Capture`] if the file cannot be made.
+    pub fn create(path: &Path, wanted: Option<BTreeSet<String>>) -> Result<Self, Error> {
+        let fail = |source| Error::Capture { path: path.to_owned(), source };
+        let mut file = File::create(path).map_err(fail)?;
+        let mut begin = Vec::new();
+        pcapng::section(&mut begin);
+        file.write_all(&begin).map_err(fail)?;
+        let (full, to_write) = sync_channel::<Vec<u8>>(CHUNKS);
+        let (give_back, empty) = sync_channel(CHUNKS);
+        for _ in 1..CHUNKS {
+            give_back.send(Vec::with_capacity(CHUNK)).expect("the other end is in this function");
+        }
+        let writer = std::thread::Builder::new()
+            .name("airloom-capture".into())
+            .spawn(move || {
+                for mut chunk in to_write {
+                    // Ending drops both channels: the data path learns of it at its next chunk.
+                    file.write_all(&chunk)?;
+                    chunk.clear();
+                    if give_back.send(chunk).is_err() {
+                        break;
+                    }
+                }
+                file.flush()
+            })
+            .map_err(|source| Error::Loop { what: "a thread for the capture", source })?;
+        Ok(Self {
+            path: path.to_owned(),
+            wanted,
+            parts: Vec::new(),
+            interfaces: 0,
+            chunk: Vec::with_capacity(CHUNK),
+            full,
+            empty,
+            writer,
+            when_full: WhenFull::Wait,
+            zero: 0,
+            account: Account::default(),
+            scratch: vec![0; LONGEST].into_boxed_slice(),
+        })
+    }
+
+    /// From now on the engine follows a clock whose zero is so many nanoseconds after 1970, and
+    /// does not wait for the file.
+    pub fn follow(&mut self, zero: u64) {
+        self.zero = zero;
+        self.when_full = WhenFull::Skip;
+    }
+
+    /// Adds a frame at the port with a number and a name, each segment of a super-frame for itself.
+    pub fn frame(
+        &mut self,
+        (port, name): (usize, &str),
+        at: Instant,
+        (frame, pool): (&Frame, &Pool),
+        direction: Option<Direction>,
+        comment: &str,
+    ) {
+        let Some(interface) = self.interface(port, name) else { return };
+        for number in frame.first..frame.first + frame.count {
+            let octets = segment::complete(frame, pool, number, &mut self.scratch);
+            if !self.room(pcapng::room(octets)) {
+                self.account.skipped += 1;
+                continue;
+            }
+            let octets = [&self.scratch[..octets], &[]];
+            let at = self.zero.saturating_add(at.nanos());
+            pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction, comment });
+            self.account.written += 1;
+        }
+    }
+
+    /// Hands what there is to the writer if it has time for it, so that the file is never far behind.
+    pub fn push(&mut self) {
+        if !self.chunk.is_empty() {
+            self.next_chunk();
+        }
+    }
+
+    /// True once the file could not be written any more; [`Capture::finish`] says why.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.writer.is_finished()
+    }
+
+    /// How it goes.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Writes the rest and closes the file.
+    ///
+    /// # Errors
+    /// [`Error::Capture`] if not all of it could be written.
+    pub fn finish(mut self) -> Result<Account, Error> {
+        self.when_full = WhenFull::Wait;
+        self.push();
+        // The writer ends when it has written what it was given; there is room for all it gives back.
+        drop(self.full);
+        let end = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("writer panicked")));
+        end.map(|()| self.account).map_err(|source| Error::Capture { path: self.path, source })
+    }
+
+    /// The port's number in the file; none if it is not wanted, or not yet writable.
+    fn interface(&mut self, port: usize, name: &str) -> Option<u32> {
+        if port >= self.parts.len() {
+            self.parts.resize(port + 1, Part::New);
+        }
+        match self.parts[port] {
+            Part::Interface(number) => Some(number),
+            Part::Left => None,
+            Part::New => {
+                if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(name)) {
+                    self.parts[port] = Part::Left;
+                    return None;
+                }
+                // An interface may be described anywhere before its first frame.
+                if !self.room(pcapng::room(name.len())) {
+                    self.account.skipped += 1;
+                    return None;
+                }
+                pcapng::interface(&mut self.chunk, name);
+                let number = self.interfaces;
+                self.interfaces += 1;
+                self.parts[port] = Part::Interface(number);
+                Some(number)
+            }
+        }
+    }
+
+    /// Sees that the chunk has room for so many octets; false if there is none.
+    fn room(&mut self, octets: usize) -> bool {
+        self.chunk.len() + octets <= CHUNK || self.next_chunk()
+    }
+
+    /// Exchanges the chunk for an empty one; false if there is none.
+    fn next_chunk(&mut self) -> bool {
+        let next = match self.when_full {
+            WhenFull::Wait => self.empty.recv().ok(),
+            WhenFull::Skip => self.empty.try_recv().ok(),
+        };
+        let Some(next) = next else { return false };
+        // As many chunks as places: the channel is never full.
+        self.full.try_send(std::mem::replace(&mut self.chunk, next)).is_ok()
+    }
+}

@@ -1,0 +1,347 @@
+//! The loop: one thread that takes frames from ports, lets the engine's time follow the wall
+//! clock, and hands frames to ports, until it is told to stop.
+//!
+//! Frames of ready ports are read in batches that adapt to what was there last time; each frame
+//! is offered at the time of its read and followed by whatever is due, so a busy port delays no
+//! event. Everything else that is to happen comes as a command, carried out between two frames.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use airloom_engine::PortId;
+use airloom_engine::time::{Instant, Span};
+
+use crate::clock::WallClock;
+use crate::error::Error;
+use crate::lateness::Histogram;
+use crate::patience::Patience;
+use crate::poller::Poller;
+use crate::status::Status;
+use crate::tap::check;
+use crate::world::{Outside, World};
+
+/// Most frames read from one port before the others have their turn.
+const BATCH: u32 = 64;
+/// Most octets read from one port before the others have their turn.
+const BATCH_OCTETS: u32 = 512 * 1024;
+/// Length of a line of the loop's own account.
+const SECOND: Span = Span::from_secs(1);
+/// The number of the command bell among the numbers of the ports.
+const BELL: u64 = u64::MAX;
+
+/// A world that is being driven, with the account of how that went.
+pub struct Driven {
+    /// The engine and its edge.
+    pub world: World,
+    /// Its clock.
+    pub clock: WallClock,
+    /// How long frames may have stood in their ports unseen: for each frame the time between the
+    /// loop's last look at the port, or its wake, and the read; an upper bound.
+    pub ingress: Histogram,
+    /// How late the loop woke when it waited for an instant.
+    pub wakes: Histogram,
+    /// Second by second.
+    pub status: Status,
+    poller: Poller,
+}
+
+impl Driven {
+    /// Puts another thing behind a port while the loop runs.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the descriptor cannot be watched.
+    pub fn exchange(&mut self, port: PortId, outside: Outside) -> Result<(), Error> {
+        if let Some(fd) = self.world.edge.ports[port.index()].fd() {
+            self.poller.remove(fd);
+        }
+        self.world.exchange(port, outside);
+        self.watch(port)
+    }
+
+    /// Watches a port that was added while the loop runs.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the descriptor cannot be watched.
+    pub fn watch(&mut self, port: PortId) -> Result<(), Error> {
+        match (u64::try_from(port.index()), self.world.edge.ports[port.index()].fd()) {
+            (Ok(number), Some(fd)) => self.poller.add(fd, number),
+            _ => Ok(()),
+        }
+    }
+}
+
+type Command = Box<dyn FnOnce(&mut Driven) + Send>;
+
+/// What the loop leaves behind, with the error that ended it if one did.
+type Ended = (Driven, Option<Error>);
+
+/// The handle of a running loop; dropping it ends the loop.
+pub struct Driver {
+    /// Taken when the loop is to end: that there are no more commands is the sign.
+    commands: Option<Sender<Command>>,
+    bell: Arc<OwnedFd>,
+    thread: Option<JoinHandle<Ended>>,
+    clock: WallClock,
+}
+
+impl Driver {
+    /// Starts the clock at zero and the loop on a thread of its own.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the kernel refuses what the loop needs; the world is lost then.
+    pub fn start(mut world: World) -> Result<Self, Error> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+        check(fd).map_err(|source| Error::Loop { what: "an eventfd", source })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let bell = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
+        let poller = Poller::new()?;
+        poller.add(bell.as_raw_fd(), BELL)?;
+        for (number, port) in (0u64..).zip(&world.edge.ports) {
+            if let Some(fd) = port.fd() {
+                poller.add(fd, number)?;
+            }
+        }
+        let (commands, orders) = channel();
+        let clock = WallClock::start();
+        world.follow(clock);
+        let driven = Driven {
+            world,
+            clock,
+            ingress: Histogram::default(),
+            wakes: Histogram::default(),
+            status: Status::default(),
+            poller,
+        };
+        let looper = Loop { driven, orders, bell: Arc::clone(&bell) };
+        let thread = std::thread::Builder::new()
+            .name("airloom-engine".into())
+            .spawn(move || looper.run())
+            .map_err(|source| Error::Loop { what: "a thread", source })?;
+        Ok(Self { commands: Some(commands), bell, thread: Some(thread), clock })
+    }
+
+    /// The clock that drives the engine.
+    #[must_use]
+    pub fn clock(&self) -> WallClock {
+        self.clock
+    }
+
+    /// Has the loop do something, with its time brought up to now, and returns the answer.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if the loop has ended.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Driven) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = channel();
+        let command = move |driven: &mut Driven| {
+            // Whoever asked may be gone; then nobody needs the answer.
+            let _ = reply.send(question(driven));
+        };
+        let commands = self.commands.as_ref().ok_or(Error::Stopped)?;
+        commands.send(Box::new(command)).map_err(|_| Error::Stopped)?;
+        ring(&self.bell);
+        answer.recv().map_err(|_| Error::Stopped)
+    }
+
+    /// Ends the loop and returns what it drove. An error of the loop itself comes beside it.
+    ///
+    /// # Errors
+    /// [`Error::Panicked`] if the loop met a bug; what it drove is lost then.
+    pub fn stop(mut self) -> Result<(Driven, Option<Error>), Error> {
+        self.end().unwrap_or(Err(Error::Stopped))
+    }
+
+    fn end(&mut self) -> Option<Result<Ended, Error>> {
+        let thread = self.thread.take()?;
+        self.commands = None;
+        ring(&self.bell);
+        Some(thread.join().map_err(|panic| Error::Panicked(message(&*panic))))
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+fn ring(bell: &OwnedFd) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: eight octets that outlive the call. A full counter has rung already.
+    unsafe { libc::write(bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+/// How a wait ended.
+struct Look {
+    /// Members that are ready.
+    ready: usize,
+    /// When the loop last knew that the ready ones were empty, or was woken by them.
+    since: Instant,
+}
+
+struct Loop {
+    driven: Driven,
+    orders: Receiver<Command>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Loop {
+    fn run(mut self) -> Ended {
+        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before
+        // it is used.
+        unsafe {
+            // The default lets the kernel be 50 us late on purpose.
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+            // Signals are for the program's other threads.
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        }
+        let error = self.turn_until_stopped().err();
+        (self.driven, error)
+    }
+
+    fn turn_until_stopped(&mut self) -> Result<(), Error> {
+        let clock = self.driven.clock;
+        let mut looked = clock.now();
+        let mut patience = Patience::new(looked);
+        self.driven.status.begin(looked);
+        loop {
+            let look = self.look(looked, &mut patience)?;
+            let start = clock.now();
+            // Of a full list nobody knows what did not get into it.
+            if !self.driven.poller.is_full(look.ready) {
+                looked = start;
+            }
+            let mut stopped = false;
+            for index in 0..look.ready {
+                match self.driven.poller.ready(index) {
+                    BELL => stopped = !self.obey(),
+                    number => self.take_in(usize::try_from(number).unwrap_or(0), look.since),
+                }
+            }
+            let now = clock.now();
+            self.note_backlog(now);
+            self.driven.world.advance(now);
+            let end = clock.now();
+            let second = self.driven.status.current();
+            let busy = end.since(start);
+            second.busy += busy;
+            second.stall = second.stall.max(busy);
+            second.turns += 1;
+            if self.driven.status.close(end, SECOND) {
+                self.driven.world.each_second();
+            }
+            if stopped {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note_backlog(&mut self, now: Instant) {
+        if let Some(due) = self.driven.world.engine.next_at() {
+            let second = self.driven.status.current();
+            second.backlog = second.backlog.max(now.since(due));
+        }
+    }
+
+    /// Waits until a port is ready, a command is there, or the next event is due.
+    fn look(&mut self, looked: Instant, patience: &mut Patience) -> Result<Look, Error> {
+        let clock = self.driven.clock;
+        // Without a wait first: what is ready now may have come since the last look.
+        let ready = self.driven.poller.wait(Some(Span::ZERO))?;
+        if ready > 0 {
+            return Ok(Look { ready, since: looked });
+        }
+        let mut now = clock.now();
+        let second_ends = self.driven.status.current().start + SECOND;
+        let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
+        let early = due - patience.advance(now);
+        let wake = early.min(second_ends);
+        if wake > now {
+            let ready = self.driven.poller.wait(Some(wake.since(now)))?;
+            now = clock.now();
+            // By a frame, by a signal, or only to close the second.
+            if ready > 0 || now < wake || wake < early {
+                return Ok(Look { ready, since: now });
+            }
+            let late = now.since(wake);
+            patience.woke(late);
+            self.driven.wakes.record(late, now, 0);
+        }
+        let awake = now;
+        let mut found = Look { ready: 0, since: now };
+        while now < due {
+            found = Look { ready: self.driven.poller.wait(Some(Span::ZERO))?, since: now };
+            now = clock.now();
+            if found.ready > 0 {
+                break;
+            }
+        }
+        let spent = now.since(awake);
+        patience.spend(spent);
+        self.driven.status.current().spun += spent;
+        Ok(found)
+    }
+
+    /// Reads what a port has, at most a batch.
+    fn take_in(&mut self, index: usize, since: Instant) {
+        let Driven { world, clock, ingress, status, .. } = &mut self.driven;
+        let batch = world.edge.ports[index].batch;
+        let mut octets = 0;
+        let mut frames = 0;
+        let mut seen = since.max(world.edge.ports[index].looked);
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let emptied = loop {
+            if frames == batch || octets > BATCH_OCTETS {
+                break false;
+            }
+            let Some(taken) = world.take_in(index, clock) else { break true };
+            ingress.record(taken.now.since(seen), taken.now, number);
+            world.advance(taken.now);
+            frames += 1;
+            octets += taken.octets;
+        };
+        status.current().taken_in += u64::from(frames);
+        let port = &mut world.edge.ports[index];
+        if emptied {
+            // Next time stop at what was there, without a read that finds nothing.
+            port.batch = frames.max(1);
+            seen = clock.now();
+            port.looked = seen;
+        } else {
+            port.batch = (batch * 2).min(BATCH);
+        }
+        if let (true, Some(fd)) = (port.gone, port.fd()) {
+            self.driven.poller.remove(fd);
+        }
+    }
+
+    /// Carries out what is commanded; false once nobody can command any more.
+    fn obey(&mut self) -> bool {
+        let mut count = [0u8; 8];
+        // SAFETY: eight octets that outlive the call. An empty counter was read before.
+        unsafe { libc::read(self.bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        loop {
+            match self.orders.try_recv() {
+                Ok(command) => {
+                    let now = self.driven.clock.now();
+                    self.driven.world.advance(now);
+                    command(&mut self.driven);
+                }
+                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A named real interface as a port: hardware in the loop, through a packet socket.
+//!
+//! The interface becomes promiscuous while the port lives. Frames that the host itself sends
+//! there are not seen as arrivals. A VLAN tag that the card took off is put back.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::error::Error;
+use crate::tap::{check, interface_request};
+
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+/// Octets the kernel may keep for the engine before it drops frames.
+const RECEIVE_OCTETS: libc::c_int = 8 << 20;
+/// Octets of the virtio-net header on a packet socket: without `num_buffers`.
+pub(crate) const VNET_OCTETS: usize = 10;
+/// Octets of a VLAN tag.
+pub(crate) const VLAN_TAG: usize = 4;
+/// Octets of the two Ethernet addresses, after which a VLAN tag stands.
+const ADDRESSES: usize = 12;
+
+/// A packet socket bound to one interface.
+#[derive(Debug)]
+pub struct Interface {
+    socket: OwnedFd,
+    name: String,
+}
+
+impl Interface {
+    /// Attaches to the interface called `name` in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// [`Error::Interface`] if there is none of that name or packet sockets are not permitted.
+    pub fn attach(name: &str) -> Result<Self, Error> {
+        let fail = |what, source| Error::Interface { name: name.to_owned(), what, source };
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // Protocol 0: nothing is received before the socket is bound to its interface.
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        check(fd).map_err(|source| fail("packet socket", source))?;
+        // SAFETY: the socket was just made and belongs to nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut request = interface_request(name)
+            .ok_or_else(|| fail("name", io::Error::from_raw_os_error(libc::EINVAL)))?;
+        // SAFETY: the request outlives the call, which fills in the index.
+        check(unsafe { libc::ioctl(fd, libc::SIOCGIFINDEX, &raw mut request) })
+            .map_err(|source| fail("no such interface", source))?;
+        // SAFETY: SIOCGIFINDEX has filled the index.
+        let index = unsafe { request.ifr_ifru.ifru_ifindex };
+        for (option, value, what) in [
+            (libc::PACKET_VNET_HDR, 1, "PACKET_VNET_HDR"),
+            (PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING"),
+            (libc::PACKET_AUXDATA, 1, "PACKET_AUXDATA"),
+        ] {
+            set(fd, libc::SOL_PACKET, option, &value).map_err(|source| fail(what, source))?;
+        }
+        // More than the system's limit needs privilege; without it the limit must do.
+        set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_OCTETS)
+            .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_OCTETS))
+            .map_err(|source| fail("SO_RCVBUF", source))?;
+        // SAFETY: a sockaddr_ll is plain integers, for which zero is a value.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = u16::try_from(libc::AF_PACKET).expect("a small number");
+        address.sll_protocol = u16::try_from(libc::ETH_P_ALL).expect("a small number").to_be();
+        address.sll_ifindex = index;
+        let octets = libc::socklen_t::try_from(size_of_val(&address)).expect("a small number");
+        // SAFETY: the address outlives the call and `octets` is its length.
+        check(unsafe { libc::bind(fd, (&raw const address).cast(), octets) })
+            .map_err(|source| fail("bind", source))?;
+        let member = libc::packet_mreq {
+            mr_ifindex: index,
+            mr_type: u16::try_from(libc::PACKET_MR_PROMISC).expect("a small number"),
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
+            .map_err(|source| fail("promiscuous mode", source))?;
+        Ok(Self { socket, name: name.to_owned() })
+    }
+
+    /// Name of the interface.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Frames that the kernel has dropped since the last call because the engine came too late.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut octets = libc::socklen_t::try_from(size_of_val(&statistics)).unwrap_or(0);
+        // SAFETY: the structure and its length outlive the call.
+        let answer = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut octets,
+            )
+        };
+        if answer < 0 { 0 } else { u64::from(statistics.tp_drops) }
+    }
+
+    /// Receives one frame into the pieces of `iov`, the first of which gets the virtio-net
+    /// header. Returns the octets of header and frame, and the VLAN tag that the card took off.
+    ///
+    /// # Safety
+    /// The pieces must be memory that may be written.
+    pub(crate) unsafe fn receive(
+        &self,
+        iov: &mut [libc::iovec],
+    ) -> io::Result<(usize, Option<[u8; VLAN_TAG]>)> {
+        // Aligned for a cmsghdr, and room for one tpacket_auxdata.
+        let mut control = [0u64; 8];
+        // SAFETY: a msghdr is integers and pointers, for which zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = iov.as_mut_ptr();
+        message.msg_iovlen = iov.len();
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        // SAFETY: the message refers to memory that outlives the call; the caller vouches for `iov`.
+        let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
+        let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+        let mut tag = None;
+        // SAFETY: the kernel has filled the control buffer, and the macros stay inside it.
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+            while let Some(head) = header.as_ref() {
+                if head.cmsg_level == libc::SOL_PACKET && head.cmsg_type == libc::PACKET_AUXDATA {
+                    let data: libc::tpacket_auxdata =
+                        std::ptr::read_unaligned(libc::CMSG_DATA(header).cast());
+                    tag = vlan(&data);
+                }
+                header = libc::CMSG_NXTHDR(&raw const message, header);
+            }
+        }
+        Ok((got, tag))
+    }
+}
+
+impl AsRawFd for Interface {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+fn vlan(data: &libc::tpacket_auxdata) -> Option<[u8; VLAN_TAG]> {
+    if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let known = data.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let [a, b] = if known { data.tp_vlan_tpid } else { 0x8100 }.to_be_bytes();
+    let [c, d] = data.tp_vlan_tci.to_be_bytes();
+    Some([a, b, c, d])
+}
+
+/// Puts a VLAN tag back into the frame that fills the first `length` octets of `octets`; returns
+/// the new length, or none if there is no room.
+pub(crate) fn put_back(tag: [u8; VLAN_TAG], octets: &mut [u8], length: usize) -> Option<usize> {
+    if length < ADDRESSES || length + VLAN_TAG > octets.len() {
+        return None;
+    }
+    octets.copy_within(ADDRESSES..length, ADDRESSES + VLAN_TAG);
+    octets[ADDRESSES..ADDRESSES + VLAN_TAG].copy_from_slice(&tag);
+    Some(length + VLAN_TAG)
+}
+
+fn set<T>(fd: RawFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+    let octets = libc::socklen_t::try_from(size_of::<T>()).expect("options are short");
+    // SAFETY: the value outlives the call and `octets` is its length.
+    check(unsafe { libc::setsockopt(fd, level, option, std::ptr::from_ref(value).cast(), octets) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vlan_tag_goes_behind_the_addresses() {
+        let mut octets = [0u8; 20];
+        octets[..14].copy_from_slice(&[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]);
+        assert_eq!(put_back([0x81, 0, 0, 7], &mut octets, 14), Some(18));
+        assert_eq!(octets[10..18], [2, 2, 0x81, 0, 0, 7, 8, 0]);
+        assert_eq!(put_back([0x81, 0, 0, 7], &mut octets, 18), None);
+    }
+
+    #[test]
+    fn an_unknown_interface_is_an_error_with_its_name() {
+        let error = Interface::attach("no-such-if").expect_err("there is none");
+        assert_eq!(error.code(), "host.interface");
+        assert!(error.to_string().contains("no-such-if"));
+    }
+}

@@ -1,0 +1,194 @@
+//! The blocks of a pcapng file (draft-ietf-opsawg-pcapng), written into memory.
+//!
+//! Nanosecond timestamps (`if_tsresol` 9), one interface for each port, the direction in
+//! `epb_flags`, and what became of a frame as a comment. Host byte order, as the format allows.
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const LINKTYPE_ETHERNET: u16 = 1;
+
+const OPT_END: u16 = 0;
+const OPT_COMMENT: u16 = 1;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const EPB_FLAGS: u16 = 2;
+
+/// Longest comment in octets; a longer one is cut.
+pub const COMMENT: usize = 200;
+
+/// Which way a frame goes, seen from the node that a port belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The node gets it.
+    Inbound,
+    /// The node sends it.
+    Outbound,
+}
+
+/// Appends the block that begins a file.
+pub fn section(out: &mut Vec<u8>) {
+    block(out, SECTION_HEADER, |out| {
+        put32(out, BYTE_ORDER_MAGIC);
+        put16(out, 1);
+        put16(out, 0);
+        out.extend_from_slice(&u64::MAX.to_ne_bytes()); // length of the section not stated
+        option(out, SHB_USERAPPL, b"airloom");
+        option(out, OPT_END, b"");
+    });
+}
+
+/// Appends the block that describes an Ethernet interface; the first one is number 0.
+pub fn interface(out: &mut Vec<u8>, name: &str) {
+    block(out, INTERFACE_DESCRIPTION, |out| {
+        put16(out, LINKTYPE_ETHERNET);
+        put16(out, 0);
+        put32(out, 0); // frames are kept whole
+        option(out, IF_NAME, &name.as_bytes()[..name.len().min(usize::from(u16::MAX))]);
+        option(out, IF_TSRESOL, &[9]);
+        option(out, OPT_END, b"");
+    });
+}
+
+/// One frame, as it goes into a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Number of the interface.
+    pub interface: u32,
+    /// When, in nanoseconds since 1970.
+    pub at: u64,
+    /// The frame's octets, in two pieces that follow each other.
+    pub octets: [&'a [u8]; 2],
+    /// Which way it goes; none for a frame that was dropped on its way.
+    pub direction: Option<Direction>,
+    /// What is to be said about it; empty for nothing.
+    pub comment: &'a str,
+}
+
+/// Octets that [`packet`] appends at most for a frame of `octets`.
+#[must_use]
+pub const fn room(octets: usize) -> usize {
+    octets + COMMENT + 64
+}
+
+/// Appends the block of one frame.
+pub fn packet(out: &mut Vec<u8>, packet: &Packet) {
+    let [head, rest] = packet.octets;
+    let length = u32::try_from(head.len() + rest.len()).expect("a frame is shorter than 4 GB");
+    block(out, ENHANCED_PACKET, |out| {
+        put32(out, packet.interface);
+        #[allow(clippy::cast_possible_truncation)] // the two halves of 64 bits
+        let (high, low) = ((packet.at >> 32) as u32, packet.at as u32);
+        put32(out, high);
+        put32(out, low);
+        put32(out, length);
+        put32(out, length);
+        out.extend_from_slice(head);
+        out.extend_from_slice(rest);
+        pad(out);
+        let flags = packet.direction.map(|direction| match direction {
+            Direction::Inbound => 1u32,
+            Direction::Outbound => 2,
+        });
+        if let Some(flags) = flags {
+            option(out, EPB_FLAGS, &flags.to_ne_bytes());
+        }
+        let mut comment = packet.comment;
+        if comment.len() > COMMENT {
+            let cut = (0..=COMMENT).rev().find(|&at| comment.is_char_boundary(at));
+            comment = &comment[..cut.unwrap_or(0)];
+        }
+        if !comment.is_empty() {
+            option(out, OPT_COMMENT, comment.as_bytes());
+        }
+        if flags.is_some() || !comment.is_empty() {
+            option(out, OPT_END, b"");
+        }
+    });
+}
+
+/// A block: its kind and length, what `body` appends, and the length again.
+fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    put32(out, kind);
+    put32(out, 0);
+    body(out);
+    let length = u32::try_from(out.len() + 4 - start).expect("a block is shorter than 4 GB");
+    out[start + 4..start + 8].copy_from_slice(&length.to_ne_bytes());
+    put32(out, length);
+}
+
+fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    put16(out, code);
+    put16(out, u16::try_from(value.len()).expect("options are short"));
+    out.extend_from_slice(value);
+    pad(out);
+}
+
+/// Blocks are multiples of four octets, and so is everything in them.
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+fn put16(out: &mut Vec<u8>, value: u16) {
+    out.extend_from_slice(&value.to_ne_bytes());
+}
+
+fn put32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn get32(file: &[u8], at: usize) -> u32 {
+        u32::from_ne_bytes(file[at..at + 4].try_into().expect("four octets"))
+    }
+
+    /// Kind and body of every block, by a reader that trusts only the lengths.
+    fn blocks(file: &[u8]) -> Vec<(u32, &[u8])> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < file.len() {
+            let length = get32(file, at + 4) as usize;
+            assert_eq!(length % 4, 0);
+            assert_eq!(get32(file, at + length - 4) as usize, length);
+            found.push((get32(file, at), &file[at + 8..at + length - 4]));
+            at += length;
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_can_be_read(
+            head in proptest::collection::vec(any::<u8>(), 0..80),
+            rest in proptest::collection::vec(any::<u8>(), 0..80),
+            at in any::<u64>(),
+            comment in "[a-zé]{0,300}",
+        ) {
+            let mut file = Vec::new();
+            section(&mut file);
+            interface(&mut file, "h1:eth0");
+            let before = file.len();
+            let octets = [&head[..], &rest[..]];
+            let direction = Some(Direction::Outbound);
+            packet(&mut file, &Packet { interface: 0, at, octets, direction, comment: &comment });
+            prop_assert!(file.len() - before <= room(head.len() + rest.len()));
+            let blocks = blocks(&file);
+            prop_assert_eq!(blocks.len(), 3);
+            prop_assert_eq!(blocks[0].0, SECTION_HEADER);
+            prop_assert_eq!(blocks[1].0, INTERFACE_DESCRIPTION);
+            let (kind, body) = blocks[2];
+            prop_assert_eq!(kind, ENHANCED_PACKET);
+            let stamp = u64::from(get32(body, 4)) << 32 | u64::from(get32(body, 8));
+            prop_assert_eq!(stamp, at);
+            let length = get32(body, 12) as usize;
+            prop_assert_eq!(&body[20..20 + length], [head, rest].concat());
+        }
+    }
+}

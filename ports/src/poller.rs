@@ -1,0 +1,99 @@
+//! Waiting for frames and for time: level-triggered epoll with a timeout in nanoseconds.
+//!
+//! Level-triggered, because a port that was not read empty simply shows up again, behind the
+//! others: no read is spent on finding a port empty, and no port starves another.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use airloom_engine::time::Span;
+
+use crate::error::Error;
+use crate::tap::check;
+
+/// Events taken at once.
+const BATCH: u16 = 128;
+
+/// An epoll instance whose members carry a number.
+pub struct Poller {
+    epoll: OwnedFd,
+    events: Box<[libc::epoll_event; BATCH as usize]>,
+}
+
+impl Poller {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the kernel has no descriptor left.
+    pub fn new() -> Result<Self, Error> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        check(fd).map_err(|source| Error::Loop { what: "epoll", source })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { epoll, events: Box::new([libc::epoll_event { events: 0, u64: 0 }; BATCH as usize]) })
+    }
+
+    /// Watches `fd` for something to read; `number` comes back from [`Poller::ready`].
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the descriptor cannot be watched.
+    pub fn add(&self, fd: RawFd, number: u64) -> Result<(), Error> {
+        #[allow(clippy::cast_sign_loss)] // a bit mask
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: number };
+        let epoll = self.epoll.as_raw_fd();
+        // SAFETY: the event outlives the call.
+        check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) })
+            .map_err(|source| Error::Loop { what: "a place in epoll", source })
+    }
+
+    /// Watches `fd` no longer.
+    pub fn remove(&self, fd: RawFd) {
+        // SAFETY: EPOLL_CTL_DEL takes no event.
+        unsafe {
+            libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut());
+        }
+    }
+
+    /// Waits until something can be read, at most `timeout` (no end if none), and returns how
+    /// many members are ready. A signal ends the wait early.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the kernel cannot wait with nanoseconds (before 5.11).
+    pub fn wait(&mut self, timeout: Option<Span>) -> Result<usize, Error> {
+        let limit = timeout.map(|span| libc::timespec {
+            tv_sec: i64::try_from(span.nanos() / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(span.nanos() % 1_000_000_000).unwrap_or(0),
+        });
+        let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the array holds BATCH events, the timeout outlives the call, no signal mask is given.
+        let ready = unsafe {
+            libc::epoll_pwait2(
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                libc::c_int::from(BATCH),
+                limit,
+                std::ptr::null(),
+            )
+        };
+        usize::try_from(ready).or_else(|_| {
+            let source = io::Error::last_os_error();
+            match source.raw_os_error() {
+                Some(libc::EINTR) => Ok(0),
+                _ => Err(Error::Loop { what: "epoll_pwait2", source }),
+            }
+        })
+    }
+
+    /// True if `ready` members are all that one wait can tell, so that there may be more.
+    #[must_use]
+    pub fn is_full(&self, ready: usize) -> bool {
+        ready == usize::from(BATCH)
+    }
+
+    /// Number of the `index`th ready member.
+    #[must_use]
+    pub fn ready(&self, index: usize) -> u64 {
+        self.events[index].u64
+    }
+}

@@ -1,0 +1,77 @@
+//! How the loop itself fared, second by second: the evidence that it had the machine to itself.
+
+use airloom_engine::time::{Instant, Span};
+
+use crate::clock;
+
+/// One second of the loop's life. The sums of time are within the second, to a turn's length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// When it began.
+    pub start: Instant,
+    /// When it ended; about a second later, or more if the loop could not run.
+    pub end: Instant,
+    /// Time in which the loop did not wait: worked, or was not let run.
+    pub busy: Span,
+    /// Time in which it waited without giving up its processor.
+    pub spun: Span,
+    /// Processor time that the loop used.
+    pub cpu: Span,
+    /// Time in which it was ready to run and had no processor; zero where the kernel keeps no
+    /// such account.
+    pub waited: Span,
+    /// The longest time between two looks at the ports.
+    pub stall: Span,
+    /// How late the most belated event was when its turn came.
+    pub backlog: Span,
+    /// Frames taken in; a super-frame is one here.
+    pub taken_in: u64,
+    /// Turns of the loop.
+    pub turns: u64,
+}
+
+/// The seconds so far.
+#[derive(Debug, Default)]
+pub struct Status {
+    seconds: Vec<Second>,
+    current: Second,
+    cpu: u64,
+    waited: u64,
+    text: String,
+}
+
+impl Status {
+    /// The seconds that are complete.
+    #[must_use]
+    pub fn seconds(&self) -> &[Second] {
+        &self.seconds
+    }
+
+    /// The second that is running, to be added to.
+    pub(crate) fn current(&mut self) -> &mut Second {
+        &mut self.current
+    }
+
+    /// Begins the first second; to be called on the loop's own thread.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.cpu = clock::thread_cpu();
+        self.waited = clock::thread_waited(&mut self.text).unwrap_or(0);
+        self.current = Second { start: now, ..Second::default() };
+    }
+
+    /// Closes the running second if it is over; true if it was.
+    pub(crate) fn close(&mut self, now: Instant, length: Span) -> bool {
+        let over = now.since(self.current.start) >= length;
+        if over {
+            let cpu = clock::thread_cpu();
+            let waited = clock::thread_waited(&mut self.text).unwrap_or(0);
+            self.current.end = now;
+            self.current.cpu = Span::from_nanos(cpu.saturating_sub(self.cpu));
+            self.current.waited = Span::from_nanos(waited.saturating_sub(self.waited));
+            self.seconds.push(self.current);
+            (self.cpu, self.waited) = (cpu, waited);
+            self.current = Second { start: now, ..Second::default() };
+        }
+        over
+    }
+}

@@ -1,0 +1,421 @@
+//! The engine and everything that it touches: its ports, its clock, its capture.
+
+use std::collections::HashMap;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
+
+use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool};
+use airloom_engine::settings::{LinkSettings, SwitchSettings};
+use airloom_engine::time::Instant;
+use airloom_engine::{End, Engine, Handed, HostLoss, LinkId, Outlet, Place, PortId, SwitchId, Why, segment};
+
+use crate::capture::Capture;
+use crate::clock::WallClock;
+use crate::error::Error;
+use crate::intake::{Intake, Read};
+use crate::interface::{self, Interface};
+use crate::lateness::Histogram;
+use crate::outgo;
+use crate::pcapng::Direction;
+use crate::tap::Tap;
+use crate::vnet::{self, Meaning};
+
+/// Octets of the largest frame.
+const LARGE: usize = CLASSES[2];
+/// Frames that wait at memory ports to be taken, at most, while the wall clock runs.
+const RECEIVED: usize = 65_536;
+
+/// What stands behind a port.
+#[derive(Debug)]
+pub enum Outside {
+    /// A node's TAP interface.
+    Tap(Tap),
+    /// A real interface of the host.
+    Interface(Interface),
+    /// The program that drives the engine.
+    Memory,
+}
+
+/// A port as the machine sees it.
+#[derive(Debug)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// What stands behind it.
+    pub outside: Outside,
+    /// Frames that the kernel dropped before the engine took them; for a real interface only, a
+    /// TAP keeps this count itself, as the drops of its transmit side.
+    pub missed: u64,
+    /// True once the other side is gone: its namespace died.
+    pub gone: bool,
+    /// Frames to read in the next turn.
+    pub(crate) batch: u32,
+    /// When the loop last knew it to be empty.
+    pub(crate) looked: Instant,
+}
+
+impl Port {
+    /// The descriptor to wait on.
+    #[must_use]
+    pub fn fd(&self) -> Option<RawFd> {
+        match &self.outside {
+            Outside::Tap(tap) => Some(tap.as_raw_fd()),
+            Outside::Interface(interface) => Some(interface.as_raw_fd()),
+            Outside::Memory => None,
+        }
+    }
+}
+
+/// A frame that reached a memory port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The port.
+    pub port: usize,
+    /// When.
+    pub at: Instant,
+    /// Its octets, checksums complete.
+    pub octets: Box<[u8]>,
+}
+
+/// Where the engine's frames go.
+pub struct Edge {
+    /// All ports, by number.
+    pub ports: Vec<Port>,
+    /// How late frames were handed to their nodes.
+    pub delivery: Histogram,
+    /// What waits at memory ports.
+    pub received: Vec<Received>,
+    /// The capture, if there is one.
+    pub capture: Option<Capture>,
+    /// None while the engine is stepped.
+    pub(crate) clock: Option<WallClock>,
+    /// Names of links and switches, by number.
+    links: Vec<String>,
+    switches: Vec<String>,
+    comment: String,
+    scratch: Box<[u8]>,
+}
+
+/// The engine and its edge.
+pub struct World {
+    /// The emulated network.
+    pub engine: Engine,
+    /// What is around it.
+    pub edge: Edge,
+    intake: Intake,
+    ids: Vec<PortId>,
+    ports: HashMap<String, PortId>,
+    switches: HashMap<String, SwitchId>,
+    links: HashMap<String, LinkId>,
+}
+
+impl World {
+    /// A world without ports; random numbers are drawn by `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut engine = Engine::new(seed);
+        let intake = Intake::new(engine.pool());
+        let edge = Edge {
+            ports: Vec::new(),
+            delivery: Histogram::default(),
+            received: Vec::new(),
+            capture: None,
+            clock: None,
+            links: Vec::new(),
+            switches: Vec::new(),
+            comment: String::with_capacity(256),
+            scratch: vec![0; LARGE].into_boxed_slice(),
+        };
+        Self {
+            engine,
+            edge,
+            intake,
+            ids: Vec::new(),
+            ports: HashMap::new(),
+            switches: HashMap::new(),
+            links: HashMap::new(),
+        }
+    }
+
+    /// Adds a port; `transit` says that its node passes frames on.
+    ///
+    /// # Errors
+    /// The engine's, if the name is taken.
+    pub fn add(&mut self, name: &str, transit: bool, outside: Outside) -> Result<PortId, Error> {
+        let id = self.engine.add_port(name, transit)?;
+        debug_assert_eq!(id.index(), self.edge.ports.len());
+        self.ids.push(id);
+        self.ports.insert(name.to_owned(), id);
+        self.edge.ports.push(Port {
+            name: name.to_owned(),
+            outside,
+            missed: 0,
+            gone: false,
+            batch: 1,
+            looked: Instant::ZERO,
+        });
+        Ok(id)
+    }
+
+    /// Adds a switch or hub.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn add_switch(&mut self, name: &str, settings: &SwitchSettings) -> Result<SwitchId, Error> {
+        let id = self.engine.add_switch(name, settings)?;
+        debug_assert_eq!(id.index(), self.edge.switches.len());
+        self.edge.switches.push(name.to_owned());
+        self.switches.insert(name.to_owned(), id);
+        Ok(id)
+    }
+
+    /// Joins two ends by a link, each the name of a port or of a switch.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or the engine's.
+    pub fn connect(
+        &mut self,
+        name: &str,
+        a: &str,
+        b: &str,
+        forward: &LinkSettings,
+        backward: &LinkSettings,
+    ) -> Result<LinkId, Error> {
+        let (a, b) = (self.end(a)?, self.end(b)?);
+        let id = self.engine.connect(name, a, b, forward, backward)?;
+        debug_assert_eq!(id.index(), self.edge.links.len());
+        self.edge.links.push(name.to_owned());
+        self.links.insert(name.to_owned(), id);
+        Ok(id)
+    }
+
+    /// The port with this name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn port(&self, name: &str) -> Result<PortId, Error> {
+        self.ports.get(name).copied().ok_or_else(|| Error::unknown("port", name))
+    }
+
+    /// The link with this name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn link(&self, name: &str) -> Result<LinkId, Error> {
+        self.links.get(name).copied().ok_or_else(|| Error::unknown("link", name))
+    }
+
+    /// The switch with this name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn switch(&self, name: &str) -> Result<SwitchId, Error> {
+        self.switches.get(name).copied().ok_or_else(|| Error::unknown("switch", name))
+    }
+
+    fn end(&self, name: &str) -> Result<End, Error> {
+        match (self.port(name), self.switch(name)) {
+            (Ok(port), _) => Ok(End::Port(port)),
+            (Err(_), Ok(switch)) => Ok(End::Switch(switch)),
+            (Err(_), Err(_)) => Err(Error::unknown("port or switch", name)),
+        }
+    }
+
+    /// Names of the links, by number.
+    #[must_use]
+    pub fn link_names(&self) -> &[String] {
+        &self.edge.links
+    }
+
+    /// Names of the switches, by number.
+    #[must_use]
+    pub fn switch_names(&self) -> &[String] {
+        &self.edge.switches
+    }
+
+    /// Number of a port as the engine names it.
+    #[must_use]
+    pub fn port_ids(&self) -> &[PortId] {
+        &self.ids
+    }
+
+    /// Puts another thing behind a port: the new TAP of a node that starts again.
+    pub fn exchange(&mut self, port: PortId, outside: Outside) {
+        let port = &mut self.edge.ports[port.index()];
+        port.outside = outside;
+        port.gone = false;
+    }
+
+    /// Captures the named ports, or all, to a file.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, [`Error::Capture`] if the file cannot be made.
+    pub fn capture(&mut self, path: &Path, ports: Option<Vec<String>>) -> Result<(), Error> {
+        for name in ports.iter().flatten() {
+            self.port(name)?;
+        }
+        let wanted = ports.map(|names| names.into_iter().collect());
+        self.edge.capture = Some(Capture::create(path, wanted)?);
+        Ok(())
+    }
+
+    /// Has time follow a clock from now on.
+    pub(crate) fn follow(&mut self, clock: WallClock) {
+        self.edge.clock = Some(clock);
+        if let Some(capture) = &mut self.edge.capture {
+            capture.follow(clock.zero_since_1970());
+        }
+    }
+
+    /// What is to be done now and then: the capture's file kept up to date, the drops of real
+    /// interfaces fetched from the kernel.
+    pub fn each_second(&mut self) {
+        if let Some(capture) = &mut self.edge.capture {
+            capture.push();
+        }
+        for port in &mut self.edge.ports {
+            if let Outside::Interface(interface) = &port.outside {
+                port.missed += interface.dropped();
+            }
+        }
+    }
+
+    /// Lets time pass until `until`.
+    pub fn advance(&mut self, until: Instant) {
+        self.engine.advance(until, &mut self.edge);
+    }
+
+    /// A frame enters through a port at `at`, whatever stands behind it.
+    ///
+    /// # Errors
+    /// [`Error::FrameTooLong`] if no buffer holds it.
+    pub fn offer(&mut self, port: PortId, at: Instant, octets: &[u8]) -> Result<(), Error> {
+        if octets.len() > LARGE {
+            return Err(Error::FrameTooLong { octets: octets.len(), most: LARGE });
+        }
+        let pool = self.engine.pool();
+        let buffer = pool.take(octets.len());
+        pool.octets_mut(buffer)[..octets.len()].copy_from_slice(octets);
+        let length = u32::try_from(octets.len()).expect("a buffer is shorter than 4 GB");
+        self.enter(port, at, buffer, length, Meaning::default());
+        Ok(())
+    }
+
+    /// Reads one frame from a port and offers it at the time of the read.
+    pub(crate) fn take_in(&mut self, index: usize, clock: &WallClock) -> Option<Taken> {
+        let port = &mut self.edge.ports[index];
+        let pool = self.engine.pool();
+        let read = match &port.outside {
+            Outside::Tap(tap) => self.intake.tap(tap, pool),
+            Outside::Interface(interface) => self.intake.interface(interface, pool),
+            Outside::Memory => Read::Empty,
+        };
+        match read {
+            Read::Frame(buffer, octets, meaning) => {
+                let now = clock.now();
+                self.enter(self.ids[index], now, buffer, octets, meaning);
+                Some(Taken { now, octets })
+            }
+            Read::Empty => None,
+            Read::Gone => {
+                port.gone = true;
+                None
+            }
+        }
+    }
+
+    fn enter(&mut self, port: PortId, at: Instant, buffer: BufferId, length: u32, meaning: Meaning) {
+        let frame = Frame {
+            buffer,
+            length,
+            first: 0,
+            count: 1,
+            segmentation: meaning.segmentation,
+            checksum: meaning.checksum,
+            origin: u32::try_from(port.index()).expect("fewer than 2^32 ports"),
+            entered: at,
+        };
+        if let Some(capture) = &mut self.edge.capture {
+            let direction = Some(Direction::Outbound);
+            let port = (port.index(), self.edge.ports[port.index()].name.as_str());
+            capture.frame(port, at, (&frame, self.engine.pool()), direction, "");
+        }
+        self.engine.offer(port, at, frame);
+    }
+}
+
+/// A frame was read.
+pub(crate) struct Taken {
+    /// When.
+    pub now: Instant,
+    /// Its octets.
+    pub octets: u32,
+}
+
+impl Outlet for Edge {
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+        let index = port.index();
+        if let Some(clock) = &self.clock {
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            self.delivery.record(clock.now().since(at), at, number);
+        }
+        let handed = match &self.ports[index].outside {
+            _ if self.ports[index].gone => Handed::Lost(HostLoss::NodeGone),
+            Outside::Tap(tap) => outgo::write(tap.as_raw_fd(), vnet::OCTETS, frame, pool),
+            Outside::Interface(interface) => {
+                outgo::write(interface.as_raw_fd(), interface::VNET_OCTETS, frame, pool)
+            }
+            Outside::Memory => self.keep(index, at, frame, pool),
+        };
+        if let Some(capture) = &mut self.capture {
+            let (direction, comment) = match handed {
+                Handed::Taken => (Some(Direction::Inbound), ""),
+                Handed::Lost(loss) => {
+                    self.comment.clear();
+                    self.comment.push_str("lost by the host: ");
+                    self.comment.push_str(loss.name());
+                    (None, self.comment.as_str())
+                }
+            };
+            let port = (index, self.ports[index].name.as_str());
+            capture.frame(port, at, (frame, pool), direction, comment);
+        }
+        handed
+    }
+
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
+        let Some(capture) = &mut self.capture else { return };
+        self.comment.clear();
+        for piece in match place {
+            Place::Port(port) => {
+                ["dropped: ", why.name(), " at port ", &self.ports[port.index()].name, "", ""]
+            }
+            Place::Link(link, direction) => {
+                let link = &self.links[link.index()];
+                ["dropped: ", why.name(), " on link ", link, " ", direction.name()]
+            }
+            Place::Switch(switch) => {
+                ["dropped: ", why.name(), " in ", &self.switches[switch.index()], "", ""]
+            }
+        } {
+            self.comment.push_str(piece);
+        }
+        let origin = frame.origin as usize;
+        let port = (origin, self.ports[origin].name.as_str());
+        capture.frame(port, at, (frame, pool), None, &self.comment);
+    }
+}
+
+impl Edge {
+    /// Keeps what reached a memory port, segment by segment.
+    fn keep(&mut self, port: usize, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+        if self.clock.is_some() && self.received.len() + usize::from(frame.count) > RECEIVED {
+            return Handed::Lost(HostLoss::RingFull);
+        }
+        for number in frame.first..frame.first + frame.count {
+            let octets = segment::complete(frame, pool, number, &mut self.scratch);
+            self.received.push(Received { port, at, octets: self.scratch[..octets].into() });
+        }
+        Handed::Taken
+    }
+}
