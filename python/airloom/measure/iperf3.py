@@ -249,11 +249,11 @@ class Iperf3Tool:
         client = ["iperf3", "-c", self.place.address(ask.to), "-J", "-p", port, "-i", _INTERVAL]
         client += ["-t", str(seconds), "-P", str(ask.streams), "--connect-timeout", "10000"]
         if ask.protocol == "udp":
-            client += ["-u", "-b", str(ask.rate if ask.rate is not None else 0)]
+            client += ["-u", "-b", str(int(ask.rate or 0))]
         elif ask.rate is not None:
-            client += ["-b", str(ask.rate)]
+            client += ["-b", str(int(ask.rate))]
         if ask.size is not None:
-            client += ["-l", str(ask.size)]
+            client += ["-l", str(int(ask.size))]
         if ask.reverse:
             client.append("-R")
         if ask.congestion is not None:

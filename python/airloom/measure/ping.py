@@ -190,7 +190,7 @@ class PingTool:
             "-i",
             interval,
             "-s",
-            str(self.ask.size),
+            str(int(self.ask.size)),
             target,
         )
         return (

@@ -1,0 +1,150 @@
+//! The machine's clocks: `CLOCK_MONOTONIC` in ns for everything, and its distance to `CLOCK_REALTIME`.
+//!
+//! The kernel stamps arriving packets with `CLOCK_REALTIME`. Such a stamp is moved to `CLOCK_MONOTONIC` by the
+//! difference of the two clocks, measured right after the packet was read: the monotonic clock is read before
+//! and after the other, and half of the time between is the error (typically below 100 ns). While a
+//! packet waits to be read the clocks may drift by at most 500 ppm of that time (the kernel's limit for slewing).
+//! A *step* of the calendar's clock in that short time would be seen as a packet from the future or from long
+//! ago; such stamps are not used (see [`Offset::to_monotonic`]).
+
+use airloom_engine::time::{Instant, Span};
+
+use crate::stop;
+
+/// The time of `CLOCK_MONOTONIC`.
+#[must_use]
+pub fn now() -> Instant {
+    Instant::from_nanos(read(libc::CLOCK_MONOTONIC))
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to; both clocks exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    nanos(&time)
+}
+
+/// A kernel time as nanoseconds; both fields are never negative for the clocks used here.
+#[must_use]
+pub fn nanos(time: &libc::timespec) -> u64 {
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
+}
+
+/// Kernel times stay below 2^63 ns (the year 2262); a forged one saturates.
+fn signed(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+/// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug)]
+pub struct Offset {
+    /// The difference in ns.
+    pub nanos: i64,
+    /// Half of the time that its measurement took, in ns: its largest error.
+    pub error: u64,
+}
+
+/// How old a kernel stamp may be when it is read, before it counts as the trace of a clock step.
+const OLDEST: Span = Span::from_secs(10);
+
+impl Offset {
+    /// Measures the difference once.
+    #[must_use]
+    pub fn measure() -> Self {
+        let before = read(libc::CLOCK_MONOTONIC);
+        let real = read(libc::CLOCK_REALTIME);
+        let after = read(libc::CLOCK_MONOTONIC);
+        let error = (after - before).div_ceil(2);
+        Self { nanos: signed(real) - signed(before + error), error }
+    }
+
+    /// Measures five times and keeps the narrowest: for a value that is stored once.
+    #[must_use]
+    pub fn measure_well() -> Self {
+        (0..5).map(|_| Self::measure()).min_by_key(|offset| offset.error).unwrap_or_else(Self::measure)
+    }
+
+    /// The monotonic time of a `CLOCK_REALTIME` stamp that was read at `now`, or `None` if the calendar's clock
+    /// was stepped in between.
+    #[must_use]
+    pub fn to_monotonic(self, real: u64, now: Instant) -> Option<Instant> {
+        let time = u64::try_from(signed(real).checked_sub(self.nanos)?).ok()?;
+        let latest = now.nanos() + self.error;
+        let earliest = now.nanos().saturating_sub(OLDEST.nanos());
+        (earliest..=latest).contains(&time).then(|| Instant::from_nanos(time))
+    }
+}
+
+/// Asks the kernel to wake us on time instead of within its default slack of 50 us.
+pub fn sharpen() {
+    // SAFETY: this option takes a plain number and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+}
+
+/// Waits for a moment: sleeps until `spin` before it, then watches the clock. Returns early, and `false`, when
+/// the program is asked to stop.
+#[must_use]
+pub fn wait_until(moment: Instant, spin: Span) -> bool {
+    loop {
+        if stop::asked() {
+            return false;
+        }
+        let left = moment.since(now());
+        if left == Span::ZERO {
+            return true;
+        }
+        if left > spin {
+            sleep_until(moment - spin);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn sleep_until(moment: Instant) {
+    let nanos = moment.nanos();
+    let time =
+        libc::timespec { tv_sec: signed(nanos / 1_000_000_000), tv_nsec: signed(nanos % 1_000_000_000) };
+    // SAFETY: `time` is a valid timespec, and no remaining time is asked for. A signal ends the sleep early,
+    // which the caller's loop expects.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_moved_between_the_clocks() {
+        let offset = Offset { nanos: 1_000_000_000_000, error: 50 };
+        let now = Instant::from_nanos(20_000_000_000);
+        let moved = |real| offset.to_monotonic(real, now).map(Instant::nanos);
+        assert_eq!(moved(1_019_999_999_000), Some(19_999_999_000));
+        assert_eq!(moved(1_020_000_000_050), Some(20_000_000_050), "within the error");
+        assert_eq!(moved(1_020_000_000_051), None, "from the future: the clock was set back");
+        assert_eq!(moved(1_009_999_999_999), None, "too old: the clock was set forward");
+        assert_eq!(moved(0), None);
+        assert_eq!(moved(u64::MAX), None);
+    }
+
+    #[test]
+    fn the_measured_offset_moves_the_realtime_clock() {
+        let real = read(libc::CLOCK_REALTIME);
+        let offset = Offset::measure_well();
+        assert!(offset.to_monotonic(real, now()).is_some());
+    }
+
+    #[test]
+    fn waiting_ends_not_before_its_moment() {
+        let moment = now() + Span::from_millis(2);
+        assert!(wait_until(moment, Span::from_micros(100)));
+        assert!(now() >= moment);
+    }
+}

@@ -1,0 +1,111 @@
+//! The receiving end.
+
+mod tcp;
+mod udp;
+
+use std::net::SocketAddr;
+
+use airloom_engine::time::{Instant, Span};
+
+use crate::clock::{self, Offset};
+use crate::frame::Family;
+use crate::options;
+use crate::record::{self, End, Header, Protocol, Writer};
+use crate::stop;
+use crate::summary::{Ended, Failure, Summary};
+
+/// How often a waiting receiver looks whether it should end.
+const LOOK: Span = Span::from_millis(50);
+
+/// Receives a flow. The summary is right also when it fails.
+pub fn run(options: &options::Receive, summary: &mut Summary) -> Result<(), Failure> {
+    match options.common.protocol {
+        Protocol::Udp | Protocol::Rtp => udp::run(options, summary),
+        Protocol::Tcp => tcp::run(options, summary),
+    }
+}
+
+fn writer(options: &options::Receive, kernel_stamps: bool) -> Result<Writer<std::fs::File>, Failure> {
+    let file = match &options.common.record {
+        Some(path) => Some(record::open(path).map_err(Failure::begin(path))?),
+        None => None,
+    };
+    let header = Header {
+        end: End::Receiver,
+        protocol: options.common.protocol,
+        flow: options.common.flow.unwrap_or(0),
+        kernel_stamps,
+        family: match options.at {
+            SocketAddr::V4(_) => Some(Family::V4),
+            SocketAddr::V6(v6) if !v6.ip().is_unspecified() => Some(Family::V6),
+            SocketAddr::V6(_) => None,
+        },
+        rtp_clock: 0,
+        seed: 0,
+        begun: clock::now(),
+        offset: Offset::measure_well(),
+        size: 0,
+        start: Instant::ZERO,
+    };
+    Ok(Writer::new(file, &header))
+}
+
+/// Decides when a receiver has waited long enough.
+struct Patience {
+    began: Instant,
+    latest: Option<Instant>,
+    ending: bool,
+    wait: Span,
+    idle: Span,
+    linger: Span,
+}
+
+impl Patience {
+    fn new(options: &options::Receive) -> Self {
+        let options::Receive { wait, idle, linger, .. } = *options;
+        Self { began: clock::now(), latest: None, ending: false, wait, idle, linger }
+    }
+
+    /// Something came.
+    fn heard(&mut self, now: Instant) {
+        self.latest = Some(now);
+    }
+
+    /// Why the flow is over at `now`, if it is.
+    fn over(&self, now: Instant) -> Option<Ended> {
+        if stop::asked() {
+            return Some(Ended::Signal);
+        }
+        match self.latest {
+            None => (now.since(self.began) >= self.wait).then_some(Ended::Idle),
+            Some(latest) if self.ending => (now.since(latest) >= self.linger).then_some(Ended::Done),
+            Some(latest) => (now.since(latest) >= self.idle).then_some(Ended::Idle),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_depends_on_what_was_heard() {
+        let at = |nanos| Instant::from_nanos(nanos);
+        let mut patience = Patience {
+            began: at(100),
+            latest: None,
+            ending: false,
+            wait: Span::from_nanos(50),
+            idle: Span::from_nanos(20),
+            linger: Span::from_nanos(5),
+        };
+        assert_eq!(patience.over(at(149)), None);
+        assert_eq!(patience.over(at(150)), Some(Ended::Idle));
+        patience.heard(at(120));
+        assert_eq!(patience.over(at(139)), None);
+        assert_eq!(patience.over(at(140)), Some(Ended::Idle));
+        patience.ending = true;
+        assert_eq!(patience.over(at(124)), None);
+        assert_eq!(patience.over(at(125)), Some(Ended::Done));
+    }
+}
