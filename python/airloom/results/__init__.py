@@ -30,7 +30,7 @@ The formats are fixed in ``docs/results.md``.
 
 from __future__ import annotations
 
-from airloom.results.claims import Values, evaluate, parse
+from airloom.results.claims import Values, evaluate, from_measurements, parse
 from airloom.results.details import Details
 from airloom.results.reader import RunReader
 from airloom.results.result import (
@@ -64,5 +64,6 @@ __all__ = [
     "Values",
     "Verdict",
     "evaluate",
+    "from_measurements",
     "parse",
 ]

@@ -118,9 +118,9 @@ def from_measurements(
 ) -> Values:
     """Looks names up in a result's measurements, and in ``extra`` first.
 
-    ``rtt.max`` finds the measurement ``rtt`` with metric ``max``; ``rtt.rtt.max``, as well as
-    ``rtt.max`` for a measurement whose metrics are called ``rtt.max``, finds metric ``rtt.max``.
-    Several measurements of one name and metric that differ in labels are ambiguous, and refused.
+    ``echo.rtt_max`` finds the measurement ``echo`` with metric ``rtt_max``, and so does ``echo.max``
+    if no other metric of ``echo`` is called ``max`` or ends in ``_max``. Several measurements of one
+    name and metric that differ in labels are ambiguous, and refused.
     """
     known = dict(extra or {})
 
@@ -128,6 +128,14 @@ def from_measurements(
         if name in known:
             return known[name]
         found = [one for one in measurements if f"{one.name}.{one.metric}" == name]
+        measurement, _, last = name.rpartition(".")
+        if not found:
+            found = [
+                one for one in measurements if one.name == measurement and one.metric.endswith(f"_{last}")
+            ]
+            if len({one.metric for one in found}) > 1:
+                several = ", ".join(one.metric for one in found)
+                raise Unmeasured(f"{name} could be one of {several}")
         if not found:
             offered = [f"{one.name}.{one.metric}" for one in measurements] + list(known)
             near = difflib.get_close_matches(name, offered, 1)

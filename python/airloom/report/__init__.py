@@ -1,0 +1,77 @@
+"""Reports: one HTML page that needs nothing but itself, the same tables on the terminal, and files.
+
+::
+
+    page = report.write([Path("out/chain")])            # out/chain/report.html
+    console.print(report.on_terminal(Path("out/chain")))     # for rich
+    report.export(Path("out/chain"), Path("plots"), ["png", "svg", "csv"])
+
+matplotlib and its kin are imported when the first figure is drawn, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airloom.errors import RunError, ScenarioError
+from airloom.results import RunReader
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Progress = Callable[[str, float], None]
+
+FORMS = ("png", "svg", "csv")
+
+
+def write(
+    folders: Sequence[Path], target: Path | None = None, progress: Progress = lambda what, share: None
+) -> Path:
+    """Writes one page about one run or sweep, or several; returns its path.
+
+    Without ``target``, ``report.html`` in the folder of a single run, or in the working folder.
+    ``progress`` is told what is being done and the share that is done.
+    """
+    from airloom.report.html import render
+
+    runs = [RunReader(folder) for folder in folders]
+    path = target or (folders[0] if len(folders) == 1 else Path.cwd()) / "report.html"
+    text = render(runs, progress)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RunError(
+            "report.unwritable",
+            f"the report cannot be written: {error.strerror}",
+            where=str(path),
+            cure="name another file with --out",
+        ) from error
+    return path
+
+
+def on_terminal(folder: Path) -> RenderableType:
+    """Verdict and tables of a run or sweep, for the terminal."""
+    from airloom.report.terminal import render
+
+    return render(RunReader(folder))
+
+
+def export(
+    folder: Path,
+    target: Path,
+    forms: Iterable[str],
+    progress: Progress = lambda what, share: None,
+) -> list[Path]:
+    """Writes every figure (``png``, ``svg``) and every table (``csv``) as a file of its own."""
+    from airloom.report.files import write as write_files
+
+    wanted = list(forms)
+    for form in wanted:
+        if form not in FORMS:
+            raise ScenarioError(
+                "report.form", f"{form} is not a form of export", cure=f"there are {', '.join(FORMS)}"
+            )
+    return write_files(RunReader(folder), target, wanted, progress)

@@ -1,0 +1,118 @@
+"""The page as HTML: everything inside one file, nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from airloom.report import page, tables
+from airloom.report.page import Progress
+from airloom.report.tables import Cell, Table
+from airloom.results import RunReader
+
+_WIDE = 6.0
+"""Width in inches from which a figure takes the whole row."""
+
+
+def render(runs: Sequence[RunReader], progress: Progress) -> str:
+    """The page about these runs."""
+    import airloom
+
+    parts = []
+    for number, run in enumerate(runs):
+        before, after = number / len(runs), (number + 1) / len(runs)
+
+        def nested(what: str, share: float, before: float = before, after: float = after) -> None:
+            progress(what, before + share * (after - before))
+
+        parts.append(_run(run, f"r{number}", nested))
+    title = runs[0].result.scenario if len(runs) == 1 else f"{len(runs)} runs"
+    return (
+        str(
+            _template().render(
+                title=title,
+                runs=parts,
+                overview=_overview(runs),
+                css=files("airloom.report").joinpath("page.css").read_text(encoding="utf-8").strip(),
+                airloom=airloom.__version__,
+            )
+        )
+        + "\n"
+    )
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("airloom.report", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("page.html.j2")
+
+
+def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    chapters = page.chapters(run, progress)
+    total = sum(len(chapter.drawings) for chapter in chapters) or 1
+    drawn = 0
+    shown = []
+    for chapter in chapters:
+        figures = []
+        for drawing in chapter.drawings:
+            progress(f"drawing {drawing.title.lower()}", 0.25 + 0.75 * drawn / total)
+            svg = drawing.svg(f"{prefix}f{drawn}")
+            drawn += 1
+            figures.append(
+                {
+                    "title": drawing.title,
+                    # Markup: this is our own drawing; every text in it was escaped where it was set.
+                    "svg": Markup(svg),
+                    "caption": drawing.caption,
+                    "wide": drawing.size[0] >= _WIDE,
+                }
+            )
+        shown.append(
+            {
+                "title": chapter.title,
+                "text": chapter.text,
+                "figures": figures,
+                "tables": chapter.tables,
+                "texts": chapter.texts,
+            }
+        )
+    progress("writing", 1.0)
+    description = run.scenario.get("description")
+    return {
+        "folder": run.name,
+        "scenario": run.result.scenario,
+        "description": description if isinstance(description, str) else "",
+        "verdict": run.result.verdict,
+        "facts": tables.facts(run)[1:],
+        "tiles": [{"figure": figure, "label": label} for figure, label in page.headlines(run)],
+        "chapters": shown,
+    }
+
+
+def _overview(runs: Sequence[RunReader]) -> Table:
+    rows: list[list[str | Cell]] = []
+    for run in runs:
+        verdict = run.result.verdict
+        headline = ", ".join(f"{label} {figure}" for figure, label in page.headlines(run, 3))
+        rows.append(
+            [
+                run.name,
+                run.result.scenario,
+                ", ".join(run.result.kinds),
+                str(run.result.seed),
+                Cell(verdict.status, tables.STATUS_TONES[verdict.status]),
+                headline,
+            ]
+        )
+    columns = ["folder", "scenario", "kinds", "seed", "verdict", "figures"]
+    return tables.table("overview", "Overview", columns, rows, numeric=(3,))

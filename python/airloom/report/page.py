@@ -1,0 +1,168 @@
+"""What stands on a report's page, in order; how it looks is the template's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airloom.report import curves, plots, series, tables, topology
+from airloom.report.style import Drawing
+from airloom.report.tables import Table
+from airloom.results import Measurement, RunReader
+
+TAIL_LINES = 25
+TAIL_OCTETS = 16 * 1024
+LOGS = 40
+"""Most program outputs on the page."""
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and the share that is done, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that can be unfolded."""
+
+    title: str
+    body: str
+    remark: str = ""
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A part of the page under one heading."""
+
+    title: str
+    text: str = ""
+    drawings: list[Drawing] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to say."""
+        return not (self.drawings or self.tables or self.texts)
+
+
+def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
+    """The chapters of a run's page that have something to say."""
+    progress("reading samples", 0.0)
+    frame = run.samples()
+    progress("preparing plots", 0.2)
+    found = list(series.all_series(frame)) if not run.is_sweep else []
+    chain = (
+        Chapter("Measurements", tables=_there(tables.measurements(run))),
+        Chapter("Claims", tables=_there(tables.claims(run))),
+        Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),
+        Chapter("Topology", drawings=_known(topology.picture(run.details.topology)), text=_whose(run)),
+        Chapter("Over time", drawings=plots.over_time(found, run.details.happenings)),
+        Chapter("Distributions", drawings=plots.distributions(found)),
+        _fates(run),
+        Chapter(
+            "This machine",
+            drawings=_known(plots.host(frame), plots.processors(run)) if not run.is_sweep else [],
+            tables=_there(tables.nodes(run)),
+        ),
+        Chapter("Programs", tables=_there(tables.programs(run)), texts=_logs(run)),
+        Chapter("As run", texts=_as_run(run)),
+    )
+    return [one for one in chain if not one.empty]
+
+
+def _whose(run: RunReader) -> str:
+    return "Of the first run." if len(run.points) > 1 else ""
+
+
+def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:
+    """The few figures to see first: (figure, what it is), one for each measurement and kind."""
+    if run.is_sweep:
+        return []
+    best: dict[tuple[str, str], Measurement] = {}
+    for one in run.result.measurements:
+        kind = series.kind_of(one.metric, one.unit)
+        if kind not in series.ORDER or one.mean is None:
+            continue
+        known = best.get((one.name, kind))
+        if known is None or _weight(one.metric) < _weight(known.metric):
+            best[(one.name, kind)] = one
+    ordered = sorted(best.items(), key=lambda item: series.rank_of(item[0][1])[0])
+    return [(tables.shown_figure(one, one.mean), _label(one)) for _, one in ordered[:most]]
+
+
+def _label(one: Measurement) -> str:
+    metric = one.metric.replace("_", " ")
+    return metric if metric.startswith(one.name) else f"{one.name}: {metric}"
+
+
+def _weight(metric: str) -> int:
+    for place, word in enumerate(("throughput", "p50", "median", "mean", "avg", "loss", "jitter")):
+        if metric == word or metric.endswith(f"_{word}"):
+            return place
+    return 99
+
+
+def _fates(run: RunReader) -> Chapter:
+    lost = plots.losses(run)
+    late = plots.lateness(run) if not run.is_sweep else None
+    text = "" if lost else "No frame was lost, neither by the emulated network nor by this machine."
+    return Chapter(
+        "Ledger",
+        text=text,
+        drawings=_known(lost, late),
+        tables=_there(tables.ledger(run), tables.links(run)),
+    )
+
+
+def _logs(run: RunReader) -> list[Text]:
+    if run.is_sweep:
+        return []
+    texts = []
+    logs = run.logs()
+    for name, path in list(logs.items())[:LOGS]:
+        size = path.stat().st_size
+        lines = _tail(path)
+        if lines:
+            remark = f"the last {len(lines)} lines of {size:,} octets" if size > TAIL_OCTETS else ""
+            texts.append(Text(name, "\n".join(lines), remark))
+    if len(logs) > LOGS:
+        texts.append(Text(f"{len(logs) - LOGS} more outputs", "They are in nodes/NODE/."))
+    return texts
+
+
+def _tail(path: Path) -> list[str]:
+    with path.open("rb") as source:
+        source.seek(max(0, path.stat().st_size - TAIL_OCTETS))
+        text = source.read().decode("utf-8", "replace")
+    # Programs colour their output; control characters have no place in a page.
+    clean = "".join(one for one in text if one in "\n\t" or one.isprintable())
+    return clean.splitlines()[-TAIL_LINES:]
+
+
+def _as_run(run: RunReader) -> list[Text]:
+    details = run.details
+    texts = []
+    if run.scenario_text.strip():
+        texts.append(Text("Scenario", run.scenario_text.rstrip(), open=len(run.scenario_text) < 2500))
+    facts = [*details.versions.items(), *details.machine.items()]
+    if facts:
+        width = max(len(name) for name, _ in facts)
+        body = "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
+        texts.append(Text("Software and machine", body))
+    if details.limits:
+        width = max(len(name) for name in details.limits)
+        body = "\n".join(f"{name:<{width}}  {value}" for name, value in details.limits.items())
+        texts.append(Text("Limits of the verdict", body))
+    if details.happenings:
+        body = "\n".join(f"{one.t_ns / 1e9:12.6f} s  {one.what}" for one in details.happenings)
+        texts.append(Text("Events", body))
+    return texts
+
+
+def _there(*found: Table) -> list[Table]:
+    return [one for one in found if one.rows]
+
+
+def _known(*found: Drawing | None) -> list[Drawing]:
+    return [one for one in found if one is not None]

@@ -1,0 +1,154 @@
+"""From samples to what a plot can show honestly: envelopes, quantiles, kinds of series.
+
+A plot has about a thousand columns of pixels. A longer series is cut into that many intervals of
+time, and of each the smallest, the mean and the largest value are shown, so that no extreme is
+lost; the caption says so. Nothing is sampled at random and nothing is smoothed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from airloom.results.quantity import PLAIN, RATE, TIME, UNITS, Dimension
+
+COLUMNS = 1000
+
+Floats = npt.NDArray[np.float64]
+
+HOUSE = ("host", "node", "engine")
+"""Measurements that the runtime itself records; they have their own plots."""
+
+_TITLES = {
+    "throughput": "Throughput",
+    "rtt": "Round-trip time",
+    "delay": "One-way delay",
+    "jitter": "Jitter",
+    "loss": "Loss",
+}
+ORDER = tuple(_TITLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A series ready to draw: ``low`` and ``high`` are the mean itself where nothing was joined."""
+
+    t_s: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    samples: int
+
+    @property
+    def joined(self) -> bool:
+        """Whether several samples share a column."""
+        return self.samples > len(self.t_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a plot; values in the base unit (s, bit/s) of its dimension."""
+
+    label: str
+    kind: str
+    metric: str
+    dimension: Dimension
+    t_ns: npt.NDArray[np.int64]
+    values: Floats
+
+
+def envelope(t_ns: npt.NDArray[np.int64], values: Floats, columns: int = COLUMNS) -> Envelope:
+    """At most ``columns`` intervals of equal length, empty ones left out."""
+    t_s = t_ns.astype(np.float64) / 1e9
+    if len(values) <= 2 * columns:
+        order = np.argsort(t_s, kind="stable")
+        return Envelope(t_s[order], values[order], values[order], values[order], len(values))
+    first, last = float(t_s.min()), float(t_s.max())
+    width = (last - first) / columns or 1.0
+    column = np.minimum(((t_s - first) / width).astype(np.int64), columns - 1)
+    count = np.bincount(column, minlength=columns)
+    total = np.bincount(column, weights=values, minlength=columns)
+    low = np.full(columns, np.inf)
+    high = np.full(columns, -np.inf)
+    np.minimum.at(low, column, values)
+    np.maximum.at(high, column, values)
+    there = count > 0
+    middle: Floats = np.arange(columns, dtype=np.float64)
+    middle = first + (middle + 0.5) * width
+    mean: Floats = (total[there] / count[there]).astype(np.float64)
+    return Envelope(middle[there], mean, low[there], high[there], len(values))
+
+
+def distribution(values: Floats, points: int = COLUMNS) -> tuple[Floats, Floats]:
+    """The empirical distribution function: values and the share of samples not above them.
+
+    Beyond ``points`` samples, that many order statistics, the smallest and the largest included.
+    """
+    ordered = np.sort(values)
+    share = np.arange(1, len(ordered) + 1) / len(ordered)
+    if len(ordered) <= points:
+        return ordered, share
+    chosen = np.unique(np.linspace(0, len(ordered) - 1, points).round().astype(np.int64))
+    return ordered[chosen], share[chosen]
+
+
+def kind_of(metric: str, unit: str) -> str:
+    """Which plot a metric belongs to: one of :data:`ORDER`, or its own name."""
+    dimension = UNITS.get(unit, (1.0, None))[1]
+    words = metric.lower().replace(".", "_").split("_")
+    if dimension == RATE:
+        return "throughput"
+    if dimension == TIME:
+        for kind in ("jitter", "rtt", "delay"):
+            if kind in words:
+                return kind
+        return metric
+    if dimension == PLAIN and ("loss" in words or "lost" in words) and unit in ("1", "%", ""):
+        return "loss"
+    return metric
+
+
+def title_of(kind: str) -> str:
+    """A plot's title."""
+    return _TITLES.get(kind, kind.replace("_", " ").capitalize())
+
+
+def rank_of(kind: str) -> tuple[int, str]:
+    """The place of a plot on the page."""
+    return (ORDER.index(kind) if kind in ORDER else len(ORDER), kind)
+
+
+def all_series(frame: pd.DataFrame) -> Iterator[Series]:
+    """Every series of the experiment's own measurements in a table of samples."""
+    keys = ["measurement", "metric", "unit", "node"]
+    groups = list(frame.groupby(keys, observed=True, sort=True)) if len(frame) else []
+    nodes: dict[tuple[str, str], int] = {}
+    for (measurement, metric, _, _), _ in groups:
+        nodes[(measurement, metric)] = nodes.get((measurement, metric), 0) + 1
+    for (measurement, metric, unit, node), rows in groups:
+        if measurement in HOUSE or unit not in UNITS:
+            continue
+        factor, dimension = UNITS[unit]
+        kind = kind_of(metric, unit)
+        several = nodes[(measurement, metric)] > 1 and node
+        label = f"{measurement} {metric}" if metric != kind else measurement
+        yield Series(
+            label=f"{label} at {node}" if several else label,
+            kind=kind,
+            metric=metric,
+            dimension=dimension,
+            t_ns=rows["t_ns"].to_numpy(np.int64),
+            values=rows["value"].to_numpy(np.float64) * factor,
+        )
+
+
+def house(frame: pd.DataFrame, measurement: str, metric: str, node: str | None = None) -> pd.DataFrame:
+    """The runtime's own series of one name, in order of time; empty if there is none."""
+    rows = frame[(frame["measurement"] == measurement) & (frame["metric"] == metric)]
+    if node is not None:
+        rows = rows[rows["node"] == node]
+    return rows.sort_values("t_ns", kind="stable")

@@ -1,0 +1,167 @@
+"""How the report's figures look, on a page that may be dark or light, and on paper.
+
+Figures on the page are drawn with stand-in colours that are then replaced by the page's own
+variables, so that one drawing suits both schemes. Exported figures have fixed colours.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """Colours by their role. ``series`` are told apart by people who see colours differently."""
+
+    text: str
+    faint: str
+    grid: str
+    paper: str
+    good: str
+    warn: str
+    bad: str
+    series: tuple[str, ...]
+
+
+PAPER = Ink(
+    text="#1c2430",
+    faint="#5b6675",
+    grid="#dde2e8",
+    paper="#ffffff",
+    good="#1a7f4b",
+    warn="#b26a00",
+    bad="#c0322b",
+    series=("#1f6fb4", "#d95f02", "#15876b", "#a2478f", "#8a6d00", "#3aa0c9", "#6b5bb8", "#7a7f87"),
+)
+
+_VARIABLES = {
+    "--ink": "#010a01",
+    "--faint": "#010a02",
+    "--grid": "#010a03",
+    "--paper": "#010a04",
+    "--good": "#010a05",
+    "--warn": "#010a06",
+    "--bad": "#010a07",
+    **{f"--s{number}": f"#010b0{number}" for number in range(1, 9)},
+}
+
+PAGE = Ink(
+    text=_VARIABLES["--ink"],
+    faint=_VARIABLES["--faint"],
+    grid=_VARIABLES["--grid"],
+    paper=_VARIABLES["--paper"],
+    good=_VARIABLES["--good"],
+    warn=_VARIABLES["--warn"],
+    bad=_VARIABLES["--bad"],
+    series=tuple(_VARIABLES[f"--s{number}"] for number in range(1, 9)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that can be drawn in either ink.
+
+    ``name`` names its file, ``alt`` says in words what it shows, ``caption`` stands under it.
+    """
+
+    name: str
+    title: str
+    alt: str
+    caption: str
+    draw: Any
+    size: tuple[float, float] = (5.0, 3.0)
+
+    def figure(self, ink: Ink) -> Figure:
+        """Draws it; inches at 100 dots."""
+        from matplotlib.figure import Figure
+
+        with _settings(ink):
+            figure = Figure(figsize=self.size, layout="constrained")
+            self.draw(figure, ink)
+            return figure
+
+    def svg(self, prefix: str) -> str:
+        """As an element for the page; ``prefix`` keeps its ids apart from other figures'."""
+        sink = io.StringIO()
+        with _settings(PAGE):
+            self.figure(PAGE).savefig(sink, format="svg", transparent=True, metadata={"Date": None})
+        return _inline(sink.getvalue(), prefix, self.alt)
+
+    def save(self, folder: Path, form: str) -> Path:
+        """As a file, ``png`` or ``svg``, with its title."""
+        path = folder / f"{self.name}.{form}"
+        with _settings(PAPER):
+            figure = self.figure(PAPER)
+            figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+            figure.savefig(path, format=form, dpi=200, metadata={"Date": None} if form == "svg" else None)
+        return path
+
+
+def _settings(ink: Ink) -> AbstractContextManager[None]:
+    import matplotlib
+    from cycler import cycler
+
+    settings: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "airloom",
+        "font.family": ["DejaVu Sans"],
+        "font.size": 9.0,
+        "axes.prop_cycle": cycler(color=list(ink.series)),
+        "axes.edgecolor": ink.grid,
+        "axes.facecolor": ink.paper,
+        "axes.labelcolor": ink.faint,
+        "axes.labelsize": 9.0,
+        "axes.titlesize": 9.5,
+        "axes.titlecolor": ink.text,
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.formatter.useoffset": False,
+        "grid.color": ink.grid,
+        "grid.linewidth": 0.7,
+        "xtick.color": ink.grid,
+        "ytick.color": ink.grid,
+        "xtick.labelcolor": ink.faint,
+        "ytick.labelcolor": ink.faint,
+        "text.color": ink.text,
+        "figure.facecolor": ink.paper,
+        "savefig.facecolor": ink.paper,
+        "legend.frameon": False,
+        "legend.fontsize": 8.5,
+        "lines.linewidth": 1.5,
+        "lines.solid_capstyle": "round",
+        "path.simplify": True,
+    }
+    return matplotlib.rc_context(settings)
+
+
+def _inline(svg: str, prefix: str, alt: str) -> str:
+    """An SVG file's text as an element of the page: no outside names, own ids, the page's colours."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body)
+    body = body.replace("xlink:href=", "href=")
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
+    body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
+    body = re.sub(r"font-family: 'DejaVu Sans'[^;\"]*", "font-family: var(--font)", body)
+    for variable, colour in _VARIABLES.items():
+        body = body.replace(colour, f"var({variable})")
+    start = re.match(r"<svg[^>]*>", body)
+    assert start is not None
+    box = re.search(r'viewBox="[^"]*"', start[0])
+    view = box[0] if box else ""
+    label = html.escape(alt, quote=True)
+    return f'<svg {view} role="img" aria-label="{label}"><title>{label}</title>' + body[start.end() :]

@@ -1,0 +1,285 @@
+"""Tables: the same on the terminal, in the HTML page and as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from airloom.report import series
+from airloom.results import Ledger, Measurement, RunReader
+from airloom.results.quantity import number, readable
+
+Tone = Literal["", "good", "warn", "bad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a cell; ``tone`` colours it, and never says what the text does not."""
+
+    text: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a name for files, a title for people, and columns that are figures or words."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    note: str = ""
+    raw: tuple[dict[str, Any], ...] = field(default=())
+    """The same rows with unrounded figures and units, for CSV; empty if the cells say it all."""
+
+
+def table(
+    name: str,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | Cell]],
+    *,
+    numeric: Sequence[int] = (),
+    note: str = "",
+    raw: Sequence[dict[str, Any]] = (),
+) -> Table:
+    """A table of plain texts and cells."""
+    cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
+    return Table(name, title, tuple(columns), cells, frozenset(numeric), note, tuple(raw))
+
+
+def all_tables(run: RunReader) -> list[Table]:
+    """Every table that a run has something to say in, in the order of the page."""
+    built = (measurements(run), claims(run), points(run), ledger(run), links(run), nodes(run), programs(run))
+    return [one for one in built if one.rows]
+
+
+def measurements(run: RunReader) -> Table:
+    """The figures of ``result.json``."""
+    found = run.result.measurements
+    swept = list(dict.fromkeys(label for one in found for label in one.labels))
+    rows: list[list[str | Cell]] = []
+    shown = ""
+    for one in found:
+        name = one.name if one.name != shown or swept else ""
+        shown = one.name
+        figure = Cell(shown_figure(one, one.mean), "" if one.mean is not None else "bad")
+        labels = [one.labels.get(label, "") for label in swept]
+        rows.append([name, *labels, one.metric.replace("_", " "), figure, interval(one), f"{one.n:,}"])
+    columns = ["measurement", *swept, "metric", "mean", "95 % interval", "n"]
+    return table(
+        "measurements",
+        "Measurements",
+        columns,
+        rows,
+        numeric=(len(swept) + 2, len(swept) + 3, len(swept) + 4),
+        note="n is the number of observations behind a figure. An interval needs two or more.",
+        raw=[one.model_dump(exclude={"labels"}) | one.labels for one in found],
+    )
+
+
+def interval(one: Measurement) -> str:
+    """A confidence interval as people read it."""
+    if one.mean is None or one.ci95 is None:
+        return "-"
+    return f"± {shown_figure(one, one.ci95)}"
+
+
+def shown_figure(one: Measurement, value: float | None) -> str:
+    """A figure of a measurement as people read it; a share of losses in percent."""
+    if value is not None and one.unit in ("1", "") and series.kind_of(one.metric, one.unit) == "loss":
+        return f"{number(100 * value)} %"
+    return readable(value, one.unit)
+
+
+_OUTCOME_TONES: dict[str, Tone] = {
+    "holds": "good",
+    "holds-in-shape": "warn",
+    "fails": "bad",
+    "implausible-in-source": "warn",
+}
+
+
+def claims(run: RunReader) -> Table:
+    """Every claim with what was measured."""
+    rows: list[list[str | Cell]] = [
+        [
+            one.id,
+            Cell(one.outcome.replace("-", " "), _OUTCOME_TONES[one.outcome]),
+            f"{one.statement} ({one.source})" if one.source else one.statement,
+            one.expected,
+            one.measured,
+            one.why,
+        ]
+        for one in run.result.claims
+    ]
+    return table(
+        "claims",
+        "Claims",
+        ["claim", "outcome", "statement", "expected", "measured", "why"],
+        rows,
+    )
+
+
+STATUS_TONES: dict[str, Tone] = {"valid": "good", "degraded": "warn", "invalid": "bad"}
+
+
+def points(run: RunReader) -> Table:
+    """Every run of a sweep with its verdict."""
+    rows: list[list[str | Cell]] = []
+    for point, one in zip(_begun(run), run.points, strict=True):
+        verdict = one.result.verdict
+        rows.append(
+            [
+                ", ".join(f"{path} = {value}" for path, value in point.values.items()) or "-",
+                str(point.repetition + 1),
+                Cell(verdict.status, STATUS_TONES[verdict.status]),
+                f"{one.result.wall_seconds:.1f} s",
+                str(one.result.seed),
+                "; ".join(verdict.reasons),
+            ]
+        )
+    return table(
+        "points",
+        "Runs of this sweep",
+        ["point", "repetition", "verdict", "took", "seed", "reasons"],
+        rows,
+        numeric=(1, 3, 4),
+    )
+
+
+def _begun(run: RunReader) -> list[Any]:
+    if not run.is_sweep:
+        return []
+    return [one for one in run.index.points if (run.folder / one.folder / "result.json").exists()]
+
+
+def ledger(run: RunReader) -> Table:
+    """Where every frame went; what the network was asked to lose and what the host lost apart."""
+    result: Ledger = run.result.ledger
+    engine = run.details.engine if not run.is_sweep else {}
+    rows: list[list[str | Cell]] = []
+
+    def row(fate: str, cause: str, frames: int, tone: Tone = "") -> None:
+        rows.append([fate, cause, Cell(f"{frames:,}", tone)])
+
+    if "offered" in engine:
+        row("offered", "by the nodes", int(engine["offered"]))
+    if engine.get("copies"):
+        row("copied", "by switches and links", int(engine["copies"]))
+    row("delivered", "to the nodes", result.delivered)
+    for reason, frames in sorted(result.dropped.items()):
+        row("emulated loss", reason.replace("-", " "), frames)
+    by_reason = run.details.host_lost if not run.is_sweep else {}
+    if by_reason and sum(by_reason.values()) == result.host_lost and result.host_lost:
+        for reason, frames in sorted(by_reason.items()):
+            row("host loss", reason.replace("-", " "), frames, "bad" if frames else "")
+    else:
+        row("host loss", "this machine", result.host_lost, "bad" if result.host_lost else "good")
+    if "in_flight" in engine:
+        row("in flight", "when the run ended", int(engine["in_flight"]))
+    note = "Frames; the segments of a super-frame count one by one."
+    if "offered" in engine:
+        left = int(engine["offered"]) + int(engine.get("copies", 0))
+        right = (
+            result.delivered
+            + sum(result.dropped.values())
+            + result.host_lost
+            + int(engine.get("in_flight", 0))
+        )
+        note += (
+            f" Offered + copied = delivered + lost + in flight: {left:,} = {right:,}."
+            if left == right
+            else f" THE ACCOUNT IS NOT CLOSED: {left:,} frames entered and {right:,} are accounted for."
+        )
+    return table(
+        "ledger", "Where every frame went", ["fate", "cause", "frames"], rows, numeric=(2,), note=note
+    )
+
+
+def links(run: RunReader) -> Table:
+    """The engine's account of each link's direction that carried or lost something."""
+    found = run.details.engine.get("links", {}) if not run.is_sweep else {}
+    rows: list[list[str | Cell]] = []
+    for name, directions in found.items():
+        for direction, account in directions.items():
+            if not isinstance(account, dict):
+                continue
+            dropped: dict[str, int] = {k: v for k, v in (account.get("dropped") or {}).items() if v}
+            delivered = int(account.get("delivered") or 0)
+            if delivered or dropped:
+                lost = ", ".join(
+                    f"{frames:,} {reason.replace('-', ' ')}" for reason, frames in dropped.items()
+                )
+                rows.append([name, direction, f"{delivered:,}", lost or "0"])
+    return table(
+        "links", "Links", ["link", "direction", "carried, frames", "lost by emulation"], rows, numeric=(2,)
+    )
+
+
+def nodes(run: RunReader) -> Table:
+    """What each node's programs used of the processors."""
+    seconds = max(run.result.wall_seconds, 1e-9)
+    used = sorted(run.details.nodes, key=lambda one: -(one.user_s + one.system_s)) if not run.is_sweep else []
+    rows: list[list[str | Cell]] = [
+        [
+            one.node,
+            f"{one.user_s:.3f} s",
+            f"{one.system_s:.3f} s",
+            f"{one.wait_s:.3f} s",
+            f"{100 * (one.user_s + one.system_s) / seconds:.1f} %",
+        ]
+        for one in used
+    ]
+    return table(
+        "nodes",
+        "Processor time by node",
+        ["node", "user", "system", "waited", "of one processor"],
+        rows,
+        numeric=(1, 2, 3, 4),
+    )
+
+
+def programs(run: RunReader) -> Table:
+    """How each program ended."""
+    rows: list[list[str | Cell]] = []
+    for one in run.details.programs if not run.is_sweep else ():
+        end = f"signal {one.signal}" if one.signal else "-" if one.exit is None else f"exit {one.exit}"
+        rows.append([one.node, one.name, Cell(end, "" if one.expected else "bad"), one.command])
+    return table("programs", "Programs", ["node", "program", "end", "command"], rows)
+
+
+def facts(run: RunReader) -> list[tuple[str, str]]:
+    """What a reader wants to know first: one line each."""
+    result = run.result
+    lateness = result.ledger.lateness_us
+    found = [
+        ("Scenario", result.scenario),
+        ("Node kinds", ", ".join(result.kinds) or "-"),
+        ("Seed", str(result.seed)),
+        ("Started", result.started.replace("T", " ").replace("Z", " UTC")),
+        ("Took", f"{result.wall_seconds:.1f} s"),
+    ]
+    if run.is_sweep:
+        index = run.index
+        swept = ", ".join(f"{path} ({len(values)} values)" for path, values in index.sweep.items())
+        done = sum(point.state == "finished" for point in index.points)
+        found.append(("Sweep", swept or "repetitions only"))
+        found.append(("Runs", f"{done} of {len(index.points)} done, {index.repetitions} repetitions"))
+    found.append(
+        (
+            "Lateness",
+            ", ".join(
+                f"{name} {readable(value, 'us')}"
+                for name, value in (
+                    ("median", lateness.p50),
+                    ("99 %", lateness.p99),
+                    ("99.9 %", lateness.p999),
+                    ("largest", lateness.max),
+                )
+            ),
+        )
+    )
+    return found

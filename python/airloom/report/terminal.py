@@ -1,0 +1,51 @@
+"""The report's tables on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from airloom.report import tables
+from airloom.results import RunReader, Verdict
+
+_TONES = {"": "", "good": "green", "warn": "yellow", "bad": "bold red"}
+_STATUS = {"valid": "green", "degraded": "yellow", "invalid": "red"}
+
+
+def render(run: RunReader) -> RenderableType:
+    """Verdict, facts and every table of a run."""
+    facts = RichTable.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    facts.add_column(overflow="fold")
+    for name, text in tables.facts(run):
+        facts.add_row(name, Text(text))
+    parts: list[RenderableType] = [verdict(run.result.verdict), facts]
+    for one in tables.all_tables(run):
+        parts += [Text(), rich_table(one)]
+    return Group(*parts)
+
+
+def verdict(verdict: Verdict) -> Panel:
+    """The verdict in a frame of its colour, with its reasons."""
+    colour = _STATUS[verdict.status]
+    lines = Text(verdict.status.upper(), style=f"bold {colour}")
+    for reason in verdict.reasons:
+        lines.append(f"\n- {reason}", style="default not bold")
+    for note in verdict.notes:
+        lines.append(f"\n  note: {note}", style="dim not bold")
+    return Panel(lines, title="verdict", title_align="left", border_style=colour)
+
+
+def rich_table(one: tables.Table) -> RichTable:
+    """A table as rich draws it."""
+    drawn = RichTable(title=one.title, title_justify="left", title_style="bold", caption_justify="left")
+    if one.note:
+        drawn.caption = one.note
+    for index, column in enumerate(one.columns):
+        right = index in one.numeric
+        drawn.add_column(column, justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in one.rows:
+        drawn.add_row(*(Text(cell.text, style=_TONES[cell.tone]) for cell in row))
+    return drawn

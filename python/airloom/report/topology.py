@@ -1,0 +1,259 @@
+"""The topology picture: who is joined to whom, and how fast and how far.
+
+Up to a hundred nodes every one is drawn; above, nodes that are densely joined are drawn as one
+cluster with their number (Louvain's method, Blondel et al. 2008, with a fixed seed).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airloom.report.style import Drawing, Ink
+from airloom.results.details import Topology, Wire
+from airloom.results.quantity import RATE, TIME, Quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 100
+ROW = 12
+"""Nodes of a chain in one row of its picture."""
+LABELS = 24
+"""Most link labels: more would cover each other."""
+
+Place = tuple[float, float]
+
+_MARKERS = {"host": ("s", "host"), "router": ("o", "router"), "switch": ("D", "switch"), "hub": ("h", "hub")}
+
+
+def picture(topology: Topology) -> Drawing | None:
+    """The picture of a topology; none if there is nothing to show."""
+    if not topology.vertices:
+        return None
+    import networkx as nx
+
+    graph = nx.Graph()
+    for vertex in topology.vertices:
+        graph.add_node(vertex.name, kind=vertex.kind, count=1)
+    for wire in topology.wires:
+        if wire.a in graph and wire.b in graph:
+            graph.add_edge(wire.a, wire.b, text=describe(wire))
+    kinds = Counter(vertex.kind for vertex in topology.vertices)
+    told = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in sorted(kinds.items()))
+    common = Counter(describe(wire) for wire in topology.wires).most_common(1)
+    usual = common[0][0] if common else ""
+    caption = ""
+    if usual:
+        every = common[0][1] == len(topology.wires)
+        caption = f"{'Every link' if every else 'Links without a label'}: {usual}."
+    clustered = len(graph) > MOST
+    if clustered:
+        graph = _clusters(graph)
+        caption = f"{len(topology.vertices)} nodes are drawn as {len(graph)} clusters. {caption}"
+    places = layout(graph)
+    across = max(x for x, _ in places.values()) - min(x for x, _ in places.values())
+    up = max(y for _, y in places.values()) - min(y for _, y in places.values())
+    height = min(7.0, max(1.7, 1.3 + 7.2 * up / max(across, up, 1e-9) * 0.8))
+
+    def draw(figure: Figure, ink: Ink) -> None:
+        axes = figure.add_subplot()
+        _edges(axes, graph, places, usual, ink)
+        _nodes(axes, graph, places, ink)
+        axes.set_axis_off()
+        axes.margins(0.08, 0.22 if up < 0.3 * across else 0.08)
+
+    names = ", ".join(vertex.name for vertex in topology.vertices[:20])
+    return Drawing(
+        name="topology",
+        title="Topology",
+        alt=f"Topology: {told}, {len(topology.wires)} links. {names}"
+        f"{' and more' if len(topology.vertices) > 20 else ''}. {caption}",
+        caption=f"{told}; {len(topology.wires)} {_plural('link', len(topology.wires))}. {caption}",
+        draw=draw,
+        size=(7.2, height),
+    )
+
+
+def describe(wire: Wire) -> str:
+    """A link's rate and delay, of both directions if they differ."""
+    forward = _direction(wire.rate_bit_s, wire.delay_ns)
+    if wire.backward_delay_ns is None:
+        return forward
+    backward = _direction(wire.backward_rate_bit_s, wire.backward_delay_ns)
+    return forward if forward == backward else f"{forward} / {backward}"
+
+
+def _direction(rate: int | None, delay_ns: int) -> str:
+    fast = str(Quantity(float(rate), RATE)) if rate is not None else "unlimited"
+    return f"{fast}, {Quantity(delay_ns / 1e9, TIME)}" if delay_ns else fast
+
+
+def layout(graph: Any) -> dict[str, Place]:
+    """Where each vertex goes: chains in rows, rings in a circle, trees in layers, else by springs."""
+    import networkx as nx
+
+    order = _chain(graph)
+    if order:
+        return _rows(order)
+    if len(graph) > 2 and all(degree == 2 for _, degree in graph.degree) and nx.is_connected(graph):
+        cycle = [a for a, _ in nx.find_cycle(graph)]
+        turn = 2 * math.pi / len(cycle)
+        return {name: (math.cos(i * turn), math.sin(i * turn)) for i, name in enumerate(cycle)}
+    if nx.is_tree(graph) and max(dict(graph.degree).values()) < len(graph) - 1:
+        return _layers(graph)
+    if len(graph) <= MOST and nx.is_connected(graph):
+        found = nx.kamada_kawai_layout(graph)
+    else:
+        found = nx.spring_layout(graph, seed=1, k=1.6 / math.sqrt(len(graph)), iterations=120)
+    return {name: (float(x), float(y)) for name, (x, y) in found.items()}
+
+
+def _chain(graph: Any) -> list[str]:
+    import networkx as nx
+
+    if len(graph) == 1:
+        return list(graph)
+    ends = [name for name, degree in graph.degree if degree == 1]
+    if len(ends) != 2 or max(degree for _, degree in graph.degree) > 2 or not nx.is_connected(graph):
+        return []
+    first = next(name for name in graph if name in ends)
+    return list(nx.dfs_preorder_nodes(graph, first))
+
+
+def _rows(order: list[str]) -> dict[str, Place]:
+    """A chain that turns back at the end of each row, as the ox ploughs."""
+    rows = math.ceil(len(order) / ROW)
+    width = math.ceil(len(order) / rows)
+    places = {}
+    for index, name in enumerate(order):
+        row, column = divmod(index, width)
+        x = column if row % 2 == 0 else width - 1 - column
+        places[name] = (float(x), -1.1 * row)
+    return places
+
+
+def _layers(graph: Any) -> dict[str, Place]:
+    import networkx as nx
+
+    root = nx.center(graph)[0]
+    children: dict[str, list[str]] = {name: [] for name in graph}
+    for parent, child in nx.bfs_edges(graph, root):
+        children[parent].append(child)
+    places: dict[str, Place] = {}
+    leaf = 0
+
+    def put(name: str, depth: int) -> float:
+        nonlocal leaf
+        if not children[name]:
+            x = float(leaf)
+            leaf += 1
+        else:
+            below = [put(child, depth + 1) for child in children[name]]
+            x = (below[0] + below[-1]) / 2
+        places[name] = (x, -depth * 1.0)
+        return x
+
+    put(root, 0)
+    depth = max(-y for _, y in places.values()) or 1.0
+    stretch = max(1.0, leaf / (2.2 * depth))
+    return {name: (x, y * stretch) for name, (x, y) in places.items()}
+
+
+def _clusters(graph: Any) -> Any:
+    import networkx as nx
+
+    groups = nx.community.louvain_communities(graph, seed=1)
+    groups.sort(key=lambda group: (-len(group), min(group)))
+    if len(groups) > MOST:
+        rest = set().union(*groups[MOST - 1 :])
+        groups = [*groups[: MOST - 1], rest]
+    home = {name: index for index, group in enumerate(groups) for name in group}
+    drawn = nx.Graph()
+    for index, group in enumerate(groups):
+        names = sorted(group)
+        label = names[0] if len(names) == 1 else f"{names[0]}, ...\n{len(names)} nodes"
+        drawn.add_node(index, kind="cluster", count=len(names), label=label)
+    for a, b in graph.edges:
+        if home[a] != home[b]:
+            before = drawn.get_edge_data(home[a], home[b], {"wires": 0})["wires"]
+            drawn.add_edge(home[a], home[b], wires=before + 1)
+    for _, _, data in drawn.edges(data=True):
+        data["text"] = f"{data['wires']} links" if data["wires"] > 1 else ""
+    return drawn
+
+
+def _edges(axes: Axes, graph: Any, places: Mapping[str, Place], usual: str, ink: Ink) -> None:
+    labelled = [
+        (a, b, data["text"]) for a, b, data in graph.edges(data=True) if data["text"] not in ("", usual)
+    ]
+    for a, b in graph.edges:
+        (x1, y1), (x2, y2) = places[a], places[b]
+        axes.plot([x1, x2], [y1, y2], color=ink.faint, linewidth=1.3, zorder=1)
+    for a, b, text in labelled[:LABELS]:
+        (x1, y1), (x2, y2) = places[a], places[b]
+        axes.text(
+            (x1 + x2) / 2,
+            (y1 + y2) / 2,
+            text.replace(" / ", "\n").replace(", ", "\n"),
+            ha="center",
+            va="center",
+            fontsize=7,
+            color=ink.text,
+            zorder=3,
+            bbox={"boxstyle": "round,pad=0.15", "facecolor": ink.paper, "edgecolor": "none"},
+        )
+
+
+def _nodes(axes: Axes, graph: Any, places: Mapping[str, Place], ink: Ink) -> None:
+    crowd = len(graph)
+    size = 190.0 if crowd <= 30 else 90.0 if crowd <= 60 else 45.0
+    font = 8.0 if crowd <= 30 else 6.5 if crowd <= 60 else 5.5
+    roles = ("host", "router", "switch", "hub", "cluster")
+    for number, kind in enumerate(roles):
+        names = [name for name, data in graph.nodes(data=True) if data["kind"] == kind]
+        if not names:
+            continue
+        marker, label = _MARKERS.get(kind, ("o", "cluster"))
+        sizes = [
+            size if kind != "cluster" else 120 + 40 * math.sqrt(graph.nodes[name]["count"]) for name in names
+        ]
+        axes.scatter(
+            [places[name][0] for name in names],
+            [places[name][1] for name in names],
+            s=sizes,
+            marker=marker,
+            color=ink.series[number],
+            edgecolor=ink.paper,
+            linewidth=1.5,
+            zorder=2,
+            label=label,
+        )
+    reach = math.sqrt(size) / 2 + 3
+    for name, data in graph.nodes(data=True):
+        axes.annotate(
+            data.get("label", name),
+            places[name],
+            xytext=(0, -reach if data["kind"] != "cluster" else 0),
+            textcoords="offset points",
+            ha="center",
+            va="top" if data["kind"] != "cluster" else "center",
+            fontsize=font,
+            color=ink.text,
+            zorder=4,
+        )
+    from matplotlib.collections import PathCollection
+
+    legend = axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5, borderaxespad=0.1, handletextpad=0.2
+    )
+    for handle in legend.legend_handles:
+        if isinstance(handle, PathCollection):
+            handle.set_sizes([40.0])
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}es" if word == "switch" else f"{word}s"
