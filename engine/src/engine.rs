@@ -14,7 +14,7 @@ use crate::segment;
 use crate::settings::{LinkSettings, SwitchSettings};
 use crate::switch::{Switch, Way};
 use crate::time::Instant;
-use crate::wire::Wire;
+use crate::wire::{Site, Wire};
 
 /// Something that the scenario changes while time goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +140,8 @@ impl Engine {
         for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
             let wire = number(self.wires.len());
             let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
-            self.wires.push(Wire::new(wire, to, waits_for_last, settings, self.calendar.now()));
+            let site = Site { number: wire, name, seed: self.seed, to, waits_for_last };
+            self.wires.push(Wire::new(site, settings, self.calendar.now()));
             self.ledger.wires.push(WireAccount::default());
             match from {
                 End::Port(port) => self.ports[port.index()].out = Some(wire),
@@ -254,8 +255,8 @@ impl Engine {
     #[must_use]
     pub fn recount(&self) -> Tally {
         let mut sum = Tally::default();
-        for frame in self.wires.iter().flat_map(Wire::frames) {
-            sum += Tally::of(frame);
+        for wire in &self.wires {
+            wire.visit(&mut |frame| sum += Tally::of(frame));
         }
         sum
     }

@@ -17,14 +17,16 @@ pub(crate) struct Moving {
 }
 
 impl Moving {
-    /// The first segment and the rest of a run of at least two; they share the buffer.
-    pub fn split_first(self, pool: &mut Pool) -> (Self, Self) {
+    /// The first `count` segments, and the rest, of a run of more than that; they share the
+    /// buffer.
+    pub fn split(self, count: u16, pool: &mut Pool) -> (Self, Self) {
         pool.share(self.frame.buffer);
         let Self { frame, at, last } = self;
         let gap = if last > at { last.since(at).nanos() / u64::from(frame.count - 1) } else { 0 };
-        let first = Self { frame: frame.part(frame.first, 1), at, last: at };
-        let rest = frame.part(frame.first + 1, frame.count - 1);
-        (first, Self { frame: rest, at: at + Span::from_nanos(gap), last })
+        let after = |segments: u16| at + Span::from_nanos(gap * u64::from(segments));
+        let head = frame.part(frame.first, count);
+        let rest = frame.part(frame.first + count, frame.count - count);
+        (Self { frame: head, at, last: after(count - 1) }, Self { frame: rest, at: after(count), last })
     }
 }
 

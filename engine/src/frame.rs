@@ -211,6 +211,21 @@ impl Pool {
         &mut self.slots[buffer.0 as usize].octets
     }
 
+    /// The octets of one buffer to read and of another to fill from it.
+    ///
+    /// # Panics
+    /// If the two are the same.
+    pub(crate) fn pair(&mut self, source: BufferId, target: BufferId) -> (&[u8], &mut [u8]) {
+        assert_ne!(source, target, "two buffers");
+        let (source, target) = (source.0 as usize, target.0 as usize);
+        let (low, high) = self.slots.split_at_mut(source.max(target));
+        if source < target {
+            (&low[source].octets, &mut high[0].octets)
+        } else {
+            (&high[0].octets, &mut low[target].octets)
+        }
+    }
+
     /// Counts one more user of a buffer.
     pub fn share(&mut self, buffer: BufferId) {
         self.slots[buffer.0 as usize].users += 1;

@@ -187,6 +187,12 @@ impl Ledger {
         inside
     }
 
+    /// The account of the wire at this place.
+    pub(crate) fn wire(&mut self, place: Place) -> &mut WireAccount {
+        let Place::Link(link, direction) = place else { unreachable!("wires are on links") };
+        &mut self.wires[2 * link.index() + direction as usize]
+    }
+
     pub(crate) fn drop(&mut self, place: Place, why: Why, tally: Tally) {
         self.dropped.add(why, tally);
         match place {

@@ -8,6 +8,7 @@
 
 mod alarm;
 pub mod calendar;
+mod check;
 mod context;
 pub mod element;
 pub mod engine;
@@ -15,8 +16,10 @@ pub mod error;
 pub mod fate;
 mod flights;
 pub mod frame;
+mod impair;
 pub mod ledger;
 mod pace;
+mod packet;
 mod queue;
 pub mod random;
 pub mod segment;

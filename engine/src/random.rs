@@ -5,7 +5,7 @@
 //! xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators",
 //! ACM TOMS 47(4), 2021), seeded through SplitMix64 as its authors advise: small, fast, the
 //! same on every machine, and fixed here so that a library's next version cannot change
-//! published results.
+//! published results. Logarithms and cosines come from a library in Rust for the same reason.
 
 /// A stream of random numbers that belongs to one model element.
 #[derive(Clone, Debug)]
@@ -77,13 +77,13 @@ impl Stream {
     /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958, the cosine half, so
     /// that each draw takes exactly two numbers from the stream).
     pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (core::f64::consts::TAU * self.unit()).cos()
+        let radius = (-2.0 * libm::log(1.0 - self.unit())).sqrt();
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
 
     /// Exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
-        -(1.0 - self.unit()).ln()
+        -libm::log(1.0 - self.unit())
     }
 }
 

@@ -126,7 +126,11 @@ fn check_cut(octets: &[u8], cut: Segmentation, checksum: Checksum) -> Option<()>
 /// # Panics
 /// If `out` is shorter than [`HEADER_MAX`], or the frame did not come from an engine.
 pub fn header(frame: &Frame, pool: &Pool, first: u16, count: u16, out: &mut [u8]) -> Piece {
-    let octets = &pool.octets(frame.buffer)[..frame.length as usize];
+    piece(frame, pool.octets(frame.buffer), first, count, out)
+}
+
+fn piece(frame: &Frame, octets: &[u8], first: u16, count: u16, out: &mut [u8]) -> Piece {
+    let octets = &octets[..frame.length as usize];
     let whole = u32::from(count) == frame.segments() && first == 0;
     let (Some(cut), Some(checksum), false) = (frame.segmentation, frame.checksum, whole) else {
         let segmentation = if count > 1 { frame.segmentation } else { None };
@@ -195,6 +199,29 @@ pub fn complete(frame: &Frame, pool: &Pool, segment: u16, out: &mut [u8]) -> usi
         complete_checksum(&mut out[..length], checksum);
     }
     length
+}
+
+/// Gives a frame, or a run of segments, a buffer of its own, with headers of its own. It keeps
+/// its offload description.
+pub(crate) fn detach(frame: &Frame, pool: &mut Pool) -> Frame {
+    let target = pool.take(usize::try_from(frame.octets()).unwrap_or(usize::MAX).min(frame.length as usize));
+    let mut head = [0; HEADER_MAX];
+    let (octets, out) = pool.pair(frame.buffer, target);
+    let piece = piece(frame, octets, frame.first, frame.count, &mut head);
+    let length = piece.header + piece.payload.len();
+    out[..piece.header].copy_from_slice(&head[..piece.header]);
+    out[piece.header..length].copy_from_slice(&octets[piece.payload]);
+    pool.release(frame.buffer);
+    #[allow(clippy::cast_possible_truncation)] // no longer than the frame that it comes from
+    let length = length as u32;
+    Frame {
+        buffer: target,
+        length,
+        first: 0,
+        segmentation: piece.segmentation,
+        checksum: piece.checksum,
+        ..*frame
+    }
 }
 
 /// Computes the transport checksum that the sender left to the device (RFC 1071). A description

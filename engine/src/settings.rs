@@ -1,11 +1,10 @@
 //! What a scenario can say about links, queues and switches, in plain numbers.
 //!
 //! The same words stand in the scenario's YAML and in Python; units are in the names. Everything
-//! is checked once, by [`LinkSettings::check`] and its like, before it reaches an engine.
+//! is checked once, by [`LinkSettings::check`] and its like, before it reaches an engine; the
+//! ranges stand there.
 
 use serde::{Deserialize, Serialize};
-
-use crate::error::Error;
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,21 +14,24 @@ pub struct LinkSettings {
     pub rate: Rate,
     /// Propagation delay in nanoseconds.
     pub delay_ns: u64,
-    /// Variation of the delay.
+    /// Variation of the delay. It comes after the wire and stands for a path whose length
+    /// varies, so frames may arrive closer together than the rate alone would let them.
     pub jitter: Jitter,
     /// Whether jitter may let a later frame overtake an earlier one.
     pub jitter_reorders: bool,
     /// Random loss.
     pub loss: Loss,
-    /// Probability that a frame arrives twice.
+    /// Probability that a frame that is not lost is sent twice; the second copy takes its own
+    /// time on the wire.
     pub duplicate: f64,
-    /// Probability that one bit of a frame is flipped.
+    /// Probability that one bit of a frame, its Ethernet header included, is flipped. It is
+    /// delivered all the same: there is no frame check sequence to find it out.
     pub corrupt: f64,
     /// Probability that a frame skips the propagation delay and so overtakes those before it.
     pub reorder: f64,
     /// Largest layer-3 packet in octets (68 to 9216); a larger one is dropped.
     pub mtu: u32,
-    /// Octets charged on the wire beside the frame itself: preamble 8, frame check sequence 4,
+    /// Octets charged on the wire for each frame beside the frame itself: preamble 8, frame check sequence 4,
     /// inter-frame gap 12 on Ethernet.
     pub overhead: u32,
     /// Frames shorter than this, without frame check sequence, are charged as padded (60 on Ethernet).
@@ -55,7 +57,11 @@ pub enum Rate {
         opportunities_ns: Vec<u64>,
         /// Length of the trace; at least the last instant.
         period_ns: u64,
-        /// Octets that one opportunity carries (1504 in mahimahi).
+        /// Octets that one opportunity carries. A frame is charged as on any other link, with
+        /// its overhead; it leaves with the opportunity that carries its last octet, and what an
+        /// opportunity has over goes to the next frame only if that is already waiting. One
+        /// 1500-octet packet an opportunity, which is what mahimahi means by its 1504, is
+        /// 1514 octets and the overhead here.
         octets: u32,
     },
 }
@@ -228,36 +234,4 @@ impl Default for QueueSettings {
             ecn: false,
         }
     }
-}
-
-impl LinkSettings {
-    /// Checks every value against its range.
-    ///
-    /// # Errors
-    /// The first value that is out of its range.
-    pub fn check(&self) -> Result<(), Error> {
-        if matches!(self.rate, Rate::BitsPerSecond(0)) {
-            return Err(range("link.rate.zero", "rate", &0, "a rate is above 0 bit/s"));
-        }
-        Ok(())
-    }
-}
-
-impl SwitchSettings {
-    /// Checks every value against its range.
-    ///
-    /// # Errors
-    /// The first value that is out of its range.
-    pub fn check(&self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-fn range(
-    code: &'static str,
-    field: &'static str,
-    value: &dyn core::fmt::Display,
-    allowed: &'static str,
-) -> Error {
-    Error::Range { code, field, value: value.to_string(), allowed }
 }

@@ -23,9 +23,12 @@ use crate::element::{Direction, End, LinkId, Place};
 use crate::fate::Why;
 use crate::flights::{Flights, Moving};
 use crate::frame::Frame;
+use crate::impair::Impairments;
 use crate::ledger::Tally;
 use crate::pace::Pace;
 use crate::queue::Queue;
+use crate::random::Stream;
+use crate::segment;
 use crate::settings::{LinkSettings, Segments};
 use crate::time::{Instant, Span};
 
@@ -37,10 +40,33 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    fn new(settings: &LinkSettings) -> Self {
+        Self { overhead: settings.overhead.into(), shortest: settings.shortest.into() }
+    }
+
+    /// Octets charged for one frame of so many.
+    pub fn of_frame(self, octets: u32) -> u64 {
+        u64::from(octets).max(self.shortest) + self.overhead
+    }
+
     /// Octets charged for a frame, or for all frames of a run.
     pub fn of(self, frame: &Frame) -> u64 {
-        frame.sizes().sum(|octets| u64::from(octets).max(self.shortest) + self.overhead)
+        frame.sizes().sum(|octets| self.of_frame(octets))
     }
+}
+
+/// Where a wire stands in its engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site<'a> {
+    pub number: u32,
+    /// Name of the link.
+    pub name: &'a str,
+    /// Seed of the run; with the name it gives the wire its dice.
+    pub seed: u64,
+    pub to: End,
+    /// Whether the far end wants a carried super-frame when its last segment is there, rather
+    /// than its first.
+    pub waits_for_last: bool,
 }
 
 /// One direction of a link.
@@ -48,44 +74,50 @@ pub(crate) struct Wire {
     number: u32,
     place: Place,
     to: End,
-    /// Whether the far end wants a carried super-frame when its last segment is there, rather
-    /// than its first.
     waits_for_last: bool,
     up: bool,
+    settings: Box<LinkSettings>,
     pace: Pace,
     charge: Charge,
     delay: Span,
-    largest: u32,
     carried: bool,
     queue: Queue,
+    impairments: Impairments,
     /// When the wire is free.
     free: Instant,
     alarm: Alarm,
     flights: Flights,
     /// When the last frame in order arrives: none after it may arrive earlier.
     newest: Instant,
+    /// Segments of the run being launched that are to be sent again.
+    again: Vec<Frame>,
 }
 
 impl Wire {
-    pub fn new(number: u32, to: End, waits_for_last: bool, settings: &LinkSettings, now: Instant) -> Self {
+    pub fn new(site: Site, settings: &LinkSettings, now: Instant) -> Self {
+        let Site { number, name, seed, to, waits_for_last } = site;
         let direction = if number % 2 == 0 { Direction::Forward } else { Direction::Backward };
+        let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
         let pace = Pace::new(&settings.rate, now, now);
+        let charge = Charge::new(settings);
         Self {
             number,
             place: Place::Link(LinkId(number / 2), direction),
             to,
             waits_for_last,
             up: true,
-            queue: Queue::new(&settings.queue, &pace),
+            queue: Queue::new(&settings.queue, &pace, charge, stream("queue")),
+            impairments: Impairments::new(stream("wire"), settings),
             pace,
-            charge: Charge { overhead: settings.overhead.into(), shortest: settings.shortest.into() },
+            charge,
             delay: Span::from_nanos(settings.delay_ns),
-            largest: settings.mtu,
             carried: settings.segments == Segments::Carried,
-            free: Instant::ZERO,
+            settings: Box::new(settings.clone()),
+            free: now,
             alarm: Alarm::default(),
             flights: Flights::default(),
-            newest: Instant::ZERO,
+            newest: now,
+            again: Vec::new(),
         }
     }
 
@@ -94,19 +126,24 @@ impl Wire {
         self.up
     }
 
-    /// What waits and what is on its way.
-    pub fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.queue.iter().chain(self.flights.iter()).map(|moving| &moving.frame)
+    /// Calls `visit` for all that waits and all that is on its way.
+    pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
+        self.queue.visit(visit);
+        self.flights.iter().for_each(|moving| visit(&moving.frame));
     }
 
     /// Takes new settings.
     pub fn change(&mut self, context: &mut Context, settings: &LinkSettings) {
-        self.pace = Pace::new(&settings.rate, context.now, self.free.max(context.now));
-        self.queue.change(&settings.queue, &self.pace);
-        self.charge = Charge { overhead: settings.overhead.into(), shortest: settings.shortest.into() };
+        if settings.rate != self.settings.rate {
+            self.pace = Pace::new(&settings.rate, context.now, self.free.max(context.now));
+        }
+        self.charge = Charge::new(settings);
+        let old = &self.settings.queue;
+        self.queue.change(context, self.place, old, &settings.queue, &self.pace, self.charge);
+        self.impairments.change(settings);
         self.delay = Span::from_nanos(settings.delay_ns);
-        self.largest = settings.mtu;
         self.carried = settings.segments == Segments::Carried;
+        *self.settings = settings.clone();
     }
 
     /// Cuts or mends the wire.
@@ -118,7 +155,7 @@ impl Wire {
         while let Some(moving) = self.flights.pop(Instant::NEVER) {
             context.drop(self.place, moving.frame, Why::LinkDown);
         }
-        while let Some(moving) = self.queue.take_any() {
+        while let Some(moving) = self.queue.take_any(context, self.place) {
             context.drop(self.place, moving.frame, Why::LinkDown);
         }
         self.note_queue(context);
@@ -133,15 +170,23 @@ impl Wire {
             context.drop(self.place, moving.frame, Why::LinkDown);
             return;
         }
+        let Some(moving) = self.limit(context, moving) else { return };
+        let whole = self.sends_whole();
         if context.now < self.free || !self.queue.is_empty() {
-            self.queue.put(context, self.place, moving, self.charge);
-        } else if self.carried || moving.frame.count == 1 || self.pace.is_unlimited() {
+            self.queue.put(context, self.place, moving, 0);
+        } else if !self.queue.may_be_passed() && !self.pace.is_unlimited() {
+            let exempt = if whole { moving.frame.count } else { 1 };
+            self.queue.put(context, self.place, moving, exempt);
+            if let Some(moving) = self.queue.take(context, self.place, whole) {
+                self.transmit(context, moving, false);
+            }
+        } else if whole || moving.frame.count == 1 {
             self.transmit(context, moving, false);
             return;
         } else {
-            let (first, rest) = moving.split_first(context.pool);
+            let (first, rest) = moving.split(1, context.pool);
             self.transmit(context, first, false);
-            self.queue.put(context, self.place, rest, self.charge);
+            self.queue.put(context, self.place, rest, 0);
         }
         self.wake(context);
     }
@@ -151,8 +196,7 @@ impl Wire {
         self.alarm.rung(context.now);
         let mut behind = context.now == self.free;
         while context.now >= self.free {
-            let whole = self.carried || self.pace.is_unlimited();
-            let Some(moving) = self.queue.take(context, whole) else { break };
+            let Some(moving) = self.queue.take(context, self.place, self.sends_whole()) else { break };
             self.transmit(context, moving, behind);
             behind = true;
         }
@@ -165,17 +209,49 @@ impl Wire {
         while let Some(moving) = self.flights.pop(context.now) {
             self.hand_over(context, moving);
         }
-        self.ring(context);
+        if let Some(at) = self.flights.ring() {
+            context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
+        }
     }
 
-    /// Puts a frame, or a run that stays together, on the wire.
+    /// Whether super-frames stay together here.
+    fn sends_whole(&self) -> bool {
+        self.carried || self.pace.is_unlimited()
+    }
+
+    /// Drops what is larger than the MTU. Of a run only the last frame may be small enough.
+    fn limit(&self, context: &mut Context, moving: Moving) -> Option<Moving> {
+        let frame = moving.frame;
+        let sizes = frame.sizes();
+        let fits = |octets: u32| {
+            // Most frames need no look at their octets.
+            octets <= self.settings.mtu + 14 || {
+                let start = segment::network(context.pool.octets(frame.buffer)).map_or(14, |(at, _)| at);
+                octets as usize <= self.settings.mtu as usize + start
+            }
+        };
+        if if sizes.fulls > 0 { fits(sizes.full) } else { fits(sizes.tail) } {
+            return Some(moving);
+        }
+        if sizes.fulls == 0 || sizes.tail == 0 || !fits(sizes.tail) {
+            context.drop(self.place, frame, Why::TooBig);
+            return None;
+        }
+        let (large, tail) = moving.split(frame.count - 1, context.pool);
+        context.drop(self.place, large.frame, Why::TooBig);
+        Some(tail)
+    }
+
+    /// Puts a frame, or a run that stays together, on the wire. With `behind` it follows what was
+    /// sent before without a gap.
     fn transmit(&mut self, context: &mut Context, moving: Moving, behind: bool) {
         let now = context.now;
-        let all = self.charge.of(&moving.frame);
-        let count = moving.frame.count;
-        let one = if count == 1 { all } else { self.charge.of(&moving.frame.part(moving.frame.first, 1)) };
+        let frame = moving.frame;
+        let all = self.charge.of(&frame);
+        let one =
+            if frame.count == 1 { all } else { self.charge.of_frame(frame.segment_octets(frame.first)) };
         let mut first = self.pace.send(now, behind, one);
-        let mut last = if count == 1 { first } else { self.pace.send(first, true, all - one) };
+        let mut last = if frame.count == 1 { first } else { self.pace.send(first, true, all - one) };
         self.free = last;
         if moving.last > now {
             // Carried here as a run whose later segments are still coming: the wire is charged
@@ -184,16 +260,123 @@ impl Wire {
             first = first.max(moving.at + each);
             last = last.max(moving.last + each);
         }
-        self.launch(context, moving.frame, first, last);
+        if self.impairments.any {
+            self.launch_impaired(context, frame, first, last);
+        } else {
+            let at = self.order(first + self.delay);
+            self.fly(context, Moving { frame, at, last: last + self.delay });
+        }
     }
 
-    /// Lets a run propagate whose first and last segments have left at these instants.
-    fn launch(&mut self, context: &mut Context, frame: Frame, first: Instant, last: Instant) {
-        let at = (first + self.delay).max(self.newest);
-        self.newest = at;
-        let last = (last + self.delay).max(at);
-        let due = if self.waits_for_last { last } else { at };
-        let moving = Moving { frame, at, last };
+    /// The time of an arrival that must not be before those ahead of it.
+    fn order(&mut self, at: Instant) -> Instant {
+        if self.impairments.overtakes {
+            return at;
+        }
+        self.newest = self.newest.max(at);
+        self.newest
+    }
+
+    /// Lets the frames of a run propagate, each with the fate that the dice give it; the first
+    /// has left at `first`, the last at `last`. Those with a common fate stay together.
+    fn launch_impaired(&mut self, context: &mut Context, frame: Frame, first: Instant, last: Instant) {
+        let gap = last.since(first).nanos() / u64::from(frame.count - 1).max(1);
+        // A run that is carried together is delayed together.
+        let together = self.carried.then(|| self.impairments.variation());
+        let mut run: Option<Moving> = None;
+        for index in 0..frame.count {
+            let segment = frame.part(frame.first + index, 1);
+            let left = first + Span::from_nanos(gap * u64::from(index));
+            let fate = self.impairments.fate();
+            if fate.lost {
+                context.pool.share(frame.buffer);
+                context.drop(self.place, segment, Why::RandomLoss);
+                self.flush(context, &mut run);
+                continue;
+            }
+            if fate.twice {
+                context.copy(&segment);
+                self.again.push(segment);
+            }
+            let at = if fate.early { left } else { self.vary(left, together) };
+            if let Some(run) = &mut run {
+                if fate.is_plain() && (self.carried || run.at == at) {
+                    run.frame.count += 1;
+                    run.last = at;
+                    continue;
+                }
+            }
+            self.flush(context, &mut run);
+            let moving = Moving { frame: segment, at, last: at };
+            if fate.early {
+                context.ledger.wires[self.number as usize].reordered += Tally::of(&segment);
+            }
+            if fate.corrupt {
+                context.pool.share(frame.buffer);
+                self.fly_corrupted(context, moving);
+            } else if fate.early {
+                context.pool.share(frame.buffer);
+                self.fly(context, moving);
+            } else {
+                run = Some(moving);
+            }
+        }
+        self.flush(context, &mut run);
+        self.send_again(context, last);
+        context.pool.release(frame.buffer);
+    }
+
+    /// Sends second copies, each in its own time on the wire.
+    fn send_again(&mut self, context: &mut Context, last: Instant) {
+        let mut again = core::mem::take(&mut self.again);
+        for frame in again.drain(..) {
+            let tally = Tally::of(&frame);
+            context.ledger.wires[self.number as usize].duplicated += tally;
+            self.free = self.pace.send(self.free.max(context.now), true, self.charge.of(&frame));
+            let at = self.vary(self.free.max(last), None);
+            let moving = Moving { frame, at, last: at };
+            if self.impairments.corrupts() {
+                self.fly_corrupted(context, moving);
+            } else {
+                self.fly(context, moving);
+            }
+        }
+        self.again = again;
+    }
+
+    /// When a frame arrives that has left at `left`; `variation` is drawn if none is given.
+    fn vary(&mut self, left: Instant, variation: Option<i64>) -> Instant {
+        let variation = variation.unwrap_or_else(|| self.impairments.variation());
+        let delay = self.delay.nanos().saturating_add_signed(variation);
+        self.order(left + Span::from_nanos(delay))
+    }
+
+    /// Sends off the frames that have stayed together so far.
+    fn flush(&mut self, context: &mut Context, run: &mut Option<Moving>) {
+        if let Some(moving) = run.take() {
+            context.pool.share(moving.frame.buffer);
+            self.fly(context, moving);
+        }
+    }
+
+    /// Flips one bit of a frame, its checksum completed before, and sends it off.
+    fn fly_corrupted(&mut self, context: &mut Context, moving: Moving) {
+        let mut frame = segment::detach(&moving.frame, context.pool);
+        let octets = &mut context.pool.octets_mut(frame.buffer)[..frame.length as usize];
+        if let Some(checksum) = frame.checksum.take() {
+            segment::complete_checksum(octets, checksum);
+        }
+        let (octet, mask) = self.impairments.bit(frame.length);
+        octets[octet] ^= mask;
+        context.ledger.wires[self.number as usize].corrupted += Tally::of(&frame);
+        self.fly(context, Moving { frame, ..moving });
+    }
+
+    /// A frame or run is on its way.
+    fn fly(&mut self, context: &mut Context, moving: Moving) {
+        let last = moving.last.max(moving.at);
+        let moving = Moving { last, ..moving };
+        let due = if self.waits_for_last { last } else { moving.at };
         if due == context.now && self.flights.next().is_none_or(|next| next > due) {
             self.hand_over(context, moving);
         } else if let Some(at) = self.flights.push(due, moving) {
@@ -212,12 +395,6 @@ impl Wire {
             context.at(self.free, Class::Release, source, Event::Release(self.number));
         }
         self.note_queue(context);
-    }
-
-    fn ring(&mut self, context: &mut Context) {
-        if let Some(at) = self.flights.ring() {
-            context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
-        }
     }
 
     fn note_queue(&self, context: &mut Context) {

@@ -1,0 +1,162 @@
+//! What a wire does to frames at random: loss, duplication, corruption, reordering, jitter.
+//!
+//! All of it comes after the queue, frame by frame as they are sent: a lost frame has occupied
+//! the wire like any other. For each frame the dice fall in one order: loss; and if it is not
+//! lost, duplication, corruption, reordering, jitter. A model that is switched off draws nothing.
+
+use crate::random::Stream;
+use crate::settings::{Jitter, LinkSettings, Loss};
+
+/// The random models of one direction of a link, and its dice.
+pub(crate) struct Impairments {
+    stream: Stream,
+    loss: Loss,
+    /// The state of the Gilbert-Elliott chain; it starts in the good one.
+    bad: bool,
+    duplicate: f64,
+    corrupt: f64,
+    reorder: f64,
+    jitter: Jitter,
+    /// Whether jitter may let frames overtake others.
+    pub overtakes: bool,
+    /// Whether there is any model at work.
+    pub any: bool,
+}
+
+/// What happens to one frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub lost: bool,
+    pub twice: bool,
+    pub corrupt: bool,
+    pub early: bool,
+}
+
+impl Fate {
+    /// Nothing special.
+    pub fn is_plain(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Impairments {
+    pub fn new(stream: Stream, settings: &LinkSettings) -> Self {
+        let mut impairments = Self {
+            stream,
+            loss: Loss::None,
+            bad: false,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            reorder: 0.0,
+            jitter: Jitter::None,
+            overtakes: false,
+            any: false,
+        };
+        impairments.change(settings);
+        impairments
+    }
+
+    /// Takes new settings. The dice roll on; the Gilbert-Elliott chain stays in its state.
+    pub fn change(&mut self, settings: &LinkSettings) {
+        self.loss = settings.loss.clone();
+        self.bad &= matches!(self.loss, Loss::GilbertElliott { .. });
+        self.duplicate = settings.duplicate;
+        self.corrupt = settings.corrupt;
+        self.reorder = settings.reorder;
+        self.jitter = settings.jitter.clone();
+        if let Jitter::Table { values_ns } = &mut self.jitter {
+            values_ns.sort_unstable();
+        }
+        self.overtakes = settings.jitter_reorders;
+        let certain = self.duplicate == 0.0 && self.corrupt == 0.0 && self.reorder == 0.0;
+        self.any = !(certain && self.loss == Loss::None && self.jitter == Jitter::None);
+    }
+
+    /// Draws the fate of the next frame.
+    pub fn fate(&mut self) -> Fate {
+        if self.loses() {
+            return Fate { lost: true, ..Fate::default() };
+        }
+        Fate {
+            lost: false,
+            twice: self.stream.chance(self.duplicate),
+            corrupt: self.stream.chance(self.corrupt),
+            early: self.stream.chance(self.reorder),
+        }
+    }
+
+    /// Draws whether a second copy is corrupted.
+    pub fn corrupts(&mut self) -> bool {
+        self.stream.chance(self.corrupt)
+    }
+
+    /// Draws which bit of so many octets is flipped: the octet and the mask.
+    pub fn bit(&mut self, octets: u32) -> (usize, u8) {
+        let bit = self.stream.below(u64::from(octets) * 8);
+        #[allow(clippy::cast_possible_truncation)] // below the length of a buffer
+        ((bit / 8) as usize, 1 << (bit % 8))
+    }
+
+    /// Draws from the loss model.
+    ///
+    /// Gilbert and Elliott: with `p` from good to bad and `r` from bad to good, the chain is bad
+    /// for a share `p / (p + r)` of the frames, in bursts of `1 / r` frames in the mean, so that
+    /// `(r * loss_good + p * loss_bad) / (p + r)` of all frames are lost (Gilbert, "Capacity of a
+    /// burst-noise channel", 1960; Elliott, "Estimates of error rates for codes on burst-noise
+    /// channels", 1963; both Bell System Technical Journal).
+    fn loses(&mut self) -> bool {
+        match self.loss {
+            Loss::None => false,
+            Loss::Bernoulli { probability } => self.stream.chance(probability),
+            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                let change = if self.bad { bad_to_good } else { good_to_bad };
+                self.bad ^= self.stream.chance(change);
+                self.stream.chance(if self.bad { loss_bad } else { loss_good })
+            }
+        }
+    }
+
+    /// Draws how much longer than the delay a frame takes, in nanoseconds; may be negative.
+    ///
+    /// The formulas stand with [`Jitter`]. They use the mathematics library in Rust, not the
+    /// machine's, so that the same seed gives the same nanoseconds everywhere.
+    pub fn variation(&mut self) -> i64 {
+        match &self.jitter {
+            Jitter::None => 0,
+            Jitter::Uniform { spread_ns } => {
+                let drawn = self.stream.below(2 * spread_ns + 1);
+                signed(drawn) - signed(*spread_ns)
+            }
+            Jitter::Normal { sigma_ns } => nanos(self.stream.normal() * float(*sigma_ns)),
+            Jitter::Pareto { scale_ns, shape } => {
+                let u = 1.0 - self.stream.unit();
+                nanos(float(*scale_ns) * (libm::pow(u, -1.0 / shape) - 1.0))
+            }
+            Jitter::Table { values_ns } => {
+                let last = values_ns.len() - 1;
+                let place = self.stream.unit() * float(last as u64);
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the table
+                let index = place as usize;
+                let (low, high) = (values_ns[index], values_ns[(index + 1).min(last)]);
+                let share = place - float(index as u64);
+                low + nanos(float(high.abs_diff(low)) * share)
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // a day in nanoseconds is below 2^53
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+/// Rounds to whole nanoseconds; what is beyond the type stops at its ends.
+#[allow(clippy::cast_possible_truncation)] // the cast saturates
+fn nanos(value: f64) -> i64 {
+    libm::round(value) as i64
+}
+
+#[allow(clippy::cast_possible_wrap)] // twice a day in nanoseconds is far below 2^63
+fn signed(value: u64) -> i64 {
+    value as i64
+}
