@@ -1,0 +1,106 @@
+"""Benchmarks by name. Each compares with a peer in the same run, and with the promise it keeps.
+
+A benchmark is a module of this package with a function ``run(progress)``; it is listed here with
+the one line that describes it. ``progress`` takes a short text of what is being done.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Progress = Callable[[str], None]
+
+BENCHMARKS: dict[str, str] = {}
+"""Name of a module in this package: what it measures."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """One measured figure beside its peer and its promise."""
+
+    metric: str
+    unit: str
+    value: float
+    peer: str | None = None
+    """What it is compared with, measured in the same run."""
+    peer_value: float | None = None
+    ratio: float | None = None
+    """``value / peer_value``."""
+    promise: str | None = None
+    """In words, as SPECIFICATION.md has it."""
+    holds: bool | None = None
+
+
+def names() -> list[str]:
+    """The benchmarks there are."""
+    return sorted(BENCHMARKS)
+
+
+def describe(name: str) -> str:
+    """One line on a benchmark."""
+    return BENCHMARKS[name]
+
+
+def find(name: str) -> Callable[[Progress], list[BenchResult]]:
+    """The function that runs a benchmark."""
+    if name not in BENCHMARKS:
+        raise ScenarioError(
+            "bench.unknown",
+            f"there is no benchmark {name}",
+            cure=f"there are: {', '.join(names()) or 'none'}",
+        )
+    run: Callable[[Progress], list[BenchResult]] = importlib.import_module(f"airloom.bench.{name}").run
+    return run
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    model = "unknown"
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    return {
+        "processor": model,
+        "processors": len(os.sched_getaffinity(0)),
+        "memory_octets": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def to_json(results: Sequence[BenchResult]) -> dict[str, Any]:
+    """As ``airloom bench --json`` writes it."""
+    return {"machine": machine(), "results": [asdict(result) for result in results]}
+
+
+def table(name: str, results: Sequence[BenchResult]) -> Table:
+    """The results for a terminal."""
+    from rich.table import Table
+
+    rows = Table(title=name, title_justify="left")
+    for column in ("metric", "value", "unit", "peer", "peer value", "ratio", "promise", "holds"):
+        rows.add_column(column, justify="right" if column in ("value", "peer value", "ratio") else "left")
+    for result in results:
+        rows.add_row(
+            result.metric,
+            f"{result.value:.4g}",
+            result.unit,
+            result.peer or "",
+            "" if result.peer_value is None else f"{result.peer_value:.4g}",
+            "" if result.ratio is None else f"{result.ratio:.2f}",
+            result.promise or "",
+            {True: "[green]yes[/]", False: "[red]no[/]", None: ""}[result.holds],
+        )
+    return rows

@@ -1,0 +1,78 @@
+"""The command line: ``airloom``. One file for each command; each imports what it needs when it runs.
+
+Exit codes: 0 done; 1 it ran and failed, or ``--strict`` and not valid; 2 bad input, nothing was
+started; 3 this machine lacks something named; 130 and 143 stopped by Ctrl-C and SIGTERM.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from airloom import __version__
+from airloom.cli import bench, check, compare, doctor, enter, experiment, report, run, schema, up
+from airloom.errors import LabError
+
+EPILOG = (
+    "Begin with: airloom doctor; airloom check examples/chain.yaml; airloom run examples/chain.yaml. "
+    "Exit codes: 0 done; 1 it ran and failed; 2 bad input, nothing was started; "
+    "3 this machine lacks something; 130 stopped by Ctrl-C."
+)
+
+app = typer.Typer(
+    name="airloom",
+    help="A network-virtualization laboratory: unmodified programs on many virtual nodes, an emulated "
+    "network between them, and a verdict on every run.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"airloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+app.command("check")(check.command)
+app.command("run")(run.command)
+app.command("up")(up.command)
+app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(
+    enter.exec_command
+)
+app.command("shell")(enter.shell_command)
+app.command("compare")(compare.command)
+app.command("report")(report.command)
+app.command("bench")(bench.command)
+app.add_typer(experiment.app, name="experiment")
+app.command("doctor")(doctor.command)
+app.command("schema")(schema.command)
+
+
+def main() -> None:
+    """The entry point: every error of ours is one line on standard error, with its exit code."""
+    try:
+        app()
+    except LabError as error:
+        print(f"airloom: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("airloom: stopped", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)

@@ -1,0 +1,99 @@
+"""``airloom check``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airloom.cli.options import Overrides, ScenarioFile, Seed
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from airloom.plan import Plan
+
+MOST_ROWS = 40
+
+
+def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) -> None:
+    """Check a scenario and show what it would build; touches nothing.
+
+    A mistake is said in one line, with file, line, path and what is allowed; exit code 2.
+    """
+    from rich.console import Console
+
+    from airloom.estimate import estimate
+    from airloom.scenario import check
+    from airloom.wording import seconds, si
+
+    experiment = check(file, overrides or (), seed=seed)
+    plan = experiment.plans[0]
+    scenario = experiment.scenario
+    console = Console()
+    console.print(f"[bold]{scenario.name}[/] {scenario.description}".rstrip(), highlight=False)
+    parts = [
+        _count(len(plan.nodes), "node"),
+        _count(len(plan.switches), "switch"),
+        _count(len(plan.links), "link"),
+    ]
+    parts += [
+        _count(len(scenario.programs), "program"),
+        _count(len(scenario.events), "event"),
+        _count(len(scenario.measurements), "measurement"),
+        _count(len(scenario.claims), "claim"),
+    ]
+    console.print(", ".join(part for part in parts if part))
+    console.print(_nodes(plan))
+    if plan.links:
+        console.print(_links(plan))
+    guess = estimate(plan)
+    runs = len(experiment.plans)
+    each = f"{runs} runs of " if runs > 1 else ""
+    load = (
+        f"; at most about {si(guess.frames_per_second)} frames/s over all links"
+        if guess.frames_per_second
+        else ""
+    )
+    least = "at least " if guess.open_ended else "about "
+    console.print(f"{each}{least}{seconds(guess.duration)}{load}", highlight=False)
+
+
+def _count(number: int, word: str) -> str:
+    if number == 0:
+        return ""
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{number} {word}{plural if number > 1 else ''}"
+
+
+def _nodes(plan: Plan) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Nodes", title_justify="left")
+    for column in ("node", "kind", "interface", "addresses", "link"):
+        table.add_column(column)
+    for name, node in list(plan.nodes.items())[:MOST_ROWS]:
+        kind = f"{node.kind}, router" if node.forwarding else node.kind
+        rows = [
+            (interface.name, " ".join(map(str, interface.addresses)) or "-", interface.link)
+            for interface in node.interfaces
+        ] or [("-", "-", "-")]
+        for number, row in enumerate(rows):
+            table.add_row(name if number == 0 else "", kind if number == 0 else "", *row)
+    if len(plan.nodes) > MOST_ROWS:
+        table.add_row("...", f"{len(plan.nodes) - MOST_ROWS} more", "", "", "")
+    return table
+
+
+def _links(plan: Plan) -> Table:
+    from rich.table import Table
+
+    from airloom.wording import link_text
+
+    table = Table(title="Links", title_justify="left")
+    for column in ("link", "ends", "there", "back"):
+        table.add_column(column)
+    for link in list(plan.links.values())[:MOST_ROWS]:
+        back = "same" if link.backward == link.forward else link_text(link.backward)
+        table.add_row(link.name, f"{link.a} - {link.b}", link_text(link.forward), back)
+    if len(plan.links) > MOST_ROWS:
+        table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
+    return table

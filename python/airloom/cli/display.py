@@ -1,0 +1,123 @@
+"""The terminal while a run lasts: a bar for every measurement, a line for everything that happens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from airloom.watch import Watcher
+from airloom.wording import figure
+
+if TYPE_CHECKING:
+    from airloom.measure.tool import Metric
+
+SHOWN = 4
+"""How many figures of a measurement stand in its line."""
+
+
+class Display(Watcher):
+    """Shows a run; on a terminal with moving bars, elsewhere one line for each thing."""
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self.console = console
+        self._quiet = quiet
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._phase: TaskID | None = None
+        self._whole: TaskID | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._move, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        if not self._progress.disable:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._progress.stop()
+
+    def _move(self) -> None:
+        """Lets the bars of measurements go on by the clock, which is all that is known of them."""
+        while not self._over.wait(0.2):
+            for task in list(self._tasks.values()):
+                self._progress.advance(task, 0.2)
+
+    def phase(self, text: str) -> None:
+        """Replaces what was being done."""
+        self._end_phase()
+        self._phase = self._progress.add_task(escape(text), total=None)
+
+    def point(self, number: int, total: int, text: str) -> None:
+        """Begins the next run of a sweep."""
+        if self._whole is None:
+            self._whole = self._progress.add_task("sweep", total=total)
+        self._progress.update(self._whole, completed=number - 1, description=f"run {number} of {total}")
+        self._say(f"[bold]run {number} of {total}[/] {escape(text)}")
+
+    def measuring(self, name: str, expected: int) -> None:
+        """Begins a bar that fills by the clock."""
+        self._end_phase()
+        self._tasks[name] = self._progress.add_task(escape(name), total=max(expected / 1e9, 0.1))
+
+    def measured(self, name: str, metrics: Sequence[Metric]) -> None:
+        """Replaces the bar by the figures."""
+        self._drop(name)
+        shown = ", ".join(f"{one.name} {figure(one.value, one.unit)}" for one in metrics[:SHOWN])
+        self._say(f"[green]done[/]   [bold]{escape(name)}[/]  {escape(shown)}")
+
+    def failed(self, name: str, message: str) -> None:
+        """Replaces the bar by the reason."""
+        self._drop(name)
+        self._say(f"[red]failed[/] [bold]{escape(name)}[/]  {escape(message)}")
+
+    def happened(self, at: int, text: str) -> None:
+        """One line with its time."""
+        self._end_phase()
+        self._say(f"[dim]{at / 1e9:6.1f} s[/] {escape(text)}")
+
+    def problem(self, text: str) -> None:
+        """One line that is seen."""
+        self._say(f"[red]problem[/] {escape(text)}")
+
+    def _drop(self, name: str) -> None:
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            self._progress.remove_task(task)
+
+    def _end_phase(self) -> None:
+        if self._phase is not None:
+            self._progress.remove_task(self._phase)
+            self._phase = None
+
+    def _say(self, text: str) -> None:
+        if not self._quiet:
+            self.console.print(text, highlight=False)

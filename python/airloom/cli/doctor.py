@@ -1,0 +1,44 @@
+"""``airloom doctor``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Say what this machine can do, found by trying, and how to get the rest.
+
+    Exit code 3 if something is missing without which nothing runs.
+    """
+    from airloom.doctor import examine, lacking_basics
+
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title="What this machine can do", title_justify="left")
+        table.add_column("")
+        table.add_column("ability", no_wrap=True)
+        table.add_column("for")
+        table.add_column("found, or how to get it", overflow="fold")
+        for finding in findings:
+            missing = Text("missing", "bold red") if finding.need == "basic" else Text("-", "yellow")
+            detail = finding.detail if finding.ok else f"{finding.detail}: {finding.cure}"
+            table.add_row(
+                Text("ok", "green") if finding.ok else missing, finding.name, finding.serves, detail
+            )
+        Console().print(table)
+    lacking = lacking_basics(findings)
+    if lacking:
+        typer.echo(f"airloom: this machine lacks {', '.join(finding.name for finding in lacking)}", err=True)
+        raise typer.Exit(3)

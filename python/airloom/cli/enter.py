@@ -1,0 +1,45 @@
+"""``airloom exec`` and ``airloom shell``: into a node of a running laboratory, from elsewhere."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from airloom.cli.options import LabName
+
+Node = Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.")]
+
+
+def exec_command(
+    node: Node,
+    words: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND...", help="The command and its arguments.")
+    ],
+    lab: LabName = None,
+    terminal: Annotated[
+        bool, typer.Option("-t", "--tty", help="Give the program a terminal, as full-screen programs need.")
+    ] = False,
+) -> None:
+    """Run a command in a node of a laboratory that is up, with its exit code.
+
+    Example: airloom exec h1 -- ping -c 3 h2
+    """
+    from airloom.live import Visit, find
+    from airloom.terminal import attach
+
+    with Visit(find(lab)) as visit:
+        code = attach(visit, node, words, terminal=terminal)
+    raise typer.Exit(code)
+
+
+def shell_command(node: Node, lab: LabName = None) -> None:
+    """Open a shell in a node of a laboratory that is up; exit leaves it."""
+    from airloom.live import Visit, find
+    from airloom.terminal import attach
+
+    shell = os.environ.get("SHELL", "/bin/sh")
+    with Visit(find(lab)) as visit:
+        code = attach(visit, node, [shell], terminal=True)
+    raise typer.Exit(code)

@@ -1,0 +1,52 @@
+"""``airloom experiment``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Reproduce a published result: list the experiments, or run one.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_command() -> None:
+    """List the experiments there are."""
+    from airloom.experiment import discover
+
+    for experiment in discover().values():
+        typer.echo(f"{experiment.name:24} {experiment.summary}")
+
+
+@app.command("run")
+def run_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of an experiment, see `experiment list`.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points and repetitions, wider intervals.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; out/NAME by default.")
+    ] = None,
+) -> None:
+    """Run an experiment and hold its claims against what was measured.
+
+    Exit code 1 if a claim fails.
+    """
+    from rich.console import Console
+
+    from airloom.cli.show import show_result
+    from airloom.experiment import find
+
+    console = Console()
+    folder = out or Path("out") / name
+    run = find(name).load()
+    with console.status(name) as status:
+        result = run(folder, quick=quick, progress=lambda text: status.update(f"{name}: {text}"))
+    show_result(console, folder)
+    if any(claim.outcome == "fails" for claim in result.claims):
+        raise typer.Exit(1)

@@ -1,0 +1,35 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a YAML file.")]
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value of the scenario by its path, such as links[0].rate='10 Mbit/s'. Repeatable.",
+    ),
+]
+
+Seed = Annotated[
+    int | None, typer.Option("--seed", help="Seed of all random numbers, instead of the scenario's.")
+]
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder of the results; by default out/NAME-DATE-TIME."),
+]
+
+LabName = Annotated[
+    str | None,
+    typer.Option(
+        "--lab", metavar="NAME", help="Which laboratory, when several are up: its name or process id."
+    ),
+]

@@ -1,0 +1,70 @@
+"""``airloom run``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
+
+
+def command(
+    file: ScenarioFile,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    out: Out = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 unless the verdict is `valid`.")
+    ] = False,
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--pcap", help="Capture every frame at every port: capture.pcapng, with reasons of drops."
+        ),
+    ] = False,
+    repetitions: Annotated[
+        int | None,
+        typer.Option("--repetitions", min=1, help="Run it so many times, with a seed of its own each."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a sweep in --out that was cut short; finished runs are kept."
+        ),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the tables at the end only.")] = False,
+) -> None:
+    """Run a scenario: bring up its nodes, run programs, events and measurements, and judge the run.
+
+    Prints the figures, what the scenario claims and the verdict: how far to trust them. Ctrl-C stops
+    it in good order with exit code 130 and keeps what was measured; a second Ctrl-C at once.
+
+    Example: airloom run examples/chain.yaml --set topology.nodes=10 --seed 7 --out out/ten
+    """
+    from rich.console import Console
+
+    from airloom import doctor
+    from airloom.cli.display import Display
+    from airloom.cli.show import show_result
+    from airloom.errors import LabError
+    from airloom.runs import default_folder, execute, prepare
+
+    experiment = prepare(file, overrides=overrides or (), seed=seed, repetitions=repetitions)
+    doctor.require_basics()
+    folder = out or default_folder(experiment.scenario.name)
+    console = Console()
+    failure: LabError | None = None
+    with Display(console, quiet=quiet) as display:
+        try:
+            execute(experiment, folder, capture=capture, resume=resume, watcher=display)
+        except LabError as error:
+            if error.exit_code in (2, 3):
+                raise
+            failure = error
+    result = show_result(console, folder)
+    if failure is not None:
+        raise failure
+    if strict and result is not None and result.verdict.status != "valid":
+        typer.echo(f"airloom: the verdict is {result.verdict.status}, and --strict wants valid", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,38 @@
+"""``airloom up``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
+
+
+def command(
+    file: ScenarioFile,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    out: Out = None,
+    capture: Annotated[bool, typer.Option("--pcap", help="Capture every frame at every port.")] = False,
+) -> None:
+    """Bring up a laboratory and give a prompt, with the habits of Mininet.
+
+    At the prompt: h1 ping -c1 h2, nodes, links, net, dump, pingall, iperf h1 h2, link a b down, link
+    a b set delay=20ms, verdict, py, help, exit. From other terminals: airloom exec h1 -- COMMAND and
+    airloom shell h1. Commands may also come from a file: airloom up FILE < commands
+    """
+    import sys
+
+    from airloom.lab import Lab
+    from airloom.prompt import converse
+
+    lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
+    with lab:
+        good = converse(lab, sys.stdin)
+    verdict = lab.result.verdict
+    typer.echo(f"verdict: {verdict.status}; results in {lab.folder}")
+    for reason in verdict.reasons:
+        typer.echo(f"  {reason}")
+    if not good:
+        raise typer.Exit(1)

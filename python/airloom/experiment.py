@@ -1,0 +1,85 @@
+"""Experiments by name: a folder with an ``experiment.py`` that reproduces a published result.
+
+``experiment.py`` has a docstring whose first line says what it shows, and a function
+``run(folder, *, quick, progress)`` that does everything and returns the results; beside it stand
+its scenarios and the published numbers as data. Experiments are looked for in ``experiments/`` of
+the working folder, of the source tree, and of the installed package.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from airloom.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from airloom.results import Result
+
+Progress = Callable[[str], None]
+
+
+class Run(Protocol):
+    """What an ``experiment.py`` offers as ``run``."""
+
+    def __call__(self, folder: Path, *, quick: bool, progress: Progress) -> Result:
+        """Does the experiment into a folder; ``quick`` in about a minute, with wider intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment that can be run."""
+
+    name: str
+    path: Path
+    summary: str
+
+    def load(self) -> Run:
+        """Its ``run``."""
+        module_name = f"airloom_experiment_{self.name.replace('-', '_')}"
+        spec = importlib.util.spec_from_file_location(module_name, self.path)
+        if spec is None or spec.loader is None:
+            raise ScenarioError("experiment.unreadable", "this file cannot be loaded", where=str(self.path))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        spec.loader.exec_module(module)
+        run: Run = module.run
+        return run
+
+
+def folders() -> list[Path]:
+    """Where experiments are looked for; the first that has a name wins."""
+    package = Path(__file__).resolve().parent
+    return [Path.cwd() / "experiments", package.parents[1] / "experiments", package / "experiments"]
+
+
+def discover() -> dict[str, Experiment]:
+    """All experiments, by name."""
+    found: dict[str, Experiment] = {}
+    for folder in folders():
+        for path in sorted(folder.glob("*/experiment.py")):
+            name = path.parent.name
+            found.setdefault(name, Experiment(name, path, _summary(path)))
+    return dict(sorted(found.items()))
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name."""
+    known = discover()
+    if name not in known:
+        raise ScenarioError(
+            "experiment.unknown",
+            f"there is no experiment {name}",
+            cure=f"there are: {', '.join(known) or 'none'}",
+        )
+    return known[name]
+
+
+def _summary(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
