@@ -85,6 +85,8 @@ class Evidence:
     cpu_pressure: Sequence[Share] = ()
     steal: Sequence[Share] = ()
     engine_busy: Sequence[Share] = ()
+    engine_wait: Sequence[Share] = ()
+    """Share of time in which the engine's thread was ready to run and had no processor."""
     node_wait: Mapping[str, Sequence[Share]] = field(default_factory=dict)
     """Node: share of time in which its processes were ready but had no processor."""
     node_throttled: Mapping[str, Sequence[Share]] = field(default_factory=dict)
@@ -149,6 +151,12 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
             "engine.busy",
             "the engine's thread was busy {value} of the time, without reserve",
         ),
+        *_stretches(
+            evidence.engine_wait,
+            limits.cpu_pressure,
+            "engine.starved",
+            "the engine's thread waited for a processor {value} of the time",
+        ),
         *_nodes(evidence, limits),
         *_pacing(evidence, limits),
     ]
@@ -157,18 +165,6 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     notes = [*evidence.notes, *_throttled(evidence)]
     notes += [f"not observed on this machine: {what}" for what in evidence.blind]
     return Verdict(status, tuple(reasons), tuple(notes))
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on several runs together: the worst status, every reason once."""
-    status: Status = "valid"
-    reasons: dict[str, Reason] = {}
-    notes: dict[str, None] = {}
-    for verdict in verdicts:
-        status = max(status, verdict.status, key=_RANK.__getitem__)
-        reasons.update((reason.sentence, reason) for reason in verdict.reasons)
-        notes.update(dict.fromkeys(verdict.notes))
-    return Verdict(status, tuple(reasons.values()), tuple(notes))
 
 
 def _host_loss(evidence: Evidence) -> Iterable[Reason]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airloom.verdict import Evidence, Lateness, Limits, Pacing, Share, Verdict, judge, stretches, worst
+from airloom.verdict import Evidence, Lateness, Limits, Pacing, Share, Verdict, judge, stretches
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -130,15 +130,6 @@ def test_the_gravest_reason_comes_first():
         host_lost={"ring-full": 5}, steal=shares(0.5, 0.5), delivery=Lateness(p99=2 * MS, count=1)
     )
     assert judge(evidence, Limits()).reasons[0].status == "invalid"
-
-
-def test_several_runs_have_the_worst_verdict_and_each_reason_once():
-    bad = judge(Evidence(host_lost={"ring-full": 5}), Limits())
-    slow = judge(Evidence(steal=shares(0.5, 0.5)), Limits())
-    together = worst([Verdict(), slow, bad, slow])
-    assert together.status == "invalid"
-    assert len(together.reasons) == 2
-    assert worst([]).status == "valid"
 
 
 @given(st.lists(st.floats(0, 1), max_size=30), st.floats(0, 1))

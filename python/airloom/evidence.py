@@ -1,0 +1,146 @@
+"""From the engine's ledger and the host's samples to the evidence that a verdict is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airloom.plan import Plan
+from airloom.results import LatenessMicros, Ledger
+from airloom.results.details import Bin
+from airloom.verdict import Lateness, Limits, Share
+
+MISSED = "port-overflow"
+"""Frames that a port's queue in the kernel could not hold until the engine took them."""
+
+
+def ledger_of(raw: Mapping[str, Any], lateness: Mapping[str, Any]) -> Ledger:
+    """The ledger for ``result.json`` from the engine's own."""
+    late = lateness_of(lateness["delivery"])
+    return Ledger(
+        delivered=int(raw["delivered"]),
+        dropped={str(reason): int(frames) for reason, frames in raw["dropped"].items() if frames},
+        host_lost=sum(host_lost(raw).values()),
+        lateness_us=LatenessMicros(
+            p50=late.p50 / 1e3, p99=late.p99 / 1e3, p999=late.p999 / 1e3, max=late.max / 1e3
+        ),
+    )
+
+
+def lateness_of(raw: Mapping[str, Any]) -> Lateness:
+    """A distribution of lateness as the engine gives it."""
+    return Lateness(
+        p50=int(raw["p50"]),
+        p99=int(raw["p99"]),
+        p999=int(raw["p999"]),
+        max=int(raw["max"]),
+        count=int(raw["count"]),
+        worst=tuple((int(at), int(late), str(port)) for at, late, port in raw["worst"]),
+    )
+
+
+def limits_of(plan: Plan) -> Limits:
+    """The scenario's limits."""
+    limits = plan.scenario.limits
+    return Limits(limits.lateness_p99, limits.lateness_max, limits.cpu_pressure, limits.steal)
+
+
+def in_words(limits: Limits) -> dict[str, str]:
+    """The limits as a report shows them."""
+    return {
+        "lateness, 99 of 100 frames": f"{limits.lateness_p99 / 1e6:g} ms",
+        "lateness, every frame": f"{limits.lateness_max / 1e6:g} ms",
+        "processor pressure": f"{100 * limits.cpu_pressure:g} %",
+        "processor time stolen": f"{100 * limits.steal:g} %",
+        "frames lost by the host": "0",
+    }
+
+
+def carried_note(plan: Plan) -> str | None:
+    """What carrying super-frames whole does to the timing, if some link does so.
+
+    A super-frame of S octets leaves a link of rate R no earlier than its last segment would. A
+    transit node gets it when its first segment has arrived, so a later segment can pass that node up
+    to the time of the others ahead of its own: at most (S - one segment) * 8 / R a hop.
+    """
+    slowest: tuple[int, str] | None = None
+    for link in plan.links.values():
+        for settings in (link.forward, link.backward):
+            rate = settings.get("rate")
+            if settings.get("segments") != "carried" or not isinstance(rate, dict):
+                continue
+            bits = int(rate.get("bits-per-second", 0))
+            if bits and (slowest is None or bits < slowest[0]):
+                slowest = (bits, link.name)
+    if slowest is None:
+        return None
+    bound = (65536 - 1500) * 8 / slowest[0]
+    return (
+        "links with `segments: carried` pass super-frames whole: a segment may be seen up to "
+        f"{bound * 1e3:.3g} ms from its own time (64 kB on link {slowest[1]} at {slowest[0] / 1e6:g} Mbit/s)"
+    )
+
+
+def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
+    """What this machine lost, by reason: in the engine's ports, and before the engine saw it."""
+    found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}
+    if raw["missed"]:
+        found[MISSED] = int(raw["missed"])
+    return found
+
+
+def host_lost_by_port(raw: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Which port lost how many frames, and why."""
+    found: dict[str, dict[str, int]] = {}
+    for name, port in raw["ports"].items():
+        named = {str(reason): int(frames) for reason, frames in port["host_lost"].items() if frames}
+        if port["missed"]:
+            named[MISSED] = int(port["missed"])
+        if named:
+            found[name] = named
+    return found
+
+
+def with_missed(
+    raw: Mapping[str, Any], counters: Mapping[str, Mapping[str, Mapping[str, int]]]
+) -> dict[str, Any]:
+    """The ledger with the frames that nodes sent and their TAPs could not hold for the engine.
+
+    A TAP counts them as drops of its transmit side; ``counters`` are by node and interface. They never
+    entered the engine, so its own balance of frames stays as it is.
+    """
+    ports = {name: dict(port) for name, port in raw["ports"].items()}
+    for node, interfaces in counters.items():
+        for interface, count in interfaces.items():
+            port = ports.get(f"{node}:{interface}")
+            if port is not None:
+                port["missed"] += count["tx_dropped"]
+    return {**raw, "ports": ports, "missed": sum(port["missed"] for port in ports.values())}
+
+
+def engine_busy(lateness: Mapping[str, Any]) -> list[Share]:
+    """Share of each second in which the engine's thread worked or was kept from it."""
+    return [_share(second, "busy") for second in lateness["status"]]
+
+
+def engine_wait(lateness: Mapping[str, Any]) -> list[Share]:
+    """Share of each second in which the engine's thread was ready and had no processor."""
+    return [_share(second, "waited") for second in lateness["status"]]
+
+
+def bins(lateness: Mapping[str, Any]) -> tuple[Bin, ...]:
+    """The histogram of delivery for the report.
+
+    The engine gives the largest value of each bucket; its buckets are 64 equal steps in each power of
+    two.
+    """
+    found = []
+    for top, count in lateness["delivery"]["buckets"]:
+        width = 1 << max(0, top.bit_length() - 7)
+        found.append(Bin(from_ns=top + 1 - width, to_ns=top + 1, count=count))
+    return tuple(found)
+
+
+def _share(second: Mapping[str, int], what: str) -> Share:
+    span = second["end"] - second["start"]
+    return Share(second["start"], second["end"], min(1.0, second[what] / span) if span > 0 else 0.0)
