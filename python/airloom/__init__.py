@@ -20,10 +20,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airloom.conduct import RunResult, run
     from airloom.errors import HostError, LabError, RunError, ScenarioError
     from airloom.lab import Completed, Lab
     from airloom.plan import Plan
+    from airloom.runs import RunResult, run
     from airloom.scenario import check
     from airloom.scenario.model import Scenario
     from airloom.verdict import Verdict
@@ -52,12 +52,12 @@ _HOMES = {
     "LabError": "airloom.errors",
     "Plan": "airloom.plan",
     "RunError": "airloom.errors",
-    "RunResult": "airloom.conduct",
+    "RunResult": "airloom.runs",
     "Scenario": "airloom.scenario.model",
     "ScenarioError": "airloom.errors",
     "Verdict": "airloom.verdict",
     "check": "airloom.scenario",
-    "run": "airloom.conduct",
+    "run": "airloom.runs",
 }
 
 

@@ -18,8 +18,10 @@ from airloom.live import Visit, passing_signals
 _PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def attach(visit: Visit, node: str, argv: Sequence[str], *, terminal: bool) -> int:
+def attach(visit: Visit, node: str, argv: Sequence[str], *, terminal: bool, keyboard: bool = True) -> int:
     """Runs a program in a node on our standard descriptors; its exit code.
+
+    Without ``keyboard`` it finds its input at the end.
 
     With ``terminal``, and if we have one, the program gets a terminal of its own that is relayed to
     ours; job control and full-screen programs work.
@@ -27,8 +29,9 @@ def attach(visit: Visit, node: str, argv: Sequence[str], *, terminal: bool) -> i
     env = {name: os.environ[name] for name in ("TERM", "LANG", "COLORTERM") if name in os.environ}
     if terminal and os.isatty(0) and os.isatty(1):
         return _relay(visit, node, argv, env)
-    with passing_signals(visit.signal, _PASSED):
-        visit.start(node, argv, env, [0, 1, 2], tty=False)
+    with open(os.devnull, "rb") as nothing, passing_signals(visit.signal, _PASSED):
+        sys.stdout.flush()
+        visit.start(node, argv, env, [0 if keyboard else nothing.fileno(), 1, 2], tty=False)
         return visit.wait()
 
 

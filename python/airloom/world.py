@@ -1,0 +1,156 @@
+"""A plan made real: nodes with their network stacks, and the engine between them.
+
+::
+
+    with World(plan, visible=[folder]) as world:
+        world.begin()                     # time zero
+        world.nodes["h1"].exec(["ping", "-c1", "h2"])
+        world.set_link("h1-h2", "both", settings)
+
+What it made is gone when the block is left, and when this process dies whatever the cause.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from airloom import _engine
+from airloom.errors import HostError, LabError, RunError
+from airloom.nodes.keeper import Keeper
+from airloom.nodes.kind import NodeHandle
+from airloom.nodes.world import Nodes
+from airloom.plan import LinkPlan, Plan
+
+
+class World:
+    """The nodes and the engine of one run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        visible: Sequence[Path] = (),
+        capture: Path | None = None,
+        on_node_failure: Callable[[NodeHandle], None] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.nodes: Mapping[str, NodeHandle] = {}
+        self.running = False
+        self.zero = time.monotonic_ns()
+        """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
+        self._visible = tuple(visible)
+        self._capture = capture
+        self._on_node_failure = on_node_failure
+        self._stack = contextlib.ExitStack()
+        self._engine: _engine.Engine | None = None
+
+    @property
+    def engine(self) -> _engine.Engine:
+        """The engine; there is one while the world is open."""
+        if self._engine is None:
+            raise RunError("world.closed", "the laboratory is not up")
+        return self._engine
+
+    def __enter__(self) -> World:
+        with _translated(), contextlib.ExitStack() as stack:
+            keeper = stack.enter_context(Keeper())
+            nodes = stack.enter_context(
+                Nodes(
+                    self.plan,
+                    keeper,
+                    visible=self._visible,
+                    on_failure=self._on_node_failure,
+                )
+            )
+            self.nodes = nodes.bring_up()
+            self._engine = _engine.Engine(self.plan.seed)
+            stack.callback(self._close_engine)
+            self._connect(self._engine)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def begin(self) -> None:
+        """Time zero: the engine's clock starts."""
+        with _translated():
+            self.zero = self.engine.start()
+        self.running = True
+
+    def end(self) -> None:
+        """Stops the engine's clock: the ledger is final."""
+        if self.running:
+            self.running = False
+            with _translated():
+                self.engine.stop()
+
+    def now(self) -> int:
+        """Engine time in nanoseconds."""
+        return time.monotonic_ns() - self.zero
+
+    def counters(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Node, interface: packets, octets, errors and drops, as the nodes' kernels count."""
+        return {name: node.counters() for name, node in self.nodes.items()}
+
+    def is_emulated(self, link: LinkPlan) -> bool:
+        """Whether a link is the engine's, and not a bare wire between two native nodes."""
+        return not all(self._is_native(end) for end in (link.a, link.b))
+
+    def set_link(self, name: str, direction: str, settings: dict[str, Any]) -> None:
+        """Gives a link new settings now; direction: forward, backward or both."""
+        with _translated():
+            self.engine.set_link(name, direction, settings)
+
+    def set_link_up(self, name: str, up: bool) -> None:
+        """Takes a link down or up now."""
+        with _translated():
+            self.engine.set_link_up(name, up)
+
+    def schedule_link(
+        self, at: int, name: str, direction: str, settings: dict[str, Any] | None, up: bool | None
+    ) -> None:
+        """Has the engine change a link at an exact time; before :meth:`begin`."""
+        with _translated():
+            self.engine.schedule_link(at, name, direction, settings, up)
+
+    def _close_engine(self) -> None:
+        self.end()
+        self._engine = None
+
+    def _is_native(self, end: str) -> bool:
+        node = self.plan.nodes.get(end.partition(":")[0])
+        return node is not None and node.kind == "native"
+
+    def _connect(self, engine: _engine.Engine) -> None:
+        """Ports, switches and links, in the plan's order, so that the engine's order is the plan's."""
+        for node in self.plan.nodes.values():
+            taps = self.nodes[node.name].taps
+            for interface in node.interfaces:
+                port = f"{node.name}:{interface.name}"
+                if interface.real is not None:
+                    engine.add_interface_port(port, interface.real)
+                elif interface.name in taps:
+                    engine.add_tap_port(port, taps[interface.name], node.forwarding)
+        for switch in self.plan.switches.values():
+            engine.add_switch(switch.name, switch.settings)
+        for link in self.plan.links.values():
+            if self.is_emulated(link):
+                engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+        if self._capture is not None:
+            engine.capture(str(self._capture), None)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """The engine's errors as errors of ours, with their code."""
+    try:
+        yield
+    except _engine.EngineError as error:
+        code, message = (*error.args, "", "")[:2]
+        kind: type[LabError] = HostError if str(code).startswith(("host.", "node.")) else RunError
+        raise kind(str(code) or "engine", str(message) or str(error)) from error
