@@ -1,2 +1,47 @@
-//! DOC
-fn main() {}
+//! `airloom-init`: the processes that stand behind a run's nodes.
+//!
+//! `airloom-init keep` is the **keeper**: one process for each run, with the controller's stream
+//! socket as descriptor 3. For each node that is to run programs the controller sends it a
+//! [`message::Request::Node`] with two descriptors, the node's network namespace and one end of a
+//! new socket. The keeper then makes a **node init**: the first process of new PID, mount, UTS
+//! and IPC namespaces, which starts programs as its own socket asks ([`message::Order`]) and
+//! reports how they end.
+//!
+//! Everything hangs on the controller's life. A node init ends when its socket or the keeper
+//! does, and the kernel kills what runs in its PID namespace; the keeper ends when its socket or
+//! the controller's process does, and removes the control groups that it made.
+
+#![cfg(target_os = "linux")]
+
+mod accounts;
+mod channel;
+mod groups;
+mod keeper;
+mod message;
+mod node;
+mod program;
+mod room;
+mod system;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    match (words.next().as_deref(), words.next()) {
+        (Some("keep"), None) => match keeper::keep() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("airloom-init: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        (Some("--version"), None) => {
+            println!("airloom-init {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("usage: airloom-init keep  (started by airloom, with its socket as descriptor 3)");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The keeper: parent of all node inits of a run.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use crate::channel::Channel;
+use crate::groups::{Group, Groups};
+use crate::message::{NodeRequest, Notice, Request};
+use crate::{node, room, system};
+
+/// Serves descriptor 3 until it or the controller ends; then ends all nodes and cleans up.
+pub fn keep() -> io::Result<()> {
+    // SAFETY: whoever starts a keeper gives it its socket there; nothing else here uses it.
+    let socket = unsafe { OwnedFd::from_raw_fd(3) };
+    // SAFETY: no pointers are passed.
+    let controller = system::process_descriptor(unsafe { libc::getppid() })?;
+    system::call_myself("airloom-keeper")?;
+    let children = system::children()?;
+    let mut keeper = Keeper { channel: Channel::new(socket), groups: None, nodes: HashMap::new(), made: 0 };
+    let served = keeper.serve(&children, &controller);
+    keeper.end();
+    served
+}
+
+struct Keeper {
+    channel: Channel,
+    groups: Option<Groups>,
+    /// Process number of an init: its node.
+    nodes: HashMap<i32, (String, Group)>,
+    made: usize,
+}
+
+impl Keeper {
+    fn serve(&mut self, children: &OwnedFd, controller: &OwnedFd) -> io::Result<()> {
+        room::cut_off()?;
+        let fds = [self.channel.as_raw_fd(), children.as_raw_fd(), controller.as_raw_fd()];
+        loop {
+            let ready = system::wait(&fds, None)?;
+            if ready[2] {
+                return Ok(());
+            }
+            if ready[1] {
+                system::drain(children);
+                self.reap()?;
+            }
+            if ready[0] && !self.channel.fill()? {
+                return Ok(());
+            }
+            while let Some(request) = self.channel.next()? {
+                match request {
+                    Request::Common { files } => {
+                        if let Err(why) = room::lay_over(&files) {
+                            self.channel.send(&Notice::Refused { name: String::new(), why })?;
+                        }
+                    }
+                    Request::Node(request) => {
+                        let [namespace, socket] = self.channel.descriptors()?;
+                        let notice = match self.make(&request, &namespace, socket) {
+                            Ok(notice) => notice,
+                            Err(error) => Notice::Refused { name: request.name, why: error.to_string() },
+                        };
+                        self.channel.send(&notice)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn make(&mut self, request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<Notice> {
+        self.made += 1;
+        let mut notes = Vec::new();
+        let group = self.groups.get_or_insert_with(Groups::new).make(self.made, request.cpu, &mut notes);
+        // The new process waits at this socket until it is in all its groups.
+        let (gate, held) = std::os::unix::net::UnixStream::pair()?;
+        let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
+        let folder = group.open();
+        let in_group = folder.as_ref().map(|folder| system::child_in(namespaces, Some(folder.as_fd())));
+        let (pid, in_unified) = match in_group {
+            Some(Ok(pid)) => (pid, true),
+            // Before Linux 5.7, or where the group takes no processes in this way.
+            _ => match system::child_in(namespaces, None) {
+                Ok(pid) => (pid, false),
+                Err(error) => {
+                    group.remove();
+                    return Err(error);
+                }
+            },
+        };
+        if pid == 0 {
+            drop(gate);
+            let _ = io::Read::read(&mut &held, &mut [0]);
+            std::process::exit(node::serve(request, namespace, socket));
+        }
+        if let Err(why) = group.admit(pid, in_unified) {
+            notes.push(why);
+        }
+        drop(gate);
+        let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let notice = Notice::Made {
+            name: request.name.clone(),
+            pid,
+            group: path(&group.unified),
+            cpu_group: path(&group.cpu),
+            notes,
+        };
+        self.nodes.insert(pid, (request.name.clone(), group));
+        Ok(notice)
+    }
+
+    fn reap(&mut self) -> io::Result<()> {
+        while let Some(ended) = system::reap() {
+            if let Some((name, group)) = self.nodes.remove(&ended.pid) {
+                group.remove();
+                self.channel.send(&Notice::Ended { name, code: ended.code, signal: ended.signal })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all nodes and removes all groups.
+    fn end(&mut self) {
+        for &pid in self.nodes.keys() {
+            let _ = system::kill(pid, libc::SIGKILL);
+        }
+        for (pid, (_, group)) in self.nodes.drain() {
+            let mut status = 0;
+            // SAFETY: the place outlives the call; the process is a child of this one.
+            unsafe { libc::waitpid(pid, &raw mut status, 0) };
+            group.remove();
+        }
+        if let Some(groups) = &self.groups {
+            groups.remove();
+        }
+    }
+}

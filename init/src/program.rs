@@ -1,0 +1,211 @@
+//! Starting an unmodified program.
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::message::Start;
+use crate::system::{check, default_signals, text};
+
+/// A step that failed, and the kernel's error.
+pub type Refused = (String, io::Error);
+
+/// Starts a program in a session and process group of its own; gives its process number once the
+/// program itself runs.
+pub fn start(start: &Start, streams: &[OwnedFd; 3]) -> Result<i32, Refused> {
+    let prepared = Prepared::new(start)?;
+    let (mut reader, mut writer) = pipe().map_err(|error| ("pipe".to_owned(), error))?;
+    // SAFETY: this process has one thread; the child only prepares itself and becomes the program.
+    let pid = check(unsafe { libc::fork() }).map_err(|error| ("fork".to_owned(), error))?;
+    if pid == 0 {
+        let (step, error) = prepared.become_program(streams, start.tty);
+        let number = error.raw_os_error().unwrap_or(libc::EINVAL);
+        // Short enough for one write; the reader gets it whole.
+        let _ = writer.write_all(format!("{number} {step}").as_bytes());
+        // SAFETY: leaves without running what the parent will run at its own end.
+        unsafe { libc::_exit(127) }
+    }
+    drop(writer);
+    // The pipe closes when the program takes over, and carries words only if it could not.
+    let mut words = String::new();
+    let _ = reader.read_to_string(&mut words);
+    match words.split_once(' ') {
+        None => i32::try_from(pid).map_err(|error| ("fork".to_owned(), io::Error::other(error))),
+        Some((number, step)) => {
+            let mut status = 0;
+            // SAFETY: the place outlives the call; the child is ending and is nobody else's.
+            unsafe { libc::waitpid(i32::try_from(pid).unwrap_or(-1), &raw mut status, 0) };
+            Err((step.to_owned(), io::Error::from_raw_os_error(number.parse().unwrap_or(libc::EINVAL))))
+        }
+    }
+}
+
+/// All that the child needs, made before the fork.
+struct Prepared {
+    candidates: Vec<CString>,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    folder: CString,
+    folder_name: String,
+    name: String,
+}
+
+impl Prepared {
+    fn new(start: &Start) -> Result<Self, Refused> {
+        let fail = |step: &str| {
+            let step = step.to_owned();
+            move |error| (step, error)
+        };
+        let name = start.argv.first().filter(|name| !name.is_empty()).cloned().ok_or_else(|| {
+            ("program without a name".to_owned(), io::Error::from_raw_os_error(libc::EINVAL))
+        })?;
+        let candidates: io::Result<Vec<CString>> =
+            candidates(&name, start.env.get("PATH").map(String::as_str))
+                .iter()
+                .map(|path| text(path))
+                .collect();
+        let argv: io::Result<Vec<CString>> = start.argv.iter().map(|word| text(word)).collect();
+        let env: io::Result<Vec<CString>> =
+            start.env.iter().map(|(key, value)| text(&format!("{key}={value}"))).collect();
+        Ok(Self {
+            candidates: candidates.map_err(fail("name of the program"))?,
+            argv: argv.map_err(fail("arguments"))?,
+            env: env.map_err(fail("environment"))?,
+            folder: text(&start.folder).map_err(fail("working folder"))?,
+            folder_name: start.folder.clone(),
+            name,
+        })
+    }
+
+    /// Turns this process into the program; comes back only with what failed.
+    fn become_program(&self, streams: &[OwnedFd; 3], tty: bool) -> Refused {
+        let steps = || -> Result<(), Refused> {
+            // SAFETY: no pointers are passed.
+            check(unsafe { libc::setsid() }).map_err(|error| ("setsid".to_owned(), error))?;
+            for (stream, number) in streams.iter().zip(0..) {
+                // SAFETY: both are descriptors of this process, which is about to become another.
+                check(unsafe { libc::dup2(stream.as_raw_fd(), number) })
+                    .map_err(|error| ("streams".to_owned(), error))?;
+            }
+            if tty {
+                // SAFETY: TIOCSCTTY takes its argument by value.
+                check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) })
+                    .map_err(|error| ("terminal".to_owned(), error))?;
+            }
+            // SAFETY: the string outlives the call.
+            check(unsafe { libc::chdir(self.folder.as_ptr()) })
+                .map_err(|error| (format!("working folder {}", self.folder_name), error))?;
+            Ok(())
+        };
+        if let Err(refused) = steps() {
+            return refused;
+        }
+        // SAFETY: no pointers are passed. A death signal asked for by the parent is not inherited.
+        unsafe { libc::umask(0o022) };
+        default_signals();
+        (self.name.clone(), self.execute())
+    }
+
+    fn execute(&self) -> io::Error {
+        let argv = pointers(&self.argv);
+        let env = pointers(&self.env);
+        let mut worst = io::Error::from_raw_os_error(libc::ENOENT);
+        for path in &self.candidates {
+            // SAFETY: the arrays end with a null pointer and outlive the call.
+            unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR) => {}
+                // A script without its first line goes to the shell, as everywhere.
+                Some(libc::ENOEXEC) => return shell(path, &self.argv, &env),
+                Some(libc::EACCES) => worst = error,
+                _ => return error,
+            }
+        }
+        worst
+    }
+}
+
+fn shell(path: &CStr, argv: &[CString], env: &[*const libc::c_char]) -> io::Error {
+    let mut words = vec![c"/bin/sh".as_ptr(), path.as_ptr()];
+    words.extend(argv.iter().skip(1).map(|word| word.as_ptr()));
+    words.push(std::ptr::null());
+    // SAFETY: the arrays end with a null pointer and outlive the call.
+    unsafe { libc::execve(c"/bin/sh".as_ptr(), words.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+fn pointers(words: &[CString]) -> Vec<*const libc::c_char> {
+    words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// Where a program may be: its own path if it names one, else each folder of `PATH`.
+fn candidates(name: &str, path: Option<&str>) -> Vec<String> {
+    if name.contains('/') {
+        return vec![name.to_owned()];
+    }
+    path.unwrap_or("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .split(':')
+        .map(|folder| if folder.is_empty() { format!("./{name}") } else { format!("{folder}/{name}") })
+        .collect()
+}
+
+fn pipe() -> io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array outlives the call, which fills it with new descriptors.
+    unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        Ok((File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    use super::{candidates, start};
+    use crate::message::Start;
+
+    fn wish(argv: &[&str], folder: &str) -> Start {
+        Start {
+            id: 1,
+            argv: argv.iter().map(|&word| word.to_owned()).collect(),
+            env: BTreeMap::new(),
+            folder: folder.to_owned(),
+            tty: false,
+        }
+    }
+
+    fn streams() -> [OwnedFd; 3] {
+        [(); 3].map(|()| File::open("/dev/null").unwrap().into())
+    }
+
+    #[test]
+    fn a_program_is_looked_for_along_the_path() {
+        assert_eq!(candidates("a", Some("/x::/y")), ["/x/a", "./a", "/y/a"]);
+        assert_eq!(candidates("./a", Some("/x")), ["./a"]);
+    }
+
+    #[test]
+    fn what_cannot_run_says_which_step_failed() {
+        let (step, error) = start(&wish(&["no-such-program"], "/"), &streams()).unwrap_err();
+        assert_eq!((step.as_str(), error.raw_os_error()), ("no-such-program", Some(libc::ENOENT)));
+        let (step, error) = start(&wish(&["/etc/passwd"], "/"), &streams()).unwrap_err();
+        assert_eq!((step.as_str(), error.raw_os_error()), ("/etc/passwd", Some(libc::EACCES)));
+        let (step, _) = start(&wish(&["true"], "/no/such/folder"), &streams()).unwrap_err();
+        assert!(step.contains("/no/such/folder"));
+        assert!(start(&wish(&[], "/"), &streams()).is_err());
+    }
+
+    #[test]
+    fn a_program_runs() {
+        let pid = start(&wish(&["true"], "/"), &streams()).unwrap();
+        let mut status = 0;
+        // SAFETY: the place outlives the call.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+    }
+}

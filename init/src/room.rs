@@ -1,0 +1,261 @@
+//! The file system as one node sees it: the host's, with some places of the node's own.
+//!
+//! Nothing is written on the host's file system. One file system in memory for each node holds
+//! its /tmp, /run, /var/tmp and /dev/shm and the content of its own files, which are mounted over
+//! those of the host in the node's mount namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::system::{check, text};
+
+/// Folders that a node has for itself, with their permissions; the first is where the others
+/// are prepared.
+const OWN: [(&str, u32); 4] = [("/tmp", 0o1777), ("/run", 0o755), ("/var/tmp", 0o1777), ("/dev/shm", 0o1777)];
+
+/// Cuts this process's mounts off from the host's: what happens here is not seen there.
+pub fn cut_off() -> io::Result<()> {
+    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)
+}
+
+/// Lays files over existing ones, read-only, for this process and all that it starts.
+pub fn lay_over(files: &BTreeMap<String, String>) -> Result<(), String> {
+    let fail = |what: &str, error: io::Error| format!("{what}: {error}");
+    memory("/tmp", 0o700).map_err(|error| fail("file system in memory", error))?;
+    for (number, (path, content)) in files.iter().enumerate() {
+        let source = format!("/tmp/{number}");
+        fs::write(&source, content).map_err(|error| fail(path, error))?;
+        bind(&source, path).map_err(|error| fail(path, error))?;
+        let read_only = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY;
+        mount(None, path, None, read_only, None).map_err(|error| fail(path, error))?;
+    }
+    // Its content stays while it is mounted elsewhere.
+    unmount("/tmp").map_err(|error| fail("file system in memory", error))
+}
+
+/// Makes the node's own places; gives what this machine cannot do, or what went wrong.
+pub fn furnish(
+    name: &str,
+    files: &BTreeMap<String, String>,
+    visible: &[String],
+) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    let at = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("{what}: {error}")
+    };
+    // Opened before the places that hide them are covered.
+    let resolver = fs::canonicalize("/etc/resolv.conf").ok();
+    let mut shown = Vec::new();
+    for path in visible.iter().map(PathBuf::from).chain(resolver) {
+        let path = fs::canonicalize(&path).map_err(at(&path.display().to_string()))?;
+        if OWN.iter().any(|(own, _)| path.starts_with(own)) && !shown.iter().any(|(seen, _)| *seen == path) {
+            shown.push((path.clone(), hold(&path).map_err(at(&path.display().to_string()))?));
+        }
+    }
+    let hosts = hold(Path::new("/etc/hosts"));
+
+    memory("/tmp", 0o755).map_err(at("file system in memory"))?;
+    let stored = store(files).map_err(at("file system in memory"))?;
+    let new_folders = folders_to_extend(files)?;
+    for (number, folder) in new_folders.iter().enumerate() {
+        extend(number, folder)?;
+    }
+    if let (Ok(hosts), true) =
+        (&hosts, new_folders.iter().any(|folder| Path::new("/etc/hosts").starts_with(folder)))
+    {
+        // The extended folder shows what lies below what was laid over it.
+        bind_held(hosts, Path::new("/etc/hosts")).map_err(at("/etc/hosts"))?;
+    }
+    let mut hostname = false;
+    for (path, source) in &stored {
+        if !is_own(path) {
+            place(source, path).map_err(at(path))?;
+            hostname |= path == "/etc/hostname";
+        }
+    }
+    if !hostname && Path::new("/etc/hostname").exists() {
+        fs::write("/tmp/hostname", format!("{name}\n")).map_err(at("/etc/hostname"))?;
+        bind("/tmp/hostname", "/etc/hostname").map_err(at("/etc/hostname"))?;
+    }
+    for (number, (own, mode)) in OWN.iter().enumerate().rev() {
+        // The last one, /tmp, covers the place where all were prepared.
+        if Path::new(own).is_dir() {
+            let source = format!("/tmp/own{number}");
+            folder(Path::new(&source), *mode).map_err(at(own))?;
+            bind(&source, own).map_err(at(own))?;
+        }
+    }
+    for (path, content) in files.iter().filter(|(path, _)| is_own(path)) {
+        write_in_own(Path::new(path), content).map_err(at(path))?;
+    }
+    for (path, fd) in &shown {
+        show(path, fd).map_err(at(&path.display().to_string()))?;
+    }
+    sethostname(name).map_err(at("host name"))?;
+    let strict = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), strict, None).map_err(at("/proc"))?;
+    if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), strict, None) {
+        notes.push(format!("/sys shows the host's interfaces, not the node's: {error}"));
+    }
+    Ok(notes)
+}
+
+/// Writes the content of the node's files beside each other; path in the node and where it is.
+fn store(files: &BTreeMap<String, String>) -> io::Result<Vec<(String, String)>> {
+    let mut stored = Vec::new();
+    for (number, (path, content)) in files.iter().enumerate() {
+        let source = format!("/tmp/file{number}");
+        fs::write(&source, content)?;
+        fs::set_permissions(&source, Permissions::from_mode(mode_of(content)))?;
+        stored.push((path.clone(), source));
+    }
+    Ok(stored)
+}
+
+/// A file that begins like a script can be executed.
+fn mode_of(content: &str) -> u32 {
+    if content.starts_with("#!") { 0o755 } else { 0o644 }
+}
+
+fn is_own(path: &str) -> bool {
+    OWN.iter().any(|(own, _)| Path::new(path).starts_with(own))
+}
+
+/// The folders of the host in which something must appear that is not there.
+fn folders_to_extend(files: &BTreeMap<String, String>) -> Result<BTreeSet<PathBuf>, String> {
+    let mut folders = BTreeSet::new();
+    for path in files.keys() {
+        let path = Path::new(path);
+        if !path.is_absolute() || path.components().any(|part| part.as_os_str() == "..") {
+            return Err(format!("{}: not an absolute path", path.display()));
+        }
+        if path.is_dir() {
+            return Err(format!("{}: is a folder", path.display()));
+        }
+        if !path.exists() && !is_own(&path.to_string_lossy()) {
+            let deepest = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+            if deepest == Path::new("/") {
+                return Err(format!("{}: its first folder does not exist on this machine", path.display()));
+            }
+            folders.insert(deepest.to_path_buf());
+        }
+    }
+    // A folder inside another one that is extended is extended with it.
+    Ok(folders
+        .iter()
+        .filter(|folder| !folders.iter().any(|outer| *folder != outer && folder.starts_with(outer)))
+        .cloned()
+        .collect())
+}
+
+/// Lays a writable layer in memory over a folder.
+fn extend(number: usize, folder: &Path) -> Result<(), String> {
+    let fail =
+        |error: io::Error| format!("{}: cannot be extended (overlay file system): {error}", folder.display());
+    let (upper, work) = (format!("/tmp/upper{number}"), format!("/tmp/work{number}"));
+    for place in [&upper, &work] {
+        self::folder(Path::new(place), 0o755).map_err(fail)?;
+    }
+    let target = folder.to_string_lossy();
+    let layers = format!("lowerdir={target},upperdir={upper},workdir={work}");
+    let as_user = format!("{layers},userxattr");
+    mount(Some("overlay"), &target, Some("overlay"), 0, Some(&layers))
+        .or_else(|_| mount(Some("overlay"), &target, Some("overlay"), 0, Some(&as_user)))
+        .map_err(fail)
+}
+
+/// Puts a prepared file at its path: over the one that is there, or as a new one.
+fn place(source: &str, path: &str) -> io::Result<()> {
+    let path = Path::new(path);
+    if !path.exists() {
+        if let Some(parent) = path.parent() {
+            folders(parent)?;
+        }
+        File::create(path)?;
+    }
+    bind(source, &path.to_string_lossy())
+}
+
+fn write_in_own(path: &Path, content: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        folders(parent)?;
+    }
+    fs::write(path, content)?;
+    fs::set_permissions(path, Permissions::from_mode(mode_of(content)))
+}
+
+/// Makes a part of the host visible again at its own path.
+fn show(path: &Path, fd: &File) -> io::Result<()> {
+    let is_folder = fd.metadata()?.is_dir();
+    if is_folder {
+        folders(path)?;
+    } else {
+        if let Some(parent) = path.parent() {
+            folders(parent)?;
+        }
+        File::create(path)?;
+    }
+    bind_held(fd, path)
+}
+
+fn bind_held(fd: &File, path: &Path) -> io::Result<()> {
+    bind(&format!("/proc/self/fd/{}", fd.as_raw_fd()), &path.to_string_lossy())
+}
+
+fn hold(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)
+}
+
+fn folder(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+fn folders(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+fn memory(target: &str, mode: u32) -> io::Result<()> {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(&format!("mode={mode:o}")))
+}
+
+fn bind(source: &str, target: &str) -> io::Result<()> {
+    mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
+}
+
+fn unmount(target: &str) -> io::Result<()> {
+    let target = text(target)?;
+    // SAFETY: the string outlives the call.
+    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+}
+
+fn sethostname(name: &str) -> io::Result<()> {
+    // SAFETY: the string outlives the call and its length is given.
+    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+}
+
+fn mount(
+    source: Option<&str>,
+    target: &str,
+    kind: Option<&str>,
+    flags: libc::c_ulong,
+    data: Option<&str>,
+) -> io::Result<()> {
+    let source = source.map(text).transpose()?;
+    let target = text(target)?;
+    let kind = kind.map(text).transpose()?;
+    let data = data.map(text).transpose()?;
+    let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+    // SAFETY: all strings outlive the call.
+    let answer = unsafe {
+        libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, pointer(&data).cast())
+    };
+    check(answer).map(drop)
+}

@@ -1,0 +1,174 @@
+//! The system calls that the standard library has no words for.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// The kernel's answer as a result.
+pub fn check(answer: impl TryInto<i64>) -> io::Result<i64> {
+    match answer.try_into() {
+        Ok(value) if value >= 0 => Ok(value),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A C string; a text with a zero in it is refused.
+pub fn text(text: &str) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Blocks all signals for this process and gives a descriptor that tells of ended children.
+pub fn children() -> io::Result<OwnedFd> {
+    // SAFETY: the sets are initialised by the calls and outlive them.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut set);
+        check(libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()))?;
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        check(fd)?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Undoes what [`children`] and Rust's runtime did to signals, before another program takes over.
+pub fn default_signals() {
+    // SAFETY: the set is initialised by the call; the numbers are signals.
+    unsafe {
+        for number in 1..=libc::SIGRTMAX() {
+            libc::signal(number, libc::SIG_DFL);
+        }
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Empties the descriptor of [`children`].
+pub fn drain(fd: &OwnedFd) {
+    let mut buffer = [0_u8; 1024];
+    // SAFETY: the buffer outlives the call and its length is given.
+    while unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0 {}
+}
+
+/// Waits until one of the descriptors can be read; false if the time is over before.
+pub fn wait(fds: &[RawFd], most: Option<Duration>) -> io::Result<Vec<bool>> {
+    let mut entries: Vec<libc::pollfd> =
+        fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    // Rounded up, so that the time is over when the wait is.
+    let most = most.map_or(-1, |most| i32::try_from(most.as_millis() + 1).unwrap_or(i32::MAX));
+    let count = libc::nfds_t::try_from(entries.len()).expect("a few descriptors");
+    // SAFETY: the entries outlive the call and their number is given.
+    match check(unsafe { libc::poll(entries.as_mut_ptr(), count, most) }) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(entries.iter().map(|entry| entry.revents != 0).collect()),
+    }
+}
+
+/// An ended child.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub pid: i32,
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub user_ns: u64,
+    pub system_ns: u64,
+}
+
+/// The next child that has ended, if one has.
+pub fn reap() -> Option<Ended> {
+    let mut status = 0;
+    // SAFETY: an rusage is plain integers; both places outlive the call.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
+    };
+    (pid > 0).then(|| Ended {
+        pid,
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        user_ns: nanoseconds(usage.ru_utime),
+        system_ns: nanoseconds(usage.ru_stime),
+    })
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000).unwrap_or(0)
+}
+
+/// Sends a signal; a negative number is a process group, -1 all that can be reached.
+pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::kill(pid, signal) }).map(drop)
+}
+
+/// Moves this process into a network namespace.
+pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Makes a child in new namespaces, in a control group if one is given; zero in the child.
+pub fn child_in(namespaces: i32, group: Option<BorrowedFd<'_>>) -> io::Result<i32> {
+    let mut arguments = libc::clone_args {
+        flags: u64::from(namespaces.unsigned_abs()),
+        pidfd: 0,
+        child_tid: 0,
+        parent_tid: 0,
+        exit_signal: u64::from(libc::SIGCHLD.unsigned_abs()),
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: 0,
+    };
+    if let Some(group) = group {
+        arguments.flags |= 0x2_0000_0000; // CLONE_INTO_CGROUP
+        arguments.cgroup = u64::from(group.as_raw_fd().unsigned_abs());
+    }
+    let size = size_of::<libc::clone_args>();
+    // SAFETY: without a stack of its own the child goes on as after fork; the process has one
+    // thread, so nothing in it is held by another.
+    let pid = check(unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size) })?;
+    i32::try_from(pid).map_err(io::Error::other)
+}
+
+/// Asks for SIGKILL when the parent ends.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+}
+
+/// Names this process in lists of processes.
+pub fn call_myself(name: &str) -> io::Result<()> {
+    let name = text(name)?;
+    // SAFETY: the string outlives the call; the kernel takes 15 octets of it.
+    check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
+}
+
+/// A descriptor that can be read when the process has ended.
+pub fn process_descriptor(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed.
+    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+    let fd = i32::try_from(fd).map_err(io::Error::other)?;
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes `fd` descriptor 3 and closes all above it.
+pub fn keep_only(fd: OwnedFd) -> io::Result<OwnedFd> {
+    if fd.as_raw_fd() != 3 {
+        // SAFETY: whoever held descriptor 3 does not use it again in this process.
+        check(unsafe { libc::dup3(fd.as_raw_fd(), 3, libc::O_CLOEXEC) })?;
+        drop(fd);
+    } else {
+        std::mem::forget(fd);
+    }
+    // SAFETY: whoever held the descriptors above does not use them again in this process.
+    check(unsafe { libc::syscall(libc::SYS_close_range, 4, u32::MAX, 0) })?;
+    // SAFETY: descriptor 3 is open and now belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(3) })
+}
