@@ -9,10 +9,14 @@ use crate::groups::{Group, Groups};
 use crate::message::{NodeRequest, Notice, Request};
 use crate::{node, room, system};
 
-/// Serves descriptor 3 until it or the controller ends; then ends all nodes and cleans up.
-pub fn keep() -> io::Result<()> {
+/// Serves the socket with the given number until it or the controller ends; then ends all nodes
+/// and cleans up.
+pub fn keep(socket: &str) -> io::Result<()> {
+    let number: i32 = socket.parse().map_err(io::Error::other)?;
+    // SAFETY: no pointers are passed; a number that is not open is refused.
+    system::check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
     // SAFETY: whoever starts a keeper gives it its socket there; nothing else here uses it.
-    let socket = unsafe { OwnedFd::from_raw_fd(3) };
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
     // SAFETY: no pointers are passed.
     let controller = system::process_descriptor(unsafe { libc::getppid() })?;
     system::call_myself("airloom-keeper")?;
@@ -61,6 +65,12 @@ impl Keeper {
                             Err(error) => Notice::Refused { name: request.name, why: error.to_string() },
                         };
                         self.channel.send(&notice)?;
+                    }
+                    Request::Kill { name } => {
+                        let node = self.nodes.iter().find(|(_, (known, _))| *known == name);
+                        if let Some((&pid, _)) = node {
+                            system::kill(pid, libc::SIGKILL)?;
+                        }
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! `airloom-init`: the processes that stand behind a run's nodes.
 //!
-//! `airloom-init keep` is the **keeper**: one process for each run, with the controller's stream
-//! socket as descriptor 3. For each node that is to run programs the controller sends it a
+//! `airloom-init keep N` is the **keeper**: one process for each run, with the controller's stream
+//! socket as descriptor N. For each node that is to run programs the controller sends it a
 //! [`message::Request::Node`] with two descriptors, the node's network namespace and one end of a
 //! new socket. The keeper then makes a **node init**: the first process of new PID, mount, UTS
 //! and IPC namespaces, which starts programs as its own socket asks ([`message::Order`]) and
@@ -28,7 +28,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
-        (Some("keep"), None) => match keeper::keep() {
+        (Some("keep"), Some(socket)) => match keeper::keep(&socket) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("airloom-init: {error}");
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: airloom-init keep  (started by airloom, with its socket as descriptor 3)");
+            eprintln!("usage: airloom-init keep DESCRIPTOR  (started by airloom, with its socket)");
             ExitCode::from(2)
         }
     }

@@ -15,6 +15,11 @@ pub enum Request {
     },
     /// Make a node init; with two descriptors: network namespace, socket.
     Node(NodeRequest),
+    /// Kill a node init, and everything in the node with it.
+    Kill {
+        /// Name of the node.
+        name: String,
+    },
 }
 
 /// A node init to be made.

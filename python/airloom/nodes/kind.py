@@ -2,7 +2,7 @@
 
 ::
 
-    with Keeper() as keeper, Nodes(plans, keeper, hosts=plan.hosts, visible=[folder]) as world:
+    with Keeper() as keeper, Nodes(plan, keeper, visible=[folder]) as world:
         nodes = world.bring_up()                      # {name: NodeHandle}; all or none
         engine.add_tap_port("h1:eth0", nodes["h1"].taps["eth0"])
         process = nodes["h1"].start(["ping", "h2"], stdout=log.fileno(), on_exit=print)
@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from airloom.nodes.keeper import Keeper
-    from airloom.plan import NodePlan
+    from airloom.plan import LinkPlan, NodePlan
 
 State = Literal["up", "paused", "stopped", "failed", "closed"]
 """``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: its first process died unasked."""
@@ -54,7 +54,7 @@ class Properties:
 class Exit:
     """How a process ended: an exit code, or the number of the signal that ended it.
 
-    Both are None if the node went away before the process could be waited for. The times are
+    A process that went away with its node counts as killed, with times of 0. The times are
     processor time of the process and of the children that it waited for.
     """
 
@@ -127,8 +127,17 @@ class NodeHandle(ABC):
 
     @property
     @abstractmethod
+    def notes(self) -> Sequence[str]:
+        """What this machine does not do for it (such as holding its processor share)."""
+
+    @property
+    @abstractmethod
     def failure(self) -> str | None:
         """Why it failed; None while it has not."""
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Gets ready to run programs, without waiting for it; the first program would do so."""
 
     @abstractmethod
     def start(
@@ -204,12 +213,12 @@ class Site:
     """What all nodes of a run share."""
 
     keeper: Keeper
-    hosts: Mapping[str, str] = field(default_factory=dict)
-    """Name: address, for every node's /etc/hosts."""
     visible: tuple[Path, ...] = ()
     """Folders and files of the host that nodes see even below /tmp, /run, /var/tmp or /dev/shm."""
     on_failure: Callable[[NodeHandle], None] | None = None
     """Called when a node's first process has died unasked."""
+    links: tuple[LinkPlan, ...] = ()
+    """All links of the plan."""
 
 
 class Kind(ABC):
@@ -220,6 +229,8 @@ class Kind(ABC):
 
     def __init__(self, site: Site) -> None:
         self.site = site
+        self.notes: list[str] = []
+        """What this machine, or this kind, does not do of what the plan says."""
 
     @abstractmethod
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:

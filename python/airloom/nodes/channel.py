@@ -1,0 +1,139 @@
+"""Messages with descriptors over stream sockets: to the keeper and to the first process of each node.
+
+A message is a JSON object behind its length (four octets, little-endian); ``init/src/message.rs``
+lists them all. One thread, the :class:`Switchboard`, reads all sockets of a run.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import selectors
+import socket
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_HEAD = struct.Struct("<I")
+_PIECE = 1 << 16
+
+Message = dict[str, Any]
+
+
+class Channel:
+    """One end of a socket; sending is safe from any thread."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+        self._lock = threading.Lock()
+        self._octets = bytearray()
+
+    def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
+        """Sends one message whole; :class:`OSError` if the other end is gone."""
+        body = json.dumps(message, separators=(",", ":")).encode()
+        octets = _HEAD.pack(len(body)) + body
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
+        with self._lock:
+            sent = self.socket.sendmsg([octets], [rights] if descriptors else [], socket.MSG_NOSIGNAL)
+            if sent < len(octets):
+                self.socket.sendall(octets[sent:], socket.MSG_NOSIGNAL)
+
+    def receive(self) -> list[Message] | None:
+        """The messages that are complete after one more read; None at the end of the stream."""
+        try:
+            piece = self.socket.recv(_PIECE)
+        except OSError:
+            return None
+        if not piece:
+            return None
+        self._octets += piece
+        messages = []
+        while len(self._octets) >= _HEAD.size:
+            end = _HEAD.size + _HEAD.unpack_from(self._octets)[0]
+            if len(self._octets) < end:
+                break
+            messages.append(json.loads(self._octets[_HEAD.size : end]))
+            del self._octets[:end]
+        return messages
+
+    def close(self) -> None:
+        """Ends the stream in both directions; the descriptor goes with the reader."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+
+Heard = Callable[[Message], None]
+Ended = Callable[[], None]
+
+
+class Switchboard:
+    """Reads many channels on one thread and calls who wants to hear."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._lock = threading.Lock()
+        self._joining: list[tuple[Channel, Heard, Ended]] = []
+        self._closing = False
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name="airloom-nodes", daemon=True)
+        self._thread.start()
+
+    def join(self, channel: Channel, heard: Heard, ended: Ended) -> None:
+        """From now on ``heard`` is called for each message, and ``ended`` once at the end."""
+        with self._lock:
+            if not self._closing:
+                self._joining.append((channel, heard, ended))
+                os.eventfd_write(self._bell, 1)
+                return
+        ended()
+
+    def close(self) -> None:
+        """Closes all channels, calls their ``ended``, and ends the thread."""
+        with self._lock:
+            if self._closing:
+                return
+            self._closing = True
+            os.eventfd_write(self._bell, 1)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while self._serve():
+                pass
+        finally:
+            for key in list(self._selector.get_map().values()):
+                if key.fileobj is not self._bell and key.data is not None:
+                    self._end(*key.data)
+            self._selector.close()
+            os.close(self._bell)
+
+    def _serve(self) -> bool:
+        for key, _ in self._selector.select():
+            if key.data is None:
+                os.eventfd_read(self._bell)
+                with self._lock:
+                    joining, self._joining = self._joining, []
+                    closing = self._closing
+                for entry in joining:
+                    self._selector.register(entry[0].socket, selectors.EVENT_READ, entry)
+                if closing:
+                    return False
+                continue
+            channel, heard, ended = key.data
+            messages = channel.receive()
+            if messages is None:
+                self._end(channel, heard, ended)
+                continue
+            for message in messages:
+                heard(message)
+        return True
+
+    def _end(self, channel: Channel, _: Heard, ended: Ended) -> None:
+        self._selector.unregister(channel.socket)
+        channel.socket.close()
+        ended()

@@ -1,0 +1,393 @@
+"""The kind ``netns``: the host's kernel with namespaces of the node's own (virtual routing).
+
+The network namespace is made at once, in Rust and many at a time. Its own PID, mount, UTS and IPC
+namespaces, and the processes behind them, come with the first program.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from airloom import _engine
+from airloom.errors import HostError, LabError, RunError
+from airloom.nodes.channel import Message
+from airloom.nodes.groups import Group
+from airloom.nodes.init import InitClient, streams
+from airloom.nodes.keeper import Made
+from airloom.nodes.kind import Completed, Cpu, Exit, Kind, NodeHandle, Process, Properties, Site, State
+from airloom.plan import InterfacePlan, NodePlan
+
+_DYING = 30.0
+"""How long the kernel may take to end a node's processes, in seconds."""
+_LISTENING = {"tcp": "0A", "udp": "07"}
+"""States of sockets in /proc/net/tcp and udp: TCP_LISTEN, and TCP_CLOSE for an unconnected one."""
+
+
+class NetnsNode(NodeHandle):
+    """One node made of the host's kernel."""
+
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        self.name = plan.name
+        self.kind = kind
+        self.taps: Mapping[str, int] = namespace.taps()
+        self._plan = plan
+        self._namespace = namespace
+        self._site = site
+        self._lock = threading.RLock()
+        self._state: State = "up"
+        self._failure: str | None = None
+        self._made: Made | None = None
+        self._init: InitClient | None = None
+        self._group: Group | None = None
+        self._notes: tuple[str, ...] = ()
+        self._over = threading.Event()
+        self._spent = Cpu(0, 0, 0 if plan.cpu is not None else None)
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def failure(self) -> str | None:
+        return self._failure
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._notes
+
+    @property
+    def namespace(self) -> _engine.Namespace:
+        """Its network namespace."""
+        return self._namespace
+
+    def wake(self) -> None:
+        with self._lock:
+            self._must_be_up()
+            if self._init is not None:
+                return
+            over = threading.Event()
+            site = self._site
+            made = site.keeper.make(
+                self.name,
+                self._namespace.fileno(),
+                files=self._plan.files,
+                visible=site.visible,
+                cpu=self._plan.cpu,
+                on_end=lambda message: self._ended(over, message),
+            )
+            self._over = over
+            self._made = made
+            self._notes = made.notes
+            self._group = Group(made.group, made.cpu_group) if made.group is not None else None
+            self._init = InitClient(self.name, made.channel, site.keeper.switchboard)
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        stdin: int | None = None,
+        stdout: int | Path | None = None,
+        stderr: int | Path | None = None,
+        tty: bool = False,
+        on_exit: Callable[[Exit], None] | None = None,
+    ) -> Process:
+        with contextlib.ExitStack() as stack:
+            descriptors = streams(stdin, stdout, stderr, stack)
+            return self._ready().start(
+                argv,
+                env={**os.environ, **(env or {})},
+                folder=folder or "/tmp",
+                streams=descriptors,
+                tty=tty,
+                on_exit=on_exit,
+            )
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        input: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> Completed:
+        return self._ready().run(
+            argv,
+            env={**os.environ, **(env or {})},
+            folder=folder or "/tmp",
+            input=input.encode() if isinstance(input, str) else input,
+            timeout=timeout,
+        )
+
+    def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
+        made = self._made
+        if made is None:
+            return False
+        for table in (protocol, f"{protocol}6"):
+            with contextlib.suppress(OSError):  # the node may just have gone, or have no IPv6
+                for line in Path(f"/proc/{made.pid}/net/{table}").read_text().splitlines()[1:]:
+                    local, _, state = line.split()[1:4]
+                    if state == _LISTENING[protocol] and int(local.rpartition(":")[2], 16) == port:
+                        return True
+        return False
+
+    def stop(self, grace: float = 2.0) -> None:
+        with self._lock:
+            if self._state not in ("up", "paused"):
+                return
+            self.resume()
+            self._state = "stopped"
+            if self._init is not None:
+                self._account()
+                with contextlib.suppress(LabError):  # it may just have ended by itself
+                    self._init.stop(grace)
+            self._off(grace + _DYING)
+
+    def kill(self) -> None:
+        with self._lock:
+            if self._state not in ("up", "paused"):
+                return
+            self._state = "stopped"
+            if self._init is not None:
+                self._account()
+                self._site.keeper.kill(self.name)
+            self._off(_DYING)
+
+    def restart(self) -> None:
+        with self._lock:
+            if self._state not in ("stopped", "failed"):
+                raise RunError(
+                    "node.state", f"node {self.name} is {self._state}, so it cannot be switched on"
+                )
+            self._forget()
+            translated(self._namespace.set_up, True)
+            self._failure = None
+            self._state = "up"
+
+    def pause(self) -> None:
+        with self._lock:
+            if self._state == "paused":
+                return
+            self._must_be_up()
+            if self._init is not None:
+                self._halt(True)
+            self._state = "paused"
+
+    def resume(self) -> None:
+        with self._lock:
+            if self._state != "paused":
+                return
+            if self._init is not None:
+                self._halt(False)
+            self._state = "up"
+
+    def cpu(self) -> Cpu:
+        with self._lock:
+            now = self._running_time()
+            return self._spent if now is None else _sum(self._spent, now)
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        counters: dict[str, dict[str, int]] = translated(self._namespace.counters)
+        return counters
+
+    def close(self) -> None:
+        """Ends its processes; its namespace goes with those of all nodes of its kind."""
+        with self._lock:
+            self._state = "closed"
+            if self._init is not None:
+                self._site.keeper.kill(self.name)
+                self._init.close()
+
+    def wait_closed(self) -> None:
+        """Waits until its processes have ended."""
+        if self._init is not None and not self._over.wait(_DYING):
+            raise RunError("node.end", f"node {self.name}: its processes do not end within {_DYING:g} s")
+
+    def _ready(self) -> InitClient:
+        self.wake()
+        init = self._init
+        if init is None:
+            raise RunError("node.gone", f"node {self.name} has just ended")
+        notes = init.ready()
+        with self._lock:
+            if self._init is init and self._made is not None:
+                self._notes = (*self._made.notes, *notes)
+        return init
+
+    def _must_be_up(self) -> None:
+        if self._state != "up":
+            why = f": {self._failure}" if self._failure else ""
+            raise RunError("node.state", f"node {self.name} is {self._state}{why}")
+
+    def _halt(self, halt: bool) -> None:
+        if self._group is not None:
+            self._group.freeze(halt)
+        elif self._init is not None:
+            self._init.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
+
+    def _off(self, patience: float) -> None:
+        """What follows the end of the processes: the interfaces go down."""
+        if self._init is not None and not self._over.wait(patience):
+            raise RunError("node.end", f"node {self.name}: its processes do not end within {patience:g} s")
+        self._forget()
+        translated(self._namespace.set_up, False)
+
+    def _forget(self) -> None:
+        if self._init is not None:
+            self._init.close()
+        self._init = self._made = self._group = None
+
+    def _running_time(self) -> Cpu | None:
+        """Processor time of the present first process and its programs."""
+        if self._group is not None:
+            with contextlib.suppress(OSError):  # the keeper removes it when the node has ended
+                return self._group.processor_time()
+        elif self._init is not None and self._state == "up":
+            with contextlib.suppress(LabError):
+                return Cpu(*self._init.processor_time())
+        return None
+
+    def _account(self) -> None:
+        """Keeps what was used so far, before the group that counts it goes."""
+        now = self._running_time()
+        if now is not None:
+            self._spent = _sum(self._spent, now)
+
+    def _ended(self, over: threading.Event, message: Message) -> None:
+        """The keeper says that the first process has ended; from the reading thread."""
+        over.set()
+        # Not under the lock: whoever stops the node holds it and waits for this very event.
+        if self._state not in ("up", "paused") or over is not self._over:
+            return
+        if message["signal"] is not None:
+            how = f"was killed by signal {message['signal']}"
+        elif message["code"] is not None:
+            how = f"ended with exit code {message['code']}"
+        else:
+            how = "ended with the keeper of all nodes"
+        self._failure = f"its first process {how}"
+        self._state = "failed"
+        if self._site.on_failure is not None:
+            self._site.on_failure(self)
+
+
+class NetnsKind(Kind):
+    """Makes nodes of the host's kernel, whose interfaces are ports of the engine."""
+
+    name: ClassVar[str] = "netns"
+    properties: ClassVar[Properties] = Properties(
+        programs=True, own_kernel=False, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._nodes: dict[str, NetnsNode] = {}
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        wires = self.wires(plans)
+        wired: dict[str, set[str]] = {}
+        for a, a_interface, b, b_interface in wires:
+            wired.setdefault(a, set()).add(a_interface)
+            wired.setdefault(b, set()).add(b_interface)
+        specs = [spec_of(plan, wired.get(plan.name, set())) for plan in plans]
+        namespaces = translated(_engine.bring_up, specs, wires)
+        self._nodes = {
+            plan.name: NetnsNode(plan, self.name, namespace, self.site)
+            for plan, namespace in zip(plans, namespaces, strict=True)
+        }
+        return dict(self._nodes)
+
+    def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
+        """Links that are veth pairs instead of the engine's: (node, interface, node, interface)."""
+        return []
+
+    def close(self) -> list[Exception]:
+        nodes, self._nodes = self._nodes, {}
+        errors: list[Exception] = []
+        for act in (NetnsNode.close, NetnsNode.wait_closed):
+            for node in nodes.values():
+                try:
+                    act(node)
+                except LabError as error:
+                    errors.append(error)
+        _engine.tear_down([node.namespace for node in nodes.values()])
+        return errors
+
+
+def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
+    """The words of ``ports/src/nodes/spec.rs`` for a node; a real interface is not the node's."""
+    interfaces = [interface for interface in plan.interfaces if interface.real is None]
+    names = {interface.name for interface in interfaces}
+    return {
+        "name": plan.name,
+        "interfaces": [
+            {
+                "name": interface.name,
+                "mac": interface.mac,
+                "mtu": interface.mtu,
+                "addresses": [str(address) for address in interface.addresses],
+                "tap": interface.name not in wired,
+            }
+            for interface in interfaces
+        ],
+        "routes": [
+            {"to": route.to, "via": route.via, "interface": route.interface}
+            for route in plan.routes
+            if route.interface in names
+        ],
+        "forwarding": plan.forwarding,
+        "ipv6": _speaks_ipv6(plan, interfaces),
+        "sysctl": {key: str(value) for key, value in plan.sysctl.items()},
+    }
+
+
+def _speaks_ipv6(plan: NodePlan, interfaces: Sequence[InterfacePlan]) -> bool:
+    """Whether a node needs IPv6: an address, a wish, or a router whose daemon may want link-local
+    addresses. The others send no multicast reports, which a large hub would carry to everybody.
+    """
+    return (
+        any(address.version == 6 for interface in interfaces for address in interface.addresses)
+        or any(key.replace("/", ".").startswith("net.ipv6") for key in plan.sysctl)
+        or (plan.forwarding and not plan.routes)
+    )
+
+
+_CURES = {
+    "host.namespace": "run as root, or let ordinary users have namespaces (see `airloom doctor`)",
+    "host.namespaces": "raise the sysctl user.max_net_namespaces",
+    "host.descriptors": "raise the hard limit: ulimit -Hn, or LimitNOFILE= of the service",
+    "host.tun-device": "modprobe tun; without root /dev/net/tun must be open to this user (mode 0666)",
+}
+
+
+def translated(act: Callable[..., Any], *arguments: object) -> Any:
+    """Calls the engine module; its errors come as Airloom's, with a cure."""
+    try:
+        return act(*arguments)
+    except _engine.EngineError as error:
+        code, message = error.args
+        kind = HostError if code.startswith("host.") else RunError
+        raise kind(code, message, cure=_CURES.get(code)) from None
+
+
+def _sum(a: Cpu, b: Cpu) -> Cpu:
+    def plus(x: int | None, y: int | None) -> int | None:
+        return x if y is None else y if x is None else x + y
+
+    return Cpu(
+        a.user_ns + b.user_ns,
+        a.system_ns + b.system_ns,
+        plus(a.throttled_ns, b.throttled_ns),
+        plus(a.wait_ns, b.wait_ns),
+    )

@@ -1,0 +1,104 @@
+"""All nodes of a plan, whatever their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from airloom import _engine
+from airloom.errors import LabError, RunError
+from airloom.nodes.keeper import Keeper
+from airloom.nodes.kind import Kind, NodeHandle, Site
+from airloom.nodes.native import NativeKind
+from airloom.nodes.netns import NetnsKind, NetnsNode, translated
+from airloom.plan import NodePlan, Plan
+
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (NetnsKind, NativeKind)}
+"""Every kind by its name in a scenario."""
+
+
+class Nodes:
+    """Brings the nodes of a plan up, all or none, and ends them together."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        keeper: Keeper,
+        *,
+        visible: Sequence[Path] = (),
+        on_failure: Callable[[NodeHandle], None] | None = None,
+    ) -> None:
+        self.notes: list[str] = []
+        """What this machine, or a kind, does not do of what the plan says."""
+        self._plan = plan
+        self._site = Site(
+            keeper, tuple(path.resolve() for path in visible), on_failure, tuple(plan.links.values())
+        )
+        self._kinds: list[Kind] = []
+        self._nodes: dict[str, NodeHandle] = {}
+
+    def bring_up(self) -> dict[str, NodeHandle]:
+        """Makes all nodes; they are reachable as soon as the engine runs."""
+        by_kind: dict[str, list[NodePlan]] = {}
+        for plan in self._plan.nodes.values():
+            by_kind.setdefault(plan.kind, []).append(plan)
+        if self._plan.hosts:
+            self._site.keeper.common_files({"/etc/hosts": hosts_file(self._plan.hosts)})
+        made: dict[str, NodeHandle] = {}
+        try:
+            for name, plans in by_kind.items():
+                kind = KINDS[name](self._site)
+                self._kinds.append(kind)
+                made |= kind.bring_up(plans)
+        except BaseException:
+            self._end()
+            raise
+        self._nodes = {name: made[name] for name in self._plan.nodes}
+        self.notes = [note for kind in self._kinds for note in kind.notes]
+        return dict(self._nodes)
+
+    def wake(self, names: Sequence[str]) -> None:
+        """Gets many nodes ready to run programs at once."""
+        for name in names:
+            self._nodes[name].wake()
+
+    def counters(self) -> dict[str, dict[str, dict[str, int]]]:
+        """The counters of all nodes, each interface's at about the same time."""
+        local = {name: node for name, node in self._nodes.items() if isinstance(node, NetnsNode)}
+        read = translated(_engine.counters_of, [node.namespace for node in local.values()])
+        counted = dict(zip(local, read, strict=True))
+        return {
+            name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()
+        }
+
+    def close(self) -> None:
+        """Ends all nodes; everything is tried, and all that went wrong is in one error."""
+        errors = self._end()
+        if errors:
+            raise RunError("nodes.end", "; ".join(_words(error) for error in errors))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _end(self) -> list[Exception]:
+        kinds, self._kinds = self._kinds, []
+        self._nodes = {}
+        return [error for kind in kinds for error in kind.close()]
+
+
+def hosts_file(hosts: dict[str, str]) -> str:
+    """/etc/hosts of every node: the loopback, and all names of the plan."""
+    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
+    lines += [f"{address} {name}" for name, address in hosts.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _words(error: Exception) -> str:
+    return error.message if isinstance(error, LabError) else str(error)
