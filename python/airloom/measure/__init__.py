@@ -23,6 +23,7 @@ from airloom.measure.tool import (
     labelled,
     series,
 )
+from airloom.measure.traffic import TrafficTool
 
 if TYPE_CHECKING:
     from airloom.scenario.model import Measurement
@@ -52,6 +53,8 @@ def tool_for(measurement: Measurement, place: Place) -> Tool:
         return PingTool(measurement.ping, place)
     if measurement.iperf3 is not None:
         return Iperf3Tool(measurement.iperf3, place)
+    if measurement.traffic is not None:
+        return TrafficTool(measurement.traffic, place)
     raise ScenarioError(
         "measure.tool.none",
         "a measurement names exactly one tool",

@@ -1,0 +1,334 @@
+"""A flow from the records of both its ends: loss, order, delay, jitter, throughput, pacing.
+
+The formulas, with their sources, stand at the functions; ``docs/measurement.md`` collects them. Times are
+ns, and exact integers as far as they are differences of records; ratios are plain numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.signal import lfilter
+
+from airloom.measure.records import NOT_SENT, FlowRecord, Integers
+from airloom.measure.tool import MeasureError, Metric, joined, series
+
+Floats = npt.NDArray[np.float64]
+
+INTERVAL = 100_000_000
+"""Length of the intervals of the throughput series, ns."""
+
+LONGEST = 10**15
+"""Times further apart than this (11 days) are no flow but a damaged file; ns."""
+
+STARTUP_SHARE = 10
+STARTUP_MOST = 1_000_000_000
+"""The start-up is the first tenth of the time in which packets were sent, but at most 1 s."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowReading:
+    """What one flow measured.
+
+    Arrays have one entry a packet that arrived, in order of arrival, duplicates left out; TCP: one a write.
+    """
+
+    protocol: str
+    sent: int
+    """Packets that left the sender; TCP: writes."""
+    not_sent: int
+    """Packets that the sender's own socket refused."""
+    received: int
+    """Different packets that arrived; TCP: writes of which the last octet arrived."""
+    duplicates: int
+    """Arrivals beyond the first of each packet (RFC 5560)."""
+    reordered: int
+    """Type-P-Reordered packets (RFC 4737, section 3.3)."""
+    extents: Integers
+    """Reordering extent of each of those (RFC 4737, section 4.2)."""
+    host_lost: int
+    """Packets for which the receiving socket had no room: part of the loss, and the host's fault."""
+    complete: bool
+    """Both ends ended in order. Otherwise records may be missing and the loss is an upper bound."""
+    sent_at: Integers
+    arrived_at: Integers
+    delays: Integers
+    """One-way delay (RFC 7679); TCP: from the write's begin to the reading of its last octet."""
+    jitter: Integers
+    """RFC 4689 jitter, from the second packet on."""
+    jitter_rtp: Floats
+    """RFC 3550 interarrival jitter after each packet from the second on."""
+    lateness: Integers
+    """Sent minus scheduled, of all packets sent."""
+    lateness_at: Integers
+    arrivals: Integers
+    """Times of what counts for throughput: packets, or TCP chunks."""
+    arrival_octets: Integers
+    departures: Integers
+    """Times of what was offered: packets, or TCP writes."""
+    departure_octets: Integers
+    zero: int = 0
+    """The run's time zero, ns of CLOCK_MONOTONIC."""
+    sender: str = ""
+    receiver: str = ""
+
+    @property
+    def lost(self) -> int:
+        """Packets that left and never came."""
+        return max(0, self.sent - self.received)
+
+    @property
+    def startup_ends(self) -> int:
+        """Until when packets count as start-up, by their time of arrival."""
+        if not self.departures.size:
+            return 0
+        first, last = int(self.departures[0]), int(self.departures[-1])
+        return first + min(STARTUP_MOST, (last - first) // STARTUP_SHARE)
+
+    def metrics(self) -> list[Metric]:
+        """All figures; those that need two packets are left out where there are fewer."""
+        found = [
+            Metric("sent", "packets", self.sent),
+            Metric("received", "packets", self.received),
+            Metric("octets", "octets", int(self.arrival_octets.sum())),
+            Metric("not_sent", "packets", self.not_sent),
+        ]
+        if self.protocol != "tcp":
+            found += [
+                Metric("lost", "packets", self.lost),
+                Metric("host_lost", "packets", self.host_lost),
+                Metric("duplicates", "packets", self.duplicates),
+                Metric("reordered", "packets", self.reordered),
+                Metric("reordering_extent_max", "packets", int(self.extents.max(initial=0))),
+            ]
+            if self.sent:
+                found.append(Metric("loss", "1", self.lost / self.sent))
+            if self.received:
+                found.append(Metric("duplication", "1", self.duplicates / self.received))
+                found.append(Metric("reordering", "1", self.reordered / self.received))
+        found += self._throughput()
+        found += _summary("delay", self.delays)
+        found += _summary("jitter", self.jitter)
+        if self.jitter_rtp.size:
+            found.append(Metric("jitter_rfc3550", "ns", float(self.jitter_rtp[-1])))
+            found.append(Metric("jitter_rfc3550_max", "ns", float(self.jitter_rtp.max())))
+        startup = self.arrived_at <= self.startup_ends
+        for name, values, early in (
+            ("delay", self.delays, startup),
+            ("jitter", self.jitter, startup[1:]),
+        ):
+            for phase, part in (("startup", values[early]), ("steady", values[~early])):
+                if part.size:
+                    found.append(Metric(f"{name}_{phase}_mean", "ns", float(part.mean())))
+        found += _summary("pacing_error", self.lateness)
+        return found
+
+    def _throughput(self) -> list[Metric]:
+        found = []
+        for name, value in (
+            ("throughput", rate(self.arrivals, self.arrival_octets)),
+            ("offered", rate(self.departures, self.departure_octets)),
+        ):
+            if value is not None:
+                found.append(Metric(name, "bit/s", value))
+        early = self.arrivals <= self.startup_ends
+        for phase, part in (("startup", early), ("steady", ~early)):
+            value = rate(self.arrivals[part], self.arrival_octets[part])
+            if value is not None:
+                found.append(Metric(f"throughput_{phase}", "bit/s", value))
+        ends, rates = intervals(self.arrivals, self.arrival_octets, INTERVAL)
+        steady = rates[ends - INTERVAL >= self.startup_ends]
+        if steady.size:
+            found.append(Metric("throughput_min", "bit/s", float(steady.min())))
+            found.append(Metric("throughput_max", "bit/s", float(steady.max())))
+        return found
+
+    def samples(self) -> pa.Table:
+        """Per packet: delay, both jitters and pacing error; per interval: throughput and offered load."""
+        arrived, later = self.arrived_at - self.zero, self.arrived_at[1:] - self.zero
+        tables = [
+            series("delay", "ns", arrived, self.delays, self.receiver),
+            series("jitter", "ns", later[: self.jitter.size], self.jitter, self.receiver),
+            series("jitter_rfc3550", "ns", later[: self.jitter_rtp.size], self.jitter_rtp, self.receiver),
+            series("pacing_error", "ns", self.lateness_at - self.zero, self.lateness, self.sender),
+        ]
+        for name, node, times, octets in (
+            ("throughput", self.receiver, self.arrivals, self.arrival_octets),
+            ("offered", self.sender, self.departures, self.departure_octets),
+        ):
+            ends, rates = intervals(times, octets, INTERVAL)
+            tables.append(series(name, "bit/s", ends - self.zero, rates, node))
+        return joined([table for table in tables if table.num_rows])
+
+
+def rate(times: Integers, octets: Integers) -> float | None:
+    """Mean rate in bit/s: ``8 * (octets of all but the first) / (last time - first time)``.
+
+    The first packet only opens the time that is measured: n packets lie n - 1 gaps apart.
+    """
+    if times.size < 2:
+        return None
+    span = int(times.max() - times.min())
+    return float((octets.sum() - octets[times.argmin()]) * 8e9 / span) if span else None
+
+
+def intervals(times: Integers, octets: Integers, length: int) -> tuple[Integers, Floats]:
+    """Rates in bit/s in whole intervals of ``length`` ns from the first time on, and the intervals' ends.
+
+    What comes after the last whole interval is left out: its rate would say nothing.
+    """
+    if not times.size:
+        return np.empty(0, np.int64), np.empty(0, np.float64)
+    first = int(times.min())
+    count = (int(times.max()) - first) // length
+    index = (times - first) // length
+    inside = index < count
+    sums = np.bincount(index[inside], weights=octets[inside].astype(np.float64), minlength=count)
+    ends = first + length * (1 + np.arange(count, dtype=np.int64))
+    return ends, sums[:count] * 8e9 / length
+
+
+def reordering(sequence: Integers) -> tuple[npt.NDArray[np.bool_], Integers]:
+    """Which arrivals are Type-P-Reordered, and the extent of each that is (RFC 4737).
+
+    Section 3.3: a packet is reordered if its number is below the next expected one, which is one more than
+    the largest that came before it. Section 4.2: the extent of reordered packet i is ``i - j`` for the
+    earliest arrival j with a larger number. ``sequence`` is in order of arrival, without duplicates.
+    """
+    if not sequence.size:
+        return np.empty(0, np.bool_), np.empty(0, np.int64)
+    largest = np.maximum.accumulate(sequence)
+    late = sequence < largest
+    # The running maximum first exceeds a number exactly where the earliest larger number came.
+    earliest = np.searchsorted(largest, sequence[late], side="right")
+    return late, np.flatnonzero(late) - earliest
+
+
+def jitter_rfc4689(delays: Integers) -> Integers:
+    """``|(Rj - Sj) - (Ri - Si)|`` of consecutive received packets i, j (RFC 4689, the term "jitter"); ns."""
+    return np.abs(np.diff(delays))
+
+
+def jitter_rfc3550(transits: Integers) -> Floats:
+    """Interarrival jitter after each packet from the second on (RFC 3550, section 6.4.1 and appendix A.8).
+
+    ``D = (Rj - Sj) - (Ri - Si)``, ``J += (|D| - J) / 16``, beginning with 0. ``transits`` are ``R - S`` in
+    order of arrival; the result has their unit.
+    """
+    steps = np.abs(np.diff(transits)).astype(np.float64)
+    return np.asarray(lfilter([1 / 16], [1, -15 / 16], steps), np.float64)
+
+
+def ticks(nanoseconds: Integers, clock: int) -> Integers:
+    """Times in whole units of an RTP clock, rounded down, exact also for long times."""
+    seconds, rest = np.divmod(nanoseconds, 1_000_000_000)
+    return np.asarray(seconds * clock + rest * clock // 1_000_000_000, np.int64)
+
+
+def join(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
+    """The flow that both ends recorded."""
+    if (sender.end, receiver.end) != ("sender", "receiver") or sender.protocol != receiver.protocol:
+        raise MeasureError(
+            "measure.record.mismatch",
+            f"a {sender.protocol} {sender.end} and a {receiver.protocol} {receiver.end} are no flow",
+        )
+    if np.any(np.diff(sender.sequence) <= 0):
+        raise MeasureError("measure.record.damaged", "the sender's numbers do not increase")
+    times = np.concatenate([sender.scheduled, sender.sent, receiver.sent, receiver.received])
+    if times.size and int(times.max() - times.min()) > LONGEST:
+        raise MeasureError("measure.record.damaged", "times of one flow lie more than 10^15 ns apart")
+    return _stream(sender, receiver) if sender.protocol == "tcp" else _packets(sender, receiver)
+
+
+def _packets(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
+    left = (sender.flags & NOT_SENT) == 0
+    numbers = sender.sequence[left]
+    # Of each number the first arrival counts; what the sender's record does not have cannot be judged.
+    _, first = np.unique(receiver.sequence, return_index=True)
+    known = np.isin(receiver.sequence, numbers)
+    firsts = np.zeros(receiver.sequence.size, np.bool_)
+    firsts[first] = True
+    kept = known & firsts
+    sequence = receiver.sequence[kept]
+    position = np.searchsorted(sender.sequence, sequence)
+    sent_at, arrived_at = receiver.sent[kept], receiver.received[kept]
+    late, extents = reordering(sequence)
+    delays = arrived_at - sent_at
+    if sender.protocol == "rtp" and sender.rtp_clock:
+        scheduled = sender.scheduled[position] - sender.start
+        transits = ticks(arrived_at - sender.start, sender.rtp_clock) - ticks(scheduled, sender.rtp_clock)
+        jitter_rtp = jitter_rfc3550(transits) * (1e9 / sender.rtp_clock)
+    else:
+        jitter_rtp = jitter_rfc3550(delays)
+    return FlowReading(
+        protocol=sender.protocol,
+        sent=int(left.sum()),
+        not_sent=int((~left).sum()),
+        received=int(kept.sum()),
+        duplicates=int((known & ~firsts).sum()),
+        reordered=int(late.sum()),
+        extents=extents,
+        host_lost=receiver.overflowed,
+        complete=sender.complete and receiver.complete,
+        sent_at=sent_at,
+        arrived_at=arrived_at,
+        delays=delays,
+        jitter=jitter_rfc4689(delays),
+        jitter_rtp=jitter_rtp,
+        lateness=(sender.sent - sender.scheduled)[left],
+        lateness_at=sender.sent[left],
+        arrivals=arrived_at,
+        arrival_octets=receiver.octets[kept],
+        departures=sender.sent[left],
+        departure_octets=sender.octets[left],
+    )
+
+
+def _stream(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
+    ends = sender.sequence + sender.octets
+    read = np.cumsum(receiver.octets)
+    # A write has arrived with the chunk that holds its last octet.
+    chunk = np.searchsorted(read, ends, side="left")
+    whole = chunk < read.size
+    sent_at, arrived_at = sender.sent[whole], receiver.received[chunk[whole]]
+    delays = arrived_at - sent_at
+    return FlowReading(
+        protocol="tcp",
+        sent=int(ends.size),
+        not_sent=0,
+        received=int(whole.sum()),
+        duplicates=0,
+        reordered=0,
+        extents=np.empty(0, np.int64),
+        host_lost=0,
+        complete=sender.complete and receiver.complete,
+        sent_at=sent_at,
+        arrived_at=arrived_at,
+        delays=delays,
+        jitter=jitter_rfc4689(delays),
+        jitter_rtp=jitter_rfc3550(delays),
+        lateness=sender.sent - sender.scheduled,
+        lateness_at=sender.sent,
+        arrivals=receiver.received,
+        arrival_octets=receiver.octets,
+        departures=sender.sent,
+        departure_octets=sender.octets,
+    )
+
+
+def _summary(name: str, values: Integers) -> list[Metric]:
+    if not values.size:
+        return []
+    p50, p95, p99 = np.quantile(values, [0.5, 0.95, 0.99])
+    return [
+        Metric(f"{name}_min", "ns", int(values.min())),
+        Metric(f"{name}_mean", "ns", float(values.mean())),
+        Metric(f"{name}_max", "ns", int(values.max())),
+        Metric(f"{name}_stddev", "ns", float(values.std(ddof=1)) if values.size > 1 else 0.0),
+        Metric(f"{name}_p50", "ns", float(p50)),
+        Metric(f"{name}_p95", "ns", float(p95)),
+        Metric(f"{name}_p99", "ns", float(p99)),
+    ]

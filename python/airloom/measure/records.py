@@ -1,0 +1,176 @@
+"""The record files of ``airloom-traffic``, as arrays.
+
+The format is described in the generator's crate documentation (``traffic/src/record.rs``): a header of 64
+octets and records of 32, little-endian, times in ns of CLOCK_MONOTONIC. A file whose program was killed is
+read up to its last whole record; anything else that is not as described is refused with its place.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from airloom.measure.tool import MeasureError
+
+NOT_SENT = 1
+"""Flag: the socket refused the packet."""
+CUT = 1 << 1
+"""Flag: a TCP write that was cut short."""
+USER_STAMP = 1 << 2
+"""Flag: this arrival was stamped in user space although the file's stamps are the kernel's."""
+LAST = 1 << 31
+
+_HEADER = struct.Struct("<8sHHHBBHBBIQQqIIQ")
+_RECORD = np.dtype(
+    [("sequence", "<u8"), ("first", "<u8"), ("second", "<u8"), ("octets", "<u4"), ("flags", "<u4")]
+)
+_ENDS: tuple[Literal["sender", "receiver"], ...] = ("sender", "receiver")
+_PROTOCOLS: tuple[Literal["udp", "tcp", "rtp"], ...] = ("udp", "tcp", "rtp")
+_LARGEST = 1 << 62
+_NOBODY_SAID = (1 << 64) - 1
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowRecord:
+    """What one end of a flow saw. Arrays are parallel, in the order of events; times in ns."""
+
+    end: Literal["sender", "receiver"]
+    protocol: Literal["udp", "tcp", "rtp"]
+    flow: int
+    kernel_stamps: bool
+    rtp_clock: int
+    """Units of the RTP timestamp in a second; 0 without RTP."""
+    seed: int
+    begun: int
+    """When the file was begun."""
+    realtime: int
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC then."""
+    realtime_error: int
+    """Largest error of that difference."""
+    start: int
+    """Sender: from when the schedule counts."""
+    sequence: Integers
+    """Number of the packet; TCP: offset in the stream."""
+    scheduled: Integers
+    """Sender only; empty at a receiver."""
+    sent: Integers
+    """At a receiver as the packet says; empty with TCP."""
+    received: Integers
+    """Receiver only; empty at a sender."""
+    octets: Integers
+    flags: npt.NDArray[np.uint32]
+    complete: bool
+    """The program ended in order; otherwise the file may lack the last records."""
+    announced: int | None
+    """How many packets (TCP: octets) the sender says it sent."""
+    overflowed: int
+    """Packets that the receiving socket had no room for: lost by the host, not by the network."""
+
+    def table(self) -> pa.Table:
+        """The records as an Arrow table with the columns that this end has."""
+        columns = {"sequence": self.sequence, "octets": self.octets, "flags": self.flags}
+        for name in ("scheduled", "sent", "received"):
+            column = getattr(self, name)
+            if column.size == self.sequence.size:
+                columns[name] = column
+        return pa.table(columns)
+
+
+def read(path: Path) -> FlowRecord:
+    """Reads a record file; a :class:`MeasureError` says what is wrong and where."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise MeasureError(
+            "measure.record.missing", f"cannot read the record file: {error.strerror}", where=str(path)
+        ) from error
+    return parse(content, str(path))
+
+
+def parse(content: bytes, where: str = "record") -> FlowRecord:
+    """Reads the octets of a record file; ``where`` is its name in errors."""
+
+    def refuse(what: str) -> NoReturn:
+        raise MeasureError(
+            "measure.record.damaged",
+            what,
+            where=where,
+            cure="it is no file of this version's airloom-traffic, or it was changed afterwards",
+        )
+
+    if len(content) < _HEADER.size:
+        refuse(f"the file has {len(content)} octets, less than its header of {_HEADER.size}")
+    (
+        magic,
+        version,
+        header_length,
+        record_length,
+        end,
+        protocol,
+        flow,
+        stamps,
+        _family,
+        rtp_clock,
+        seed,
+        begun,
+        realtime,
+        realtime_error,
+        _size,
+        start,
+    ) = _HEADER.unpack_from(content)
+    if magic != b"AIRLTRAF":
+        refuse("the file does not begin with AIRLTRAF")
+    if (version, header_length, record_length) != (1, _HEADER.size, _RECORD.itemsize):
+        refuse(f"version {version} with lengths {header_length} and {record_length} is not known")
+    if end >= len(_ENDS) or protocol >= len(_PROTOCOLS) or stamps > 1:
+        refuse("octets 14 to 18 of the header have values that are not known")
+    if max(begun, start, abs(realtime)) >= _LARGEST:
+        refuse("a time in the header is beyond 2^62 ns")
+    whole = (len(content) - _HEADER.size) // _RECORD.itemsize
+    records = np.frombuffer(content, _RECORD, whole, _HEADER.size)
+    complete, announced, overflowed = False, None, 0
+    ends = np.flatnonzero(records["flags"] & LAST)
+    if ends.size:
+        last = records[ends[0]]
+        if ends[0] != whole - 1 or int(last["sequence"]) != whole - 1:
+            refuse(f"record {int(ends[0])} says that it is the last, but is not")
+        said = int(last["first"])
+        complete, announced, overflowed = True, None if said == _NOBODY_SAID else said, int(last["octets"])
+        records = records[:-1]
+    for name in ("sequence", "first", "second"):
+        beyond = np.flatnonzero(records[name] >= _LARGEST)
+        if beyond.size:
+            refuse(f"field {name!r} of record {int(beyond[0])} is beyond 2^62")
+    sends = _ENDS[end] == "sender"
+    first = records["first"].astype(np.int64)
+    second = records["second"].astype(np.int64)
+    none = np.empty(0, np.int64)
+    return FlowRecord(
+        end=_ENDS[end],
+        protocol=_PROTOCOLS[protocol],
+        flow=flow,
+        kernel_stamps=bool(stamps),
+        rtp_clock=rtp_clock,
+        seed=seed,
+        begun=begun,
+        realtime=realtime,
+        realtime_error=realtime_error,
+        start=start,
+        sequence=records["sequence"].astype(np.int64),
+        scheduled=first if sends else none,
+        sent=second if sends else none if _PROTOCOLS[protocol] == "tcp" else first,
+        received=none if sends else second,
+        octets=records["octets"].astype(np.int64),
+        flags=records["flags"].astype(np.uint32),
+        complete=complete,
+        announced=announced,
+        overflowed=overflowed,
+    )
