@@ -18,8 +18,11 @@ use crate::system::{check, text};
 /// are prepared.
 const OWN: [(&str, u32); 4] = [("/tmp", 0o1777), ("/run", 0o755), ("/var/tmp", 0o1777), ("/dev/shm", 0o1777)];
 
-/// Cuts this process's mounts off from the host's: what happens here is not seen there.
+/// Gives this process a mount namespace of its own, cut off from the host's: what is mounted from
+/// now on is not seen there.
 pub fn cut_off() -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)
 }
 
