@@ -7,14 +7,15 @@ from ipaddress import ip_address
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from airloom import topology
 from airloom.errors import ScenarioError
 from airloom.plan import Plan
 from airloom.planning.reach import Walker
 from airloom.scenario import check
 from airloom.scenario.model import Link, Node, Pools, Scenario, Switch, Topology
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TOPOLOGIES = [
     topology.chain(2),
