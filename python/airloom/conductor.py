@@ -106,6 +106,8 @@ class Conductor:
 
     def prepare(self) -> None:
         """Starts the measurements' services and waits for them; time zero is still to come."""
+        programs = {one.node for one in self.programs.values()}
+        self.world.wake(sorted(programs.union(*(one.nodes for one in self.measurings.values()))))
         if not self.measurings:
             return
         for measuring in self.measurings.values():

@@ -69,6 +69,11 @@ class Measuring:
         self._changed = changed
 
     @property
+    def nodes(self) -> set[str]:
+        """The nodes in which it runs programs."""
+        return {step.node for step in self._steps}
+
+    @property
     def settled(self) -> bool:
         """Whether it has come to its end, good or bad."""
         return self.state in ("done", "failed")

@@ -215,7 +215,7 @@ class OneRun:
             node_wait=watch.node_wait(),
             node_throttled=watch.node_throttled(),
             pacing=self.pacing,
-            notes=[carried] if carried else [],
+            notes=[*self.world.notes, *([carried] if carried else [])],
             blind=watch.blind,
         )
         return judge(seen, evidence.limits_of(self.plan))

@@ -39,12 +39,15 @@ class World:
     ) -> None:
         self.plan = plan
         self.nodes: Mapping[str, NodeHandle] = {}
+        self.notes: tuple[str, ...] = ()
+        """What this machine does not do of what the plan says."""
         self.running = False
         self.zero = time.monotonic_ns()
         """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
         self._visible = tuple(visible)
         self._capture = capture
         self._on_node_failure = on_node_failure
+        self._nodes: Nodes | None = None
         self._stack = contextlib.ExitStack()
         self._engine: _engine.Engine | None = None
 
@@ -67,6 +70,8 @@ class World:
                 )
             )
             self.nodes = nodes.bring_up()
+            self.notes = tuple(nodes.notes)
+            self._nodes = nodes
             self._engine = _engine.Engine(self.plan.seed)
             stack.callback(self._close_engine)
             self._connect(self._engine)
@@ -95,7 +100,13 @@ class World:
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """Node, interface: packets, octets, errors and drops, as the nodes' kernels count."""
-        return {name: node.counters() for name, node in self.nodes.items()}
+        with _translated():
+            return self._nodes.counters() if self._nodes is not None else {}
+
+    def wake(self, names: Sequence[str]) -> None:
+        """Gets nodes ready to run programs, many at once, so that the first start does not wait."""
+        if self._nodes is not None and names:
+            self._nodes.wake(names)
 
     def is_emulated(self, link: LinkPlan) -> bool:
         """Whether a link is the engine's, and not a bare wire between two native nodes."""

@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+import airloom.planning.make as planning
 from airloom.errors import ScenarioError
 from airloom.plan import Plan
-from airloom.planning import make
 from airloom.planning.reach import unreachable
 from airloom.scenario import paths, refusal
 from airloom.scenario.model import Scenario
@@ -127,7 +127,7 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
     try:
         network = expand(scenario)
         refusal.raise_first(problems(scenario, network), source)
-        plan = make(scenario, network)
+        plan = planning.make(scenario, network)
         refusal.raise_first(unreachable(plan), source)
     except refusal.Problem as problem:
         raise refusal.of_problems([problem], source) from None
