@@ -21,8 +21,8 @@ Floats = npt.NDArray[np.float64]
 INTERVAL = 100_000_000
 """Length of the intervals of the throughput series, ns."""
 
-LONGEST = 10**15
-"""Times further apart than this (11 days) are no flow but a damaged file; ns."""
+LONGEST = 10**14
+"""Times further apart than this (28 hours) are no flow but a damaged file; ns."""
 
 STARTUP_SHARE = 10
 STARTUP_MOST = 1_000_000_000
@@ -239,7 +239,7 @@ def join(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
         raise MeasureError("measure.record.damaged", "the sender's numbers do not increase")
     times = np.concatenate([sender.scheduled, sender.sent, receiver.sent, receiver.received])
     if times.size and int(times.max() - times.min()) > LONGEST:
-        raise MeasureError("measure.record.damaged", "times of one flow lie more than 10^15 ns apart")
+        raise MeasureError("measure.record.damaged", "times of one flow lie more than 10^14 ns apart")
     return _stream(sender, receiver) if sender.protocol == "tcp" else _packets(sender, receiver)
 
 
