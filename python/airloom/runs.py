@@ -17,6 +17,7 @@ from airloom import doctor
 from airloom.errors import LabError, RunError
 from airloom.one_run import Interrupted, OneRun, claims_of
 from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
+from airloom.results.writer import label_of
 from airloom.scenario import check
 from airloom.watch import Watcher
 
@@ -184,9 +185,7 @@ def _claims(experiment: Experiment, folder: Path) -> list[Claim]:
 
 
 def _matches(labels: Mapping[str, str], point: Mapping[str, Any]) -> bool:
-    from airloom.results.writer import _word
-
-    return all(labels.get(path) == _word(value) for path, value in point.items())
+    return all(labels.get(path) == label_of(value) for path, value in point.items())
 
 
 def _conduct(one: OneRun) -> Result:

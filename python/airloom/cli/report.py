@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from airloom.report import Progress
+
+PATIENCE = 2.0
+"""Seconds after which a bar shows that something is being done."""
 
 
 def command(
@@ -17,9 +28,14 @@ def command(
         Path | None,
         typer.Option("--out", metavar="FILE", help="The page; by default report.html in DIR."),
     ] = None,
-    forms: Annotated[
-        list[str] | None,
-        typer.Option("--export", metavar="png|svg|csv", help="Also write figures or tables. Repeatable."),
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="DIR", help="Also write every figure as PNG.")
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="DIR", help="Also write every table as CSV.")
     ] = None,
 ) -> None:
     """Write a self-contained HTML report with plots, and print its tables.
@@ -27,26 +43,41 @@ def command(
     Several folders make one page that lays them side by side. Example: airloom report out/a out/b
     """
     from rich.console import Console
-    from rich.progress import Progress
 
     from airloom import report
 
     console = Console()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("report", total=1.0)
-
-        def show(what: str, share: float) -> None:
-            progress.update(task, description=what, completed=share)
-
+    wanted = [(form, target) for form, target in (("png", png), ("svg", svg), ("csv", csv)) if target]
+    files: list[Path] = []
+    with _patiently(console) as show:
         page = report.write(folders, out, show)
-        files = [
-            path
-            for folder in folders
-            for path in (report.export(folder, folder / "export", forms, show) if forms else [])
-        ]
+        for form, target in wanted:
+            for folder in folders:
+                own = target / folder.resolve().name if len(folders) > 1 else target
+                files += report.export(folder, own, [form], show)
     for folder in folders:
         console.print(report.on_terminal(folder))
     for path in [*files[:20], page]:
         typer.echo(str(path))
     if len(files) > 20:
         typer.echo(f"and {len(files) - 20} more files")
+
+
+@contextmanager
+def _patiently(console: Console) -> Iterator[Progress]:
+    """A progress bar that appears when the work has taken a while."""
+    from rich.progress import Progress as Bar
+
+    began = time.monotonic()
+    bar = Bar(console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("report", total=1.0)
+
+    def show(what: str, share: float) -> None:
+        bar.update(task, description=what, completed=share)
+        if time.monotonic() - began > PATIENCE:
+            bar.start()
+
+    try:
+        yield show
+    finally:
+        bar.stop()

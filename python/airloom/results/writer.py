@@ -62,7 +62,7 @@ class RunWriter:
         self._closed = False
         self._cut_short = False
         self._measurements: list[Measurement] = []
-        self._labels = {name: _word(value) for name, value in (point or {}).items()}
+        self._labels = {name: label_of(value) for name, value in (point or {}).items()}
         self._buffer = samples.Buffer(point_text(point or {}), repetition)
         self.ledger = Ledger()
         """The ledger as far as it is known; goes into a run that is cut short."""
@@ -259,7 +259,8 @@ def point_text(point: Mapping[str, Any]) -> str:
     return json.dumps(dict(point), sort_keys=True, ensure_ascii=False, default=str)
 
 
-def _word(value: Any) -> str:
+def label_of(value: Any) -> str:
+    """A swept value as it stands in the labels of measurements."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
