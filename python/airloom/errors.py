@@ -40,6 +40,10 @@ class ScenarioError(LabError):
     exit_code = 2
     further: tuple[ScenarioError, ...] = ()
 
+    def __str__(self) -> str:
+        count = len(self.further)
+        return super().__str__() + (f" and {count} more mistake{'s' * (count > 1)}" if count else "")
+
 
 class HostError(LabError):
     """This machine lacks something that has a name."""

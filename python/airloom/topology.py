@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from airloom.errors import ScenarioError
 from airloom.scenario.model import Direction, Link, Node, Topology
+from airloom.scenario.refusal import Problem
 
 __all__ = [
     "chain",
@@ -32,7 +34,7 @@ __all__ = [
 
 def _make(generator: str, prefix: str, link: dict[str, Any], **parameters: Any) -> Topology:
     said = {"generator": generator, "prefix": prefix, "link": Direction(**link), **parameters}
-    return Topology.model_validate({key: value for key, value in said.items() if value is not None})
+    return Topology(**{key: value for key, value in said.items() if value is not None})
 
 
 def chain(nodes: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
@@ -90,9 +92,12 @@ def from_networkx(graph: Any, **link: Any) -> dict[str, Any]:
     """
     from airloom.scenario.graphml import of_networkx
 
-    found = of_networkx(graph)
+    try:
+        found = of_networkx(graph)
+    except Problem as problem:
+        raise ScenarioError(problem.code, problem.message, cure=problem.cure) from None
     links = []
     for edge in found.edges:
         own = edge.link.model_dump(exclude_none=True) if edge.link is not None else {}
-        links.append(Link.model_validate({**link, **own, "ends": (edge.a, edge.b)}))
+        links.append(Link(**{**link, **own, "ends": (edge.a, edge.b)}))
     return {"nodes": {name: Node() for name in found.nodes}, "switches": found.switches, "links": links}

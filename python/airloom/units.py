@@ -50,20 +50,19 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from airloom.errors import ScenarioError
+
 _NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?"
 _TEXT = re.compile(rf"\s*({_NUMBER})\s*([^\s\d].*?)?\s*", re.ASCII)
 _LONGEST = 64
 _MOST = 2**63 - 1
 
 
-class UnitError(ValueError):
-    """Text that is no quantity; ``code`` is stable, ``cure`` says what is allowed."""
+class UnitError(ScenarioError, ValueError):
+    """Text that is no quantity; ``cure`` says what is allowed."""
 
     def __init__(self, code: str, message: str, cure: str | None = None):
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.cure = cure
+        super().__init__(code, message, cure=cure)
 
 
 def _refuse(error: UnitError) -> PydanticCustomError:
@@ -104,7 +103,8 @@ class _Quantity:
                 f"write it like {cls.EXAMPLE}; units are {units}",
             )
         if unit not in cls.UNITS:
-            near = get_close_matches(unit, cls.UNITS, n=1, cutoff=0.3)
+            near = [word for word in cls.UNITS if word.lower() == unit.lower()]
+            near = near or get_close_matches(unit, cls.UNITS, n=1, cutoff=0.3)
             guess = f"did you mean {near[0]!r}? " if near else ""
             raise UnitError("unit.unknown", f"{unit!r} is no unit of {cls.WORD}", f"{guess}units are {units}")
         exact = Exact(number)
@@ -355,7 +355,7 @@ QUANTITIES: tuple[type[_Integer] | type[_Real], ...] = (
 
 
 def _fraction(most: float) -> Callable[[Any], float]:
-    bound = "0 and 1 (0 % and 100 %)" if most == 1 else f"0 and {most:g}"
+    bound = "0 % and 100 %" if most == 1 else f"0 and {most:g}"
 
     def read(value: Any) -> float:
         if isinstance(value, str):

@@ -123,9 +123,10 @@ def set_mtus(network: Network, segments: list[Segment]) -> list[Problem]:
         said: list[tuple[int, str, Path_]] = []
         for index in segment.wires:
             wire = network.wires[index]
-            for direction, word in ((wire.forward, "forward"), (wire.backward, "backward")):
-                if direction.mtu is not None:
-                    said.append((direction.mtu, f"link {wire.name}", _mtu_path(wire.path, word)))
+            for word, mtu in (("forward", wire.forward.mtu), ("backward", wire.backward.mtu)):
+                if mtu is not None:
+                    what = f"link {wire.name}" + (f" {word}" if wire.forward.mtu != wire.backward.mtu else "")
+                    said.append((mtu, what, wire.said_at(word, "mtu")))
         said += [
             (
                 port.settings.mtu,
@@ -152,7 +153,3 @@ def set_mtus(network: Network, segments: list[Segment]) -> list[Problem]:
         for port in segment.ports:
             port.mtu = first[0]
     return problems
-
-
-def _mtu_path(path: Path_, word: str) -> Path_:
-    return (*path, "mtu") if path[0] == "links" else (*path, "link", "mtu")

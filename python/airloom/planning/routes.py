@@ -63,6 +63,7 @@ class _Family:
         self.version = version
         self.forwarding = forwarding
         self.subnets = _subnets(segments, version, forwarding)
+        self._texts: dict[int, str] = {}
         self.of_node: dict[str, list[_Subnet]] = {}
         for subnet in self.subnets:
             for node in subnet.members:
@@ -99,8 +100,15 @@ class _Family:
         return (subnet.members[router][1], subnet.members[node][0].name)
 
     def _route(self, to: str, hop: Hop) -> RoutePlan:
-        via = IPv4Address(hop[0]) if self.version == 4 else IPv6Address(hop[0])
-        return RoutePlan(to, str(via), hop[1])
+        return RoutePlan(to, self._text(hop[0]), hop[1])
+
+    def _text(self, address: int) -> str:
+        # A large network has hundreds of thousands of routes to a few thousand addresses.
+        text = self._texts.get(address)
+        if text is None:
+            made = IPv4Address(address) if self.version == 4 else IPv6Address(address)
+            text = self._texts[address] = str(made)
+        return text
 
     def _tables(self, full: set[str]) -> dict[str, dict[Net, Hop]]:
         """For each node its next hop to every network it is not in."""
@@ -129,10 +137,9 @@ class _Family:
             del by_hop[most]
             listed.append(self._route("default", most))
         bits = 32 if self.version == 4 else 128
-        make = IPv4Address if self.version == 4 else IPv6Address
         rows = [(net, hop) for hop, nets in by_hop.items() for net in collapse(nets, bits)]
         for net, hop in sorted(rows):
-            listed.append(self._route(f"{make(net[0])}/{net[1]}", hop))
+            listed.append(self._route(f"{self._text(net[0])}/{net[1]}", hop))
         return listed
 
 

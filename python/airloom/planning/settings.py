@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
-from airloom.errors import ScenarioError
+from airloom.planning import tables
 from airloom.scenario.model import Direction, GilbertElliott, Queue, Switch
 from airloom.scenario.model.links import NormalJitter, ParetoJitter, TableJitter, UniformJitter
-from airloom.units import Duration, UnitError
-
-MAHIMAHI_OCTETS = 1504
-"""What one opportunity of a mahimahi trace carries: an MTU of 1500 and 4 octets of tunnel header."""
-
-_LONGEST_TABLE = 16 * 2**20
 
 
 def link(direction: Direction) -> dict[str, Any]:
@@ -26,7 +18,7 @@ def changed(settings: dict[str, Any], change: Direction) -> dict[str, Any]:
     """The settings after a change: what it names is replaced, the rest stays."""
     result = dict(settings)
     if change.trace is not None:
-        result["rate"] = {"trace": _mahimahi(change.trace)}
+        result["rate"] = {"trace": tables.trace(change.trace)}
     elif change.rate is not None:
         result["rate"] = "unlimited" if change.rate == "unlimited" else {"bits-per-second": int(change.rate)}
     if change.delay is not None:
@@ -62,7 +54,7 @@ def _jitter(jitter: Any) -> Any:
         case ParetoJitter():
             return {"pareto": {"scale_ns": int(jitter.pareto), "shape": jitter.shape}}
         case TableJitter():
-            return {"table": {"values_ns": _table(jitter.table)}}
+            return {"table": {"values_ns": tables.delays(jitter.table)}}
         case _:
             return "none"
 
@@ -117,52 +109,3 @@ def _discipline(queue: Queue) -> Any:
             }
         case _:
             return "drop-tail"
-
-
-def _lines(path: str, code: str) -> list[tuple[int, str]]:
-    try:
-        if Path(path).stat().st_size > _LONGEST_TABLE:
-            raise ScenarioError(code, f"the file is larger than {_LONGEST_TABLE} octets", where=path)
-        text = Path(path).read_text(encoding="ascii")
-    except OSError as error:
-        raise ScenarioError("file.unreadable", f"cannot be read: {error.strerror}", where=path) from None
-    except UnicodeDecodeError:
-        raise ScenarioError(code, "not a text file", where=path) from None
-    lines = [(number, line.split("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
-    return [(number, line) for number, line in lines if line]
-
-
-def _mahimahi(path: str) -> dict[str, Any]:
-    """A trace as mahimahi writes it: on every line the millisecond at which one packet may leave."""
-    moments: list[int] = []
-    for number, line in _lines(path, "trace.syntax"):
-        if not re.fullmatch(r"[0-9]{1,12}", line):
-            raise ScenarioError(
-                "trace.syntax", f"{line[:40]!r} is not a number of milliseconds", where=f"{path}:{number}"
-            )
-        moments.append(int(line) * 1_000_000)
-        if len(moments) > 1 and moments[-1] < moments[-2]:
-            raise ScenarioError("trace.syntax", "earlier than the line before", where=f"{path}:{number}")
-    if not moments or moments[-1] == 0:
-        raise ScenarioError(
-            "trace.syntax",
-            "the trace has no length",
-            where=path,
-            cure="the last line gives its period, above 0",
-        )
-    return {"opportunities_ns": moments, "period_ns": moments[-1], "octets": MAHIMAHI_OCTETS}
-
-
-def _table(path: str) -> list[int]:
-    values: list[int] = []
-    for number, line in _lines(path, "table.syntax"):
-        sign = -1 if line.startswith("-") else 1
-        try:
-            values.append(sign * Duration(line.removeprefix("-")))
-        except UnitError as error:
-            raise ScenarioError(
-                "table.syntax", error.message, where=f"{path}:{number}", cure=error.cure
-            ) from None
-    if len(values) < 2:
-        raise ScenarioError("table.syntax", "fewer than two values", where=path)
-    return sorted(values)

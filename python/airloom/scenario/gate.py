@@ -64,8 +64,11 @@ def check(
         )
     plans: list[Plan] = []
     for point in found:
-        scenario = _shape(point.source) if point.values else base
-        plan = _plan(point.source, scenario, base.seed)
+        try:
+            scenario = _shape(point.source) if point.values else base
+            plan = _plan(point.source, scenario, base.seed)
+        except ScenarioError as error:
+            raise _at_point(error, point.values) from None
         for repetition in range(base.repetitions):
             plans.append(_seeded(plan, base, point.values, repetition))
     return Experiment(base, tuple(plans))
@@ -134,6 +137,15 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
     except refusal.Problems as several:
         raise refusal.of_problems(several.problems, source) from None
     return plan
+
+
+def _at_point(error: ScenarioError, values: dict[str, Any]) -> ScenarioError:
+    """The error, with the point of the sweep at which it shows."""
+    if values:
+        point = ", ".join(f"{path} = {value}" for path, value in values.items())
+        for each in (error, *error.further):
+            each.message = f"at the point {point}: {each.message}"
+    return error
 
 
 def _seeded(plan: Plan, base: Scenario, point: dict[str, Any], repetition: int) -> Plan:

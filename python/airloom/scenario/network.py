@@ -29,6 +29,14 @@ class Wire:
     backward: Direction
     path: Path_
     addresses: tuple[list[Address], list[Address]] = field(default_factory=lambda: ([], []))
+    own: dict[str, frozenset[str]] = field(default_factory=dict)
+    """``forward`` and ``backward``: the properties given for that direction alone."""
+
+    def said_at(self, direction: str, name: str) -> Path_:
+        """Where the scenario gives a property of a direction."""
+        if self.path[0] != "links":
+            return (*self.path, "link", name)
+        return (*self.path, direction, name) if name in self.own.get(direction, ()) else (*self.path, name)
 
 
 @dataclass(slots=True)
@@ -51,9 +59,7 @@ def end(text: str) -> End:
 def _direction(link: Direction, own: Direction | None) -> Direction:
     common = {name: getattr(link, name) for name in Direction.model_fields}
     if own is not None:
-        common |= {
-            name: getattr(own, name) for name in own.model_fields_set if getattr(own, name) is not None
-        }
+        common |= {name: getattr(own, name) for name in _own(own)}
         if own.rate is not None:
             common["trace"] = own.trace
         elif own.trace is not None:
@@ -133,7 +139,14 @@ def _wire(link: Link, index: int, taken: _Names) -> Wire:
         _direction(link, link.backward),
         ("links", index),
         (list(addresses[0]), list(addresses[1])),
+        {"forward": _own(link.forward), "backward": _own(link.backward)},
     )
+
+
+def _own(direction: Direction | None) -> frozenset[str]:
+    if direction is None:
+        return frozenset()
+    return frozenset(name for name in direction.model_fields_set if getattr(direction, name) is not None)
 
 
 class _Names:

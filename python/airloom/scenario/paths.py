@@ -65,7 +65,8 @@ def _step(
             return [((*here, word), (value or {}).get(word))]
         raise ScenarioError("path.unknown", f"{path!r}: {show(here)} has no key {word!r}", where=where)
     if not isinstance(value, list):
-        raise ScenarioError("path.unknown", f"{path!r}: {show(here)} is not a list", where=where)
+        what = "is not a list" if value is not None else "is not there"
+        raise ScenarioError("path.unknown", f"{path!r}: {show(here)} {what}", where=where)
     if word == "*":
         return [((*here, index), item) for index, item in enumerate(value)]
     if word.isascii() and word.isdigit() and len(word) < 10:

@@ -76,7 +76,9 @@ def _problem(error: Any, source: Source) -> Problem:
     if "." in kind:
         return Problem(kind, message, path, cure or None)
     if kind == "missing":
-        missing = str(error["loc"][-1])
+        missing = error["loc"][-1]
+        if isinstance(missing, int):
+            return Problem("value.count", f"the list is too short: it has {missing}, and needs more", path)
         return Problem("key.missing", f"the key {missing!r} is missing", path)
     if kind in ("literal_error", "union_tag_invalid"):
         from airloom.scenario.model.base import nearest
@@ -101,7 +103,7 @@ def _problem(error: Any, source: Source) -> Problem:
         bound = context.get("max_length") if kind == "too_long" else context.get("min_length")
         return Problem(
             "value.count",
-            f"{context.get('actual_length')} values stand here, {bound} must",
+            f"{context.get('actual_length')} values stand here instead of {bound}",
             path,
         )
     return Problem("value.type", f"{_said(error['input'])}: {message}", path)

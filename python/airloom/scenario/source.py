@@ -27,6 +27,9 @@ Path_ = tuple[str | int, ...]
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
+_MERGE = "\0<<"
+"""Stands for the plain key ``<<``; no text can hold this."""
+
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
@@ -273,7 +276,7 @@ class _Reader:
             if not isinstance(event, yaml.ScalarEvent):
                 raise self._refuse("yaml.key", "a key must be plain text", mark)
             # Keys are text whatever they look like: a node may be called 1.
-            word = event.value
+            word = _MERGE if event.value == "<<" and not event.style else event.value
             if word in parent.pairs and word not in parent.merged:
                 first = parent.pairs[word][0][0] + 1
                 raise self._refuse(
@@ -285,7 +288,7 @@ class _Reader:
             stack[-1] = (parent, word, mark)
             return True
         stack[-1] = (parent, None, mark)
-        if key == "<<":
+        if key == _MERGE:
             self._merge(parent, node, mark)
         else:
             parent.merged.discard(key)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    ValidationError,
     ValidationInfo,
     WithJsonSchema,
     WrapValidator,
@@ -19,8 +20,41 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _Meta
+else:
+    _Meta = type(BaseModel)
 
-class Model(BaseModel):
+
+class _Made(_Meta):
+    """Lets a part that is made in Python fail with the same error as one that is read."""
+
+    def __call__(cls, *arguments: Any, **values: Any) -> Any:
+        try:
+            return super().__call__(*arguments, **values)
+        except ValidationError as error:
+            # Errors are told by the reader's side, which knows these models.
+            from airloom.scenario import refusal
+            from airloom.scenario.source import Source
+
+            raise refusal.of_shape(error, Source(_plain(values), None, Path())) from None
+
+
+def _plain(value: Any) -> Any:
+    """A value as it would have been read: models as mappings, tuples as lists."""
+    if isinstance(value, BaseModel):
+        return {
+            field.alias or name: _plain(getattr(value, name))
+            for name, field in type(value).model_fields.items()
+        }
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+class Model(BaseModel, metaclass=_Made):
     """Base of all parts of a scenario: frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
@@ -126,7 +160,7 @@ def _name(value: Any) -> str:
             "name.syntax",
             "{message}",
             {
-                "message": f"{value!r} cannot be a name",
+                "message": f"{str(value)[:70]!r} cannot be a name",
                 "cure": "letters, digits, '-' and '_', at most 63, a letter or digit first and last",
             },
         )

@@ -35,13 +35,13 @@ class TableJitter(Model):
     table: File
 
 
-def _jitter_kind(value: Any) -> str:
-    if isinstance(value, str):
+def _jitter_kind(value: Any) -> str | None:
+    if value == "none":
         return "<none>"
     for word, model in _JITTERS.items():
         if isinstance(value, model) or (isinstance(value, dict) and word in value):
             return f"<{word}>"
-    return "<uniform>"
+    return None
 
 
 _JITTERS: dict[str, type[Model]] = {
@@ -57,7 +57,11 @@ Jitter = Annotated[
     | Annotated[ParetoJitter, Tag("<pareto>")]
     | Annotated[TableJitter, Tag("<table>")]
     | Annotated[Literal["none"], Tag("<none>")],
-    Discriminator(_jitter_kind),
+    Discriminator(
+        _jitter_kind,
+        custom_error_type="value.form",
+        custom_error_message="no form of jitter; it is none, or has the key uniform, normal, pareto or table",
+    ),
 ]
 
 

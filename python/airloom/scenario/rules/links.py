@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from airloom.planning import tables
 from airloom.planning.ports import ports_of
-from airloom.scenario.model import Direction, Queue, Scenario
+from airloom.scenario.model import Direction, Queue, Scenario, TableJitter
 from airloom.scenario.model.base import nearest
 from airloom.scenario.network import Network, Wire
 from airloom.scenario.refusal import Problem
@@ -55,6 +56,16 @@ def direction(said: Direction, path: Path_) -> Iterator[Problem]:
         yield Problem("link.rate.twice", "a link has a rate or a trace, not both", (*path, "trace"), key=True)
     if said.queue is not None:
         yield from _queue(said.queue, (*path, "queue"))
+    jitter = said.jitter.table if isinstance(said.jitter, TableJitter) else None
+    for file, read, where in (
+        (said.trace, tables.trace, (*path, "trace")),
+        (jitter, tables.delays, (*path, "jitter", "table")),
+    ):
+        if file is not None:
+            try:
+                read(file)
+            except tables.TableError as error:
+                yield Problem(error.code, error.message, where, error.cure)
 
 
 def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
@@ -212,7 +223,7 @@ def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 "a native link is a bare wire between two native nodes",
             )
             continue
-        for said in (wire.forward, wire.backward):
+        for word, said in (("forward", wire.forward), ("backward", wire.backward)):
             named = [
                 name for name in Direction.model_fields if name != "mtu" and getattr(said, name) is not None
             ]
@@ -220,18 +231,7 @@ def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 yield Problem(
                     "native.link",
                     f"a link between native nodes has no {named[0]!r}: it is a bare wire without the engine",
-                    _said_at(scenario, wire, named[0]),
+                    wire.said_at(word, named[0]),
                     "leave it out, or make the nodes of kind netns",
                 )
                 break
-
-
-def _said_at(scenario: Scenario, wire: Wire, name: str) -> Path_:
-    if wire.path[0] != "links":
-        return ("topology", "link", name)
-    link = scenario.links[int(wire.path[1])]
-    for word in ("forward", "backward"):
-        own = getattr(link, word)
-        if own is not None and getattr(own, name) is not None:
-            return (*wire.path, word, name)
-    return (*wire.path, name)

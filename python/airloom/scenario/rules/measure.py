@@ -63,7 +63,9 @@ def _event(
     if (event.set is None) == (event.action is None):
         yield Problem(
             "event.action",
-            "an event has one action" + (", not both 'set' and 'action'" if event.set is not None else ""),
+            "the event has no action"
+            if event.set is None
+            else "an event has one action, not both 'set' and 'action'",
             path,
             "'set' for a link, or 'action'",
         )

@@ -1,0 +1,71 @@
+"""Files of numbers behind a link: traces of its rate, tables of its delay."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from airloom.errors import ScenarioError
+from airloom.units import Duration, UnitError
+
+MAHIMAHI_OCTETS = 1504
+"""What one opportunity of a mahimahi trace carries: an MTU of 1500 and 4 octets of tunnel header."""
+
+LARGEST = 64 * 2**20
+
+
+class TableError(ScenarioError):
+    """A file that is not what it should be."""
+
+
+def _lines(path: str, code: str) -> list[tuple[str, str]]:
+    """The lines that are neither empty nor comments, each with its place."""
+    name = Path(path).name
+    try:
+        if Path(path).stat().st_size > LARGEST:
+            raise TableError(code, f"{name} is larger than {LARGEST} octets")
+        text = Path(path).read_text(encoding="ascii")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not plain text"
+        raise TableError("file.unreadable", f"{name} cannot be read: {reason}") from None
+    lines = (
+        (f"{name}, line {number}", line.split("#")[0].strip())
+        for number, line in enumerate(text.split("\n"), 1)
+    )
+    return [(place, line) for place, line in lines if line]
+
+
+def trace(path: str) -> dict[str, Any]:
+    """A trace as mahimahi writes it: on every line the millisecond at which one packet may leave.
+
+    Lines ascend; the last one is the period after which it starts again. Lines that begin with ``#``
+    are comments.
+    """
+    moments: list[int] = []
+    for place, line in _lines(path, "trace.syntax"):
+        if not re.fullmatch(r"[0-9]{1,12}", line):
+            raise TableError("trace.syntax", f"{place}: {line[:40]!r} is not a number of milliseconds")
+        moments.append(int(line) * 1_000_000)
+        if len(moments) > 1 and moments[-1] < moments[-2]:
+            raise TableError("trace.syntax", f"{place}: earlier than the line before")
+    if not moments or moments[-1] == 0:
+        name = Path(path).name
+        raise TableError(
+            "trace.syntax", f"{name} has no length", cure="the last line gives the period in ms, above 0"
+        )
+    return {"opportunities_ns": moments, "period_ns": moments[-1], "octets": MAHIMAHI_OCTETS}
+
+
+def delays(path: str) -> list[int]:
+    """Deviations from a link's delay in ns, ascending: one duration a line, which may be negative."""
+    values: list[int] = []
+    for place, line in _lines(path, "table.syntax"):
+        sign = -1 if line.startswith("-") else 1
+        try:
+            values.append(sign * Duration(line.removeprefix("-")))
+        except UnitError as error:
+            raise TableError("table.syntax", f"{place}: {error.message}", cure=error.cure) from None
+    if len(values) < 2:
+        raise TableError("table.syntax", f"{Path(path).name} has fewer than two values")
+    return sorted(values)
