@@ -32,7 +32,7 @@ pub struct Book {
     pub drops: Vec<Dropped>,
     /// If set, the host loses every n-th hand-over.
     pub lose_every: Option<usize>,
-    calls: usize,
+    pub calls: usize,
 }
 
 impl Outlet for Book {

@@ -1,0 +1,300 @@
+//! Whatever happens, every frame has one fate, no buffer is left, and order and rates hold.
+
+mod common;
+
+use airloom_engine::frame::Frame;
+use airloom_engine::settings::{
+    Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
+};
+use airloom_engine::time::Instant;
+use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId};
+use common::{Book, check_ledger, mac, offer_octets, offer_super, run_dry};
+use proptest::prelude::*;
+
+fn rates() -> impl Strategy<Value = Rate> {
+    let trace = (proptest::collection::vec(0..2_000_000_u64, 1..20), 1..2_000_u32).prop_map(
+        |(mut opportunities_ns, octets)| {
+            opportunities_ns.sort_unstable();
+            Rate::Trace { opportunities_ns, period_ns: 2_000_000, octets }
+        },
+    );
+    prop_oneof![
+        2 => Just(Rate::Unlimited),
+        4 => (10_000..2_000_000_000_u64).prop_map(Rate::BitsPerSecond),
+        1 => trace,
+    ]
+}
+
+fn disciplines() -> impl Strategy<Value = Discipline> {
+    let red = (1..20_000_u64, 1..20_000_u64, 0.01..1.0, 0.001..1.0).prop_map(
+        |(min_octets, more, probability, weight)| Discipline::Red {
+            min_octets,
+            max_octets: min_octets + more,
+            probability,
+            weight,
+        },
+    );
+    let times = || (1..5_000_000_u64, 0..50_000_000_u64);
+    prop_oneof![
+        2 => Just(Discipline::DropTail),
+        1 => red,
+        1 => times().prop_map(|(target_ns, more)| Discipline::CoDel { target_ns, interval_ns: target_ns + more }),
+        1 => (times(), 64..3_000_u32, 1..40_u32).prop_map(|((target_ns, more), quantum, flows)| {
+            Discipline::FqCoDel { target_ns, interval_ns: target_ns + more, quantum, flows }
+        }),
+    ]
+}
+
+fn queues() -> impl Strategy<Value = QueueSettings> {
+    let packets = proptest::option::of(0..50_u32);
+    let octets = proptest::option::of(0..50_000_u64);
+    let time = proptest::option::of(0..20_000_000_u64);
+    (packets, octets, time, disciplines(), any::<bool>()).prop_map(
+        |(packets, octets, time_ns, discipline, ecn)| QueueSettings {
+            packets,
+            octets,
+            time_ns,
+            discipline,
+            ecn,
+        },
+    )
+}
+
+fn jitters() -> impl Strategy<Value = Jitter> {
+    prop_oneof![
+        3 => Just(Jitter::None),
+        1 => (0..3_000_000_u64).prop_map(|spread_ns| Jitter::Uniform { spread_ns }),
+        1 => (0..3_000_000_u64).prop_map(|sigma_ns| Jitter::Normal { sigma_ns }),
+        1 => (0..3_000_000_u64, 1.1..5.0).prop_map(|(scale_ns, shape)| Jitter::Pareto { scale_ns, shape }),
+        1 => proptest::collection::vec(-1_000_000..3_000_000_i64, 1..5).prop_map(|values_ns| Jitter::Table { values_ns }),
+    ]
+}
+
+fn losses() -> impl Strategy<Value = Loss> {
+    prop_oneof![
+        3 => Just(Loss::None),
+        1 => (0.0..=1.0).prop_map(|probability| Loss::Bernoulli { probability }),
+        1 => (0.0..0.5, 0.0..=1.0, 0.0..0.1, 0.0..=1.0).prop_map(|(good_to_bad, bad_to_good, loss_good, loss_bad)| {
+            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad }
+        }),
+    ]
+}
+
+fn small_chance() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => Just(0.0), 1 => 0.0..0.5]
+}
+
+fn links() -> impl Strategy<Value = LinkSettings> {
+    let chances = (small_chance(), small_chance(), small_chance(), any::<bool>());
+    let sizes = (prop_oneof![Just(1500_u32), 68..9216_u32], 0..100_u32, 0..100_u32, any::<bool>());
+    (rates(), 0..5_000_000_u64, jitters(), losses(), chances, sizes, queues()).prop_map(
+        |(rate, delay_ns, jitter, loss, chances, sizes, queue)| {
+            let (duplicate, corrupt, reorder, jitter_reorders) = chances;
+            let (mtu, overhead, shortest, timed) = sizes;
+            let segments = if timed { Segments::Timed } else { Segments::Carried };
+            LinkSettings {
+                rate,
+                delay_ns,
+                jitter,
+                jitter_reorders,
+                loss,
+                duplicate,
+                corrupt,
+                reorder,
+                mtu,
+                overhead,
+                shortest,
+                queue,
+                segments,
+            }
+        },
+    )
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Frame { port: usize, to: u8, octets: usize },
+    Super { port: usize, payload: usize, size: u16 },
+    Settings { link: usize, direction: bool, settings: Box<LinkSettings> },
+    UpDown { link: usize, up: bool },
+    Pass { nanos: u64 },
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => (0..8_usize, any::<u8>(), 0..2_000_usize).prop_map(|(port, to, octets)| Act::Frame { port, to, octets }),
+        3 => (0..8_usize, 1..20_000_usize, 1..3_000_u16).prop_map(|(port, payload, size)| Act::Super { port, payload, size }),
+        1 => (0..20_usize, any::<bool>(), links()).prop_map(|(link, direction, settings)| {
+            Act::Settings { link, direction, settings: Box::new(settings) }
+        }),
+        1 => (0..20_usize, any::<bool>()).prop_map(|(link, up)| Act::UpDown { link, up }),
+        4 => (0..3_000_000_u64).prop_map(|nanos| Act::Pass { nanos }),
+    ]
+}
+
+/// A tree of switches and hubs with ports on it; `shape` says where each hangs.
+fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine, Vec<PortId>, Vec<LinkId>) {
+    let mut engine = Engine::new(seed);
+    let table = SwitchSettings::Switch { ageing_ns: 3_000_000, addresses: 4 };
+    let mut switches = vec![engine.add_switch("root", &table).expect("new")];
+    let (mut ports, mut links) = (Vec::new(), Vec::new());
+    for (index, (parent, leaf, forward, backward)) in shape.iter().enumerate() {
+        let name = format!("{index}");
+        let parent = End::Switch(switches[usize::from(*parent) % switches.len()]);
+        let end = if *leaf {
+            ports.push(engine.add_port(&name, index % 3 == 0).expect("new"));
+            End::Port(ports[ports.len() - 1])
+        } else {
+            let kind = if index % 2 == 0 { &table } else { &SwitchSettings::Hub };
+            switches.push(engine.add_switch(&name, kind).expect("new"));
+            End::Switch(switches[switches.len() - 1])
+        };
+        links.push(engine.connect(&name, parent, end, forward, backward).expect("a tree"));
+    }
+    // One that nobody has connected.
+    ports.push(engine.add_port("alone", false).expect("new"));
+    (engine, ports, links)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+
+    #[test]
+    fn every_frame_has_one_fate(
+        seed in any::<u64>(),
+        shape in proptest::collection::vec((any::<u8>(), any::<bool>(), links(), links()), 1..8),
+        acts in proptest::collection::vec(acts(), 1..120),
+        lose_every in proptest::option::of(2..9_usize),
+    ) {
+        let (mut engine, ports, links) = tree(seed, &shape);
+        let mut book = Book { lose_every, ..Book::default() };
+        let mut now = 0;
+        for act in &acts {
+            match act {
+                Act::Frame { port, to, octets } => {
+                    let mut content = vec![0; *octets];
+                    let addresses = [mac(*to % 10), mac(u8::try_from(*port).expect("small"))].concat();
+                    for (octet, address) in content.iter_mut().zip(addresses) {
+                        *octet = address;
+                    }
+                    offer_octets(&mut engine, ports[port % ports.len()], now, &content);
+                }
+                Act::Super { port, payload, size } => {
+                    offer_super(&mut engine, ports[port % ports.len()], now, *payload, *size);
+                }
+                Act::Settings { link, direction, settings } => {
+                    let direction = if *direction { Direction::Forward } else { Direction::Backward };
+                    let change = Change::Link(links[link % links.len()], direction, settings.clone());
+                    engine.schedule(Instant::from_nanos(now), change).expect("valid");
+                }
+                Act::UpDown { link, up } => {
+                    let link = links[link % links.len()];
+                    let change = if *up { Change::Up(link) } else { Change::Down(link) };
+                    engine.schedule(Instant::from_nanos(now), change).expect("valid");
+                }
+                Act::Pass { nanos } => {
+                    now += nanos;
+                    engine.advance(Instant::from_nanos(now), &mut book);
+                    check_ledger(&engine);
+                }
+            }
+        }
+        run_dry(&mut engine, &mut book);
+        let ledger = engine.ledger();
+        let accounts = || links.iter().flat_map(|&link| {
+            [Direction::Forward, Direction::Backward].map(|direction| ledger.link(link, direction))
+        });
+        // What came to a wire, or was made there, left it or was dropped there.
+        for account in accounts() {
+            let mut came = account.entered;
+            came += account.duplicated;
+            let mut went = account.left;
+            went += account.dropped.total();
+            prop_assert_eq!(came, went);
+            prop_assert_eq!(account.queue.frames, 0);
+        }
+        let copies: u64 = accounts().map(|account| account.duplicated.frames).sum();
+        prop_assert!(ledger.copies.frames >= copies);
+        prop_assert_eq!(book.drops.iter().map(|drop| u64::from(drop.frames)).sum::<u64>(), ledger.dropped.total().frames);
+        prop_assert_eq!(u64::try_from(book.deliveries.len()).expect("few"), ledger.delivered.frames);
+    }
+
+    /// Without jitter no window of deliveries is faster than the rate, from the first frame on,
+    /// and nobody overtakes; whatever the queue and the losses.
+    #[test]
+    fn no_window_is_faster_than_the_rate(
+        rate in 10_000..10_000_000_000_u64,
+        settings in links(),
+        sizes in proptest::collection::vec((14..1_500_u32, 0..400_000_u64), 2..80),
+    ) {
+        let settings = LinkSettings {
+            rate: Rate::BitsPerSecond(rate),
+            jitter: Jitter::None,
+            jitter_reorders: false,
+            reorder: 0.0,
+            corrupt: 0.0,
+            mtu: 9216,
+            ..settings
+        };
+        let mut engine = Engine::new(1);
+        let a = engine.add_port("a", false).expect("new");
+        let b = engine.add_port("b", false).expect("new");
+        engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+        let mut book = Book::default();
+        let mut at = 0;
+        for (number, &(octets, gap)) in sizes.iter().enumerate() {
+            let mut content = vec![0; octets as usize];
+            content[..8].copy_from_slice(&(number as u64).to_be_bytes());
+            offer_octets(&mut engine, a, at, &content);
+            at += gap;
+        }
+        run_dry(&mut engine, &mut book);
+        let charge = |octets: &[u8]| {
+            u64::try_from(octets.len()).expect("small").max(settings.shortest.into()) + u64::from(settings.overhead)
+        };
+        for from in 0..book.deliveries.len() {
+            let mut bits = 0;
+            for to in from + 1..book.deliveries.len() {
+                let octets = &book.deliveries[to].octets;
+                bits += 8 * charge(octets);
+                let window = book.deliveries[to].at - book.deliveries[from].at;
+                // Each instant is rounded up to a whole nanosecond, so a window is short by less than one.
+                prop_assert!(u128::from(bits) * 1_000_000_000 < u128::from(rate) * u128::from(window + 1));
+            }
+        }
+        // Flow queues keep order only within a flow.
+        if !matches!(settings.queue.discipline, Discipline::FqCoDel { .. }) {
+            let order: Vec<&[u8]> = book.deliveries.iter().map(|delivery| &delivery.octets[..8]).collect();
+            prop_assert!(order.is_sorted());
+        }
+    }
+
+    /// Nobody overtakes on a link with jitter either, unless that is allowed.
+    #[test]
+    fn jitter_keeps_the_order(jitter in jitters(), rate in rates(), delay_ns in 0..2_000_000_u64, changed in 0..2_000_000_u64) {
+        let settings = LinkSettings { jitter, rate, delay_ns, ..LinkSettings::default() };
+        let mut engine = Engine::new(3);
+        let a = engine.add_port("a", false).expect("new");
+        let b = engine.add_port("b", false).expect("new");
+        let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+        let later = LinkSettings { delay_ns: changed, ..settings };
+        engine
+            .schedule(Instant::from_nanos(2_000_000), Change::Link(link, Direction::Forward, Box::new(later)))
+            .expect("valid");
+        let mut book = Book::default();
+        for number in 0..60_u64 {
+            let mut content = vec![0; 64];
+            content[..8].copy_from_slice(&number.to_be_bytes());
+            offer_octets(&mut engine, a, number * 100_000, &content);
+        }
+        run_dry(&mut engine, &mut book);
+        prop_assert_eq!(book.deliveries.len(), 60);
+        prop_assert!(book.deliveries.iter().map(|delivery| &delivery.octets[..8]).is_sorted());
+        prop_assert!(book.deliveries.iter().map(|delivery| delivery.at).is_sorted());
+    }
+}
+
+#[test]
+fn a_frame_is_small() {
+    assert!(size_of::<Frame>() <= 40);
+}
