@@ -18,6 +18,7 @@ mod flights;
 pub mod frame;
 mod impair;
 pub mod ledger;
+pub mod medium;
 mod pace;
 mod packet;
 mod queue;

@@ -1,0 +1,205 @@
+//! Frames on the air: who they reach, when they begin and end.
+
+use super::airtime::Doing;
+use super::hearing::Arrived;
+use super::radio::{Kind, Lock, RadioId, To};
+use super::reach::Heard;
+use super::{Event, Loss, Medium, Outside};
+use crate::calendar::Class;
+use crate::frame::Frame;
+use crate::time::{Instant, Span};
+
+/// A frame on the air.
+#[derive(Clone, Debug)]
+pub(super) struct Sending {
+    pub(super) from: u32,
+    pub(super) to: To,
+    pub(super) kind: Kind,
+    pub(super) lane: u8,
+    pub(super) rate: u8,
+    pub(super) decoder: u8,
+    /// Octets on the air, frame check sequence included.
+    pub(super) octets: u32,
+    /// How long the channel is reserved after its end.
+    pub(super) duration: Span,
+    pub(super) sequence: u16,
+    pub(super) fragment: u8,
+    pub(super) more: bool,
+    pub(super) retry: bool,
+    pub(super) frame: Option<Frame>,
+    pub(super) start: Instant,
+    pub(super) end: Instant,
+    pub(super) heard: Vec<Heard>,
+    /// Receivers that took it, or lost it to something else on the air.
+    pub(super) taken: u32,
+    pub(super) spoilt: u32,
+}
+
+impl Medium {
+    /// Sends a frame from radio `from` at `now`; everybody in reach starts to hear it.
+    pub(super) fn transmit(&mut self, now: Instant, mut sending: Sending) {
+        let from = sending.from as usize;
+        sending.heard = self.spare.pop().unwrap_or_default();
+        self.reach.receivers(from, now, &mut sending.heard);
+        let radio = &mut self.radios[from];
+        sending.decoder = radio.decoder;
+        let (rate, decoder) = (sending.rate, sending.decoder);
+        let form = &radio.phy.rates[usize::from(sending.rate)];
+        sending.start = now;
+        sending.end = now + form.airtime(sending.octets);
+        let quiet_end = sending.end - Span::from_nanos(u64::from(form.extension_ns));
+        let preamble = Span::from_nanos(u64::from(form.preamble_ns));
+        let header = Span::from_nanos(u64::from(form.header_ns));
+        let payload = quiet_end.since(now + preamble).nanos();
+        #[allow(clippy::cast_precision_loss)] // short times
+        let bits_per_nano = f64::from(sending.octets * 8) / payload.max(1) as f64;
+        let header_bits_per_nano = f64::from(form.header_bits) / f64::from(form.header_ns.max(1));
+        let spread = form.modulation.is_spread();
+
+        // What it was listening to is lost.
+        radio.transmitting = true;
+        if radio.lock.take().is_some() {
+            radio.counts.broken += 1;
+        }
+        radio.book(now, true);
+        self.listen(from, now);
+        let end = sending.end;
+        let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
+        let mut heard = core::mem::take(&mut sending.heard);
+        for ear in &mut heard {
+            let at = now + Span::from_nanos(u64::from(ear.delay_ns));
+            let listener = &mut self.radios[ear.radio as usize];
+            ear.power *= self.fading.gain(&mut listener.dice);
+            let kindred = ear.tuned && listener.phy.rates[0].modulation.is_spread() == spread;
+            let offered = kindred.then(|| Lock {
+                sending: number,
+                power: ear.power,
+                at,
+                header: (at + preamble - header, at + preamble),
+                end: at + quiet_end.since(now),
+                settled: at,
+                ln_survival: 0.0,
+                disturbed: false,
+                rate,
+                decoder,
+                bits_per_nano,
+                header_bits_per_nano,
+            });
+            let arrived = listener.arrive(at, ear.power, offered, &self.decoders);
+            match arrived {
+                Arrived::Left(old) | Arrived::Both(old) => {
+                    listener.counts.broken += 1;
+                    listener.account.turn(at, Doing::Receiving, true);
+                    self.spoil(old);
+                    if matches!(arrived, Arrived::Both(_)) {
+                        sending.spoilt += 1;
+                    }
+                }
+                Arrived::Missed => sending.spoilt += 1,
+                Arrived::Followed | Arrived::Unheard => {}
+            }
+            self.listen(ear.radio as usize, at);
+        }
+        sending.heard = heard;
+        self.put(number, sending);
+        self.calendar.push(end, Class::Release, number, Event::End(number));
+    }
+
+    fn put(&mut self, number: u32, sending: Sending) {
+        let index = number as usize;
+        if index == self.air.len() {
+            self.air.push(Some(sending));
+        } else {
+            self.air[index] = Some(sending);
+        }
+    }
+
+    /// One receiver more lost this frame to something else on the air.
+    fn spoil(&mut self, number: u32) {
+        if let Some(Some(sending)) = self.air.get_mut(number as usize) {
+            sending.spoilt += 1;
+        }
+    }
+
+    /// The radio hears nothing any more of what is on the air: it was tuned away.
+    pub(super) fn deafen(&mut self, index: usize) {
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let radio = &mut self.radios[index];
+        for (sending, on_air) in (0u32..).zip(&mut self.air) {
+            let Some(on_air) = on_air else { continue };
+            if let Some(at) = on_air.heard.iter().position(|ear| ear.radio == number) {
+                let ear = on_air.heard.remove(at);
+                radio.depart(self.now, sending, ear.power, &self.decoders);
+            }
+        }
+        radio.book(self.now, true);
+        self.listen(index, self.now);
+    }
+
+    /// Compares what a radio senses with what it sensed before.
+    pub(super) fn listen(&mut self, index: usize, at: Instant) {
+        let radio = &mut self.radios[index];
+        let busy = radio.senses();
+        if busy != radio.busy {
+            radio.busy = busy;
+            if !busy {
+                radio.idle_since = at;
+            }
+            radio.recount(at);
+            self.timers.set(index, radio.next_at());
+        }
+        radio.book(at, false);
+    }
+
+    /// A frame has left its sender; its last symbol is on the way to everybody.
+    pub(super) fn end(&mut self, now: Instant, number: u32, outside: &mut impl Outside) {
+        let Some(mut sending) = self.air[number as usize].take() else { return };
+        let heard = core::mem::take(&mut sending.heard);
+        let from = sending.from as usize;
+        self.radios[from].transmitting = false;
+        self.radios[from].book(now, false);
+        for ear in &heard {
+            let index = ear.radio as usize;
+            let at = now + Span::from_nanos(u64::from(ear.delay_ns));
+            let radio = &mut self.radios[index];
+            let lock = radio.depart(at, number, ear.power, &self.decoders);
+            if let Some(lock) = lock {
+                let whole = radio.survives(&lock) && !self.fails(sending.from, ear.radio);
+                let radio = &mut self.radios[index];
+                radio.account.turn(at, Doing::Receiving, !whole);
+                if whole {
+                    self.received(index, at, &mut sending, ear, outside);
+                } else {
+                    if lock.disturbed {
+                        sending.spoilt += 1;
+                    }
+                    self.broken(index, at, outside);
+                }
+            }
+            self.listen(index, at);
+            self.timers.set(index, self.radios[index].next_at());
+        }
+        let reached = heard.iter().any(|ear| ear.tuned && sending.to == To::Radio(RadioId(ear.radio)));
+        self.spare.push(heard);
+        self.free.push(number);
+        self.sent(now, &sending, reached, outside);
+        self.timers.set(from, self.radios[from].next_at());
+    }
+
+    /// Draws from the frame error rate of a pair, if one is set.
+    fn fails(&mut self, from: u32, to: u32) -> bool {
+        let Some(&rate) = self.frame_errors.get(&(from, to)) else { return false };
+        self.radios[to as usize].dice.chance(rate)
+    }
+
+    /// Why nobody took a frame that was for all, or that was given up.
+    pub(super) fn reason(sending: &Sending, reached: bool) -> Loss {
+        if sending.spoilt > 0 {
+            Loss::Collision
+        } else if reached {
+            Loss::Noise
+        } else {
+            Loss::OutOfRange
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a receiver makes of the signals that arrive.
+//!
+//! It follows one frame at a time, the lock, and takes everything else for interference. While
+//! the interference stays the same the probability of survival is a power of one number, so it
+//! is settled only when a signal comes or goes.
+
+use super::airtime::Doing;
+use super::error::Decoder;
+use super::radio::{Lock, Radio};
+use crate::time::{Instant, Span};
+
+/// Preambles that arrive within this time of each other compete (802.11-2020 17.3.10.6: a
+/// receiver finds a signal within 4 us).
+const PREAMBLE: Span = Span::from_micros(4);
+
+/// What became of an arriving frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// The receiver follows it.
+    Followed,
+    /// It follows this one now and has left another, broken.
+    Left(u32),
+    /// Two preambles at once: it follows neither.
+    Both(u32),
+    /// Something else is in the way.
+    Missed,
+    /// Too weak, or not of its kind.
+    Unheard,
+}
+
+impl Radio {
+    /// Accounts for the lock up to `until` under the present interference.
+    pub(super) fn settle(&mut self, until: Instant, decoders: &[Decoder]) {
+        let Some(lock) = &mut self.lock else { return };
+        let from = lock.settled;
+        if until <= from {
+            return;
+        }
+        lock.settled = until;
+        let ratio = lock.power / ((self.energy - lock.power).max(0.0) + self.noise);
+        let decoder = &decoders[usize::from(lock.decoder)];
+        if ratio >= decoder.certain(lock.rate) && from >= lock.header.1 {
+            return;
+        }
+        #[allow(clippy::cast_precision_loss)] // frames are short
+        let overlap = |low: Instant, high: Instant| until.min(high).since(from.max(low)).nanos() as f64;
+        let header = overlap(lock.header.0, lock.header.1) * lock.header_bits_per_nano;
+        let payload = overlap(lock.header.1, lock.end) * lock.bits_per_nano;
+        lock.ln_survival +=
+            decoder.header(lock.rate, ratio, header) + decoder.payload(lock.rate, ratio, payload);
+    }
+
+    /// A signal begins. `offered` is the lock to take if the receiver follows it; none for
+    /// signals that it cannot understand.
+    pub(super) fn arrive(
+        &mut self,
+        at: Instant,
+        power: f64,
+        offered: Option<Lock>,
+        decoders: &[Decoder],
+    ) -> Arrived {
+        self.settle(at, decoders);
+        let rest = self.noise + self.energy;
+        self.energy += power;
+        self.signals += 1;
+        let good = offered.filter(|_| power >= self.sensitivity && !self.transmitting);
+        if let Some(lock) = &mut self.lock {
+            let Some(new) = good else {
+                lock.disturbed = true;
+                return Arrived::Unheard;
+            };
+            let others = rest - lock.power;
+            let together = lock.at.since(at).max(at.since(lock.at)) < PREAMBLE;
+            let old = lock.sending;
+            lock.disturbed = true;
+            if !together {
+                if power >= self.capture_ratio * rest {
+                    self.lock = Some(Lock { disturbed: true, ..new });
+                    return Arrived::Left(old);
+                }
+                return Arrived::Missed;
+            }
+            if lock.power >= power && lock.power >= self.preamble_ratio * (others + power) {
+                return Arrived::Missed;
+            }
+            if power > lock.power && power >= self.preamble_ratio * (others + lock.power) {
+                self.lock = Some(Lock { disturbed: true, ..new });
+                return Arrived::Left(old);
+            }
+            self.lock = None;
+            return Arrived::Both(old);
+        }
+        let Some(new) = good else { return Arrived::Unheard };
+        if power >= self.preamble_ratio * rest {
+            self.lock = Some(Lock { disturbed: self.signals > 1, ..new });
+            Arrived::Followed
+        } else {
+            Arrived::Missed
+        }
+    }
+
+    /// A signal ends; the lock, if it was on this signal, comes back settled.
+    pub(super) fn depart(
+        &mut self,
+        at: Instant,
+        sending: u32,
+        power: f64,
+        decoders: &[Decoder],
+    ) -> Option<Lock> {
+        self.settle(at, decoders);
+        self.signals -= 1;
+        // Sums of many powers leave rounding behind; silence is exact.
+        self.energy = if self.signals == 0 { 0.0 } else { (self.energy - power).max(0.0) };
+        self.lock.take_if(|lock| lock.sending == sending)
+    }
+
+    /// True if the frame of this lock arrived well; draws only if that is open.
+    pub(super) fn survives(&mut self, lock: &Lock) -> bool {
+        lock.ln_survival >= -1e-9 || (lock.ln_survival > -60.0 && self.dice.chance(lock.ln_survival.exp()))
+    }
+
+    /// Whether the channel is busy now, by carrier or by energy.
+    pub(super) fn senses(&self) -> bool {
+        self.lock.is_some() || self.energy >= self.sense
+    }
+
+    /// Enters in the account what the radio does from `at` on.
+    pub(super) fn book(&mut self, at: Instant, failed: bool) {
+        let doing = if self.transmitting {
+            Doing::Transmitting
+        } else if self.lock.is_some() {
+            Doing::Receiving
+        } else if self.busy {
+            Doing::Busy
+        } else {
+            Doing::Idle
+        };
+        self.account.turn(at, doing, failed);
+    }
+}

@@ -1,0 +1,145 @@
+//! Contention: inter-frame spaces, backoff, and the freezing of its counter.
+//!
+//! IEEE Std 802.11-2020, 10.3.4. A counter runs while the channel is idle by carrier sense and by
+//! reservation (NAV) and the radio is in no exchange of its own. It is not decremented slot by
+//! slot: a lane knows when counting started and how many slots were left, and when the channel
+//! becomes busy the whole slots that passed are taken off.
+//!
+//! A radio finds the channel busy only after the detection time of its physical layer. A backoff
+//! that ends within it sends, and collides.
+
+use crate::medium::radio::{Lane, Radio, Stage};
+use crate::time::{Instant, Span};
+
+impl Radio {
+    /// Space that must pass on an idle channel before slots are counted.
+    fn space(&self, lane: &Lane) -> Span {
+        if self.extended { lane.aifs + self.phy.eifs().saturating_sub(self.phy.difs()) } else { lane.aifs }
+    }
+
+    /// Since when nothing stands in the way; may lie ahead, as a reservation does.
+    fn clear_since(&self) -> Instant {
+        self.idle_since.max(self.reserved_until).max(self.free_since)
+    }
+
+    /// True if the radio has not noticed anything that stops its counters.
+    fn seems_free(&self, now: Instant) -> bool {
+        self.counting || (!self.stopped_self && !self.engaged() && now < self.stopped + self.phy.detect)
+    }
+
+    /// Starts or stops the counters if the channel's state or the radio's own has changed.
+    pub(in crate::medium) fn recount(&mut self, now: Instant) {
+        let free = !self.busy && !self.engaged();
+        if free == self.counting {
+            return;
+        }
+        if free {
+            self.start(now);
+        } else {
+            self.counting = false;
+            self.stopped = now;
+            self.stopped_self = self.engaged();
+            self.extended = false;
+            self.stop();
+        }
+        self.set_access();
+    }
+
+    fn start(&mut self, now: Instant) {
+        self.counting = true;
+        // What is gone before it was noticed stopped nothing, but for backoffs begun meanwhile.
+        let unnoticed = !self.stopped_self && now < self.stopped + self.phy.detect;
+        let until = self.noticed();
+        let clear = self.clear_since();
+        for index in 0..self.lanes.len() {
+            let space = self.space(&self.lanes[index]);
+            let slot = self.slot;
+            let lane = &mut self.lanes[index];
+            if unnoticed && lane.from < Instant::NEVER {
+                continue;
+            }
+            if lane.backing_off {
+                lane.take_off(until, slot);
+            }
+            lane.from = clear + space;
+        }
+    }
+
+    /// When the radio notices, or noticed, that its counters must stop.
+    fn noticed(&self) -> Instant {
+        self.stopped + if self.stopped_self { Span::ZERO } else { self.phy.detect }
+    }
+
+    /// Backoffs that ended with nothing to send are over.
+    fn stop(&mut self) {
+        let until = self.noticed();
+        for lane in &mut self.lanes {
+            if lane.backing_off && lane.queue.is_empty() && lane.due(self.slot) <= until {
+                lane.backing_off = false;
+            }
+        }
+    }
+
+    /// Channel access was put off by a changed reservation while counting.
+    pub(in crate::medium) fn restart(&mut self, now: Instant) {
+        if self.counting {
+            self.stopped = now;
+            self.stopped_self = true;
+            self.start(now);
+            self.set_access();
+        }
+    }
+
+    /// Computes when the next backoff with something to send ends.
+    pub(in crate::medium) fn set_access(&mut self) {
+        let slot = self.slot;
+        let waiting = |lane: &&Lane| lane.backing_off && !lane.queue.is_empty();
+        let first = self.lanes.iter().filter(waiting).map(|lane| lane.due(slot)).min();
+        let first = first.unwrap_or(Instant::NEVER);
+        let reachable = self.counting
+            || (!self.stopped_self && self.stage == Stage::Free && first < self.stopped + self.phy.detect);
+        self.access_at = if reachable { first } else { Instant::NEVER };
+    }
+
+    /// Draws a backoff from the lane's window.
+    pub(in crate::medium) fn back_off(&mut self, lane: usize) {
+        let window = u64::from(self.lanes[lane].cw) + 1;
+        let slots = u32::try_from(self.dice.below(window)).unwrap_or(0);
+        let from =
+            if self.counting { self.clear_since() + self.space(&self.lanes[lane]) } else { Instant::NEVER };
+        let lane = &mut self.lanes[lane];
+        (lane.backing_off, lane.slots, lane.from) = (true, slots, from);
+    }
+
+    /// A lane has got its first frame at `now`. True if it may send at once: the channel has been
+    /// idle for its space, and no backoff is left over.
+    pub(in crate::medium) fn may_send(&mut self, lane: usize, now: Instant) -> bool {
+        let free = self.seems_free(now);
+        if self.lanes[lane].backing_off {
+            if !(free && self.lanes[lane].due(self.slot) <= now) {
+                self.set_access();
+                return false;
+            }
+            self.lanes[lane].backing_off = false;
+        }
+        if free && self.clear_since() + self.space(&self.lanes[lane]) <= now {
+            return true;
+        }
+        self.back_off(lane);
+        self.set_access();
+        false
+    }
+}
+
+impl Lane {
+    /// Takes off the whole slots that passed before `until`.
+    fn take_off(&mut self, until: Instant, slot: Span) {
+        let passed = until.since(self.from).nanos() / slot.nanos();
+        self.slots = self.slots.saturating_sub(u32::try_from(passed).unwrap_or(u32::MAX));
+    }
+
+    /// Doubles the contention window after a failure.
+    pub(in crate::medium) fn widen(&mut self) {
+        self.cw = (self.cw.saturating_mul(2).saturating_add(1)).min(self.cw_max);
+    }
+}

@@ -1,0 +1,419 @@
+//! What follows what: request, clearance, data, fragments, acknowledgment, and what if not.
+//!
+//! IEEE Std 802.11-2020, 10.3.2 (acknowledgment, RTS/CTS), 10.3.4.4 (recovery and retry limits),
+//! 10.4 (fragments), 10.23.2.8 (transmission opportunities).
+
+use super::classify::{CHECK, DATA_HEADER, QOS_FIELD};
+use crate::medium::air::Sending;
+use crate::medium::phy::{ACK_OCTETS, RTS_OCTETS};
+use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};
+use crate::medium::{Loss, Medium, Outside};
+use crate::time::{Instant, Span};
+
+impl Radio {
+    /// Octets on the air of the next piece of a frame, and those of its body.
+    fn piece(&self, waiting: &Waiting) -> (u32, u32) {
+        let frame = CHECK + DATA_HEADER + if self.settings.qos { QOS_FIELD } else { 0 };
+        let left = waiting.body - waiting.done;
+        let whole = frame + waiting.body;
+        match self.settings.fragment_octets {
+            Some(limit) if whole > limit && matches!(waiting.to, To::Radio(_) | To::Nobody) => {
+                let body = left.min(limit - frame);
+                (frame + body, body)
+            }
+            _ => (frame + left, left),
+        }
+    }
+
+    fn airtime(&self, rate: u8, octets: u32) -> Span {
+        self.phy.rates[usize::from(rate)].airtime(octets)
+    }
+
+    /// Time from the end of a frame to the end of its answer.
+    fn answer_time(&self, rate: u8) -> Span {
+        self.phy.sifs + self.airtime(self.phy.response(rate, self.basic), ACK_OCTETS)
+    }
+
+    /// How long a radio waits for an answer to begin.
+    fn patience(&self) -> Span {
+        self.phy.sifs + self.slot + self.phy.start_delay + self.round_trip()
+    }
+
+    fn round_trip(&self) -> Span {
+        // The slot holds one coverage delay; the answer needs the way back, too.
+        Span::from_micros(3 * u64::from(self.settings.coverage_class))
+    }
+
+    /// Whether the next piece of this frame is announced by request-to-send.
+    fn announces(&self, waiting: &Waiting, octets: u32) -> bool {
+        let addressed = matches!(waiting.to, To::Radio(_) | To::Nobody);
+        addressed && waiting.fragment == 0 && self.settings.rts_octets.is_some_and(|limit| octets > limit)
+    }
+
+    /// The rate of broadcast and management.
+    pub(in crate::medium) fn group_rate(&self) -> u8 {
+        self.control.unwrap_or_else(|| self.phy.lowest(self.basic))
+    }
+
+    fn next_sequence(&mut self) -> u16 {
+        self.sequence = (self.sequence + 1) % 4096;
+        self.sequence
+    }
+}
+
+/// Number by which rate control knows a receiver.
+fn peer(to: To) -> u32 {
+    match to {
+        To::Radio(radio) => radio.0,
+        To::Group | To::Nobody => u32::MAX,
+    }
+}
+
+impl Medium {
+    /// The timer of a radio has come.
+    pub(in crate::medium) fn fire(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+        let radio = &mut self.radios[index];
+        if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
+            self.answer(index, now, answer);
+        } else if let Stage::Awaiting(lane, what, until, false) = radio.stage
+            && until <= now
+        {
+            // A frame that began in time may be the answer: it is waited for.
+            let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + radio.phy.start_delay <= now);
+            if begun {
+                radio.stage = Stage::Awaiting(lane, what, until, true);
+            } else {
+                self.unanswered(index, now, outside);
+            }
+        } else {
+            self.access(index, now);
+        }
+        self.timers.set(index, self.radios[index].next_at());
+    }
+
+    /// A backoff has ended. Of several lanes the first wins, the others take it as a collision.
+    fn access(&mut self, index: usize, now: Instant) {
+        let slot = self.radios[index].slot;
+        let mut winner = None;
+        for lane in 0..self.radios[index].lanes.len() {
+            let contender = &self.radios[index].lanes[lane];
+            if !contender.backing_off || contender.queue.is_empty() || contender.due(slot) > now {
+                continue;
+            }
+            if winner.is_none() {
+                winner = Some(lane);
+            } else {
+                self.radios[index].lanes[lane].widen();
+                self.radios[index].back_off(lane);
+            }
+        }
+        match winner {
+            Some(lane) => self.open(index, lane, now),
+            None => self.radios[index].set_access(),
+        }
+    }
+
+    /// Opens an exchange for the first frame of a lane.
+    pub(in crate::medium) fn open(&mut self, index: usize, lane: usize, now: Instant) {
+        let radio = &mut self.radios[index];
+        radio.lanes[lane].backing_off = false;
+        radio.txop_until = now + radio.lanes[lane].txop;
+        let waiting = &radio.lanes[lane].queue[0];
+        let (octets, _) = radio.piece(waiting);
+        if !radio.announces(waiting, octets) {
+            return self.send_data(index, lane, now, None);
+        }
+        let (to, tries) = (waiting.to, waiting.tries);
+        let rate = radio.rate.choose(peer(to), tries, now, &mut radio.dice);
+        radio.lanes[lane].queue[0].rate = Some(rate);
+        let request = radio.control.unwrap_or_else(|| radio.phy.response(rate, radio.basic));
+        let clear = radio.answer_time(request);
+        let duration = clear + radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
+        radio.counts.requests += 1;
+        let sending = Sending::control(index, Kind::Rts, to, request, RTS_OCTETS, duration);
+        self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
+    }
+
+    /// Sends the next piece of a lane's first frame.
+    fn send_data(&mut self, index: usize, lane: usize, now: Instant, rate: Option<u8>) {
+        let radio = &mut self.radios[index];
+        let waiting = &radio.lanes[lane].queue[0];
+        let (to, tries, kind) = (waiting.to, waiting.tries, waiting.kind);
+        let rate = if to == To::Group || kind != Kind::Data {
+            radio.group_rate()
+        } else {
+            rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.dice))
+        };
+        let (octets, body) = radio.piece(&radio.lanes[lane].queue[0]);
+        let sequence = match radio.lanes[lane].queue[0].sequence {
+            Some(sequence) => sequence,
+            None => radio.next_sequence(),
+        };
+        let waiting = &radio.lanes[lane].queue[0];
+        let more = waiting.done + body < waiting.body;
+        let mut duration = if to == To::Group { Span::ZERO } else { radio.answer_time(rate) };
+        if more {
+            let next = Waiting { done: waiting.done + body, ..waiting.clone() };
+            let (next_octets, _) = radio.piece(&next);
+            duration = duration + radio.phy.sifs + radio.airtime(rate, next_octets) + radio.answer_time(rate);
+        }
+        radio.counts.sent += 1;
+        if to != To::Group {
+            radio.counts.expected += 1;
+        }
+        let waiting = &mut radio.lanes[lane].queue[0];
+        waiting.sequence = Some(sequence);
+        waiting.rate = Some(rate);
+        waiting.tries += 1;
+        let sending = Sending {
+            lane: lane_number(lane),
+            sequence,
+            fragment: waiting.fragment,
+            more,
+            retry: waiting.short_tries > 0 || waiting.long_tries > 0,
+            frame: waiting.frame,
+            ..Sending::control(index, kind, to, rate, octets, duration)
+        };
+        self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
+    }
+
+    fn begin(&mut self, index: usize, stage: Stage, now: Instant, sending: Sending) {
+        let radio = &mut self.radios[index];
+        radio.stage = stage;
+        radio.recount(now);
+        radio.set_access();
+        self.transmit(now, sending);
+        self.timers.set(index, self.radios[index].next_at());
+    }
+
+    /// A SIFS has passed after a frame that asks for an answer, or allows the next piece.
+    fn answer(&mut self, index: usize, now: Instant, answer: Answer) {
+        if answer.kind == Kind::Data {
+            let lane = usize::from(answer.lane);
+            let Some(waiting) = self.radios[index].lanes[lane].queue.front() else { return };
+            let rate = waiting.rate;
+            return self.send_data(index, lane, now, rate);
+        }
+        let to = To::Radio(RadioId(answer.to));
+        let sending = Sending::control(index, answer.kind, to, answer.rate, ACK_OCTETS, answer.duration);
+        self.begin(index, Stage::Answering, now, sending);
+    }
+
+    /// A frame of this radio has left it.
+    pub(in crate::medium) fn sent(
+        &mut self,
+        now: Instant,
+        sending: &Sending,
+        reached: bool,
+        outside: &mut impl Outside,
+    ) {
+        let index = sending.from as usize;
+        let radio = &mut self.radios[index];
+        let lane = usize::from(sending.lane);
+        match (sending.kind, sending.to) {
+            (Kind::Ack | Kind::Cts, _) => self.release(index, now),
+            (Kind::Rts, _) => {
+                let until = now + radio.patience();
+                let Stage::Sending(lane) = radio.stage else { return };
+                radio.stage = Stage::Awaiting(lane, Kind::Cts, until, false);
+            }
+            (_, To::Group) => {
+                if let Some(frame) = sending.frame {
+                    match sending.taken {
+                        0 => {
+                            let why = Self::reason(sending, !sending.heard.is_empty() || reached);
+                            outside.dropped(RadioId(sending.from), now, frame, why);
+                        }
+                        taken => {
+                            outside.copied(&frame, taken - 1);
+                            outside.release(frame);
+                        }
+                    }
+                }
+                self.finish(index, lane, now, outside);
+            }
+            _ => {
+                let until = now + radio.patience();
+                radio.stage = Stage::Awaiting(sending.lane, Kind::Ack, until, false);
+                if let Some(waiting) = radio.lanes[lane].queue.front_mut() {
+                    waiting.reached |= reached;
+                }
+            }
+        }
+    }
+
+    /// The radio is free again: its counters may run.
+    pub(in crate::medium) fn release(&mut self, index: usize, now: Instant) {
+        let radio = &mut self.radios[index];
+        radio.stage = Stage::Free;
+        radio.free_since = now;
+        radio.recount(now);
+        radio.set_access();
+    }
+
+    /// The clear-to-send or acknowledgment that the radio waits for has arrived.
+    pub(in crate::medium) fn answered(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+        let radio = &mut self.radios[index];
+        let Stage::Awaiting(number, what, ..) = radio.stage else { return };
+        let lane = usize::from(number);
+        let follow = Answer {
+            at: now + radio.phy.sifs,
+            kind: Kind::Data,
+            to: 0,
+            rate: 0,
+            duration: Span::ZERO,
+            lane: number,
+        };
+        if what == Kind::Cts {
+            radio.lanes[lane].queue[0].short_tries = 0;
+            radio.stage = Stage::Free;
+            radio.answer = Some(follow);
+            return;
+        }
+        let (_, body) = radio.piece(&radio.lanes[lane].queue[0]);
+        let waiting = &mut radio.lanes[lane].queue[0];
+        let (to, tries, rate) = (waiting.to, waiting.tries, waiting.rate.unwrap_or(0));
+        waiting.done += body;
+        (waiting.short_tries, waiting.long_tries) = (0, 0);
+        let more = waiting.done < waiting.body;
+        waiting.fragment += u8::from(more);
+        if waiting.kind == Kind::Data {
+            radio.rate.report(peer(to), rate, tries, true, now);
+        }
+        if more {
+            let radio = &mut self.radios[index];
+            radio.stage = Stage::Free;
+            radio.answer = Some(follow);
+            return;
+        }
+        if let Some(frame) = self.radios[index].lanes[lane].queue[0].frame {
+            outside.release(frame);
+        }
+        self.finish(index, lane, now, outside);
+    }
+
+    /// The first frame of a lane is done with: sent, or given up.
+    fn finish(&mut self, index: usize, lane: usize, now: Instant, outside: &mut impl Outside) {
+        let radio = &mut self.radios[index];
+        let done = radio.lanes[lane].queue.pop_front();
+        radio.waiting -= u32::from(done.is_some());
+        radio.lanes[lane].cw = radio.lanes[lane].cw_min;
+        if self.goes_on(index, lane, now) {
+            let radio = &mut self.radios[index];
+            radio.stage = Stage::Free;
+            radio.answer = Some(Answer {
+                at: now + radio.phy.sifs,
+                kind: Kind::Data,
+                to: 0,
+                rate: 0,
+                duration: Span::ZERO,
+                lane: lane_number(lane),
+            });
+        } else {
+            radio_back_off(&mut self.radios[index], lane);
+            self.release(index, now);
+        }
+        outside.finished(RadioId(u32::try_from(index).unwrap_or(u32::MAX)), now);
+    }
+
+    /// Whether the next frame of the lane fits what is left of the opportunity.
+    fn goes_on(&mut self, index: usize, lane: usize, now: Instant) -> bool {
+        let radio = &mut self.radios[index];
+        let Some(next) = radio.lanes[lane].queue.front() else { return false };
+        if radio.lanes[lane].txop == Span::ZERO || next.kind != Kind::Data {
+            return false;
+        }
+        let (octets, _) = radio.piece(next);
+        if radio.announces(next, octets) {
+            return false;
+        }
+        let (to, tries) = (next.to, next.tries);
+        let rate = match to {
+            To::Group => radio.group_rate(),
+            _ => radio.rate.choose(peer(to), tries, now, &mut radio.dice),
+        };
+        let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
+        radio.lanes[lane].queue[0].rate = Some(rate);
+        now + span <= radio.txop_until
+    }
+
+    /// The answer that the radio waits for did not come.
+    pub(in crate::medium) fn unanswered(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+        let radio = &mut self.radios[index];
+        let Stage::Awaiting(number, what, ..) = radio.stage else { return };
+        let lane = usize::from(number);
+        let (octets, _) = radio.piece(&radio.lanes[lane].queue[0]);
+        let long = radio.settings.rts_octets.is_some_and(|limit| octets > limit);
+        let waiting = &mut radio.lanes[lane].queue[0];
+        if what == Kind::Cts {
+            radio.counts.requests_unanswered += 1;
+            waiting.short_tries += 1;
+        } else {
+            radio.counts.unanswered += 1;
+            if long {
+                waiting.long_tries += 1
+            } else {
+                waiting.short_tries += 1
+            }
+            let (to, tries, rate) = (waiting.to, waiting.tries, waiting.rate.unwrap_or(0));
+            if waiting.kind == Kind::Data {
+                radio.rate.report(peer(to), rate, tries, false, now);
+            }
+        }
+        let waiting = &radio.lanes[lane].queue[0];
+        let given_up = waiting.short_tries >= radio.settings.short_retries
+            || waiting.long_tries >= radio.settings.long_retries;
+        if !given_up {
+            radio.lanes[lane].widen();
+            radio_back_off(radio, lane);
+            return self.release(index, now);
+        }
+        radio.counts.given_up += 1;
+        let (frame, arrived, reached) = (waiting.frame, waiting.arrived, waiting.reached);
+        if let Some(frame) = frame {
+            if arrived {
+                outside.release(frame);
+            } else {
+                let why = if reached { Loss::RetryLimit } else { Loss::OutOfRange };
+                outside.dropped(RadioId(u32::try_from(index).unwrap_or(u32::MAX)), now, frame, why);
+            }
+        }
+        self.finish(index, lane, now, outside);
+    }
+}
+
+/// Draws a backoff that starts when the radio is free again.
+fn radio_back_off(radio: &mut Radio, lane: usize) {
+    radio.back_off(lane);
+    radio.lanes[lane].from = Instant::NEVER;
+}
+
+fn lane_number(lane: usize) -> u8 {
+    u8::try_from(lane).unwrap_or(0)
+}
+
+impl Sending {
+    /// A frame without content.
+    fn control(index: usize, kind: Kind, to: To, rate: u8, octets: u32, duration: Span) -> Self {
+        Self {
+            from: u32::try_from(index).unwrap_or(u32::MAX),
+            to,
+            kind,
+            lane: 0,
+            rate,
+            decoder: 0,
+            octets,
+            duration,
+            sequence: 0,
+            fragment: 0,
+            more: false,
+            retry: false,
+            frame: None,
+            start: Instant::ZERO,
+            end: Instant::ZERO,
+            heard: Vec::new(),
+            taken: 0,
+            spoilt: 0,
+        }
+    }
+}

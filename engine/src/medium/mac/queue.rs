@@ -1,0 +1,113 @@
+//! What waits to be sent, and the driver's two limits.
+
+use super::classify::{LARGEST_BODY, body_octets, category};
+use crate::frame::Frame;
+use crate::medium::radio::{Kind, RadioId, Stage, To, Waiting};
+use crate::medium::{Loss, Medium, Outside};
+use crate::time::Instant;
+
+impl Medium {
+    /// Offers a node's frame to its radio at `now`. The caller's use of the buffer passes to the
+    /// medium. A super-frame is sent as the frames that it stands for.
+    pub fn offer(&mut self, radio: RadioId, now: Instant, frame: Frame, outside: &mut impl Outside) {
+        self.calendar.pass(now);
+        for _ in 1..frame.count {
+            outside.share(&frame);
+        }
+        for segment in frame.first..frame.first + frame.count {
+            self.offer_one(radio, now, frame.part(segment, 1), outside);
+        }
+    }
+
+    fn offer_one(&mut self, id: RadioId, now: Instant, frame: Frame, outside: &mut impl Outside) {
+        let index = id.index();
+        let octets = outside.octets(&frame);
+        let body = body_octets(octets, frame.segment_octets(frame.first));
+        let to = self.address(octets);
+        let lane = if self.radios[index].settings.qos { category(octets) } else { 0 };
+        if !self.radios[index].switched_on {
+            return outside.dropped(id, now, frame, Loss::RadioOff);
+        }
+        if body > LARGEST_BODY {
+            return outside.dropped(id, now, frame, Loss::TooBig);
+        }
+        let waiting = Waiting { frame: Some(frame), ..Waiting::new(Kind::Data, to, body) };
+        self.enqueue(index, lane, now, waiting, outside);
+    }
+
+    /// Drops what waits in a radio that was switched off. An exchange under way ends as if
+    /// nobody answered, and its frame with it.
+    pub(in crate::medium) fn flush(&mut self, index: usize, outside: &mut impl Outside) {
+        let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
+        let radio = &mut self.radios[index];
+        let engaged = match radio.stage {
+            Stage::Sending(lane) | Stage::Awaiting(lane, ..) => Some(usize::from(lane)),
+            _ => {
+                radio.answer.filter(|answer| answer.kind == Kind::Data).map(|answer| usize::from(answer.lane))
+            }
+        };
+        for (number, lane) in radio.lanes.iter_mut().enumerate() {
+            let keep = usize::from(engaged == Some(number)).min(lane.queue.len());
+            for waiting in lane.queue.drain(keep..) {
+                radio.waiting -= 1;
+                if let Some(frame) = waiting.frame {
+                    outside.dropped(id, self.now, frame, Loss::RadioOff);
+                }
+            }
+            if let Some(last) = lane.queue.front_mut() {
+                (last.short_tries, last.long_tries) = (u8::MAX - 1, u8::MAX - 1);
+            }
+        }
+        self.deafen(index);
+        self.radios[index].set_access();
+        self.timers.set(index, self.radios[index].next_at());
+    }
+
+    /// Puts a frame into a lane, if the driver has a buffer and the queue is not too long.
+    /// Management frames have buffers of their own.
+    pub(in crate::medium) fn enqueue(
+        &mut self,
+        index: usize,
+        lane: usize,
+        now: Instant,
+        waiting: Waiting,
+        outside: &mut impl Outside,
+    ) {
+        let radio = &mut self.radios[index];
+        let queued = u32::try_from(radio.lanes[lane].queue.len()).unwrap_or(u32::MAX);
+        let full = radio.waiting >= radio.settings.transmit_buffers || queued >= radio.settings.tail_drop;
+        if full && let Some(frame) = waiting.frame {
+            radio.counts.refused += 1;
+            let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
+            return outside.dropped(id, now, frame, Loss::RadioQueueFull);
+        }
+        radio.waiting += 1;
+        radio.lanes[lane].queue.push_back(waiting);
+        let first = queued == 0;
+        if first && radio.may_send(lane, now) {
+            self.open(index, lane, now);
+        }
+        self.timers.set(index, self.radios[index].next_at());
+    }
+}
+
+impl Waiting {
+    /// A frame that has not been tried yet.
+    pub(in crate::medium) fn new(kind: Kind, to: To, body: u32) -> Self {
+        Self {
+            kind,
+            frame: None,
+            to,
+            body,
+            short_tries: 0,
+            long_tries: 0,
+            tries: 0,
+            rate: None,
+            sequence: None,
+            done: 0,
+            fragment: 0,
+            arrived: false,
+            reached: false,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a received frame causes: answers, reservations, deliveries.
+
+use crate::calendar::Class;
+use crate::medium::air::Sending;
+use crate::medium::phy::ACK_OCTETS;
+use crate::medium::radio::{self, Answer, Kind, RadioId, Stage, To};
+use crate::medium::reach;
+use crate::medium::{Event, Medium, Outside};
+use crate::time::{Instant, Span};
+
+impl Medium {
+    /// A reception ended broken: the extended space follows (802.11-2020 10.3.2.3.7), and whoever
+    /// waited for an answer waits no longer.
+    pub(in crate::medium) fn broken(&mut self, index: usize, at: Instant, outside: &mut impl Outside) {
+        let radio = &mut self.radios[index];
+        radio.counts.broken += 1;
+        radio.extended = true;
+        if matches!(radio.stage, Stage::Awaiting(..)) {
+            self.unanswered(index, at, outside);
+        }
+    }
+
+    /// A frame arrived well at radio `index`, its last symbol at `at`.
+    pub(in crate::medium) fn received(
+        &mut self,
+        index: usize,
+        at: Instant,
+        sending: &mut Sending,
+        ear: &reach::Heard,
+        outside: &mut impl Outside,
+    ) {
+        let own = RadioId(ear.radio);
+        self.radios[index].extended = false;
+        let mine = sending.to == To::Radio(own);
+        if let Stage::Awaiting(_, what, ..) = self.radios[index].stage {
+            if mine && sending.kind == what {
+                return self.answered(index, at, outside);
+            }
+            self.unanswered(index, at, outside);
+        }
+        if mine {
+            self.radios[index].counts.received += 1;
+            self.for_me(index, at, sending, ear, outside);
+        } else if sending.to == To::Group {
+            self.radios[index].counts.received += 1;
+            self.take(at, sending, ear, outside);
+        } else {
+            self.reserve(index, at, sending);
+        }
+    }
+
+    /// The channel is reserved for others for the duration that the frame states.
+    fn reserve(&mut self, index: usize, at: Instant, sending: &Sending) {
+        let radio = &mut self.radios[index];
+        let until = at + sending.duration;
+        if until <= radio.reserved_until {
+            return;
+        }
+        radio.reserved_until = until;
+        if sending.kind == Kind::Rts {
+            // A request without clearance reserves nothing (10.3.2.4): look again when the answer
+            // should have begun.
+            let clear = radio.phy.rates[usize::from(sending.rate)].airtime(ACK_OCTETS);
+            let wait = radio.phy.sifs * 2 + clear + radio.phy.start_delay + radio.slot * 2;
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            self.calendar.push(at + wait, Class::Timer, number, Event::Unclear { radio: number, since: at });
+        }
+    }
+
+    /// Nothing followed a request-to-send heard at `since`: its reservation is void.
+    pub(in crate::medium) fn unclear(&mut self, index: usize, since: Instant, now: Instant) {
+        let radio = &mut self.radios[index];
+        if radio.busy || radio.idle_since > since || radio.reserved_until <= now {
+            return;
+        }
+        radio.reserved_until = now;
+        radio.restart(now);
+        self.timers.set(index, self.radios[index].next_at());
+    }
+
+    fn for_me(
+        &mut self,
+        index: usize,
+        at: Instant,
+        sending: &mut Sending,
+        ear: &reach::Heard,
+        outside: &mut impl Outside,
+    ) {
+        let radio = &mut self.radios[index];
+        let rate = radio.phy.response(sending.rate, radio.basic);
+        let spent = radio.phy.sifs + radio.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
+        let left = sending.duration.saturating_sub(spent);
+        let answer =
+            |kind| Answer { at: at + radio.phy.sifs, kind, to: sending.from, rate, duration: left, lane: 0 };
+        match sending.kind {
+            Kind::Ack | Kind::Cts => {}
+            Kind::Rts => {
+                if radio.reserved_until <= at {
+                    radio.answer = Some(answer(Kind::Cts));
+                    radio.recount(at);
+                }
+            }
+            Kind::Data => {
+                let mut reply = answer(Kind::Ack);
+                if !sending.more {
+                    reply.duration = Span::ZERO;
+                }
+                radio.answer = Some(reply);
+                radio.recount(at);
+                if self.is_new(index, sending) {
+                    self.take(at, sending, ear, outside);
+                } else {
+                    self.radios[index].counts.duplicates += 1;
+                }
+            }
+        }
+    }
+
+    /// Remembers sequence and fragment numbers; false for a frame that was here already.
+    fn is_new(&mut self, index: usize, sending: &Sending) -> bool {
+        let now = radio::Heard { sequence: sending.sequence, fragment: sending.fragment };
+        // A frame of another lane may come between a frame and its repetition.
+        let before = self.radios[index].heard_from.insert((sending.from, sending.lane), now);
+        !(sending.retry
+            && before.is_some_and(|old| old.sequence == now.sequence && old.fragment == now.fragment))
+    }
+
+    /// A frame is taken in: once all its fragments are there it is handed on.
+    fn take(&mut self, at: Instant, sending: &mut Sending, ear: &reach::Heard, outside: &mut impl Outside) {
+        if sending.more {
+            return;
+        }
+        let Some(frame) = sending.frame else { return };
+        let lane = usize::from(sending.lane);
+        if sending.to != To::Group
+            && let Some(waiting) = self.radios[sending.from as usize].lanes[lane].queue.front_mut()
+        {
+            waiting.arrived = true;
+        }
+        sending.taken += 1;
+        outside.share(&frame);
+        self.calendar.push(at, Class::Arrival, ear.radio, Event::Deliver { radio: ear.radio, frame });
+    }
+}

@@ -1,0 +1,396 @@
+//! The radio medium: IEEE 802.11 stations on shared channels.
+//!
+//! Layer on layer, each a small trait with its formula and source: position ([`mobility`]), loss
+//! ([`propagation`]), interference, error probability ([`error`]), rates and timing ([`phy`]), the
+//! distributed coordination function (`mac`), choice of rates ([`rate`]). A [`Medium`] is a state
+//! machine of its own: it is offered frames, says when it wants to be called, and hands frames to
+//! an [`Outside`]. It draws from streams named after its radios, so another radio out of reach
+//! changes nothing for the others.
+//!
+//! Two things are approximate by intent. All receivers of a frame are dealt with when it leaves
+//! its sender, each with its own arrival time; two frames whose order of arrival differs from the
+//! order of their starts are thus told apart only within a propagation delay. And a receiver that
+//! follows a frame follows it to its end, even if its header was broken.
+
+pub mod error;
+pub mod mobility;
+pub mod phy;
+pub mod propagation;
+pub mod rate;
+
+mod air;
+mod airtime;
+mod bss;
+mod hearing;
+mod mac;
+mod radio;
+mod reach;
+mod settings;
+mod timers;
+
+pub use airtime::Airtime;
+pub use radio::{Kind, RadioCounts, RadioId, To};
+pub use settings::{RadioSettings, RateSettings, SettingsError};
+
+use std::collections::BTreeMap;
+
+use crate::calendar::Calendar;
+use crate::frame::Frame;
+use crate::random::Stream;
+use crate::time::{Instant, Span};
+
+use air::Sending;
+use airtime::Account;
+use error::{Decoder, ErrorModel, Standard};
+use mobility::{Mobility, Position};
+use propagation::{Fading, PathLoss};
+use radio::{Radio, Stage};
+use reach::{Place, Reach, linear};
+use timers::Timers;
+
+/// Why the medium dropped a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Loss {
+    /// A broadcast that nobody took because something else was on the air.
+    Collision,
+    /// A broadcast that was too weak for everybody in reach.
+    Noise,
+    /// Nobody whom it was for could hear it at all.
+    OutOfRange,
+    /// No acknowledgment after the last permitted transmission.
+    RetryLimit,
+    /// The driver had no buffer, or its queue was too long.
+    RadioQueueFull,
+    /// The radio was switched off.
+    RadioOff,
+    /// More octets than an 802.11 frame carries.
+    TooBig,
+}
+
+/// The world around a medium: buffers, and where frames go.
+///
+/// A frame comes with one use of its buffer; every method that takes it by value gets that use.
+pub trait Outside {
+    /// The octets of a frame, Ethernet header first (for a super-frame, those of the whole).
+    fn octets(&self, frame: &Frame) -> &[u8];
+    /// Counts one more use of the frame's buffer.
+    fn share(&mut self, frame: &Frame);
+    /// Gives one use back.
+    fn release(&mut self, frame: Frame);
+    /// A frame has arrived for the node of `radio`.
+    fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
+    /// A frame of `radio` came to nothing.
+    fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Loss);
+    /// A broadcast was delivered to so many radios beyond the first.
+    fn copied(&mut self, frame: &Frame, copies: u32);
+    /// A frame has left the queue of `radio`, which may have room for another.
+    fn finished(&mut self, _radio: RadioId, _at: Instant) {}
+}
+
+/// What is to happen in a medium.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A transmission ends.
+    End(u32),
+    /// A frame reaches a node.
+    Deliver { radio: u32, frame: Frame },
+    /// Time to see whether a request-to-send was answered.
+    Unclear { radio: u32, since: Instant },
+}
+
+/// A medium and its radios.
+pub struct Medium {
+    seed: u64,
+    name: String,
+    now: Instant,
+    radios: Vec<Radio>,
+    addresses: BTreeMap<[u8; 6], RadioId>,
+    reach: Reach,
+    fading: Fading,
+    error: Box<dyn ErrorModel>,
+    /// One decoder for each physical layer in use, in their order of appearance.
+    decoders: Vec<Decoder>,
+    decoder_names: Vec<&'static str>,
+    /// Frame error rates of pairs, sender first.
+    frame_errors: BTreeMap<(u32, u32), f64>,
+    /// Frames on the air; numbers are used again.
+    air: Vec<Option<Sending>>,
+    free: Vec<u32>,
+    spare: Vec<Vec<reach::Heard>>,
+    calendar: Calendar<Event>,
+    timers: Timers,
+}
+
+/// Power in mW below which a signal is ignored, by default: 16 dB below the noise of a perfect
+/// receiver in 20 MHz.
+pub const FLOOR_DBM: f64 = -117.0;
+
+impl Medium {
+    /// A medium with the given loss between places; frames do not fade, errors follow
+    /// [`error::Standard`].
+    #[must_use]
+    pub fn new(seed: u64, name: &str, loss: Box<dyn PathLoss>) -> Self {
+        Self {
+            seed,
+            name: name.to_owned(),
+            now: Instant::ZERO,
+            radios: Vec::new(),
+            addresses: BTreeMap::new(),
+            reach: Reach::new(loss, FLOOR_DBM),
+            fading: Fading::None,
+            error: Box::new(Standard),
+            decoders: Vec::new(),
+            decoder_names: Vec::new(),
+            frame_errors: BTreeMap::new(),
+            air: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            calendar: Calendar::default(),
+            timers: Timers::default(),
+        }
+    }
+
+    /// Signals weaker than this many dBm at a receiver, fading apart, are ignored from now on.
+    pub fn set_floor(&mut self, floor_dbm: f64) {
+        self.reach.set_floor(floor_dbm);
+    }
+
+    /// From now on signals fade in this way.
+    pub fn set_fading(&mut self, fading: Fading) {
+        self.reach.set_margin(fading.margin_db());
+        self.fading = fading;
+    }
+
+    /// From now on bits fail by this model.
+    pub fn set_error_model(&mut self, model: Box<dyn ErrorModel>) {
+        self.error = model;
+        self.decoders.clear();
+        for name in &self.decoder_names {
+            if let Some(phy) = phy::tables::by_name(name) {
+                self.decoders.push(Decoder::new(&*self.error, phy));
+            }
+        }
+    }
+
+    /// From now on signals are lost on the way by this model.
+    pub fn set_loss(&mut self, loss: Box<dyn PathLoss>) {
+        self.reach.set_loss(loss);
+    }
+
+    /// From now on frames from one radio to another fail with this probability (0 to 1), on top
+    /// of everything else and whatever their length or rate.
+    pub fn set_frame_error(&mut self, from: RadioId, to: RadioId, probability: f64) {
+        self.frame_errors.insert((from.0, to.0), probability);
+    }
+
+    /// Adds a radio.
+    ///
+    /// # Errors
+    /// The first setting that cannot work, or an address that is already there.
+    pub fn add_radio(
+        &mut self,
+        name: &str,
+        settings: RadioSettings,
+        mut mobility: Box<dyn Mobility>,
+    ) -> Result<RadioId, SettingsError> {
+        let checked = settings.check(name)?;
+        if let Some(other) = self.addresses.get(&settings.mac) {
+            let other = self.radios[other.index()].name.clone();
+            return Err(SettingsError::Address { radio: name.to_owned(), other });
+        }
+        if !mobility.position(self.now).is_sane() {
+            return Err(SettingsError::Position { radio: name.to_owned() });
+        }
+        let id = RadioId(u32::try_from(self.radios.len()).unwrap_or(u32::MAX));
+        let phy = checked.phy;
+        let known = self.decoder_names.iter().position(|known| *known == phy.name);
+        let decoder = known.unwrap_or_else(|| {
+            self.decoders.push(Decoder::new(&*self.error, phy));
+            self.decoder_names.push(phy.name);
+            self.decoders.len() - 1
+        });
+        let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
+        self.addresses.insert(settings.mac, id);
+        self.reach.add(Place {
+            mobility,
+            eirp_dbm: settings.power_dbm + settings.gain_dbi,
+            gain_dbi: settings.gain_dbi,
+            channel: checked.channel,
+            up: true,
+        });
+        self.timers.add();
+        // Thermal noise at 290 K: -174 dBm/Hz (k T = 1.380649e-23 J/K * 290 K).
+        let noise =
+            1.380_649e-23 * 290.0 * 1e3 * f64::from(phy.bandwidth_hz) * linear(settings.noise_figure_db);
+        self.radios.push(Radio {
+            name: name.to_owned(),
+            phy,
+            slot,
+            basic: checked.basic,
+            control: checked.control,
+            decoder: u8::try_from(decoder).unwrap_or(0),
+            dice: Stream::named(self.seed, &format!("{}/{name}", self.name)),
+            rate: rate::controller(&settings.rate, phy),
+            noise,
+            sense: linear(settings.carrier_sense_dbm),
+            sensitivity: linear(settings.receive_dbm),
+            preamble_ratio: settings.preamble_db.map_or(0.0, linear),
+            capture_ratio: settings.capture_db.map_or(f64::INFINITY, linear),
+            switched_on: true,
+            energy: 0.0,
+            signals: 0,
+            lock: None,
+            transmitting: false,
+            busy: false,
+            idle_since: self.now,
+            account: Account::new(self.now),
+            lanes: mac::lanes(phy, slot, settings.qos),
+            counting: true,
+            stopped: Instant::ZERO,
+            stopped_self: true,
+            free_since: self.now,
+            reserved_until: self.now,
+            extended: false,
+            access_at: Instant::NEVER,
+            stage: Stage::Free,
+            answer: None,
+            txop_until: Instant::ZERO,
+            sequence: 0,
+            heard_from: BTreeMap::new(),
+            waiting: 0,
+            counts: RadioCounts::default(),
+            settings,
+        });
+        Ok(id)
+    }
+
+    /// When the medium wants to be called next.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        let next = self.timers.first_at().min(self.calendar.next_at().unwrap_or(Instant::NEVER));
+        (next < Instant::NEVER).then_some(next)
+    }
+
+    /// Lets everything happen that is due at or before `until`.
+    pub fn advance(&mut self, until: Instant, outside: &mut impl Outside) {
+        while self.step(until, outside) {}
+        self.now = self.now.max(until);
+        self.calendar.pass(until);
+    }
+
+    /// Lets the next thing happen, if it is due at or before `until`; false if nothing was.
+    pub fn step(&mut self, until: Instant, outside: &mut impl Outside) -> bool {
+        let timer = self.timers.first_at();
+        // What ends on the air at an instant makes way for what begins at it.
+        if timer >= self.calendar.next_at().unwrap_or(Instant::NEVER) {
+            let Some((key, event)) = self.calendar.pop(until) else { return false };
+            self.now = key.at;
+            match event {
+                Event::End(number) => self.end(key.at, number, outside),
+                Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
+                Event::Unclear { radio, since } => self.unclear(radio as usize, since, key.at),
+            }
+            return true;
+        }
+        if timer > until {
+            return false;
+        }
+        self.now = timer;
+        self.calendar.pass(timer);
+        self.fire(self.timers.first(), timer, outside);
+        true
+    }
+
+    /// The instant that the medium has reached.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Switches a radio on or off. Off, it hears nothing, sends nothing and drops what waits.
+    pub fn switch(&mut self, radio: RadioId, on: bool, outside: &mut impl Outside) {
+        let index = radio.index();
+        let state = &mut self.radios[index];
+        state.switched_on = on;
+        self.reach.places[index].up = on;
+        self.reach.retuned();
+        if !on {
+            self.flush(index, outside);
+        }
+    }
+
+    /// Sets the transmit power of a radio, dBm, from its next frame on.
+    ///
+    /// # Errors
+    /// If it is outside the range of [`RadioSettings::power_dbm`].
+    pub fn set_power(&mut self, radio: RadioId, power_dbm: f64) -> Result<(), SettingsError> {
+        let state = &mut self.radios[radio.index()];
+        let settings = RadioSettings { power_dbm, ..state.settings.clone() };
+        settings.check(&state.name)?;
+        self.reach.places[radio.index()].eirp_dbm = power_dbm + settings.gain_dbi;
+        state.settings = settings;
+        self.reach.power_changed(radio.index());
+        Ok(())
+    }
+
+    /// Tunes a radio to another channel. Frames on the air keep the power with which they began.
+    ///
+    /// # Errors
+    /// If its physical layer has no such channel.
+    pub fn tune(&mut self, radio: RadioId, number: u16) -> Result<(), SettingsError> {
+        let state = &mut self.radios[radio.index()];
+        let channel = settings::tuned(&state.name, state.phy, number)?;
+        state.settings.channel = number;
+        self.reach.places[radio.index()].channel = channel;
+        // What it sends may be lost differently at another frequency.
+        self.reach.power_changed(radio.index());
+        self.reach.retuned();
+        self.deafen(radio.index());
+        Ok(())
+    }
+
+    /// Puts a radio on another path from the present instant on.
+    ///
+    /// # Errors
+    /// If the path's present place is not a number of metres.
+    pub fn set_mobility(
+        &mut self,
+        radio: RadioId,
+        mut mobility: Box<dyn Mobility>,
+    ) -> Result<(), SettingsError> {
+        if !mobility.position(self.now).is_sane() {
+            return Err(SettingsError::Position { radio: self.radios[radio.index()].name.clone() });
+        }
+        self.reach.places[radio.index()].mobility = mobility;
+        self.reach.changed();
+        Ok(())
+    }
+
+    /// Where a radio is at the instant that the medium has reached.
+    pub fn position(&mut self, radio: RadioId) -> Position {
+        self.reach.places[radio.index()].mobility.position(self.now)
+    }
+
+    /// Power in dBm at which `to` would hear `from` now, without fading.
+    pub fn power_at(&mut self, from: RadioId, to: RadioId) -> f64 {
+        self.reach.path(from.index(), to.index(), self.now).0
+    }
+
+    /// What a radio counted.
+    #[must_use]
+    pub fn counts(&self, radio: RadioId) -> RadioCounts {
+        self.radios[radio.index()].counts
+    }
+
+    /// Where a radio's time went, up to `at`.
+    #[must_use]
+    pub fn airtime(&self, radio: RadioId, at: Instant) -> Airtime {
+        self.radios[radio.index()].account.at(at)
+    }
+
+    /// Frames that wait in a radio, the one it is busy with included.
+    #[must_use]
+    pub fn queued(&self, radio: RadioId) -> u32 {
+        self.radios[radio.index()].waiting
+    }
+}

@@ -1,0 +1,186 @@
+//! The physical layers as data: rates, timing, and the exact airtime that follows.
+//!
+//! A [`Phy`] is a table. Everything that a transmission's length depends on stands in its
+//! [`Rate`] (preamble, symbol, bits per symbol, service and tail bits), so that a newer layer,
+//! or one that mixes old and new rates, is one more table and no new code.
+//!
+//! Source: IEEE Std 802.11-2020, clauses 15 (DSSS), 16 (HR/DSSS), 17 (OFDM), 18 (ERP).
+
+pub mod channel;
+pub mod tables;
+
+pub use channel::Channel;
+
+use crate::time::Span;
+
+/// How bits become signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modulation {
+    /// Differential binary phase shift keying, spread by the 11-chip Barker code.
+    Dbpsk,
+    /// Differential quadrature phase shift keying, spread by the 11-chip Barker code.
+    Dqpsk,
+    /// Complementary code keying, 4 bits in 8 chips.
+    Cck4,
+    /// Complementary code keying, 8 bits in 8 chips.
+    Cck8,
+    /// OFDM, binary phase shift keying.
+    Bpsk,
+    /// OFDM, quadrature phase shift keying.
+    Qpsk,
+    /// OFDM, 16 points.
+    Qam16,
+    /// OFDM, 64 points.
+    Qam64,
+}
+
+impl Modulation {
+    /// True for the modulations of clauses 15 and 16, whose rates answer one another.
+    #[must_use]
+    pub const fn is_spread(self) -> bool {
+        matches!(self, Self::Dbpsk | Self::Dqpsk | Self::Cck4 | Self::Cck8)
+    }
+}
+
+/// Rate of the convolutional code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// None.
+    None,
+    /// One in two.
+    Half,
+    /// Two in three, punctured.
+    TwoThirds,
+    /// Three in four, punctured.
+    ThreeQuarters,
+}
+
+/// One way to send a frame, with all that its airtime depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Payload rate in bit/s.
+    pub bits_per_second: u32,
+    /// How bits become signal.
+    pub modulation: Modulation,
+    /// Rate of the convolutional code.
+    pub coding: Coding,
+    /// Preamble and header before the payload, in nanoseconds.
+    pub preamble_ns: u32,
+    /// The part of `preamble_ns`, at its end, that carries the header's bits.
+    pub header_ns: u32,
+    /// Bits of the header.
+    pub header_bits: u16,
+    /// Modulation and code of the header.
+    pub header: (Modulation, Coding),
+    /// Length of a symbol in nanoseconds; zero if payload bits follow one another singly.
+    pub symbol_ns: u32,
+    /// Data bits in a symbol.
+    pub symbol_bits: u16,
+    /// Service and tail bits sent with the payload.
+    pub extra_bits: u16,
+    /// Silence that counts as part of the frame (signal extension of clause 18).
+    pub extension_ns: u32,
+    /// Mandatory in its clause, so in the basic set unless the scenario says otherwise.
+    pub mandatory: bool,
+}
+
+impl Rate {
+    /// Time from the first symbol of the preamble to the end of the frame.
+    ///
+    /// OFDM (17.4.3): preamble + symbol * ceil((16 + 8 octets + 6) / bits per symbol) + extension.
+    /// DSSS and CCK (15.3.2, 16.2.2.4): preamble + 8 octets / rate, rounded up to microseconds
+    /// because the header's LENGTH field counts them.
+    #[must_use]
+    pub fn airtime(&self, octets: u32) -> Span {
+        let bits = u64::from(octets) * 8 + u64::from(self.extra_bits);
+        let payload = if self.symbol_ns == 0 {
+            (bits * 1_000_000).div_ceil(u64::from(self.bits_per_second)) * 1_000
+        } else {
+            bits.div_ceil(u64::from(self.symbol_bits)) * u64::from(self.symbol_ns)
+        };
+        Span::from_nanos(u64::from(self.preamble_ns) + payload + u64::from(self.extension_ns))
+    }
+}
+
+/// A physical layer.
+#[derive(Debug)]
+pub struct Phy {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Slot of the backoff.
+    pub slot: Span,
+    /// Short inter-frame space.
+    pub sifs: Span,
+    /// Time that a radio needs to find the channel busy (aCCATime at its longest).
+    pub detect: Span,
+    /// From the start of a frame to the indication of its start (aRxPHYStartDelay).
+    pub start_delay: Span,
+    /// Smallest contention window.
+    pub cw_min: u16,
+    /// Largest contention window.
+    pub cw_max: u16,
+    /// Bandwidth in which noise is counted, Hz.
+    pub bandwidth_hz: u32,
+    /// Channels that it may use.
+    pub bands: &'static [channel::Band],
+    /// Its rates, ascending.
+    pub rates: &'static [Rate],
+}
+
+/// Octets of an acknowledgment or clear-to-send.
+pub const ACK_OCTETS: u32 = 14;
+/// Octets of a request-to-send.
+pub const RTS_OCTETS: u32 = 20;
+
+impl Phy {
+    /// DCF inter-frame space: SIFS + 2 slots (10.3.7).
+    #[must_use]
+    pub fn difs(&self) -> Span {
+        self.sifs + self.slot * 2
+    }
+
+    /// Extended inter-frame space: SIFS + DIFS + an acknowledgment at the lowest mandatory rate
+    /// (10.3.2.3.7).
+    #[must_use]
+    pub fn eifs(&self) -> Span {
+        let lowest = self.rates.iter().find(|rate| rate.mandatory).unwrap_or(&self.rates[0]);
+        self.sifs + self.difs() + lowest.airtime(ACK_OCTETS)
+    }
+
+    /// Index of the rate with this many bit/s.
+    #[must_use]
+    pub fn rate_index(&self, bits_per_second: u64) -> Option<u8> {
+        let at = self.rates.iter().position(|rate| u64::from(rate.bits_per_second) == bits_per_second)?;
+        u8::try_from(at).ok()
+    }
+
+    /// The mandatory rates as a set of bits by index.
+    #[must_use]
+    pub fn mandatory(&self) -> u32 {
+        self.rates
+            .iter()
+            .enumerate()
+            .filter(|(_, rate)| rate.mandatory)
+            .fold(0, |set, (index, _)| set | 1 << index)
+    }
+
+    /// The rate that answers a frame sent at `index`: the highest rate of the basic set that is
+    /// not higher and of the same family; without one, the highest such mandatory rate (10.6.6.5.2).
+    #[must_use]
+    pub fn response(&self, index: u8, basic: u32) -> u8 {
+        let family = |at: &u8| {
+            self.rates[usize::from(*at)].modulation.is_spread()
+                == self.rates[usize::from(index)].modulation.is_spread()
+        };
+        let highest = |set: u32| (0..=index).rev().filter(family).find(|&at| set >> at & 1 == 1);
+        highest(basic).or_else(|| highest(self.mandatory())).unwrap_or(index)
+    }
+
+    /// The lowest rate of a set of rates, used for broadcast; the lowest of all if it is empty.
+    #[must_use]
+    pub fn lowest(&self, basic: u32) -> u8 {
+        #[allow(clippy::cast_possible_truncation)] // at most 32
+        let index = basic.trailing_zeros() as u8;
+        if usize::from(index) < self.rates.len() { index } else { 0 }
+    }
+}

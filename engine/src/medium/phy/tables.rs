@@ -1,0 +1,187 @@
+//! The tables of the physical layers.
+//!
+//! Sources, IEEE Std 802.11-2020: OFDM rates table 17-4, timing table 17-21; DSSS timing table
+//! 15-5; HR/DSSS rates 16.2, timing table 16-4; ERP 18.4 (SIFS 10 us, 6 us signal extension).
+
+use super::channel::Band;
+use super::{Coding, Modulation, Phy, Rate};
+use crate::time::Span;
+
+const fn ofdm(
+    megabits: u32,
+    modulation: Modulation,
+    coding: Coding,
+    symbol_bits: u16,
+    mandatory: bool,
+    extension_ns: u32,
+) -> Rate {
+    Rate {
+        bits_per_second: megabits * 1_000_000,
+        modulation,
+        coding,
+        preamble_ns: 20_000,
+        header_ns: 4_000,
+        header_bits: 24,
+        header: (Modulation::Bpsk, Coding::Half),
+        symbol_ns: 4_000,
+        symbol_bits,
+        extra_bits: 16 + 6,
+        extension_ns,
+        mandatory,
+    }
+}
+
+const fn ofdm_rates(extension_ns: u32) -> [Rate; 8] {
+    use Coding::{Half, ThreeQuarters, TwoThirds};
+    use Modulation::{Bpsk, Qam16, Qam64, Qpsk};
+    [
+        ofdm(6, Bpsk, Half, 24, true, extension_ns),
+        ofdm(9, Bpsk, ThreeQuarters, 36, false, extension_ns),
+        ofdm(12, Qpsk, Half, 48, true, extension_ns),
+        ofdm(18, Qpsk, ThreeQuarters, 72, false, extension_ns),
+        ofdm(24, Qam16, Half, 96, true, extension_ns),
+        ofdm(36, Qam16, ThreeQuarters, 144, false, extension_ns),
+        ofdm(48, Qam64, TwoThirds, 192, false, extension_ns),
+        ofdm(54, Qam64, ThreeQuarters, 216, false, extension_ns),
+    ]
+}
+
+const fn spread(bits_per_second: u32, modulation: Modulation, short: bool) -> Rate {
+    // Long: 144 bits of preamble and 48 of header at 1 Mbit/s. Short: 72 bits of preamble at
+    // 1 Mbit/s, 48 of header at 2 Mbit/s.
+    Rate {
+        bits_per_second,
+        modulation,
+        coding: Coding::None,
+        preamble_ns: if short { 96_000 } else { 192_000 },
+        header_ns: if short { 24_000 } else { 48_000 },
+        header_bits: 48,
+        header: (if short { Modulation::Dqpsk } else { Modulation::Dbpsk }, Coding::None),
+        symbol_ns: 0,
+        symbol_bits: 0,
+        extra_bits: 0,
+        extension_ns: 0,
+        mandatory: true,
+    }
+}
+
+/// 802.11a: OFDM at 5 GHz, 20 MHz.
+pub static A: Phy = Phy {
+    name: "802.11a",
+    slot: Span::from_micros(9),
+    sifs: Span::from_micros(16),
+    detect: Span::from_micros(4),
+    start_delay: Span::from_micros(20),
+    cw_min: 15,
+    cw_max: 1023,
+    bandwidth_hz: 20_000_000,
+    bands: &[Band::Five],
+    rates: &{ ofdm_rates(0) },
+};
+
+/// 802.11g without 802.11b stations: OFDM at 2.4 GHz, short slot.
+pub static G: Phy = Phy {
+    name: "802.11g",
+    slot: Span::from_micros(9),
+    sifs: Span::from_micros(10),
+    detect: Span::from_micros(4),
+    start_delay: Span::from_micros(20),
+    cw_min: 15,
+    cw_max: 1023,
+    bandwidth_hz: 20_000_000,
+    bands: &[Band::Two],
+    rates: &{ ofdm_rates(6_000) },
+};
+
+/// 802.11b with long preambles.
+pub static B_LONG: Phy = Phy {
+    name: "802.11b",
+    slot: Span::from_micros(20),
+    sifs: Span::from_micros(10),
+    detect: Span::from_micros(15),
+    start_delay: Span::from_micros(192),
+    cw_min: 31,
+    cw_max: 1023,
+    bandwidth_hz: 22_000_000,
+    bands: &[Band::Two],
+    rates: &[
+        spread(1_000_000, Modulation::Dbpsk, false),
+        spread(2_000_000, Modulation::Dqpsk, false),
+        spread(5_500_000, Modulation::Cck4, false),
+        spread(11_000_000, Modulation::Cck8, false),
+    ],
+};
+
+/// 802.11b with short preambles; 1 Mbit/s keeps the long one, as 16.2.2.3 demands.
+pub static B_SHORT: Phy = Phy {
+    name: "802.11b-short",
+    slot: Span::from_micros(20),
+    sifs: Span::from_micros(10),
+    detect: Span::from_micros(15),
+    start_delay: Span::from_micros(96),
+    cw_min: 31,
+    cw_max: 1023,
+    bandwidth_hz: 22_000_000,
+    bands: &[Band::Two],
+    rates: &[
+        spread(1_000_000, Modulation::Dbpsk, false),
+        spread(2_000_000, Modulation::Dqpsk, true),
+        spread(5_500_000, Modulation::Cck4, true),
+        spread(11_000_000, Modulation::Cck8, true),
+    ],
+};
+
+/// Every physical layer, by which scenarios name them.
+pub static ALL: [&Phy; 4] = [&A, &G, &B_LONG, &B_SHORT];
+
+/// The physical layer of this name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Phy> {
+    ALL.into_iter().find(|phy| phy.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::medium::phy::ACK_OCTETS;
+
+    fn micros(span: Span) -> u64 {
+        assert_eq!(span.nanos() % 1_000, 0);
+        span.nanos() / 1_000
+    }
+
+    #[test]
+    fn airtimes_of_1470_octet_datagrams_and_their_acknowledgments() {
+        // 1470 octets of UDP payload make a frame of 1534 octets; the times are those that the
+        // reference simulation observed on the air.
+        let expected =
+            [(2072, 44), (1388, 44), (1048, 32), (704, 32), (536, 28), (364, 28), (280, 28), (248, 28)];
+        for (index, (data, ack)) in (0u8..).zip(expected) {
+            let answer = A.response(index, A.mandatory());
+            assert_eq!(micros(A.rates[usize::from(index)].airtime(1534)), data);
+            assert_eq!(micros(A.rates[usize::from(answer)].airtime(ACK_OCTETS)), ack);
+        }
+        assert_eq!(micros(B_LONG.rates[3].airtime(1534)), 192 + 1116);
+        assert_eq!(micros(B_SHORT.rates[3].airtime(1534)), 96 + 1116);
+        assert_eq!(micros(B_SHORT.rates[0].airtime(14)), 192 + 112);
+        assert_eq!(micros(G.rates[7].airtime(1534)), 248 + 6);
+    }
+
+    #[test]
+    fn spaces_between_frames() {
+        let spaces = |phy: &Phy| (micros(phy.difs()), micros(phy.eifs()));
+        assert_eq!(spaces(&A), (34, 94));
+        assert_eq!(spaces(&G), (28, 10 + 28 + 50));
+        assert_eq!(spaces(&B_LONG), (50, 10 + 50 + 304));
+    }
+
+    #[test]
+    fn answers_stay_in_the_basic_set_and_below_the_frame() {
+        let only_6 = 1;
+        assert!((0..8).all(|index| A.response(index, only_6) == 0));
+        // 36 Mbit/s is optional: a basic set of it alone leaves 6 Mbit/s frames to the mandatory rates.
+        assert_eq!(A.response(2, 1 << 5), 2);
+        assert_eq!(A.lowest(1 << 5), 5);
+        assert_eq!(A.lowest(0), 0);
+    }
+}

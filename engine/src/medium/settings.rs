@@ -1,0 +1,240 @@
+//! What a scenario can say about a medium and its radios, in plain numbers.
+
+use serde::{Deserialize, Serialize};
+
+use super::phy::{self, Channel, Phy};
+
+/// A radio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RadioSettings {
+    /// Hardware address.
+    pub mac: [u8; 6],
+    /// Physical layer by name: `802.11a`, `802.11g`, `802.11b`, `802.11b-short`.
+    pub phy: String,
+    /// Channel number.
+    pub channel: u16,
+    /// Transmit power in dBm, -30 to 60.
+    pub power_dbm: f64,
+    /// Antenna gain in dBi, -20 to 60; counts for sending and receiving.
+    pub gain_dbi: f64,
+    /// Noise figure of the receiver in dB, 0 to 40.
+    pub noise_figure_db: f64,
+    /// Total power at and above which the channel counts as busy whatever it carries, dBm
+    /// (802.11-2020 17.3.10.6: -62 dBm for 20 MHz).
+    pub carrier_sense_dbm: f64,
+    /// Least power of a frame that the receiver can find, dBm (17.3.10.6: -82 dBm for 20 MHz;
+    /// real radios do better).
+    pub receive_dbm: f64,
+    /// Least ratio of signal to interference and noise during the preamble, dB, for the receiver
+    /// to find a frame. With none, of several preambles at once it follows the strongest.
+    pub preamble_db: Option<f64>,
+    /// If a later frame is stronger than all else by this many dB, the receiver leaves the frame
+    /// it is at for the later one; none never leaves.
+    pub capture_db: Option<f64>,
+    /// How rates are chosen.
+    pub rate: RateSettings,
+    /// Rates of the basic set in bit/s; empty for the mandatory rates.
+    pub basic_rates: Vec<u64>,
+    /// Rate of broadcast and of request-to-send in bit/s; none for the lowest basic rate
+    /// (broadcast), and the highest basic rate not above the data's (request-to-send).
+    pub control_rate: Option<u64>,
+    /// Transmissions of a frame not longer than the RTS threshold, or of its request-to-send,
+    /// before it is given up (dot11ShortRetryLimit, 7).
+    pub short_retries: u8,
+    /// The same for frames longer than the RTS threshold (dot11LongRetryLimit, 4).
+    pub long_retries: u8,
+    /// Frames of more octets than this, on the air, are announced by request-to-send.
+    pub rts_octets: Option<u32>,
+    /// Frames of more octets than this, on the air, are sent in fragments; even, at least 256.
+    pub fragment_octets: Option<u32>,
+    /// Frames that the driver can hold for the radio at all (madwifi's TX-BUF).
+    pub transmit_buffers: u32,
+    /// Frames that may wait in one hardware queue (madwifi's TAIL-DROP-COUNT).
+    pub tail_drop: u32,
+    /// Four access categories (EDCA) instead of one queue (DCF).
+    pub qos: bool,
+    /// Time added to slot and time-outs for long links, in units of 3 us (coverage class, 0 to 31).
+    pub coverage_class: u8,
+}
+
+/// How rates are chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RateSettings {
+    /// Always this one, in bit/s.
+    Constant(u64),
+    /// Automatic rate fallback.
+    Arf,
+    /// Adaptive automatic rate fallback.
+    Aarf,
+    /// Sampling in the manner of Minstrel.
+    Minstrel,
+}
+
+impl Default for RadioSettings {
+    fn default() -> Self {
+        Self {
+            mac: [0; 6],
+            phy: "802.11a".to_owned(),
+            channel: 36,
+            power_dbm: 16.0,
+            gain_dbi: 0.0,
+            noise_figure_db: 7.0,
+            carrier_sense_dbm: -62.0,
+            receive_dbm: -82.0,
+            preamble_db: Some(4.0),
+            capture_db: Some(10.0),
+            rate: RateSettings::Constant(6_000_000),
+            basic_rates: Vec::new(),
+            control_rate: None,
+            short_retries: 7,
+            long_retries: 4,
+            rts_octets: None,
+            fragment_octets: None,
+            transmit_buffers: 1000,
+            tail_drop: 1000,
+            qos: false,
+            coverage_class: 0,
+        }
+    }
+}
+
+/// What is wrong with the settings of a radio or a medium.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SettingsError {
+    /// No such physical layer.
+    #[error("radio \"{radio}\": there is no physical layer \"{phy}\"; use one of {known}")]
+    Phy {
+        /// Name of the radio.
+        radio: String,
+        /// What was asked for.
+        phy: String,
+        /// What there is.
+        known: String,
+    },
+    /// A channel outside the band.
+    #[error(
+        "radio \"{radio}\": {phy} has no channel {channel}; 2.4 GHz has 1 to 14, 5 GHz 36 to 64, 100 to 144 and 149 to 177 in steps of 4"
+    )]
+    Channel {
+        /// Name of the radio.
+        radio: String,
+        /// Physical layer.
+        phy: &'static str,
+        /// What was asked for.
+        channel: u16,
+    },
+    /// A rate that the physical layer does not have.
+    #[error("radio \"{radio}\": {phy} has no rate of {rate} bit/s; its rates are {known}")]
+    Rate {
+        /// Name of the radio.
+        radio: String,
+        /// Physical layer.
+        phy: &'static str,
+        /// What was asked for.
+        rate: u64,
+        /// What there is.
+        known: String,
+    },
+    /// A number outside its range.
+    #[error("radio \"{radio}\": {setting} = {value} is outside {range}")]
+    Range {
+        /// Name of the radio.
+        radio: String,
+        /// Name of the setting.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// Two radios with one address.
+    #[error(
+        "radio \"{radio}\": its address is that of radio \"{other}\"; addresses on one medium must differ"
+    )]
+    Address {
+        /// Name of the radio.
+        radio: String,
+        /// Name of the one that was there before.
+        other: String,
+    },
+    /// A place without numbers.
+    #[error("radio \"{radio}\": its position is not a number of metres below 10^9")]
+    Position {
+        /// Name of the radio.
+        radio: String,
+    },
+}
+
+/// Settings that passed the check, with names looked up.
+pub(super) struct Checked {
+    pub(super) phy: &'static Phy,
+    pub(super) channel: Channel,
+    pub(super) basic: u32,
+    pub(super) control: Option<u8>,
+}
+
+impl RadioSettings {
+    /// Checks every setting and looks up what it names.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub(super) fn check(&self, radio: &str) -> Result<Checked, SettingsError> {
+        let radio_name = || radio.to_owned();
+        let phy = phy::tables::by_name(&self.phy).ok_or_else(|| SettingsError::Phy {
+            radio: radio_name(),
+            phy: self.phy.clone(),
+            known: phy::tables::ALL.map(|phy| phy.name).join(", "),
+        })?;
+        let channel = tuned(radio, phy, self.channel)?;
+        let rate = |bits_per_second: u64| {
+            phy.rate_index(bits_per_second).ok_or_else(|| SettingsError::Rate {
+                radio: radio_name(),
+                phy: phy.name,
+                rate: bits_per_second,
+                known: phy.rates.iter().map(|r| r.bits_per_second.to_string()).collect::<Vec<_>>().join(", "),
+            })
+        };
+        if let RateSettings::Constant(bits_per_second) = self.rate {
+            rate(bits_per_second)?;
+        }
+        let mut basic = 0;
+        for &bits_per_second in &self.basic_rates {
+            basic |= 1 << rate(bits_per_second)?;
+        }
+        let control = self.control_rate.map(rate).transpose()?;
+        let within = |setting, value: f64, low: f64, high: f64, range| {
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(SettingsError::Range { radio: radio_name(), setting, value, range })
+            }
+        };
+        within("power_dbm", self.power_dbm, -30.0, 60.0, "-30 to 60 dBm")?;
+        within("gain_dbi", self.gain_dbi, -20.0, 60.0, "-20 to 60 dBi")?;
+        within("noise_figure_db", self.noise_figure_db, 0.0, 40.0, "0 to 40 dB")?;
+        within("carrier_sense_dbm", self.carrier_sense_dbm, -110.0, 30.0, "-110 to 30 dBm")?;
+        within("receive_dbm", self.receive_dbm, -110.0, 30.0, "-110 to 30 dBm")?;
+        within("preamble_db", self.preamble_db.unwrap_or(0.0), -10.0, 60.0, "-10 to 60 dB")?;
+        within("capture_db", self.capture_db.unwrap_or(10.0), 0.0, 60.0, "0 to 60 dB")?;
+        within("short_retries", f64::from(self.short_retries), 1.0, 255.0, "1 to 255")?;
+        within("long_retries", f64::from(self.long_retries), 1.0, 255.0, "1 to 255")?;
+        within("transmit_buffers", f64::from(self.transmit_buffers), 1.0, 1e6, "1 to 1000000")?;
+        within("tail_drop", f64::from(self.tail_drop), 1.0, 1e6, "1 to 1000000")?;
+        within("coverage_class", f64::from(self.coverage_class), 0.0, 31.0, "0 to 31")?;
+        if let Some(octets) = self.fragment_octets {
+            within("fragment_octets", f64::from(octets), 256.0, 2346.0, "256 to 2346")?;
+        }
+        Ok(Checked { phy, channel, basic: if basic == 0 { phy.mandatory() } else { basic }, control })
+    }
+}
+
+/// The channel with this number, if the physical layer has it.
+pub(super) fn tuned(radio: &str, phy: &'static Phy, number: u16) -> Result<Channel, SettingsError> {
+    Channel::numbered(phy.bands, number).ok_or_else(|| SettingsError::Channel {
+        radio: radio.to_owned(),
+        phy: phy.name,
+        channel: number,
+    })
+}
