@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use crate::channel::Channel;
 use crate::groups::{Group, Groups};
-use crate::message::{NodeRequest, Notice, Request};
+use crate::message::{NodeRequest, Notice, PROTOCOL, Request};
 use crate::{node, room, system};
 
 /// Serves the socket with the given number until it or the controller ends; then ends all nodes
@@ -38,6 +38,7 @@ struct Keeper {
 impl Keeper {
     fn serve(&mut self, children: &OwnedFd, controller: &OwnedFd) -> io::Result<()> {
         room::cut_off()?;
+        self.channel.send(&Notice::Hello { protocol: PROTOCOL })?;
         let fds = [self.channel.as_raw_fd(), children.as_raw_fd(), controller.as_raw_fd()];
         loop {
             let ready = system::wait(&fds, None)?;

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// Counts changes of these messages and of what they promise; the controller wants its own number,
+/// so that a program left over from an earlier build is told from this one.
+pub const PROTOCOL: u32 = 2;
+
 /// From the controller to the keeper.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
@@ -43,6 +47,11 @@ pub struct NodeRequest {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Notice {
+    /// The first message: the keeper has cut itself off from the host's mounts.
+    Hello {
+        /// [`PROTOCOL`].
+        protocol: u32,
+    },
     /// A node init exists (it says itself when it is ready).
     Made {
         /// Name of the node.

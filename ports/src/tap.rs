@@ -37,7 +37,8 @@ const OFFLOADS: [u32; 4] = [
 
 /// Frames that the kernel keeps for the engine before it drops. The kernel's own default is 500.
 /// At 300,000 frames/s this bridges 7 ms in which the engine does not run; it costs 16 kB a TAP.
-const RING_FRAMES: i32 = 2_048;
+/// Whoever makes the interface sets it, by rtnetlink: the ioctl for it is not for user namespaces.
+pub const RING_FRAMES: u32 = 2_048;
 
 /// First entry of [`OFFLOADS`] that this kernel has accepted, so that only the first TAP tries.
 static ACCEPTED: AtomicU32 = AtomicU32::new(0);
@@ -174,7 +175,7 @@ fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
     Err(("TUNSETOFFLOAD", last))
 }
 
-/// Sets the MTU and the length of the ring between kernel and engine.
+/// Sets the MTU.
 fn size(name: &str, mtu: u32) -> Result<(), (&'static str, io::Error)> {
     // SAFETY: no pointers are passed.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
@@ -185,11 +186,7 @@ fn size(name: &str, mtu: u32) -> Result<(), (&'static str, io::Error)> {
     request.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
     // SAFETY: the request outlives the call and has the layout that SIOCSIFMTU reads.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU, &raw const request) })
-        .map_err(|source| ("SIOCSIFMTU", source))?;
-    request.ifr_ifru.ifru_metric = RING_FRAMES;
-    // SAFETY: as above; the queue length shares the place of the metric.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFTXQLEN, &raw const request) })
-        .map_err(|source| ("SIOCSIFTXQLEN", source))
+        .map_err(|source| ("SIOCSIFMTU", source))
 }
 
 /// An `ifreq` with the name filled in; none if the name is too long or not a C string.

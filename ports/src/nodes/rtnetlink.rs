@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use super::error::Error;
 use super::netlink::{Batch, attributes};
 use super::spec::{self, InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec};
+use crate::tap::RING_FRAMES;
 
 pub(super) const GET_LINK: u16 = 18;
 const NEW_LINK: u16 = 16;
@@ -20,6 +21,7 @@ const REPLACE: u16 = 0x100;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
 const IFLA_NET_NS_FD: u16 = 28;
@@ -106,6 +108,9 @@ fn up(batch: &mut Batch, interface: &InterfaceSpec, index: i32, mac: [u8; 6]) {
     batch.request(NEW_LINK, 0, &link_body(index, UP, UP), label);
     batch.attribute(IFLA_ADDRESS, &mac);
     batch.attribute(IFLA_MTU, &interface.mtu.to_ne_bytes());
+    if interface.tap {
+        batch.attribute(IFLA_TXQLEN, &RING_FRAMES.to_ne_bytes());
+    }
 }
 
 fn add_address(batch: &mut Batch, index: i32, address: IpAddr, length: u8, label: String) {

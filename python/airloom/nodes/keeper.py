@@ -20,6 +20,10 @@ from airloom import binaries
 from airloom.errors import HostError, RunError
 from airloom.nodes.channel import Channel, Message, Switchboard
 
+_PROTOCOL = 2
+"""As in ``init/src/message.rs``."""
+_GREETING = 5.0
+"""How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
 _PATIENCE = 30.0
 """How long the keeper may take for one answer, in seconds; it works for microseconds."""
 
@@ -63,7 +67,9 @@ class Keeper:
         self._common: Mapping[str, str] = {}
         self.failure: str | None = None
         """Why it can make no more nodes; None while it can."""
+        self._protocol: int | None = None
         self.switchboard.join(self._channel, self._heard, self._lost)
+        self._greet(program)
 
     @property
     def pid(self) -> int:
@@ -152,6 +158,24 @@ class Keeper:
     ) -> None:
         self.close()
 
+    def _greet(self, program: Path) -> None:
+        """Waits until the keeper has said who it is, which it does when it is ready."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._gone or self._protocol is not None, _GREETING)
+        if self._protocol == _PROTOCOL:
+            return
+        ended = self._process.poll()
+        self.close()
+        if self._protocol is None and ended not in (None, 2):
+            raise HostError(
+                "host.keeper",
+                f"{program} may not make namespaces (exit code {ended})",
+                cure="run as root, or see `airloom doctor`",
+            )
+        raise HostError(
+            "host.keeper", f"{program} is not of this version of Airloom", cure="run `make setup`"
+        )
+
     def _send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
         try:
             self._channel.send(message, descriptors)
@@ -170,6 +194,11 @@ class Keeper:
         return RunError("run.keeper", f"the keeper of the nodes does not answer: {self.failure or why}")
 
     def _heard(self, message: Message) -> None:
+        if message["event"] == "hello":
+            with self._lock:
+                self._protocol = message["protocol"]
+                self._lock.notify_all()
+            return
         name = message["name"]
         if message["event"] == "ended":
             with self._lock:
