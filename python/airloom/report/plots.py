@@ -176,10 +176,10 @@ def lateness(run: RunReader) -> Drawing | None:
 
 
 _HOST = (
-    ("host", "cpu_pressure", "CPU pressure"),
-    ("host", "steal", "Time stolen by the hypervisor"),
-    ("host", "cpu", "Processors in use"),
-    ("engine", "busy", "Engine thread in use"),
+    ("host", "cpu_pressure", "processor pressure"),
+    ("host", "steal", "stolen by hypervisor"),
+    ("host", "cpu", "processors in use"),
+    ("engine", "busy", "engine thread in use"),
 )
 
 
@@ -347,9 +347,15 @@ def finish(axes: Any, x: str, y: str, ink: Ink, lines: int) -> None:
         axes.legend(
             loc="lower left",
             bbox_to_anchor=(0, 1.0),
-            ncols=min(lines, 4),
+            ncols=_legend_columns([str(text) for text in axes.get_legend_handles_labels()[1]]),
             borderaxespad=0.2,
             handlelength=1.4,
             columnspacing=1.4,
             labelcolor=ink.text,
         )
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """As many columns as fit beside each other at the width of a plot."""
+    widest = max((len(label) for label in labels), default=1)
+    return max(1, min(len(labels), 4, 62 // (widest + 7)))

@@ -57,7 +57,7 @@ def picture(topology: Topology) -> Drawing | None:
     places = layout(graph)
     across = max(x for x, _ in places.values()) - min(x for x, _ in places.values())
     up = max(y for _, y in places.values()) - min(y for _, y in places.values())
-    height = min(7.0, max(1.7, 1.3 + 7.2 * up / max(across, up, 1e-9) * 0.8))
+    height = min(7.0, max(1.25, 1.0 + 7.2 * up / max(across, up, 1e-9) * 0.8))
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
@@ -69,7 +69,7 @@ def picture(topology: Topology) -> Drawing | None:
     names = ", ".join(vertex.name for vertex in topology.vertices[:20])
     return Drawing(
         name="topology",
-        title="Topology",
+        title="Nodes and links",
         alt=f"Topology: {told}, {len(topology.wires)} links. {names}"
         f"{' and more' if len(topology.vertices) > 20 else ''}. {caption}",
         caption=f"{told}; {len(topology.wires)} {_plural('link', len(topology.wires))}. {caption}",
