@@ -81,6 +81,9 @@ class Measuring:
     def prepare(self) -> None:
         """Starts its services, one after the other; ``prepared`` when all are ready."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        for step in self._steps:
+            for name, content in step.files.items():
+                (self.folder / name).write_bytes(content)
         self._set("preparing")
         self._next_service([step for step in self._steps if step.service])
 
@@ -141,7 +144,7 @@ class Measuring:
             ):
                 started = time.monotonic_ns()
                 process = self._nodes[step.node].start(
-                    step.argv,
+                    step.command(self.folder),
                     stdout=output.fileno(),
                     stderr=errors.fileno(),
                     on_exit=lambda exit: self._exited_anywhere(step, exit),

@@ -64,6 +64,8 @@ class OneRun:
         self.watcher = watcher
         self.measured: list[Measurement] = []
         self.pacing: list[Pacing] = []
+        self.socket_lost: dict[str, int] = {}
+        """Measurement: packets for which its receiving socket had no room."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
         self._capture = writer.folder / "capture.pcapng" if capture else None
         self._stopped_by: str | None = None
@@ -173,13 +175,24 @@ class OneRun:
         reading = measuring.reading
         if reading is None:
             return
-        found = [as_measurement(measuring.name, metric) for metric in reading.metrics()]
+        metrics = {metric.name: metric for metric in reading.metrics()}
+        found = [as_measurement(measuring.name, metric) for metric in metrics.values()]
         self.measured += found
+        self._note_flow(measuring.name, metrics)
         try:
             self.writer.measured(*found)
             self.writer.record_table(measuring.name, reading.samples())
         except LabError as error:
             self.conductor.fail(error)
+
+    def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
+        """What the verdict must know of a flow: its source's own timetable, and a full socket at its end."""
+        lost = metrics.get("host_lost")
+        if lost is not None and lost.value:
+            self.socket_lost[name] = int(lost.value)
+        p99, most = metrics.get("pacing_error_p99"), metrics.get("pacing_error_max")
+        if p99 is not None and most is not None:
+            self.pacing.append(Pacing(name, int(p99.value), int(most.value)))
 
     def _record_host(self, watch: HostWatch, lateness: Mapping[str, Any]) -> None:
         """The host's time series beside the measured ones."""
@@ -202,10 +215,14 @@ class OneRun:
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
         carried = evidence.carried_note(self.plan)
+        full = {f"socket of {name}": {"socket-full": lost} for name, lost in self.socket_lost.items()}
+        lost = evidence.host_lost(ledger)
+        if full:
+            lost["socket-full"] = sum(self.socket_lost.values())
         seen = Evidence(
             offered=int(ledger["offered"]),
-            host_lost=evidence.host_lost(ledger),
-            host_lost_by_port=evidence.host_lost_by_port(ledger),
+            host_lost=lost,
+            host_lost_by_port=evidence.host_lost_by_port(ledger) | full,
             delivery=evidence.lateness_of(lateness["delivery"]),
             ingress=evidence.lateness_of(lateness["ingress"]),
             cpu_pressure=watch.cpu_pressure(),

@@ -62,13 +62,14 @@ def test_other_loads():
     assert TrafficTool(ask(protocol="rtp"), PLACE).steps()[0].ready.protocol == "udp"
 
 
-def test_a_trace_goes_into_the_node(tmp_path):
+def test_a_trace_goes_with_the_command(tmp_path):
     (tmp_path / "t.trace").write_text("0 100\n")
     place = Place("voice", PLACE.addresses, 1, 1, folder=tmp_path)
     tool = TrafficTool(ask(pattern="trace", trace="t.trace", rate=None), place)
     _, sender = tool.steps()
-    assert sender.files == {"/tmp/voice.trace": b"0 100\n"}
-    assert "--trace /tmp/voice.trace" in send_words(tool)
+    assert sender.files == {"flow.trace": b"0 100\n"}
+    words = sender.command(tmp_path)
+    assert words[words.index("--trace") + 1] == f"{tmp_path}/flow.trace"
     with pytest.raises(ScenarioError, match=r"none\.trace"):
         TrafficTool(ask(pattern="trace", trace="none.trace"), place).steps()
 

@@ -123,8 +123,13 @@ class FlowReading:
             for phase, part in (("startup", values[early]), ("steady", values[~early])):
                 if part.size:
                     found.append(Metric(f"{name}_{phase}_mean", "ns", float(part.mean())))
-        found += _summary("pacing_error", self.lateness)
+        found += _summary(self._lateness_name, self.lateness)
         return found
+
+    @property
+    def _lateness_name(self) -> str:
+        # TCP holds a writer back when the network is full: that is no fault of the host.
+        return "write_lateness" if self.protocol == "tcp" else "pacing_error"
 
     def _throughput(self) -> list[Metric]:
         found = []
@@ -153,7 +158,7 @@ class FlowReading:
             series("delay", "ns", arrived, self.delays, self.receiver),
             series("jitter", "ns", later[: self.jitter.size], self.jitter, self.receiver),
             series("jitter_rfc3550", "ns", later[: self.jitter_rtp.size], self.jitter_rtp, self.receiver),
-            series("pacing_error", "ns", self.lateness_at - self.zero, self.lateness, self.sender),
+            series(self._lateness_name, "ns", self.lateness_at - self.zero, self.lateness, self.sender),
         ]
         for name, node, times, octets in (
             ("throughput", self.receiver, self.arrivals, self.arrival_octets),

@@ -3,7 +3,8 @@
 A tool says what to run (:class:`Step`), and afterwards reads what the programs wrote. In between
 the runtime follows five rules, the same for all tools:
 
-1. ``files`` of every step are put into its node when the node is made.
+1. ``files`` of every step are written into the measurement's folder, which its node can see;
+   :meth:`Step.command` names that folder where the command has :data:`FOLDER`.
 2. Steps with ``service=True`` start before the run's time zero, in the order given, and the run
    waits until each is ready.
 3. The other steps start at ``at`` (ns after time zero).
@@ -30,6 +31,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from airloom.errors import RunError, ScenarioError
+
+FOLDER = "{folder}"
+"""Stands in a command for the measurement's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,11 @@ class Step:
     expect: frozenset[int] = frozenset({0})
     """Exit codes with which what it wrote is a result."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Path in the node: content, put there before the program starts."""
+    """Name in the measurement's folder: content, written there before the program starts."""
+
+    def command(self, folder: Path) -> tuple[str, ...]:
+        """The words to run, for a measurement in this folder."""
+        return tuple(word.replace(FOLDER, str(folder.resolve())) for word in self.argv)
 
     @property
     def stdout(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from airloom.errors import ScenarioError
 from airloom.measure.flow import FlowReading, join
 from airloom.measure.records import read
-from airloom.measure.tool import Listening, MeasureError, Outcome, Place, Step, failed
+from airloom.measure.tool import FOLDER, Listening, MeasureError, Outcome, Place, Step, failed
 
 if TYPE_CHECKING:
     from airloom.scenario import model
@@ -44,9 +44,8 @@ class TrafficTool:
         send += ["--pattern", ask.pattern, "--duration", f"{int(ask.duration)} ns", "--seed", str(place.seed)]
         files = {}
         if ask.pattern == "trace" and ask.trace is not None:
-            inside = f"/tmp/{place.name}.trace"
-            files[inside] = self._trace(place.folder / str(ask.trace))
-            send += ["--trace", inside]
+            files["flow.trace"] = self._trace(place.folder / str(ask.trace))
+            send += ["--trace", f"{FOLDER}/flow.trace"]
         else:
             send += ["--size", f"{int(ask.size)} B"]
         if ask.rate is not None:
