@@ -42,6 +42,8 @@ def figure(value: float | None, unit: str) -> str:
         return si(value, unit)
     if unit == "1":
         return f"{value:.4g}"
+    if unit == "%":
+        return f"{value:.3g} %"
     if float(value).is_integer():
         return f"{value:.0f} {unit}"
     return f"{value:.4g} {unit}"

@@ -25,8 +25,18 @@ from airloom.wording import figure
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
 
-SHOWN = 4
-"""How many figures of a measurement stand in its line."""
+HEADLINES = (
+    "throughput",
+    "goodput",
+    "rtt_mean",
+    "rtt_max",
+    "delay_mean",
+    "delay_p99",
+    "jitter_mean",
+    "loss",
+    "retransmits",
+)
+"""The figures that stand in a measurement's line, as far as it has them; the tables have all."""
 
 
 class Display(Watcher):
@@ -91,7 +101,9 @@ class Display(Watcher):
     def measured(self, name: str, metrics: Sequence[Metric]) -> None:
         """Replaces the bar by the figures."""
         self._drop(name)
-        shown = ", ".join(f"{one.name} {figure(one.value, one.unit)}" for one in metrics[:SHOWN])
+        found = {one.name: one for one in metrics}
+        first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
+        shown = ", ".join(f"{one.name.replace('_', ' ')} {figure(one.value, one.unit)}" for one in first)
         self._say(f"[green]done[/]   [bold]{escape(name)}[/]  {escape(shown)}")
 
     def failed(self, name: str, message: str) -> None:

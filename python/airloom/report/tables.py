@@ -208,7 +208,7 @@ def links(run: RunReader) -> Table:
             if not isinstance(account, dict):
                 continue
             dropped: dict[str, int] = {k: v for k, v in (account.get("dropped") or {}).items() if v}
-            delivered = int(account.get("delivered") or 0)
+            delivered = int(account.get("left") or 0)
             if delivered or dropped:
                 lost = ", ".join(
                     f"{frames:,} {reason.replace('-', ' ')}" for reason, frames in dropped.items()
