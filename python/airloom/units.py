@@ -396,7 +396,7 @@ def _fraction_schema(most: float) -> dict[str, Any]:
             {"type": "string", "pattern": _FRACTION_PATTERN},
         ],
         "examples": ["1 %", 0.01],
-        "title": "fraction",
+        "title": "fraction" if most == 1 else "share",
     }
 
 

@@ -1,4 +1,4 @@
-"""Static routes along shortest paths.
+"""Routes: static, along shortest paths.
 
 A path's length is its number of router hops, or the sum of its propagation delays; among equals the
 choice is fixed but arbitrary. For every destination the next hops of all nodes come from one

@@ -10,9 +10,9 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from airloom.scenario.model.base import Count, File, Listed, Mapped, Model, Mtu, Name
+from airloom.scenario.model.base import Count, File, Listed, Mapped, Model, Mtu, Name, by_name
 from airloom.scenario.model.links import (
     Direction,
     GilbertElliott,
@@ -35,39 +35,50 @@ from airloom.units import Duration, Prefix
 class Pools(Model):
     """Where assigned addresses are taken from; null assigns none of that family."""
 
-    ipv4: Prefix | None = Field(default=IPv4Network("10.0.0.0/8"))
-    ipv6: Prefix | None = None
+    ipv4: Prefix | None = Field(default=IPv4Network("10.0.0.0/8"), description="IPv4 prefix")
+    ipv6: Prefix | None = Field(default=None, description="IPv6 prefix, such as fd00::/48")
 
 
 class Scenario(Model):
     """The whole description of an experiment."""
 
-    name: Name
-    description: str = ""
+    model_config = ConfigDict(
+        json_schema_extra={
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Airloom scenario",
+        }
+    )
+
+    name: Name = Field(description="of the scenario; its results' folder is called so")
+    description: str = Field(default="", description="one or more sentences for people")
     seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = Field(
         default=1, description="of every random number in the run"
     )
     duration: Duration | None = Field(default=None, description="by default until everything is done")
     kind: Literal["netns", "native"] = Field(default="netns", description="how nodes are made")
-    nodes: Annotated[dict[Name, Node], Mapped] = Field(default={})
-    switches: Annotated[dict[Name, Switch], Mapped] = Field(default={})
-    links: Annotated[list[Link], Listed] = Field(default=[])
+    nodes: Annotated[dict[Name, Node], Mapped] = Field(
+        default={}, description="by name; nothing after a name means all defaults", json_schema_extra=by_name
+    )
+    switches: Annotated[dict[Name, Switch], Mapped] = Field(
+        default={}, description="switches and hubs, by name", json_schema_extra=by_name
+    )
+    links: Annotated[list[Link], Listed] = Field(default=[], description="between nodes and switches")
     topology: Topology | None = Field(
         default=None, description="nodes and links by a generator, beside those given"
     )
-    addresses: Pools = Pools()
+    addresses: Pools = Field(default=Pools(), description="what addresses are assigned from")
     routes: Literal["hops", "delay"] = Field(
         default="hops", description="what the computed routes make least"
     )
-    programs: Annotated[list[Program], Listed] = Field(default=[])
-    events: Annotated[list[Event], Listed] = Field(default=[])
-    measurements: Annotated[list[Measurement], Listed] = Field(default=[])
+    programs: Annotated[list[Program], Listed] = Field(default=[], description="what runs in the nodes")
+    events: Annotated[list[Event], Listed] = Field(default=[], description="what changes, and when")
+    measurements: Annotated[list[Measurement], Listed] = Field(default=[], description="what is measured")
     sweep: Annotated[dict[str, list[Any]], Mapped] = Field(
         default={}, description="path of a value: the values it takes; several paths make a grid"
     )
     repetitions: Count = Field(default=1, description="of every point, each with its own derived seed")
-    limits: Limits = Limits()
-    claims: Annotated[list[Claim], Listed] = Field(default=[])
+    limits: Limits = Field(default=Limits(), description="beyond which a run is no longer valid")
+    claims: Annotated[list[Claim], Listed] = Field(default=[], description="what the results must show")
 
     def to_yaml(self) -> str:
         """The scenario as YAML that reads back as an equal scenario; defaults are left out."""

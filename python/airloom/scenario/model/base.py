@@ -146,6 +146,16 @@ Listed = WrapValidator(_empty_lists)
 Mapped = WrapValidator(_empty_mapping)
 """Nothing after a key means an empty mapping."""
 
+
+def by_name(schema: dict[str, Any]) -> None:
+    """For editors: a mapping from names, where nothing after a name means all defaults."""
+    values = schema.pop("patternProperties", None) or {".*": schema.pop("additionalProperties")}
+    schema["patternProperties"] = {
+        pattern: {"anyOf": [value, {"type": "null"}]} for pattern, value in values.items()
+    }
+    schema["additionalProperties"] = False
+
+
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$"
 
 Mtu = Annotated[int, Field(ge=68, le=9216, strict=True)]

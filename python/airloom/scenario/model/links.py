@@ -13,26 +13,26 @@ from airloom.units import Address, Duration, Fraction, Rate, Size
 class UniformJitter(Model):
     """Delay varies evenly in plus or minus ``uniform``."""
 
-    uniform: Duration
+    uniform: Duration = Field(description="half of the width")
 
 
 class NormalJitter(Model):
     """Delay varies normally with standard deviation ``normal``."""
 
-    normal: Duration
+    normal: Duration = Field(description="standard deviation")
 
 
 class ParetoJitter(Model):
     """Delay has a Pareto tail: ``pareto * (u**(-1/shape) - 1)`` is added, u uniform in (0, 1]."""
 
-    pareto: Duration
+    pareto: Duration = Field(description="scale")
     shape: Annotated[float, Field(gt=1, le=1000, description="above 1, so that the mean exists")] = 3.0
 
 
 class TableJitter(Model):
     """Delay varies like the values in a file, one duration a line (``0.2 ms``, ``-0.1 ms``)."""
 
-    table: File
+    table: File = Field(description="the file")
 
 
 def _jitter_kind(value: Any) -> str | None:
@@ -68,10 +68,10 @@ Jitter = Annotated[
 class GilbertElliott(Model):
     """Bursty loss: a good and a bad state (Gilbert 1960, Elliott 1963)."""
 
-    good_to_bad: Fraction
-    bad_to_good: Fraction
-    loss_good: Fraction = 0.0
-    loss_bad: Fraction = 1.0
+    good_to_bad: Fraction = Field(description="probability, before each frame, to turn bad")
+    bad_to_good: Fraction = Field(description="probability, before each frame, to turn good")
+    loss_good: Fraction = Field(default=0.0, description="loss in the good state")
+    loss_bad: Fraction = Field(default=1.0, description="loss in the bad state")
 
 
 def _loss_kind(value: Any) -> str:
@@ -93,7 +93,9 @@ class Queue(Model):
     time: Duration | None = Field(
         default=None, description="longest time that the waiting frames may take to leave at the present rate"
     )
-    discipline: Literal["drop-tail", "red", "codel", "fq-codel"] = "drop-tail"
+    discipline: Literal["drop-tail", "red", "codel", "fq-codel"] = Field(
+        default="drop-tail", description="what is dropped or marked, and when"
+    )
     ecn: bool = Field(
         default=False, description="mark ECN-capable packets (RFC 3168) instead of dropping early"
     )
@@ -160,9 +162,11 @@ Many = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 
 
 class Topology(Model):
-    """A generator of nodes and links, named ``n1``, ``n2``, ... (see the page on topologies)."""
+    """A generator of nodes and links, named ``n1``, ``n2``, ..."""
 
-    generator: Literal["chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"]
+    generator: Literal[
+        "chain", "star", "tree", "grid", "ring", "full-mesh", "fat-tree", "random", "graphml"
+    ] = Field(description="the shape")
     nodes: Many | None = Field(default=None, description="how many nodes, switches among them included")
     depth: Annotated[int, Field(ge=1, le=20, strict=True)] | None = Field(
         default=None, description="tree: levels below the root"
@@ -190,6 +194,8 @@ class Topology(Model):
 class Switch(Model):
     """A layer-2 element inside the engine."""
 
-    kind: Literal["switch", "hub"] = "switch"
+    kind: Literal["switch", "hub"] = Field(
+        default="switch", description="a hub repeats every frame everywhere"
+    )
     ageing: Duration = Field(default=Duration("300 s"), description="how long a silent address is remembered")
     addresses: Count = Field(default=8192, description="most addresses remembered")

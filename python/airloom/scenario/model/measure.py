@@ -18,68 +18,72 @@ class Event(Model):
     ``start``; a program can ``start``, ``stop`` or get a ``signal``.
     """
 
-    at: Duration
-    link: str | None = None
-    node: str | None = None
-    program: str | None = None
+    at: Duration = Field(description="counted from the start of the run")
+    link: str | None = Field(default=None, description="name of the link")
+    node: str | None = Field(default=None, description="name of the node")
+    program: str | None = Field(default=None, description="name of the program")
     set: Direction | None = Field(default=None, description="link: new properties, the others stay")
     direction: Literal["both", "forward", "backward"] = Field(
         default="both", description="link: which direction"
     )
-    action: Literal["up", "down", "start", "stop", "signal"] | None = None
+    action: Literal["up", "down", "start", "stop", "signal"] | None = Field(
+        default=None, description="what becomes of the target"
+    )
     signal: str | None = Field(default=None, description="program: such as SIGHUP")
 
 
 class Ping(Model):
     """Round-trip time by the system's ping."""
 
-    source: str = Field(alias="from")
-    to: str
-    count: Count = 10
-    interval: Duration = Duration("200 ms")
+    source: str = Field(alias="from", description="node that begins")
+    to: str = Field(description="node that answers")
+    count: Count = Field(default=10, description="how many requests")
+    interval: Duration = Field(default=Duration("200 ms"), description="between requests")
     size: Size = Field(default=Size("56 B"), description="octets of payload, ICMP header not counted")
-    at: Duration = Duration(0)
+    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 
 class Iperf3(Model):
     """Throughput by the system's iperf3."""
 
-    source: str = Field(alias="from")
-    to: str
-    duration: Duration = Duration("10 s")
-    protocol: Literal["tcp", "udp"] = "tcp"
+    source: str = Field(alias="from", description="node that begins")
+    to: str = Field(description="node that answers")
+    duration: Duration = Field(default=Duration("10 s"), description="how long it sends")
+    protocol: Literal["tcp", "udp"] = Field(default="tcp", description="what carries the data")
     rate: Rate | None = Field(default=None, description="UDP: offered load")
     size: Size | None = Field(default=None, description="octets of one write (TCP) or datagram (UDP)")
-    streams: Count = 1
+    streams: Count = Field(default=1, description="connections at once")
     reverse: bool = Field(default=False, description="data flows from `to` to `from`")
     congestion: str | None = Field(default=None, description="TCP congestion control, such as cubic")
-    at: Duration = Duration(0)
+    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 
 class Traffic(Model):
     """Throughput, delay, jitter and loss by Airloom's own generator, packet by packet."""
 
-    source: str = Field(alias="from")
-    to: str
-    protocol: Literal["udp", "tcp", "rtp"] = "udp"
-    pattern: Literal["constant", "poisson", "on-off", "trace"] = "constant"
+    source: str = Field(alias="from", description="node that begins")
+    to: str = Field(description="node that answers")
+    protocol: Literal["udp", "tcp", "rtp"] = Field(default="udp", description="what carries the packets")
+    pattern: Literal["constant", "poisson", "on-off", "trace"] = Field(
+        default="constant", description="when packets are sent"
+    )
     rate: Rate | None = Field(default=None, description="offered load, of the payload")
     interval: Duration | None = Field(default=None, description="between packets, instead of a rate")
     size: Size = Field(default=Size("1470 B"), description="octets of payload in a packet")
-    duration: Duration = Duration("10 s")
+    duration: Duration = Field(default=Duration("10 s"), description="how long it sends")
     on: Duration | None = Field(default=None, description="on-off: how long it sends")
     off: Duration | None = Field(default=None, description="on-off: how long it is silent")
     trace: File | None = Field(default=None, description="trace: file of sending times")
-    at: Duration = Duration(0)
+    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 
 class Measurement(Model):
     """One measurement; exactly one tool."""
 
-    name: Name
-    ping: Ping | None = None
-    iperf3: Iperf3 | None = None
-    traffic: Traffic | None = None
+    name: Name = Field(description="by which claims and results speak of it")
+    ping: Ping | None = Field(default=None, description="the system's ping")
+    iperf3: Iperf3 | None = Field(default=None, description="the system's iperf3")
+    traffic: Traffic | None = Field(default=None, description="Airloom's own generator")
 
     @property
     def tool(self) -> Ping | Iperf3 | Traffic:
@@ -92,8 +96,8 @@ class Measurement(Model):
 class Claim(Model):
     """Something that the results must show, such as ``goodput.throughput >= 94 Mbit/s``."""
 
-    id: Name
-    statement: str
+    id: Name = Field(description="short name")
+    statement: str = Field(description="the claim in words")
     check: str = Field(description="measurement.metric, a comparison (>= <= > < == !=), a quantity")
     source: str | None = Field(default=None, description="where the claim was made")
 
@@ -101,7 +105,11 @@ class Claim(Model):
 class Limits(Model):
     """What lateness and host load a valid run may have."""
 
-    lateness_p99: Duration = Duration("1 ms")
-    lateness_max: Duration = Duration("20 ms")
-    cpu_pressure: Fraction = 0.20
-    steal: Fraction = 0.05
+    lateness_p99: Duration = Field(
+        default=Duration("1 ms"), description="99th percentile of how late frames were delivered"
+    )
+    lateness_max: Duration = Field(default=Duration("20 ms"), description="the latest frame")
+    cpu_pressure: Fraction = Field(
+        default=0.20, description="part of the time in which something waited for a processor"
+    )
+    steal: Fraction = Field(default=0.05, description="part of the processors' time taken by a hypervisor")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airloom.scenario.model.base import Listed, Mapped, Model, Mtu, Name
+from airloom.scenario.model.base import Listed, Mapped, Model, Mtu, Name, by_name
 from airloom.units import Address, Duration, Share
 
 
@@ -37,6 +37,7 @@ class Node(Model):
     interfaces: Annotated[dict[str, Interface], Mapped] = Field(
         default={},
         description="by name; eth0, eth1, ... in the order of the links unless a link's end names one",
+        json_schema_extra=by_name,
     )
     files: Annotated[dict[str, str], Mapped] = Field(
         default={}, description="absolute path in the node: content"
@@ -60,17 +61,23 @@ class Ready(Model):
 class Program(Model):
     """An unmodified program that runs in a node."""
 
-    node: str
+    node: str = Field(description="name of the node")
     run: str | Annotated[list[str], Field(min_length=1)] = Field(
         description="a command line, or a list of words"
     )
     name: Name | None = Field(default=None, description="by default NODE-PROGRAM, such as r1-babeld")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
-    env: Annotated[dict[str, str], Mapped] = Field(default={})
+    env: Annotated[dict[str, str], Mapped] = Field(
+        default={}, description="environment, beside the node's own"
+    )
     folder: str | None = Field(default=None, description="working folder; the node's own /tmp by default")
-    ready: Ready | None = None
+    ready: Ready | None = Field(
+        default=None, description="when it counts as ready; what comes after it waits"
+    )
     expect: Annotated[int, Field(ge=0, le=255, strict=True)] | None = Field(
         default=0, description="exit code that is right; null if any is"
     )
     until_end: bool = Field(default=False, description="a service: it must live until the run stops it")
-    restart: Literal["never", "on-failure", "always"] = "never"
+    restart: Literal["never", "on-failure", "always"] = Field(
+        default="never", description="when it ended by itself"
+    )
