@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from airloom import __version__, binaries, evidence
 from airloom.conductor import Conductor
-from airloom.errors import LabError, RunError
+from airloom.errors import HostError, LabError, RunError
 from airloom.hostwatch import HostWatch
 from airloom.measure import Metric, Place, Tool, tool_for
 from airloom.measuring import Measuring
@@ -99,7 +99,12 @@ class OneRun:
         self.watcher.phase(f"bringing up {len(plan.nodes)} nodes")
         with contextlib.ExitStack() as stack:
             world = stack.enter_context(
-                World(plan, visible=[writer.folder], capture=self._capture, on_node_failure=self._node_failed)
+                World(
+                    plan,
+                    visible=[writer.folder, *own_programs()],
+                    capture=self._capture,
+                    on_node_failure=self._node_failed,
+                )
             )
             folder = writer.folder / "measurements"
             conductor = Conductor(plan, world, writer.log_path, self.watcher, self._tools, folder)
@@ -287,6 +292,14 @@ def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_
         )
         for number, measurement in enumerate(measurements)
     }
+
+
+def own_programs() -> list[Path]:
+    """Airloom's programs that run in nodes, which must be seen there wherever they are installed."""
+    try:
+        return [binaries.find("airloom-traffic")]
+    except HostError:
+        return []  # who needs it is told when it is used
 
 
 def addresses_of(plan: Plan) -> dict[str, list[str]]:

@@ -123,7 +123,15 @@ class FlowReading:
             for phase, part in (("startup", values[early]), ("steady", values[~early])):
                 if part.size:
                     found.append(Metric(f"{name}_{phase}_mean", "ns", float(part.mean())))
-        found += _summary(self._lateness_name, self.lateness)
+        if self.lateness.size:
+            p50, p99 = np.quantile(self.lateness, [0.5, 0.99])
+            name = self._lateness_name
+            found += [
+                Metric(f"{name}_mean", "ns", float(self.lateness.mean())),
+                Metric(f"{name}_p50", "ns", float(p50)),
+                Metric(f"{name}_p99", "ns", float(p99)),
+                Metric(f"{name}_max", "ns", int(self.lateness.max())),
+            ]
         return found
 
     @property
@@ -327,13 +335,12 @@ def _stream(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
 def _summary(name: str, values: Integers) -> list[Metric]:
     if not values.size:
         return []
-    p50, p95, p99 = np.quantile(values, [0.5, 0.95, 0.99])
+    p50, p99 = np.quantile(values, [0.5, 0.99])
     return [
         Metric(f"{name}_min", "ns", int(values.min())),
         Metric(f"{name}_mean", "ns", float(values.mean())),
         Metric(f"{name}_max", "ns", int(values.max())),
         Metric(f"{name}_stddev", "ns", float(values.std(ddof=1)) if values.size > 1 else 0.0),
         Metric(f"{name}_p50", "ns", float(p50)),
-        Metric(f"{name}_p95", "ns", float(p95)),
         Metric(f"{name}_p99", "ns", float(p99)),
     ]
