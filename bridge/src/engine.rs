@@ -78,6 +78,25 @@ impl Engine {
         .map_err(PyErr::from)
     }
 
+    /// Puts another thing behind a port.
+    fn exchange(&self, py: Python<'_>, name: String, outside: Outside) -> PyResult<()> {
+        py.detach(|| match &mut *self.state() {
+            State::Still(world) => {
+                let port = world.port(&name)?;
+                world.exchange(port, outside);
+                Ok(())
+            }
+            State::Running(driver) => Ok(driver.ask(move |driven| {
+                let port = driven.world.port(&name)?;
+                driven.exchange(port, outside)
+            })??),
+            State::Stopped(..) | State::Lost => {
+                Err(Fault::State { call: "this", needs: "an engine that is not stopped" })
+            }
+        })
+        .map_err(PyErr::from)
+    }
+
     /// Reads something from the world or its driver, in any state.
     fn read<T: Send + 'static>(
         &self,
@@ -120,22 +139,11 @@ impl Engine {
 
     fn attach_tap(&self, py: Python<'_>, name: String, fd: i32) -> PyResult<()> {
         let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
-        let outside = Outside::Tap(tap);
-        py.detach(|| match &mut *self.state() {
-            State::Still(world) => {
-                let port = world.port(&name)?;
-                world.exchange(port, outside);
-                Ok(())
-            }
-            State::Running(driver) => Ok(driver.ask(move |driven| {
-                let port = driven.world.port(&name)?;
-                driven.exchange(port, outside)
-            })??),
-            State::Stopped(..) | State::Lost => {
-                Err(Fault::State { call: "attach_tap", needs: "an engine that is not stopped" })
-            }
-        })
-        .map_err(PyErr::from)
+        self.exchange(py, name, Outside::Tap(tap))
+    }
+
+    fn detach(&self, py: Python<'_>, name: String) -> PyResult<()> {
+        self.exchange(py, name, Outside::Nothing)
     }
 
     fn add_switch(&self, py: Python<'_>, name: String, settings: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -34,6 +34,9 @@ pub enum Outside {
     Interface(Interface),
     /// The program that drives the engine.
     Memory,
+    /// Nothing for now: what goes there is lost. A TAP keeps its namespace alive, so that of a
+    /// node which is to go must go first.
+    Nothing,
 }
 
 /// A port as the machine sees it.
@@ -61,7 +64,7 @@ impl Port {
         match &self.outside {
             Outside::Tap(tap) => Some(tap.as_raw_fd()),
             Outside::Interface(interface) => Some(interface.as_raw_fd()),
-            Outside::Memory => None,
+            Outside::Memory | Outside::Nothing => None,
         }
     }
 }
@@ -308,7 +311,7 @@ impl World {
         let read = match &port.outside {
             Outside::Tap(tap) => self.intake.tap(tap, pool),
             Outside::Interface(interface) => self.intake.interface(interface, pool),
-            Outside::Memory => Read::Empty,
+            Outside::Memory | Outside::Nothing => Read::Empty,
         };
         match read {
             Read::Frame(buffer, octets, meaning) => {
@@ -361,6 +364,7 @@ impl Outlet for Edge {
         }
         let handed = match &self.ports[index].outside {
             _ if self.ports[index].gone => Handed::Lost(HostLoss::NodeGone),
+            Outside::Nothing => Handed::Lost(HostLoss::NodeGone),
             Outside::Tap(tap) => outgo::write(tap.as_raw_fd(), vnet::OCTETS, frame, pool),
             Outside::Interface(interface) => {
                 outgo::write(interface.as_raw_fd(), interface::VNET_OCTETS, frame, pool)

@@ -53,6 +53,8 @@ class Engine:
         """A TAP by its descriptor, which is duplicated; possible while the engine runs."""
     def attach_tap(self, name: str, fd: int) -> None:
         """Puts another TAP behind a port: that of a node which was made anew."""
+    def detach(self, name: str) -> None:
+        """Leaves nothing behind a port. A TAP port keeps its namespace alive until this, or stop()."""
     def add_memory_port(self, name: str, transit: bool = False) -> None: ...
     def add_interface_port(self, name: str, interface: str) -> None:
         """A real interface in this thread's network namespace, promiscuous while the engine lives."""
