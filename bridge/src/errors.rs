@@ -55,10 +55,11 @@ impl From<Fault> for PyErr {
     }
 }
 
-/// Every code that an `EngineError` can bear, sorted.
+/// Every code that an `EngineError` can bear, sorted, beside those of settings out of their range:
+/// these are the setting's path and begin with `link.` or `switch.`.
 #[pyfunction]
 pub fn error_codes() -> Vec<&'static str> {
-    let below = Error::CODES.iter().chain(&nodes::Error::CODES);
+    let below = airloom_engine::Error::CODES.iter().chain(&Error::CODES).chain(&nodes::Error::CODES);
     let mut codes: Vec<_> = below.chain(&CODES).copied().collect();
     codes.sort_unstable();
     codes.dedup();

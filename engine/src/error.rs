@@ -50,14 +50,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// The codes beside those of [`Error::Range`], which are paths of settings and begin with
+    /// `link.` or `switch.`.
+    pub const CODES: [&'static str; 4] =
+        ["engine.name.duplicate", "engine.port.taken", "engine.unknown", "engine.loop"];
+
     /// A code that never changes, with dots.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::DuplicateName { .. } => "engine.name.duplicate",
-            Self::PortTaken { .. } => "engine.port.taken",
-            Self::Unknown { .. } => "engine.unknown",
-            Self::Loop { .. } => "engine.loop",
+            Self::DuplicateName { .. } => Self::CODES[0],
+            Self::PortTaken { .. } => Self::CODES[1],
+            Self::Unknown { .. } => Self::CODES[2],
+            Self::Loop { .. } => Self::CODES[3],
             Self::Range { code, .. } => code,
         }
     }

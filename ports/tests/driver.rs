@@ -13,7 +13,7 @@ use airloom_ports::world::{Outside, World};
 
 /// Octets that no run of segments can shift without notice.
 fn octets(count: usize) -> Vec<u8> {
-    (0..count).map(|n| u8::try_from((n ^ n / 251 ^ n / 65_537) % 256).expect("below 256")).collect()
+    (0..count).map(|n| u8::try_from((n ^ (n / 251) ^ (n / 65_537)) % 256).expect("below 256")).collect()
 }
 
 /// Sends octets over TCP and checks what comes out; the time it took.

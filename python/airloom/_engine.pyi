@@ -39,7 +39,10 @@ def tear_down(namespaces: list[Namespace]) -> None:
     """Closes them all in one batch; those already closed are passed over."""
 
 def error_codes() -> list[str]:
-    """Every code that an EngineError can bear, sorted."""
+    """Every code that an EngineError can bear, sorted.
+
+    Beside these: settings out of their range, whose code is their path (link.queue.red.min).
+    """
 
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.

@@ -65,6 +65,33 @@ def test_a_change_happens_at_its_exact_time():
     assert engine.ledger()["links"]["wire"]["forward"]["dropped"] == {"link-down": 1}
 
 
+def test_the_same_seed_gives_the_same_run():
+    def run(seed: int) -> list:
+        engine = _engine.Engine(seed)
+        engine.add_memory_port("a")
+        engine.add_memory_port("b")
+        settings = {"loss": {"bernoulli": {"probability": 0.3}}, "jitter": {"uniform": {"spread_ns": 500}}}
+        engine.connect("wire", "a", "b", {"delay_ns": 1000} | settings, {})
+        for at in range(0, 100_000, 1000):
+            engine.offer("a", at, frame(B, A))
+        return engine.step(10**9)
+
+    assert run(7) == run(7)
+    assert run(7) != run(8)
+
+
+def test_every_frame_is_in_the_ledger_and_a_short_one_is_malformed():
+    engine = pair({"mtu": 100})
+    engine.offer("a", 0, frame(B, A, 10)[:10])
+    engine.offer("a", 0, frame(B, A, 200))
+    engine.offer("a", 0, frame(B, A))
+    assert len(engine.step(10)) == 1
+    ledger = engine.ledger()
+    assert ledger["offered"] == 3
+    assert ledger["dropped"] == {"malformed": 1, "too-big": 1}
+    assert ledger["octets"] == {"offered": 270, "copies": 0, "delivered": 60, "in_flight": 0}
+
+
 @pytest.mark.parametrize(
     ("act", "code"),
     [
@@ -74,7 +101,7 @@ def test_a_change_happens_at_its_exact_time():
         (lambda e: e.connect("x", "a", "b", {}, {}), "engine.port.taken"),
         (lambda e: e.set_link("wire", "sideways", {}), "engine.word"),
         (lambda e: e.set_link("nothing", "both", {}), "engine.name.unknown"),
-        (lambda e: e.set_link("wire", "both", {"rate": {"bits-per-second": 0}}), "link.rate.zero"),
+        (lambda e: e.set_link("wire", "both", {"rate": {"bits-per-second": 0}}), "link.rate"),
         (lambda e: e.offer("nobody", 0, b""), "engine.name.unknown"),
         (lambda e: e.offer("a", 0, bytes(100_000)), "engine.frame.length"),
         (lambda e: e.add_tap_port("t", -1), "host.descriptor"),
@@ -95,8 +122,9 @@ def test_what_is_refused_has_a_code_and_changes_nothing(act, code):
 def test_every_code_has_its_place_among_the_errors():
     codes = _engine.error_codes()
     assert len(codes) == len(set(codes)) > 20
+    assert {"engine.loop", "host.tap-create", "node.spec", "run.capture"} <= set(codes)
     kinds = {"host": errors.HostError, "run": errors.RunError}
-    for code in codes:
+    for code in [*codes, "link.rate", "switch.ageing"]:
         error = errors.from_engine(_engine.EngineError(code, "so it is"), where="net.yaml:3")
         assert type(error) is kinds.get(code.split(".")[0], errors.ScenarioError)
         assert error.code == code

@@ -1,0 +1,169 @@
+"""Captures: what is in them, read by a reader of the test's own and by tshark."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import threading
+
+import pytest
+
+_engine = pytest.importorskip("airloom._engine")
+
+A, B = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
+
+
+def frame(to: bytes, source: bytes, fill: int, length: int = 60) -> bytes:
+    return (to + source + b"\x88\xb5").ljust(length, bytes([fill]))
+
+
+def blocks(data: bytes):
+    """(type, body) of every block; both lengths must agree."""
+    while data:
+        kind, length = struct.unpack_from("=II", data)
+        assert struct.unpack_from("=I", data, length - 4) == (length,)
+        yield kind, data[8 : length - 4]
+        data = data[length:]
+
+
+def options(data: bytes) -> dict[int, bytes]:
+    found = {}
+    while len(data) >= 4:
+        code, length = struct.unpack_from("=HH", data)
+        if code == 0:
+            break
+        found[code] = data[4 : 4 + length]
+        data = data[4 + (length + 3) // 4 * 4 :]
+    return found
+
+
+def read(path) -> tuple[list[str], list[dict]]:
+    interfaces, packets = [], []
+    for kind, body in blocks(path.read_bytes()):
+        if kind == 1:
+            known = options(body[8:])
+            assert known[9] == b"\x09", "nanoseconds"
+            interfaces.append(known[2].decode())
+        elif kind == 6:
+            number, high, low, length, original = struct.unpack_from("=IIIII", body)
+            assert length == original
+            known = options(body[20 + (length + 3) // 4 * 4 :])
+            packets.append(
+                {
+                    "port": interfaces[number],
+                    "at": high << 32 | low,
+                    "octets": body[20 : 20 + length],
+                    "direction": {b"\1": "in", b"\2": "out", None: None}[known.get(2, b"")[:1] or None],
+                    "comment": known.get(1, b"").decode(),
+                }
+            )
+    return interfaces, packets
+
+
+def run(path, ports=None):
+    engine = _engine.Engine(1)
+    for name in ("h1:eth0", "h2:eth0"):
+        engine.add_memory_port(name)
+    queue = {"packets": 1}
+    engine.connect(
+        "h1-h2",
+        "h1:eth0",
+        "h2:eth0",
+        {"rate": {"bits-per-second": 1_000_000}, "delay_ns": 1_000, "queue": queue},
+        {},
+    )
+    engine.capture(path, ports)
+    for fill in range(3):
+        engine.offer("h1:eth0", 1_000_000 + fill, frame(B, A, fill))
+    engine.step(10**9)
+    engine.stop()
+
+
+def test_a_capture_tells_port_time_direction_and_fate(tmp_path):
+    path = tmp_path / "run.pcapng"
+    run(path)
+    interfaces, packets = read(path)
+    assert interfaces == ["h1:eth0", "h2:eth0"]
+    one = 84 * 8 * 1000
+    assert [(p["port"], p["at"], p["octets"][14], p["direction"], p["comment"]) for p in packets] == [
+        ("h1:eth0", 1_000_000, 0, "out", ""),
+        ("h1:eth0", 1_000_001, 1, "out", ""),
+        ("h1:eth0", 1_000_002, 2, "out", ""),
+        ("h1:eth0", 1_000_002, 2, None, "dropped: queue-full on link h1-h2 forward"),
+        ("h2:eth0", 1_001_000 + one, 0, "in", ""),
+        ("h2:eth0", 1_001_000 + 2 * one, 1, "in", ""),
+    ]
+
+
+def test_a_capture_of_some_ports_has_only_those(tmp_path):
+    path = tmp_path / "run.pcapng"
+    run(path, ["h2:eth0"])
+    interfaces, packets = read(path)
+    assert interfaces == ["h2:eth0"]
+    assert [p["direction"] for p in packets] == ["in", "in"]
+
+
+def test_two_runs_with_one_seed_are_captured_alike_to_the_last_octet(tmp_path):
+    for name in ("one", "two"):
+        run(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_full_disk_is_refused_at_once():
+    engine = _engine.Engine(1)
+    engine.add_memory_port("a")
+    with pytest.raises(_engine.EngineError, match="No space left") as caught:
+        engine.capture("/dev/full")
+    assert caught.value.args[0] == "run.capture"
+
+
+def test_a_file_that_fails_later_is_an_error_of_the_run_and_of_nothing_else(tmp_path):
+    engine = _engine.Engine(1)
+    engine.add_memory_port("a")
+    engine.add_memory_port("b")
+    engine.connect("wire", "a", "b", {}, {})
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def read_a_little():
+        with path.open("rb") as pipe:
+            pipe.read(1)
+
+    reader = threading.Thread(target=read_a_little)
+    reader.start()
+    engine.capture(path)
+    reader.join()
+    engine.offer("a", 0, frame(B, A, 1))
+    assert len(engine.step(1)) == 1
+    with pytest.raises(_engine.EngineError, match="Broken pipe") as caught:
+        engine.stop()
+    assert caught.value.args[0] == "run.capture"
+    assert engine.ledger()["delivered"] == 1
+
+
+def test_an_unknown_port_is_refused(tmp_path):
+    engine = _engine.Engine(1)
+    with pytest.raises(_engine.EngineError, match="nobody"):
+        engine.capture(tmp_path / "run.pcapng", ["nobody"])
+    assert not (tmp_path / "run.pcapng").exists()
+
+
+@pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
+def test_tshark_reads_the_same(tmp_path):
+    path = tmp_path / "run.pcapng"
+    run(path)
+    fields = ["frame.interface_name", "frame.time_epoch", "frame.packet_flags_direction", "frame.comment"]
+    arguments = [argument for field in fields for argument in ("-e", field)]
+    result = subprocess.run(
+        ["tshark", "-r", path, "-T", "json", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    layers = [packet["_source"]["layers"] for packet in json.loads(result.stdout)]
+    assert [layer["frame.interface_name"] for layer in layers] == [["h1:eth0"]] * 4 + [["h2:eth0"]] * 2
+    assert layers[0]["frame.packet_flags_direction"][0].endswith("2")
+    assert layers[3]["frame.comment"] == ["dropped: queue-full on link h1-h2 forward"]
+    assert layers[3]["frame.time_epoch"][0].endswith("0.001000002")
