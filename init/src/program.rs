@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 
 use crate::message::Start;
 use crate::system::{check, default_signals, text};
@@ -119,7 +120,9 @@ impl Prepared {
                 Some(libc::ENOENT | libc::ENOTDIR) => {}
                 // A script without its first line goes to the shell, as everywhere.
                 Some(libc::ENOEXEC) => return shell(path, &self.argv, &env),
-                Some(libc::EACCES) => worst = error,
+                // A folder that may not be searched says nothing about what is in it.
+                Some(libc::EACCES) if Path::new(&*path.to_string_lossy()).exists() => worst = error,
+                Some(libc::EACCES) => {}
                 _ => return error,
             }
         }

@@ -50,7 +50,7 @@ class NetnsNode(NodeHandle):
         self._group: Group | None = None
         self._notes: tuple[str, ...] = ()
         self._over = threading.Event()
-        self._spent = Cpu(0, 0, 0 if plan.cpu is not None else None)
+        self._spent = Cpu(0, 0)
 
     @property
     def state(self) -> State:
@@ -206,7 +206,8 @@ class NetnsNode(NodeHandle):
         with self._lock:
             self._state = "closed"
             if self._init is not None:
-                self._site.keeper.kill(self.name)
+                with contextlib.suppress(LabError):  # without a keeper there are no processes
+                    self._site.keeper.kill(self.name)
                 self._init.close()
 
     def wait_closed(self) -> None:

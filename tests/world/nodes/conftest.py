@@ -1,0 +1,35 @@
+"""Nodes for tests: made in a moment, ended after each test."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from making import Up, plan_of
+
+from airloom.nodes.keeper import Keeper
+from airloom.nodes.kind import NodeHandle
+from airloom.nodes.world import Nodes
+from airloom.plan import LinkPlan, NodePlan
+
+
+@pytest.fixture
+def keeper() -> Iterator[Keeper]:
+    with Keeper() as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def up(keeper: Keeper) -> Iterator[Up]:
+    """Brings nodes up: ``up(node("a"), node("b"), visible=[...])``."""
+    with contextlib.ExitStack() as stack:
+
+        def bring_up(
+            *nodes: NodePlan, links: Sequence[LinkPlan] = (), **options: Any
+        ) -> dict[str, NodeHandle]:
+            world = stack.enter_context(Nodes(plan_of(nodes, links), keeper, **options))
+            return world.bring_up()
+
+        yield bring_up
