@@ -156,6 +156,29 @@ def test_the_random_topology_is_the_same_at_all_points() -> None:
     assert len({tuple(plan.links) for plan in check(scenario).plans}) == 1
 
 
+def test_the_ends_of_a_swept_topology_have_names() -> None:
+    scenario = Scenario(
+        name="x",
+        topology=topology.chain(2),
+        programs=[Program(node="$last", run="iperf3 -s")],
+        events=[Event(at="1 s", node="$first", action="stop")],
+        measurements=[Measurement(name="rtt", ping=Ping(source="$first", to="$last"))],
+        sweep={"topology.nodes": [2, 5]},
+    )
+    plans = check(scenario).plans
+    assert [
+        (plan.scenario.measurements[0].tool.source, plan.scenario.measurements[0].tool.to) for plan in plans
+    ] == [
+        ("n1", "n2"),
+        ("n1", "n5"),
+    ]
+    assert [(plan.scenario.programs[0].node, plan.scenario.programs[0].name) for plan in plans] == [
+        ("n2", "n2-iperf3"),
+        ("n5", "n5-iperf3"),
+    ]
+    assert [plan.scenario.events[0].node for plan in plans] == ["n1", "n1"]
+
+
 def test_programs_get_names_by_which_events_can_speak_of_them() -> None:
     scenario = Scenario(
         name="x",

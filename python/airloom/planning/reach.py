@@ -85,7 +85,6 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
     walker = Walker(plan)
     for index, measurement in enumerate(scenario.measurements):
         tool = measurement.tool
-        name = next(word for word in ("ping", "iperf3", "traffic") if getattr(measurement, word) is not None)
         for source, target in ((tool.source, tool.to), (tool.to, tool.source)):
             if walker.path(source, target) is None:
                 yield Problem(
@@ -93,7 +92,7 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
                     f"no way leads from {source!r} to {target!r}"
                     if target in plan.hosts
                     else f"{target!r} has no address",
-                    ("measurements", index, name, "to"),
+                    ("measurements", index, measurement.word, "to"),
                     "join them by links, and let the nodes between them forward",
                 )
                 break

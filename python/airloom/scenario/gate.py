@@ -21,7 +21,7 @@ from airloom.plan import Plan
 from airloom.planning.reach import unreachable
 from airloom.scenario import paths, refusal
 from airloom.scenario.model import Scenario
-from airloom.scenario.names import named
+from airloom.scenario.names import named, seeded
 from airloom.scenario.network import expand
 from airloom.scenario.rules import problems
 from airloom.scenario.source import Source
@@ -126,9 +126,10 @@ def _shape(source: Source) -> Scenario:
 
 
 def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
-    scenario = named(scenario, seed)
+    scenario = seeded(scenario, seed)
     try:
         network = expand(scenario)
+        scenario = named(scenario, network)
         refusal.raise_first(problems(scenario, network), source)
         plan = planning.make(scenario, network)
         refusal.raise_first(unreachable(plan), source)

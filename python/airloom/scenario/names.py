@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import PurePosixPath
+from typing import TypeVar
 
-from airloom.scenario.model import Program, Scenario
+from airloom.scenario.model import Model, Program, Scenario
+from airloom.scenario.model.measure import TOOLS
+from airloom.scenario.network import Network
+
+_Part = TypeVar("_Part", bound=Model)
 
 
 def words(program: Program) -> list[str]:
@@ -14,29 +19,55 @@ def words(program: Program) -> list[str]:
     return shlex.split(program.run) if isinstance(program.run, str) else list(program.run)
 
 
-def named(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with every program named, and with the seed of a random topology fixed.
+def seeded(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario with the seed of a random topology fixed.
 
     The topology stays the same at all points and repetitions, whose own seeds differ.
     """
+    topology = scenario.topology
+    if topology is None or topology.generator != "random" or topology.seed is not None:
+        return scenario
+    return scenario.model_copy(update={"topology": topology.model_copy(update={"seed": seed})})
+
+
+def named(scenario: Scenario, network: Network) -> Scenario:
+    """The scenario with every program named, and with real names for ``$first`` and ``$last``."""
     update: dict[str, object] = {}
-    if (
-        scenario.topology is not None
-        and scenario.topology.generator == "random"
-        and scenario.topology.seed is None
-    ):
-        update["topology"] = scenario.topology.model_copy(update={"seed": seed})
-    if any(program.name is None for program in scenario.programs):
-        taken = {program.name for program in scenario.programs}
-        programs = []
-        for program in scenario.programs:
+    if network.generated:
+        update |= _real(scenario, {"$first": network.generated[0], "$last": network.generated[-1]})
+    programs: list[Program] = update.get("programs", scenario.programs)  # type: ignore[assignment]
+    if any(program.name is None for program in programs):
+        taken = {program.name for program in programs}
+        update["programs"] = all_named = []
+        for program in programs:
             if program.name is None:
                 name = _free(_stem(program), taken)
                 taken.add(name)
                 program = program.model_copy(update={"name": name})
-            programs.append(program)
-        update["programs"] = programs
+            all_named.append(program)
     return scenario.model_copy(update=update) if update else scenario
+
+
+def _real(scenario: Scenario, names: dict[str, str]) -> dict[str, object]:
+    """What changes in a scenario when names that stand for generated nodes are replaced."""
+
+    def replaced(part: _Part, *keys: str) -> _Part:
+        update = {key: names[getattr(part, key)] for key in keys if getattr(part, key) in names}
+        return part.model_copy(update=update) if update else part
+
+    measurements = []
+    for measurement in scenario.measurements:
+        tools = {
+            word: replaced(tool, "source", "to")
+            for word in TOOLS
+            if (tool := getattr(measurement, word)) is not None
+        }
+        measurements.append(measurement.model_copy(update=tools))
+    return {
+        "programs": [replaced(program, "node") for program in scenario.programs],
+        "events": [replaced(event, "node") for event in scenario.events],
+        "measurements": measurements,
+    }
 
 
 def _stem(program: Program) -> str:

@@ -48,6 +48,8 @@ class Network:
     wires: list[Wire]
     problems: list[Problem]
     """What was wrong with names; the rules report it with the rest."""
+    generated: list[str] = field(default_factory=list)
+    """The nodes that the generator made, in its order."""
 
 
 def end(text: str) -> End:
@@ -73,6 +75,7 @@ def expand(scenario: Scenario) -> Network:
     switches: dict[str, Switch] = {}
     wires: list[Wire] = []
     problems: list[Problem] = []
+    generated: list[str] = []
     taken = _Names()
     for index, link in enumerate(scenario.links):
         if link.name is not None and not taken.claim(link.name):
@@ -86,8 +89,8 @@ def expand(scenario: Scenario) -> Network:
             )
     if scenario.topology is not None:
         graph = generate(scenario.topology, scenario.seed)
-        for name in graph.nodes:
-            nodes[name] = Node()
+        generated = graph.nodes
+        nodes.update((name, Node()) for name in generated)
         switches.update(graph.switches)
         common = _direction(scenario.topology.link, None)
         for edge in graph.edges:
@@ -126,7 +129,7 @@ def expand(scenario: Scenario) -> Network:
         switches[name] = switch
     for index, link in enumerate(scenario.links):
         wires.append(_wire(link, index, taken))
-    return Network(nodes, switches, wires, problems)
+    return Network(nodes, switches, wires, problems, generated)
 
 
 def _wire(link: Link, index: int, taken: _Names) -> Wire:

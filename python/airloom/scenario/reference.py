@@ -115,7 +115,12 @@ sweep:
 repetitions: 5
 ```
 
-gives 3 x 2 points with 5 runs each. The last path varies fastest. {paths}
+gives 3 x 2 points with 5 runs each. The last path varies fastest.
+
+{paths}
+
+Where the topology is swept, `$first` and `$last` stand for the first and the last node that its
+generator made: `ping: {{from: $first, to: $last}}`.
 
 Every run has its own seed: the first 63 bits of the SHA-256 of base seed, point and repetition, so that
 adding points changes no other point's seed. A scenario without sweep and repetitions uses its `seed` as it

@@ -20,7 +20,7 @@ class Event(Model):
 
     at: Duration = Field(description="counted from the start of the run")
     link: str | None = Field(default=None, description="name of the link")
-    node: str | None = Field(default=None, description="name of the node")
+    node: str | None = Field(default=None, description="name of the node, or `$first`, `$last`")
     program: str | None = Field(default=None, description="name of the program")
     set: Direction | None = Field(default=None, description="link: new properties, the others stay")
     direction: Literal["both", "forward", "backward"] = Field(
@@ -35,8 +35,8 @@ class Event(Model):
 class Ping(Model):
     """Round-trip time by the system's ping."""
 
-    source: str = Field(alias="from", description="node that begins")
-    to: str = Field(description="node that answers")
+    source: str = Field(alias="from", description="node that begins, or `$first`, `$last`")
+    to: str = Field(description="node that answers, or `$first`, `$last`")
     count: Count = Field(default=10, description="how many requests")
     interval: Duration = Field(default=Duration("200 ms"), description="between requests")
     size: Size = Field(default=Size("56 B"), description="octets of payload, ICMP header not counted")
@@ -46,8 +46,8 @@ class Ping(Model):
 class Iperf3(Model):
     """Throughput by the system's iperf3."""
 
-    source: str = Field(alias="from", description="node that begins")
-    to: str = Field(description="node that answers")
+    source: str = Field(alias="from", description="node that begins, or `$first`, `$last`")
+    to: str = Field(description="node that answers, or `$first`, `$last`")
     duration: Duration = Field(default=Duration("10 s"), description="how long it sends")
     protocol: Literal["tcp", "udp"] = Field(default="tcp", description="what carries the data")
     rate: Rate | None = Field(default=None, description="UDP: offered load")
@@ -61,8 +61,8 @@ class Iperf3(Model):
 class Traffic(Model):
     """Throughput, delay, jitter and loss by Airloom's own generator, packet by packet."""
 
-    source: str = Field(alias="from", description="node that begins")
-    to: str = Field(description="node that answers")
+    source: str = Field(alias="from", description="node that begins, or `$first`, `$last`")
+    to: str = Field(description="node that answers, or `$first`, `$last`")
     protocol: Literal["udp", "tcp", "rtp"] = Field(default="udp", description="what carries the packets")
     pattern: Literal["constant", "poisson", "on-off", "trace"] = Field(
         default="constant", description="when packets are sent"
@@ -77,6 +77,10 @@ class Traffic(Model):
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 
+TOOLS = ("ping", "iperf3", "traffic")
+"""What a measurement can be made with: the keys of :class:`Measurement`."""
+
+
 class Measurement(Model):
     """One measurement; exactly one tool."""
 
@@ -88,9 +92,14 @@ class Measurement(Model):
     @property
     def tool(self) -> Ping | Iperf3 | Traffic:
         """The one that is given."""
-        tool = self.ping or self.iperf3 or self.traffic
+        tool: Ping | Iperf3 | Traffic | None = getattr(self, self.word)
         assert tool is not None
         return tool
+
+    @property
+    def word(self) -> str:
+        """Its key."""
+        return next(word for word in TOOLS if getattr(self, word) is not None)
 
 
 class Claim(Model):

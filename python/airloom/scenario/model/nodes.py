@@ -61,7 +61,7 @@ class Ready(Model):
 class Program(Model):
     """An unmodified program that runs in a node."""
 
-    node: str = Field(description="name of the node")
+    node: str = Field(description="name of the node, or `$first`, `$last`")
     run: str | Annotated[list[str], Field(min_length=1)] = Field(
         description="a command line, or a list of words"
     )

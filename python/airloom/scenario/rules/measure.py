@@ -9,6 +9,7 @@ from typing import Any
 from airloom.errors import ScenarioError
 from airloom.scenario.model import Event, Iperf3, Measurement, Ping, Scenario, Traffic
 from airloom.scenario.model.base import nearest
+from airloom.scenario.model.measure import TOOLS
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
 from airloom.scenario.rules.links import direction
@@ -71,6 +72,10 @@ def _event(
         )
         return
     if event.set is not None:
+        if not any(getattr(event.set, name) is not None for name in event.set.model_fields_set):
+            yield Problem(
+                "event.action", "'set' names no property", (*path, "set"), "such as set: {delay: 20 ms}"
+            )
         if target != "link":
             yield Problem("event.action", f"'set' is for links, not for a {target}", (*path, "set"), key=True)
         yield from direction(event.set, (*path, "set"))
@@ -115,7 +120,7 @@ def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 "give one another name",
             )
         names.add(measurement.name)
-        given = [name for name in ("ping", "iperf3", "traffic") if getattr(measurement, name) is not None]
+        given = [name for name in TOOLS if getattr(measurement, name) is not None]
         if len(given) != 1:
             yield Problem(
                 "measurement.tool",

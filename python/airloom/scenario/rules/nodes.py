@@ -23,8 +23,27 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     used: dict[str, set[str]] = {}
     for port in ports_of(network)[0]:
         used.setdefault(port.node, set()).add(port.name)
+    real: dict[str, str] = {}
     for name, node in scenario.nodes.items():
+        if network.generated and name not in used:
+            yield Problem(
+                "node.unlinked",
+                f"{name!r} is no node of the topology, and has no link of its own",
+                ("nodes", name),
+                nearest(name, network.generated),
+                key=True,
+            )
+            continue
         yield from _node(name, node, used.get(name, set()))
+        for interface, said in node.interfaces.items():
+            if said.real is not None:
+                owner = real.setdefault(said.real, f"{name}:{interface}")
+                if owner != f"{name}:{interface}":
+                    yield Problem(
+                        "interface.real",
+                        f"the host's interface {said.real!r} already stands for {owner}",
+                        ("nodes", name, "interfaces", interface, "real"),
+                    )
     names: set[str] = set()
     for index, program in enumerate(scenario.programs):
         path: Path_ = ("programs", index)
@@ -104,5 +123,7 @@ def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
     """Refuses a name that is no node's."""
     if name in network.switches:
         yield Problem("node.unknown", f"{name!r} is a switch, and nothing runs in it", path, "name a node")
+    elif name in ("$first", "$last"):
+        yield Problem("node.unknown", f"{name} is a node that a generator made", path, "give a 'topology:'")
     elif name not in network.nodes:
         yield Problem("node.unknown", f"there is no node {name!r}", path, nearest(name, network.nodes))
