@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from airloom.report.tables import Cell, Table, shown_figure, table
 from airloom.results import Measurement, RunReader, Verdict
 from airloom.results.quantity import UNITS, number
+from airloom.statistics import LEVEL, difference
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 SCHEMA = 1
-LEVEL = 0.95
 BATCHES = 20
 
 Basis = Literal["repetitions", "batches", "none"]
@@ -139,23 +139,13 @@ def compare(first: Path, second: Path) -> Comparison:
 def welch(first: Estimate, second: Estimate) -> tuple[float, float, float] | None:
     """Lower and upper end of the difference's 95 % interval, and p; none if an error is unknown.
 
-    Formula: t = (m2 - m1) / sqrt(e1^2 + e2^2), with degrees of freedom
-    (e1^2 + e2^2)^2 / (e1^4 / f1 + e2^4 / f2). Source: B. L. Welch, Biometrika 34 (1947). It holds
-    for means that are nearly normal.
+    See :func:`airloom.statistics.difference`.
     """
-    from scipy.stats import t
-
     if first.error is None or second.error is None or not first.freedom or not second.freedom:
         return None
-    difference = second.mean - first.mean
-    one, two = first.error**2, second.error**2
-    error = math.sqrt(one + two)
-    if error == 0:
-        return difference, difference, 1.0 if difference == 0 else 0.0
-    freedom = (one + two) ** 2 / (one**2 / first.freedom + two**2 / second.freedom)
-    half = float(t.ppf((1 + LEVEL) / 2, freedom)) * error
-    p = 2 * float(t.sf(abs(difference) / error, freedom))
-    return difference - half, difference + half, p
+    one, two = (first.mean, first.error, first.freedom), (second.mean, second.error, second.freedom)
+    found = difference(one, two, LEVEL)
+    return found.low, found.high, found.p
 
 
 def holm(values: list[float], level: float = 1 - LEVEL) -> list[bool]:

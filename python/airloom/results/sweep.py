@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +14,7 @@ from airloom.errors import RunError, ScenarioError
 from airloom.results import result as results
 from airloom.results.result import SCHEMA, Claim, LatenessMicros, Ledger, Measurement, Part, Result, Verdict
 from airloom.results.writer import RunWriter, write_atomically
+from airloom.statistics import mean
 
 INDEX = "sweep.json"
 
@@ -243,18 +242,9 @@ def _joined(group: list[Measurement]) -> Measurement:
     means = [one.mean for one in group if one.mean is not None]
     if len(group) == 1 or not means:
         return group[0]
-    return group[0].model_copy(
-        update={"mean": statistics.fmean(means), "ci95": _half_width(means), "n": len(means)}
-    )
-
-
-def _half_width(means: list[float]) -> float | None:
-    if len(means) < 2:
-        return None
-    from scipy.stats import t
-
-    error = statistics.stdev(means) / math.sqrt(len(means))
-    return float(t.ppf(0.975, len(means) - 1) * error)
+    over_runs = mean(means)
+    ci95 = over_runs.half_width if over_runs.n > 1 else None
+    return group[0].model_copy(update={"mean": over_runs.value, "ci95": ci95, "n": over_runs.n})
 
 
 def total(ledgers: Sequence[Ledger]) -> Ledger:

@@ -1,0 +1,183 @@
+"""What repeated measurements say: means with intervals, differences, and how often to repeat.
+
+All intervals have a level (0.95 by default): made again and again from new data, that share of them holds
+the true value. Observations are taken as independent: use one figure a repetition, never the packets of one
+run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+LEVEL = 0.95
+
+Values = Sequence[float] | npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean with the standard deviation of its observations and its interval."""
+
+    value: float
+    stddev: float
+    """``s = sqrt(sum((x - mean)^2) / (n - 1))``; nan for one observation."""
+    n: int
+    half_width: float
+    """The interval is the mean plus or minus this; infinite for one observation."""
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean: ``s / sqrt(n)``."""
+        return self.stddev / math.sqrt(self.n)
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.value - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.value + self.half_width
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Second minus first, with its interval and the probability of so much if there were no difference."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    freedom: float
+
+
+def mean(values: Values, level: float = LEVEL) -> Mean:
+    """Mean with Student's interval: ``mean +- t(n - 1) * s / sqrt(n)`` (Student, Biometrika 6, 1908).
+
+    Exact for normal observations, good for any from about 30 on.
+    """
+    data = _checked(values)
+    average = math.fsum(data) / data.size
+    if data.size == 1:
+        return Mean(average, math.nan, 1, math.inf)
+    stddev = float(data.std(ddof=1))
+    half = _t((1 + level) / 2, data.size - 1) * stddev / math.sqrt(data.size)
+    return Mean(average, stddev, data.size, half)
+
+
+def quantile(
+    values: Values, probability: float, level: float = LEVEL, *, resamples: int = 2000, seed: int = 1
+) -> tuple[float, float, float]:
+    """A quantile and both ends of its bootstrap interval.
+
+    The quantile interpolates linearly between order statistics. The interval is the percentile bootstrap
+    (Efron, Annals of Statistics 7, 1979): the same quantile of ``resamples`` samples drawn with replacement,
+    and of these the outer ``(1 - level) / 2`` on each side cut off. It cannot reach beyond the largest
+    observation, so an extreme quantile needs many: at least about ``10 / (1 - probability)``.
+    """
+    data = _checked(values)
+    if not 0 <= probability <= 1:
+        raise ValueError(f"a quantile's probability lies from 0 to 1, not {probability}")
+    random = np.random.default_rng(seed)
+    drawn = np.empty(resamples)
+    for index in range(resamples):
+        drawn[index] = np.quantile(data[random.integers(0, data.size, data.size)], probability)
+    outside = (1 - level) / 2
+    low, high = np.quantile(drawn, [outside, 1 - outside])
+    return float(np.quantile(data, probability)), float(low), float(high)
+
+
+def welch(first: Values, second: Values, level: float = LEVEL) -> Difference:
+    """The difference of two independent means whose spreads may differ; see :func:`difference`."""
+    a, b = mean(first), mean(second)
+    if a.n < 2 or b.n < 2:
+        raise ValueError("Welch's test needs two observations or more on each side")
+    return difference((a.value, a.error, a.n - 1), (b.value, b.error, b.n - 1), level)
+
+
+def difference(
+    first: tuple[float, float, float], second: tuple[float, float, float], level: float = LEVEL
+) -> Difference:
+    """The difference of two estimates, each (mean, standard error, degrees of freedom).
+
+    ``t = (m2 - m1) / sqrt(e1^2 + e2^2)`` with ``(e1^2 + e2^2)^2 / (e1^4 / f1 + e2^4 / f2)`` degrees of
+    freedom (B. L. Welch, Biometrika 34, 1947; Satterthwaite). For means that are nearly normal.
+    """
+    value = second[0] - first[0]
+    one, two = first[1] ** 2, second[1] ** 2
+    error = math.sqrt(one + two)
+    if error == 0:
+        return Difference(value, value, value, 1.0 if value == 0 else 0.0, math.inf)
+    # As shares of the sum, so that very small errors do not vanish when squared again.
+    share = one / (one + two)
+    freedom = 1 / (share**2 / first[2] + (1 - share) ** 2 / second[2])
+    half = _t((1 + level) / 2, freedom) * error
+    return Difference(value, value - half, value + half, _two_sided(value / error, freedom), freedom)
+
+
+def paired(first: Values, second: Values, level: float = LEVEL) -> Difference:
+    """The mean difference of observations that belong together, such as two node kinds with one seed.
+
+    ``d = second - first`` pair by pair, then Student's interval of the mean of ``d`` with n - 1 degrees of
+    freedom.
+    """
+    a, b = _checked(first), _checked(second)
+    if a.size != b.size or a.size < 2:
+        raise ValueError(f"pairs are needed, two or more: there are {a.size} and {b.size} observations")
+    gap = mean(b - a, level)
+    if gap.error == 0:
+        return Difference(gap.value, gap.value, gap.value, 1.0 if gap.value == 0 else 0.0, gap.n - 1)
+    return Difference(gap.value, gap.low, gap.high, _two_sided(gap.value / gap.error, gap.n - 1), gap.n - 1)
+
+
+def repetitions(pilot: Values, relative: float, level: float = LEVEL, *, most: int = 100_000) -> int:
+    """How many repetitions make the mean's interval as narrow as plus or minus ``relative`` of the mean.
+
+    The smallest n of 2 or more with ``t(n - 1) * s / sqrt(n) <= relative * |mean|``, where mean and s are
+    those of the pilot runs (Law, Simulation Modeling and Analysis, section 9.4). An estimate: s is known only
+    as well as the pilot knows it.
+    """
+    known = mean(pilot, level)
+    if known.n < 2 or relative <= 0:
+        raise ValueError("a pilot of two runs or more, and a width above 0, are needed")
+    wanted = relative * abs(known.value)
+
+    def wide(n: int) -> bool:
+        return _t((1 + level) / 2, n - 1) * known.stddev / math.sqrt(n) > wanted
+
+    if wide(most):
+        raise ValueError(f"more than {most} repetitions: the mean is too small against its spread")
+    low, high = 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if middle < 2 or wide(middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _checked(values: Values) -> npt.NDArray[np.float64]:
+    data = np.asarray(values, np.float64)
+    if data.ndim != 1 or not data.size or not np.isfinite(data).all():
+        raise ValueError("one or more finite observations in one row are needed")
+    return data
+
+
+def _t(probability: float, freedom: float) -> float:
+    # scipy takes a third of a second to load, and most commands need none of it.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def _two_sided(t: float, freedom: float) -> float:
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(freedom, -abs(t)))
