@@ -38,11 +38,15 @@ def write(
 
     runs = [RunReader(folder) for folder in folders]
     path = target or (folders[0] if len(folders) == 1 else Path.cwd()) / "report.html"
-    text = render(runs, progress)
+    temporary = path.with_name(path.name + ".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        # Opened first: whoever waits for the drawing should not learn then that it was in vain.
+        with temporary.open("w", encoding="utf-8") as sink:
+            sink.write(render(runs, progress))
+        temporary.replace(path)
     except OSError as error:
+        temporary.unlink(missing_ok=True)
         raise RunError(
             "report.unwritable",
             f"the report cannot be written: {error.strerror}",

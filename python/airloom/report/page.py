@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airloom.report import curves, plots, series, tables, topology
+from airloom.report import curves, figures, plots, series, tables, topology
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
 from airloom.results import Measurement, RunReader
@@ -53,6 +53,7 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     progress("preparing plots", 0.2)
     found = list(series.all_series(frame)) if not run.is_sweep else []
     chain = (
+        Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
         Chapter("Measurements", tables=_there(tables.measurements(run))),
         Chapter("Claims", tables=_there(tables.claims(run))),
         Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),

@@ -107,7 +107,7 @@ def _distribution(kind: str, group: list[Series]) -> Drawing:
             height = np.concatenate([[0.0], share])
             axes.step(edge, height, where="post", color=ink.series[number], label=one.label)
         if wide:
-            _logarithmic(axes, "x")
+            logarithmic(axes, "x")
         finish(axes, _axis(title, scale), "share of samples", ink, len(group))
         axes.set_ylim(0, 1.02)
 
@@ -148,7 +148,7 @@ def lateness(run: RunReader) -> Drawing | None:
         axes.bar(left, height, width=right - left, align="edge", color=ink.series[0], linewidth=0)
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7, top=float(height.max()) * 60)
-        _logarithmic(axes, "x")
+        logarithmic(axes, "x")
         for name, value in marks:
             if value > 0:
                 axes.axvline(value, color=ink.text, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -315,7 +315,8 @@ def _joined_note(shapes: Sequence[tuple[str, series.Envelope]]) -> str:
     )
 
 
-def _logarithmic(axes: Axes, which: str) -> None:
+def logarithmic(axes: Axes, which: str) -> None:
+    """Makes an axis, ``x`` or ``y``, logarithmic with figures that can be read."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     if which == "x":

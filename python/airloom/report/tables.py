@@ -268,6 +268,8 @@ def facts(run: RunReader) -> list[tuple[str, str]]:
         done = sum(point.state == "finished" for point in index.points)
         found.append(("Sweep", swept or "repetitions only"))
         found.append(("Runs", f"{done} of {len(index.points)} done, {index.repetitions} repetitions"))
+    if not result.ledger.delivered:
+        return found
     found.append(
         (
             "Lateness",

@@ -23,7 +23,9 @@ MOST = 100
 ROW = 12
 """Nodes of a chain in one row of its picture."""
 LABELS = 24
-"""Most link labels: more would cover each other."""
+"""Most link labels: more would cover each other, and stand in the table of links instead."""
+DENSE = 60
+"""Links from which on they are drawn thin."""
 
 Place = tuple[float, float]
 
@@ -47,9 +49,13 @@ def picture(topology: Topology) -> Drawing | None:
     common = Counter(describe(wire) for wire in topology.wires).most_common(1)
     usual = common[0][0] if common else ""
     caption = ""
-    if usual:
-        every = common[0][1] == len(topology.wires)
-        caption = f"{'Every link' if every else 'Links without a label'}: {usual}."
+    others = len(topology.wires) - (common[0][1] if common else 0)
+    if usual and not others:
+        caption = f"Every link: {usual}."
+    elif usual:
+        which = "Links without a label" if others <= LABELS else f"{common[0][1]} links"
+        rest = "" if others <= LABELS else f" {_rest(common, topology)}"
+        caption = f"{which}: {usual}.{rest}"
     clustered = len(graph) > MOST
     if clustered:
         graph = _clusters(graph)
@@ -57,7 +63,8 @@ def picture(topology: Topology) -> Drawing | None:
     places = layout(graph)
     across = max(x for x, _ in places.values()) - min(x for x, _ in places.values())
     up = max(y for _, y in places.values()) - min(y for _, y in places.values())
-    height = min(7.0, max(1.25, 1.0 + 7.2 * up / max(across, up, 1e-9) * 0.8))
+    highest = min(8.0, 3.6 + 0.05 * len(graph))
+    height = min(highest, max(1.4, 1.1 + 9.8 * up / max(across, up, 1e-9) * 0.75))
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
@@ -74,8 +81,14 @@ def picture(topology: Topology) -> Drawing | None:
         f"{' and more' if len(topology.vertices) > 20 else ''}. {caption}",
         caption=f"{told}; {len(topology.wires)} {_plural('link', len(topology.wires))}. {caption}",
         draw=draw,
-        size=(7.2, height),
+        size=(9.8, height),
     )
+
+
+def _rest(common: list[tuple[str, int]], topology: Topology) -> str:
+    kinds = Counter(describe(wire) for wire in topology.wires).most_common(6)[len(common) :]
+    told = "; ".join(f"{count} {_plural('link', count)}: {text}" for text, count in kinds)
+    return f"{told}."
 
 
 def describe(wire: Wire) -> str:
@@ -190,10 +203,18 @@ def _edges(axes: Axes, graph: Any, places: Mapping[str, Place], usual: str, ink:
     labelled = [
         (a, b, data["text"]) for a, b, data in graph.edges(data=True) if data["text"] not in ("", usual)
     ]
+    many = graph.number_of_edges() > DENSE
     for a, b in graph.edges:
         (x1, y1), (x2, y2) = places[a], places[b]
-        axes.plot([x1, x2], [y1, y2], color=ink.faint, linewidth=1.3, zorder=1)
-    for a, b, text in labelled[:LABELS]:
+        axes.plot(
+            [x1, x2],
+            [y1, y2],
+            color=ink.faint,
+            linewidth=0.8 if many else 1.3,
+            alpha=0.55 if many else 1.0,
+            zorder=1,
+        )
+    for a, b, text in labelled if len(labelled) <= LABELS else []:
         (x1, y1), (x2, y2) = places[a], places[b]
         axes.text(
             (x1 + x2) / 2,
