@@ -1,0 +1,235 @@
+//! Queue disciplines against the control laws that their papers describe.
+
+mod common;
+
+use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate};
+use airloom_engine::time::Instant;
+use airloom_engine::{Direction, End, Engine, LinkId, PortId, Why};
+use common::{Book, internet_sum, offer_octets, offer_super, run_dry};
+
+/// 1000 octets and no overhead at 8 Mbit/s: a frame takes 1 ms.
+const MS: u64 = 1_000_000;
+
+fn link(queue: QueueSettings) -> (Engine, PortId, PortId, LinkId) {
+    let settings = LinkSettings {
+        rate: Rate::BitsPerSecond(8_000_000),
+        overhead: 0,
+        shortest: 0,
+        queue,
+        ..LinkSettings::default()
+    };
+    let mut engine = Engine::new(2);
+    let a = engine.add_port("a", false).expect("new name");
+    let b = engine.add_port("b", false).expect("new name");
+    let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+    (engine, a, b, link)
+}
+
+fn managed(discipline: Discipline, ecn: bool) -> QueueSettings {
+    QueueSettings { packets: Some(10_000), discipline, ecn, ..QueueSettings::default() }
+}
+
+/// A UDP packet over IPv4 of 1000 octets with its frame header.
+fn packet(number: u64, flow: u8, ecn: u8) -> Vec<u8> {
+    let mut octets = vec![0; 1000];
+    octets[12..24].copy_from_slice(&[8, 0, 0x45, ecn, 3, 0xda, 0, 0, 0, 0, 64, 17]);
+    octets[26..36].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2, 0, flow]);
+    let sum = !internet_sum(&octets[14..34]);
+    octets[24..26].copy_from_slice(&sum.to_be_bytes());
+    octets[100..108].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+fn number(octets: &[u8]) -> u64 {
+    u64::from_be_bytes(octets[100..108].try_into().expect("eight"))
+}
+
+fn is_marked(octets: &[u8]) -> bool {
+    assert_eq!(internet_sum(&octets[14..34]), 0xffff, "the header checksum follows the mark");
+    octets[15] & 3 == 3
+}
+
+#[test]
+fn limits_count_packets_octets_or_time() {
+    let limit = |queue: QueueSettings| {
+        let (mut engine, a, b, link) = link(queue);
+        let mut book = Book::default();
+        for number in 0..100 {
+            offer_octets(&mut engine, a, 0, &packet(number, 0, 0));
+        }
+        run_dry(&mut engine, &mut book);
+        let highest = engine.ledger().link(link, Direction::Forward).queue_highest;
+        assert_eq!(highest.octets, highest.frames * 1000);
+        assert_eq!(book.dropped(Why::QueueFull) + book.times(b).len() as u64, 100);
+        highest.frames
+    };
+    let base = QueueSettings::default();
+    assert_eq!(limit(QueueSettings { packets: Some(7), ..base.clone() }), 7);
+    assert_eq!(limit(QueueSettings { packets: Some(0), ..base.clone() }), 0);
+    assert_eq!(limit(QueueSettings { octets: Some(4_999), ..base.clone() }), 4);
+    assert_eq!(limit(QueueSettings { time_ns: Some(12 * MS), ..base.clone() }), 12);
+    assert_eq!(limit(QueueSettings { packets: None, ..base }), 99);
+}
+
+#[test]
+fn a_crowded_tail_queue_marks() {
+    let (mut engine, a, b, link) =
+        link(QueueSettings { packets: Some(10), ecn: true, ..QueueSettings::default() });
+    let mut book = Book::default();
+    for number in 0..12 {
+        offer_octets(&mut engine, a, 0, &packet(number, 0, if number == 9 { 0 } else { 1 }));
+    }
+    run_dry(&mut engine, &mut book);
+    let marked: Vec<u64> =
+        book.deliveries.iter().filter(|d| is_marked(&d.octets)).map(|d| number(&d.octets)).collect();
+    // One is sent at once, five fill half; number 9 cannot be marked, number 11 finds no room.
+    assert_eq!(marked, [6, 7, 8, 10]);
+    assert_eq!(book.times(b).len(), 11);
+    assert_eq!(engine.ledger().link(link, Direction::Forward).marked.frames, 4);
+}
+
+#[test]
+fn marks_of_single_segments_leave_the_others_alone() {
+    let (mut engine, a, b, _) =
+        link(QueueSettings { packets: Some(6), ecn: true, ..QueueSettings::default() });
+    let mut book = Book::default();
+    offer_super(&mut engine, a, 0, 5_000, 1_000);
+    run_dry(&mut engine, &mut book);
+    let marks: Vec<bool> = book.deliveries.iter().map(|d| is_marked(&d.octets)).collect();
+    assert_eq!(marks, [false, false, false, false, true]);
+    assert_eq!(book.times(b).len(), 5);
+}
+
+/// Loads the link with one frame each `gap` ns for `seconds`, and returns who left and how long
+/// each took, and when drops happened.
+fn load(queue: QueueSettings, gap: u64, seconds: u64, ecn: u8) -> (Book, Vec<u64>) {
+    let (mut engine, a, _, _) = link(queue);
+    let mut book = Book::default();
+    let mut at = 0;
+    let mut sent = 0;
+    while at < seconds * 1_000 * MS {
+        offer_octets(&mut engine, a, at, &packet(sent, 0, ecn));
+        engine.advance(Instant::from_nanos(at), &mut book);
+        sent += 1;
+        at += gap;
+    }
+    let now = engine.now();
+    engine.advance(now, &mut book);
+    let delays = book.deliveries.iter().map(|d| d.at - number(&d.octets) * gap).collect();
+    run_dry(&mut engine, &mut book);
+    (book, delays)
+}
+
+const CODEL: Discipline = Discipline::CoDel { target_ns: 5 * MS, interval_ns: 100 * MS };
+
+#[test]
+fn codel_waits_an_interval_and_then_drops_by_the_square_root() {
+    let (book, _) = load(managed(CODEL, false), MS * 4 / 5, 3, 0);
+    // A quarter too much: the n-th frame waits n/5 ms, so the target of 5 ms is reached by the frame
+    // that leaves about 30 ms after the start, and the first drop comes an interval later.
+    let drops: Vec<u64> = book.drops.iter().filter(|d| d.at < 3_000 * MS).map(|d| d.at).collect();
+    assert!(book.drops.iter().all(|d| d.why == Why::EarlyDrop));
+    assert!((125 * MS..140 * MS).contains(&drops[0]), "first drop at {}", drops[0]);
+    // Each next drop is due interval / sqrt(count) after the last was, and happens when the next
+    // frame leaves, at most 1 ms later.
+    let mut due = drops[0] as f64;
+    for (index, &drop) in drops.iter().enumerate().skip(1) {
+        due += 100.0 * MS as f64 / (index as f64).sqrt();
+        let late = drop as f64 - due;
+        assert!((-1.0..=1.0 * MS as f64 + 1.0).contains(&late), "drop {index} at {drop}, due {due}");
+    }
+    assert!(drops.len() > 100);
+}
+
+#[test]
+fn codel_leaves_a_good_queue_alone() {
+    // A burst of 20 frames every 40 ms stands for half of the time but never for an interval.
+    let (mut engine, a, b, _) = link(managed(CODEL, false));
+    let mut book = Book::default();
+    for burst in 0..50 {
+        for frame in 0..20 {
+            offer_octets(&mut engine, a, burst * 40 * MS, &packet(frame, 0, 0));
+        }
+    }
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b).len(), 1000);
+}
+
+#[test]
+fn codel_marks_instead_of_dropping() {
+    let (book, _) = load(managed(CODEL, true), MS * 4 / 5, 3, 2);
+    assert!(book.drops.is_empty());
+    let marks: Vec<u64> = book.deliveries.iter().filter(|d| is_marked(&d.octets)).map(|d| d.at).collect();
+    // At the same times as it would drop; a marked frame has arrived 1 ms after it was judged.
+    assert!((125 * MS..141 * MS).contains(&marks[0]), "first mark at {}", marks[0]);
+    let gaps: Vec<u64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps[0] >= 99 * MS && gaps[0] <= 101 * MS);
+    assert!(gaps[3] >= 49 * MS && gaps[3] <= 51 * MS);
+}
+
+#[test]
+fn red_holds_the_mean_queue_between_its_thresholds() {
+    // A quarter too much has to be dropped one in five, which is what RED reaches with
+    // p / (1 - count * p) uniform on 1..1/p: 2 p = 0.2 at a mean queue of 10,000 + 20,000 * p / 0.2.
+    let red = Discipline::Red { min_octets: 10_000, max_octets: 30_000, probability: 0.2, weight: 0.002 };
+    let (book, delays) = load(managed(red, false), MS * 4 / 5, 60, 0);
+    assert!(book.drops.iter().all(|d| d.why == Why::EarlyDrop));
+    let late = &delays[delays.len() / 2..];
+    let mean = late.iter().sum::<u64>() / late.len() as u64;
+    // Waiting behind about 20 frames, and 1 ms for the frame itself.
+    assert!((17 * MS..25 * MS).contains(&mean), "mean delay {mean}");
+}
+
+const FLOWS: Discipline =
+    Discipline::FqCoDel { target_ns: 5 * MS, interval_ns: 100 * MS, quantum: 1514, flows: 1024 };
+
+#[test]
+fn flow_queues_share_the_wire_and_let_the_sparse_go_first() {
+    // Flow 1 asks for twice the rate, flow 2 for once, flow 3 sends a frame each 50 ms.
+    let (mut engine, a, _, _) = link(managed(FLOWS, false));
+    let mut book = Book::default();
+    let (mut sent, end) = (0, 4_000);
+    for half in 0..2 * end {
+        let at = half * MS / 2;
+        offer_octets(&mut engine, a, at, &packet(at, 1, 0));
+        sent += 1;
+        if half % 2 == 0 {
+            offer_octets(&mut engine, a, at, &packet(at, 2, 0));
+        }
+        if half % 100 == 0 {
+            offer_octets(&mut engine, a, at, &packet(at, 3, 0));
+        }
+        engine.advance(Instant::from_nanos(at), &mut book);
+    }
+    let of = |flow: u8| book.deliveries.iter().filter(|d| d.octets[35] == flow).collect::<Vec<_>>();
+    let (greedy, modest, sparse) = (of(1), of(2), of(3));
+    let share = greedy.len() as f64 / modest.len() as f64;
+    assert!((0.97..1.03).contains(&share), "{} and {} of {sent}", greedy.len(), modest.len());
+    assert_eq!(sparse.len(), 80);
+    // The sparse flow waits for the frame on the wire and no longer, but for the start, when all
+    // flows are new.
+    let delays: Vec<u64> = sparse.iter().map(|d| d.at - number(&d.octets)).collect();
+    assert!(delays[1..].iter().all(|&delay| delay <= 2 * MS), "{delays:?}");
+    run_dry(&mut engine, &mut book);
+}
+
+#[test]
+fn the_fattest_flow_pays_when_flow_queues_are_full() {
+    let queue = QueueSettings { packets: Some(100), discipline: FLOWS, ..QueueSettings::default() };
+    let (mut engine, a, _, _) = link(queue);
+    let mut book = Book::default();
+    for index in 0..90 {
+        offer_octets(&mut engine, a, 0, &packet(index, 1, 0));
+    }
+    for index in 0..20 {
+        offer_octets(&mut engine, a, 0, &packet(index, 2, 0));
+    }
+    run_dry(&mut engine, &mut book);
+    let of =
+        |flow: u8| book.deliveries.iter().filter(move |d| d.octets[35] == flow).map(|d| number(&d.octets));
+    assert_eq!(of(2).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    // 89 wait beside the one on the wire when the twelfth of the others is one too many: half go, from
+    // the head.
+    assert_eq!(book.dropped(Why::QueueFull), 45);
+    assert_eq!(of(1).collect::<Vec<_>>(), [0].into_iter().chain(46..90).collect::<Vec<_>>());
+}
