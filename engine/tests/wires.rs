@@ -5,7 +5,7 @@ mod common;
 use airloom_engine::settings::{LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId, Why};
-use common::{Book, mac, offer, offer_super, run_dry};
+use common::{Book, mac, offer, offer_octets, offer_super, run_dry};
 
 fn rated(rate: u64, delay_ns: u64) -> LinkSettings {
     LinkSettings { rate: Rate::BitsPerSecond(rate), delay_ns, ..LinkSettings::default() }
@@ -112,4 +112,144 @@ fn a_cut_loses_what_is_on_the_wire_and_what_waits() {
     assert_eq!(book.times(b), [58_192_000, 138_192_000]);
     assert_eq!(book.dropped(Why::LinkDown), 10);
     assert_eq!(engine.ledger().link(link, Direction::Forward).left.frames, 2);
+}
+
+#[test]
+fn a_trace_lets_frames_leave_at_its_opportunities() {
+    // 1500 octets at 1, 2, 2 and 5 ms of every 10 ms.
+    let opportunities_ns = [1, 2, 2, 5].map(|ms| ms * 1_000_000).to_vec();
+    let rate = Rate::Trace { opportunities_ns, period_ns: 10_000_000, octets: 1_500 };
+    let (mut engine, a, b, _) = pair(&LinkSettings { rate, overhead: 0, ..LinkSettings::default() });
+    let mut book = Book::default();
+    for _ in 0..7 {
+        offer(&mut engine, a, 0, mac(2), mac(1), 1_000);
+    }
+    // What an idle opportunity could have carried is gone; this one comes just in time for the next.
+    offer(&mut engine, a, 25_000_000, mac(2), mac(1), 1_000);
+    offer(&mut engine, a, 25_000_001, mac(2), mac(1), 1_600);
+    run_dry(&mut engine, &mut book);
+    // The octets of the four opportunities end at 1500, 3000, 4500 and 6000.
+    let wanted = [1, 2, 2, 2, 5, 5, 11, 25, 32].map(|ms| ms * 1_000_000);
+    assert_eq!(book.times(b)[..7], wanted[..7]);
+    // The last frame begins at 31 ms and ends with the first of 32 ms.
+    assert_eq!(book.times(b)[7..], wanted[7..]);
+}
+
+#[test]
+fn what_is_larger_than_the_mtu_is_dropped() {
+    let (mut engine, a, b, _) = pair(&LinkSettings { mtu: 1_000, ..LinkSettings::default() });
+    let mut book = Book::default();
+    offer(&mut engine, a, 0, mac(2), mac(1), 1_014);
+    offer(&mut engine, a, 1, mac(2), mac(1), 1_015);
+    // A VLAN tag does not count.
+    let mut tagged = vec![0; 1_018];
+    tagged[12..14].copy_from_slice(&[0x81, 0x00]);
+    offer_octets(&mut engine, a, 2, &tagged);
+    // 2,500 octets in packets of 1,040, 1,040 and 540 octets: only the last is small enough.
+    offer_super(&mut engine, a, 3, 2_500, 1_000);
+    offer_super(&mut engine, a, 4, 2_500, 960);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b), [0, 2, 3, 4, 4, 4]);
+    assert_eq!(book.dropped(Why::TooBig), 3);
+}
+
+#[test]
+fn a_new_rate_holds_for_the_next_frame_and_what_waits() {
+    let (mut engine, a, b, link) = pair(&rated(1_000_000, 0));
+    let mut book = Book::default();
+    for _ in 0..4 {
+        offer(&mut engine, a, 0, mac(2), mac(1), 976);
+    }
+    let change = |rate| Change::Link(link, Direction::Forward, Box::new(rated(rate, 0)));
+    // 8 ms a frame, then 4 ms, then 2 ms.
+    engine.schedule(Instant::from_nanos(1_000_000), change(2_000_000)).expect("valid");
+    engine.schedule(Instant::from_nanos(13_000_000), change(4_000_000)).expect("valid");
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b), [8, 12, 16, 18].map(|ms| ms * 1_000_000));
+}
+
+#[test]
+fn a_link_without_a_limit_lets_the_queue_go_at_once() {
+    let (mut engine, a, b, link) = pair(&rated(1_000_000, 0));
+    let mut book = Book::default();
+    for _ in 0..3 {
+        offer(&mut engine, a, 0, mac(2), mac(1), 976);
+    }
+    offer_super(&mut engine, a, 0, 5_000, 1_000);
+    let change = Change::Link(link, Direction::Forward, Box::default());
+    engine.schedule(Instant::from_nanos(1_000_000), change).expect("valid");
+    offer(&mut engine, a, 2_000_000, mac(2), mac(1), 976);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b), [8_000_000; 9]);
+}
+
+#[test]
+fn a_change_comes_before_all_else_of_its_instant() {
+    let (mut engine, a, b, link) = pair(&LinkSettings::default());
+    let mut book = Book::default();
+    offer(&mut engine, a, 5, mac(2), mac(1), 100);
+    engine.schedule(Instant::from_nanos(5), Change::Down(link)).expect("known");
+    engine.schedule(Instant::from_nanos(6), Change::Up(link)).expect("known");
+    offer(&mut engine, a, 6, mac(2), mac(1), 100);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b), [6]);
+    // A change for the past is made at once.
+    engine.schedule(Instant::from_nanos(1), Change::Down(link)).expect("known");
+    offer(&mut engine, a, 1, mac(2), mac(1), 100);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.dropped(Why::LinkDown), 2);
+}
+
+#[test]
+fn what_is_not_a_frame_is_malformed_and_a_lone_port_leads_nowhere() {
+    let (mut engine, a, _, _) = pair(&LinkSettings::default());
+    let lone = engine.add_port("lone", false).expect("new");
+    let mut book = Book::default();
+    offer_octets(&mut engine, a, 0, &[0; 13]);
+    offer_octets(&mut engine, lone, 0, &[0; 14]);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.dropped(Why::Malformed), 1);
+    assert_eq!(book.dropped(Why::Nowhere), 1);
+    assert_eq!(engine.ledger().port(a).dropped.of(Why::Malformed).octets, 13);
+}
+
+#[test]
+fn a_carried_run_pipelines_over_switches_and_is_timed_again_behind_them() {
+    // Carried at 10 Mbit/s, then a timed link of 100 Mbit/s: no segment leaves before it has come.
+    let mut engine = Engine::new(1);
+    let (a, b) = (engine.add_port("a", false).expect("new"), engine.add_port("b", false).expect("new"));
+    let hub = End::Switch(engine.add_switch("hub", &SwitchSettings::Hub).expect("new"));
+    let slow = LinkSettings { segments: Segments::Carried, overhead: 0, ..rated(10_000_000, 0) };
+    let fast = LinkSettings { overhead: 0, ..rated(100_000_000, 0) };
+    engine.connect("a", End::Port(a), hub, &slow, &slow).expect("valid");
+    engine.connect("b", hub, End::Port(b), &fast, &fast).expect("valid");
+    let mut book = Book::default();
+    // Segments of 1,000 octets: 800 us on the slow link, 80 us on the fast one.
+    offer_super(&mut engine, a, 0, 5 * 946, 946);
+    run_dry(&mut engine, &mut book);
+    let wanted: Vec<u64> = (1..=5).map(|n| n * 800_000 + 80_000).collect();
+    assert_eq!(book.times(b), wanted);
+}
+
+#[test]
+fn a_faster_link_behind_a_carried_run_stays_free_for_others() {
+    let mut engine = Engine::new(1);
+    let ports = ["a", "b", "c"].map(|name| engine.add_port(name, false).expect("new"));
+    let table = SwitchSettings::Switch { ageing_ns: 1 << 40, addresses: 8 };
+    let switch = End::Switch(engine.add_switch("s", &table).expect("new"));
+    for (port, rate) in ports.iter().zip([10_000_000, 100_000_000, 100_000_000]) {
+        let settings = LinkSettings { segments: Segments::Carried, overhead: 0, ..rated(rate, 0) };
+        engine.connect(&format!("{port:?}"), End::Port(*port), switch, &settings, &settings).expect("valid");
+    }
+    let mut book = Book::default();
+    offer(&mut engine, ports[1], 0, mac(9), mac(2), 1_000);
+    // 10 segments of 1,000 octets for port b: they come to the switch from 0.8 ms to 8 ms after 1 ms.
+    offer_super(&mut engine, ports[0], 1_000_000, 10 * 946, 946);
+    // One frame that comes to the switch at 3.08 ms.
+    offer(&mut engine, ports[2], 3_000_000, mac(2), mac(3), 1_000);
+    book.deliveries.clear();
+    run_dry(&mut engine, &mut book);
+    let times = book.times(ports[1]);
+    assert_eq!(times[0], 3_000_000 + 160_000);
+    assert_eq!(times[1..], [1_000_000 + 8_000_000 + 80_000; 10]);
 }

@@ -1,6 +1,8 @@
 //! What the engine's tests share: an outlet that writes everything down, and frames to send.
 #![allow(dead_code)] // each test uses its own part of it
 
+use std::path::Path;
+
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::segment;
 use airloom_engine::time::Instant;
@@ -152,4 +154,16 @@ pub fn run_dry(engine: &mut Engine, book: &mut Book) {
     check_ledger(engine);
     assert_eq!(engine.recount().frames, 0);
     assert_eq!(engine.pool().in_use(), 0);
+}
+
+/// Compares a table of results with the committed one. Whoever changes a result on purpose
+/// writes the tables anew with `AIRLOOM_WRITE_TABLES=1 cargo test -p airloom-engine` and shows
+/// the difference.
+pub fn compare(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tables").join(name);
+    if std::env::var_os("AIRLOOM_WRITE_TABLES").is_some() {
+        std::fs::write(&path, text).expect("a writable source tree");
+    }
+    let wanted = std::fs::read_to_string(&path).expect("a committed table");
+    assert_eq!(text, wanted, "{} differs", path.display());
 }
