@@ -33,7 +33,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 100_000_000, 5_000_000_000
 LAST_LINES = 5
 """How many lines of a failed program's log are shown."""
 
-_SHELL_SIGNS = re.compile(r"[|&;<>()$`*?\[\]#~{}!\n=]")
+_SHELL_SIGNS = "|&;<>()$`*?\n"
 
 State = Literal["waiting", "running", "ready", "ended", "failed"]
 
@@ -42,9 +42,25 @@ def words_of(run: str | list[str]) -> list[str]:
     """The words of a command line; one that needs a shell gets ``/bin/sh``."""
     if isinstance(run, list):
         return run
-    if _SHELL_SIGNS.search(run):
-        return ["/bin/sh", "-c", run]
-    return shlex.split(run)
+    return ["/bin/sh", "-c", run] if needs_shell(run) else shlex.split(run)
+
+
+def needs_shell(line: str) -> bool:
+    """Whether a command line means something to a shell beyond words and quotes."""
+    quote = ""
+    escaped = False
+    for sign in line:
+        if escaped:
+            escaped = False
+        elif sign == "\\" and quote != "'":
+            escaped = True
+        elif sign == quote:
+            quote = ""
+        elif not quote and sign in "'\"":
+            quote = sign
+        elif (not quote and sign in _SHELL_SIGNS) or (quote == '"' and sign in "$`"):
+            return True
+    return "=" in line.split(" ", 1)[0]
 
 
 def said(exit: Exit) -> str:
@@ -123,7 +139,9 @@ class Supervised:
     @property
     def holds_up(self) -> bool:
         """Whether measurements wait for it: it was to be ready from the start and is not yet."""
-        return self.program.ready is not None and not self.was_ready and self.state in ("waiting", "running")
+        program = self.program
+        expected = program.ready is not None and program.at == 0
+        return expected and not self.was_ready and self.state in ("waiting", "running")
 
     def start(self) -> None:
         """Starts it, unless it runs."""

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
 from airloom.live import Visit, find
+from airloom.programs import needs_shell
 from airloom.terminal import attach
 
 if TYPE_CHECKING:
@@ -256,9 +257,10 @@ class Prompt(cmd.Cmd):
 
     def _run(self, node: str, command: str) -> None:
         """Runs a command in a node on this terminal."""
-        words = with_addresses(shlex.split(command), self.lab.addresses)
-        if any(sign in command for sign in "|&;<>$`*?"):
+        if needs_shell(command):
             words = ["/bin/sh", "-c", _replaced(command, self.lab.addresses)]
+        else:
+            words = with_addresses(shlex.split(command), self.lab.addresses)
         with Visit(find(str(os.getpid()))) as visit:
             code = attach(visit, node, words, terminal=self.interactive, keyboard=self.interactive)
         self.failed |= code != 0

@@ -217,6 +217,10 @@ def test_a_program_that_cannot_be_started(tmp_path):
     [
         ("ping -c 1 h2", ["ping", "-c", "1", "h2"]),
         ("echo 'a b'", ["echo", "a b"]),
+        ("sh -c 'a; b'", ["sh", "-c", "a; b"]),
+        ('echo "$HOME"', ["/bin/sh", "-c", 'echo "$HOME"']),
+        ("X=1 env", ["/bin/sh", "-c", "X=1 env"]),
+        ("iperf3 --port=5", ["iperf3", "--port=5"]),
         ("a | b", ["/bin/sh", "-c", "a | b"]),
         (["a", "|"], ["a", "|"]),
     ],
