@@ -15,13 +15,18 @@ const PERIOD_US: f64 = 10_000.0;
 const LEAST_QUOTA_US: f64 = 1_000.0;
 const LONGEST_PERIOD_US: f64 = 1_000_000.0;
 
+/// Names of keepers' groups; their process number follows.
+const PREFIX: &str = "airloom-";
+
 /// The keeper's own groups, made when the first node needs them.
 #[derive(Debug)]
 pub struct Groups {
     /// Version 2, and whether its `cpu` controller is at hand.
     unified: Option<(PathBuf, bool)>,
-    /// Version 1's `cpu` hierarchy.
+    /// In version 1's `cpu` hierarchy, made when the first share is to be held there.
     cpu: Option<PathBuf>,
+    cpu_parents: Vec<PathBuf>,
+    name: String,
     notes: Vec<String>,
 }
 
@@ -35,23 +40,20 @@ pub struct Group {
 impl Groups {
     /// Finds out by trying what this machine allows.
     pub fn new() -> Self {
-        let mut groups = Self { unified: None, cpu: None, notes: Vec::new() };
-        let name = format!("airloom-{}", std::process::id());
+        let name = format!("{PREFIX}{}", std::process::id());
+        let mut groups = Self { unified: None, cpu: None, cpu_parents: Vec::new(), name, notes: Vec::new() };
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         for hierarchy in Hierarchy::all(&mounts, &own) {
+            for parent in hierarchy.candidates() {
+                sweep(&parent);
+            }
             match hierarchy.version {
-                2 if groups.unified.is_none() => match make_unified(&hierarchy.candidates(), &name) {
+                2 if groups.unified.is_none() => match make_unified(&hierarchy.candidates(), &groups.name) {
                     Ok(made) => groups.unified = Some(made),
                     Err(error) => groups.notes.push(format!("no control group, version 2: {error}")),
                 },
-                1 if groups.cpu.is_none() => {
-                    let made = hierarchy.candidates().iter().rev().find_map(|parent| {
-                        let path = parent.join(&name);
-                        fs::create_dir(&path).ok().map(|()| path)
-                    });
-                    groups.cpu = made;
-                }
+                1 if groups.cpu_parents.is_empty() => groups.cpu_parents = hierarchy.candidates(),
                 _ => {}
             }
         }
@@ -62,7 +64,7 @@ impl Groups {
     }
 
     /// Makes a node's groups; what cannot be had is added to the notes.
-    pub fn make(&self, number: usize, share: Option<f64>, notes: &mut Vec<String>) -> Group {
+    pub fn make(&mut self, number: usize, share: Option<f64>, notes: &mut Vec<String>) -> Group {
         notes.extend(self.notes.iter().cloned());
         let mut group = Group::default();
         if let Some((base, _)) = &self.unified {
@@ -71,21 +73,35 @@ impl Groups {
         let Some(share) = share else { return group };
         let period = (LEAST_QUOTA_US / share).clamp(PERIOD_US, LONGEST_PERIOD_US).round();
         let quota = (share * period).max(LEAST_QUOTA_US).round();
-        let held = match (&self.unified, &group.unified, &self.cpu) {
-            (Some((_, true)), Some(path), _) => write(&path.join("cpu.max"), &format!("{quota} {period}")),
-            (_, _, Some(base)) => {
-                group.cpu = create(&base.join(format!("node{number}")), notes);
-                group.cpu.as_ref().map_or(Ok(()), |path| {
-                    write(&path.join("cpu.cfs_period_us"), &period.to_string())?;
-                    write(&path.join("cpu.cfs_quota_us"), &quota.to_string())
-                })
-            }
-            _ => Err("this machine gives no processor shares to control groups".to_owned()),
+        let held = match (&self.unified, &group.unified) {
+            (Some((_, true)), Some(path)) => write(&path.join("cpu.max"), &format!("{quota} {period}")),
+            _ => match self.cpu_base() {
+                Some(base) => {
+                    group.cpu = create(&base.join(format!("node{number}")), notes);
+                    group.cpu.as_ref().map_or(Ok(()), |path| {
+                        write(&path.join("cpu.cfs_period_us"), &period.to_string())?;
+                        write(&path.join("cpu.cfs_quota_us"), &quota.to_string())
+                    })
+                }
+                None => Err("this machine gives no processor shares to control groups".to_owned()),
+            },
         };
         if let Err(why) = held {
             notes.push(format!("its processor share is not held: {why}"));
         }
         group
+    }
+
+    /// The keeper's group in version 1's `cpu` hierarchy, as near to its own as may be.
+    fn cpu_base(&mut self) -> Option<&Path> {
+        if self.cpu.is_none() {
+            let name = &self.name;
+            self.cpu = self.cpu_parents.iter().rev().find_map(|parent| {
+                let path = parent.join(name);
+                fs::create_dir(&path).ok().map(|()| path)
+            });
+        }
+        self.cpu.as_deref()
     }
 
     /// Removes the keeper's own groups; the nodes' are gone by then.
@@ -205,6 +221,18 @@ fn create(path: &Path, notes: &mut Vec<String>) -> Option<PathBuf> {
 
 fn write(path: &Path, value: &str) -> Result<(), String> {
     fs::write(path, value).map_err(|error| format!("{} = {value}: {error}", path.display()))
+}
+
+/// Removes groups of keepers that were killed before they could do so themselves. A group with
+/// processes in it is never removed: the kernel refuses.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let keeper = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if keeper.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            remove(&entry.path());
+        }
+    }
 }
 
 /// A group with nothing in it goes; one that is busy is tried again with its parent.

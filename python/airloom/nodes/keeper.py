@@ -7,6 +7,7 @@ descriptor limit that was in force then.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import threading
@@ -62,6 +63,7 @@ class Keeper:
         self._lock = threading.Condition()
         self._waiting: dict[str, Message | None] = {}
         self._ends: dict[str, Callable[[Message], None]] = {}
+        self._groups: set[Path] = set()
         self._gone = False
         self._closed = False
         self._common: Mapping[str, str] = {}
@@ -123,12 +125,13 @@ class Keeper:
                 f"node {name}: its first process cannot be made: {answer['why']}",
                 cure="see `airloom doctor`",
             )
-        group, cpu_group = answer["group"], answer["cpu_group"]
+        group, cpu_group = (Path(answer[word]) if answer[word] else None for word in ("group", "cpu_group"))
+        self._groups.update(path.parent for path in (group, cpu_group) if path)
         return Made(
             Channel(near),
             answer["pid"],
-            Path(group) if group else None,
-            Path(cpu_group) if cpu_group else None,
+            group,
+            cpu_group,
             tuple(answer["notes"]),
         )
 
@@ -149,6 +152,8 @@ class Keeper:
             self._process.kill()
             self._process.wait()
         self.switchboard.close()
+        if self._process.returncode != 0:
+            self._remove_groups()
 
     def __enter__(self) -> Self:
         return self
@@ -157,6 +162,13 @@ class Keeper:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _remove_groups(self) -> None:
+        """Does what a keeper that was killed could not do; groups in use stay."""
+        for base in self._groups:
+            for folder in (*(path for path in base.glob("*") if path.is_dir()), base):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
     def _greet(self, program: Path) -> None:
         """Waits until the keeper has said who it is, which it does when it is ready."""

@@ -107,12 +107,13 @@ def test_kill_9_leaves_nothing(victim: str) -> None:
             controller.kill()
     eventually(lambda: not Path(f"/proc/{keeper}").exists(), "the keeper is left")
     eventually(lambda: processes_in(set(inodes)) == [], "namespaces are held")
-    if victim == "controller":
-        # Only a keeper that is killed itself cannot clean up its control groups.
+    if victim == "both":
+        # Nobody is left to remove its control groups, which are empty: the next keeper does.
+        with Keeper() as other, Nodes(plan_of([node("a")]), other) as world:
+            world.bring_up()["a"].exec(["true"], timeout=20)
+            assert groups_of(keeper) == []
+    elif victim == "controller":
         eventually(lambda: groups_of(keeper) == [], "control groups are left")
-    for group in groups_of(keeper):
-        for folder in sorted(group.glob("**/"), key=lambda path: -len(path.parts)):
-            folder.rmdir()
     watched = {"/etc/hosts", "/etc/hostname", "/etc", "/tmp", "/run", "/var/tmp"}
     assert watched.intersection(mount_points()) == watched.intersection(mounts)
 
@@ -162,14 +163,11 @@ def test_a_keeper_that_dies_is_reported() -> None:
     ):
         handles = world.bring_up()
         handles["a"].exec(["true"], timeout=20)
-        groups = groups_of(keeper.pid)
         os.kill(keeper.pid, signal.SIGKILL)
         eventually(lambda: failed == ["a"], "nobody was told")
         with pytest.raises(RunError, match="keeper"):
             handles["b"].exec(["true"], timeout=20)
-    for group in groups:
-        for folder in sorted(group.glob("**/"), key=lambda path: -len(path.parts)):
-            folder.rmdir()
+    assert groups_of(keeper.pid) == []
 
 
 def test_stop_is_polite_first(up: Up, tmp_path: Path) -> None:
@@ -181,7 +179,7 @@ def test_stop_is_polite_first(up: Up, tmp_path: Path) -> None:
     eventually(lambda: "up" in log.read_text(), "it did not start")
     handle.stop(grace=20)
     assert polite.wait(20).code == 4
-    assert log.read_text() == "up\nbye\n"
+    assert "bye" in log.read_text().split()
     assert handle.state == "stopped"
     handle.stop()  # nothing happens
 
