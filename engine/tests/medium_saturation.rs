@@ -83,7 +83,7 @@ fn compare(settings: impl Fn(f64) -> RadioSettings, goodput_column: &str, p_colu
     let mut worst: (f64, f64) = (0.0, 0.0);
     for row in rows(include_str!("reference/saturated_stations.csv")) {
         let (rate, n) = (number(&row, "rate_mbps"), number(&row, "n"));
-        let (found, p) = saturated(&settings(rate), n as u32, if rate < 10.0 { 40.0 } else { 15.0 }, 1);
+        let (found, p) = saturated(&settings(rate), n as u32, if rate < 10.0 { 30.0 } else { 10.0 }, 1);
         let (expected, expected_p) = (number(&row, goodput_column), number(&row, p_column));
         let (error, p_error) = (found / expected - 1.0, p - expected_p);
         report += &format!(
@@ -105,4 +105,10 @@ fn saturated_stations_that_hear_no_frame_in_a_collision() {
 fn saturated_stations_that_hear_a_broken_frame_in_a_collision() {
     let settings = |rate| RadioSettings { preamble_db: None, ..at_rate(rate) };
     compare(settings, "mc_eifs_cwcycle7_goodput", "mc_eifs_cwcycle7_p");
+}
+
+#[test]
+fn saturated_stations_with_the_manners_of_the_reference() {
+    let settings = |rate| RadioSettings { as_ns3: true, ..at_rate(rate) };
+    compare(settings, "ns3_goodput_mbps", "ns3_p_coll");
 }

@@ -251,6 +251,7 @@ impl Medium {
             free_since: self.now,
             reserved_until: self.now,
             extended: false,
+            broken_at: None,
             access_at: Instant::NEVER,
             stage: Stage::Free,
             answer: None,

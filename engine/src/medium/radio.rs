@@ -88,6 +88,8 @@ pub(super) struct Lane {
     /// Longest time to go on sending after winning the channel; zero for one frame.
     pub(super) txop: Span,
     pub(super) cw: u16,
+    /// Failures in a row, counted only for [`RadioSettings::as_ns3`].
+    pub(super) failures: u8,
     /// A backoff is under way.
     pub(super) backing_off: bool,
     /// Slots left when counting (re)started.
@@ -216,6 +218,8 @@ pub(super) struct Radio {
     pub(super) free_since: Instant,
     pub(super) reserved_until: Instant,
     pub(super) extended: bool,
+    /// End of the last frame that arrived broken.
+    pub(super) broken_at: Option<Instant>,
     pub(super) access_at: Instant,
 
     // Exchanges.

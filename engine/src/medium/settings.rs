@@ -56,6 +56,11 @@ pub struct RadioSettings {
     pub qos: bool,
     /// Time added to slot and time-outs for long links, in units of 3 us (coverage class, 0 to 31).
     pub coverage_class: u8,
+    /// Departs from the standard where ns-3.44 was seen to, so that results can be compared: the
+    /// window goes back after a cycle of one failure more than the retry limit, not with the frame; a frame to be
+    /// passed on at the very end of a reception goes without backoff; the extended space counts
+    /// from the end of the broken frame, not from the idle channel.
+    pub as_ns3: bool,
 }
 
 /// How rates are chosen.
@@ -96,6 +101,7 @@ impl Default for RadioSettings {
             tail_drop: 1000,
             qos: false,
             coverage_class: 0,
+            as_ns3: false,
         }
     }
 }

@@ -33,6 +33,9 @@ impl Timers {
     /// Sets the timer of a radio; [`Instant::NEVER`] stops it.
     pub(super) fn set(&mut self, radio: usize, at: Instant) {
         let mut node = self.leaves + radio;
+        if self.tree[node] == at.nanos() {
+            return;
+        }
         self.tree[node] = at.nanos();
         while node > 1 {
             node /= 2;

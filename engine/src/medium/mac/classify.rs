@@ -53,6 +53,7 @@ pub(in crate::medium) fn lanes(phy: &Phy, slot: Span, qos: bool) -> Vec<Lane> {
         cw_max,
         txop: Span::from_micros(txop_us),
         cw: cw_min,
+        failures: 0,
         backing_off: false,
         slots: 0,
         from: crate::time::Instant::ZERO,

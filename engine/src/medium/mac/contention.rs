@@ -12,9 +12,16 @@ use crate::medium::radio::{Lane, Radio, Stage};
 use crate::time::{Instant, Span};
 
 impl Radio {
-    /// Space that must pass on an idle channel before slots are counted.
-    fn space(&self, lane: &Lane) -> Span {
-        if self.extended { lane.aifs + self.phy.eifs().saturating_sub(self.phy.difs()) } else { lane.aifs }
+    /// When slots of a lane are counted if the channel stays idle: after the lane's space, or the
+    /// extended one.
+    fn counted_from(&self, lane: &Lane) -> Instant {
+        let more = self.phy.eifs().saturating_sub(self.phy.difs());
+        let clear = self.clear_since();
+        match self.broken_at {
+            Some(broken) if self.settings.as_ns3 => (clear + lane.aifs).max(broken + more + lane.aifs),
+            _ if self.extended => clear + lane.aifs + more,
+            _ => clear + lane.aifs,
+        }
     }
 
     /// Since when nothing stands in the way; may lie ahead, as a reservation does.
@@ -50,9 +57,8 @@ impl Radio {
         // What is gone before it was noticed stopped nothing, but for backoffs begun meanwhile.
         let unnoticed = !self.stopped_self && now < self.stopped + self.phy.detect;
         let until = self.noticed();
-        let clear = self.clear_since();
         for index in 0..self.lanes.len() {
-            let space = self.space(&self.lanes[index]);
+            let from = self.counted_from(&self.lanes[index]);
             let slot = self.slot;
             let lane = &mut self.lanes[index];
             if unnoticed && lane.from < Instant::NEVER {
@@ -61,7 +67,7 @@ impl Radio {
             if lane.backing_off {
                 lane.take_off(until, slot);
             }
-            lane.from = clear + space;
+            lane.from = from;
         }
     }
 
@@ -105,8 +111,7 @@ impl Radio {
     pub(in crate::medium) fn back_off(&mut self, lane: usize) {
         let window = u64::from(self.lanes[lane].cw) + 1;
         let slots = u32::try_from(self.dice.below(window)).unwrap_or(0);
-        let from =
-            if self.counting { self.clear_since() + self.space(&self.lanes[lane]) } else { Instant::NEVER };
+        let from = if self.counting { self.counted_from(&self.lanes[lane]) } else { Instant::NEVER };
         let lane = &mut self.lanes[lane];
         (lane.backing_off, lane.slots, lane.from) = (true, slots, from);
     }
@@ -122,16 +127,30 @@ impl Radio {
             }
             self.lanes[lane].backing_off = false;
         }
-        if free && self.clear_since() + self.space(&self.lanes[lane]) <= now {
+        if free && self.counted_from(&self.lanes[lane]) <= now {
             return true;
         }
         self.back_off(lane);
+        if self.settings.as_ns3 && self.answer.is_some() {
+            self.lanes[lane].slots = 0;
+        }
         self.set_access();
         false
     }
 }
 
 impl Lane {
+    /// Widens the window after a failure in the manner of ns-3.44: a cycle of one failure more
+    /// than the retry limit, whatever becomes of frames.
+    pub(in crate::medium) fn widen_in_cycle(&mut self, limit: u8) {
+        if self.failures == limit {
+            (self.failures, self.cw) = (0, self.cw_min);
+        } else {
+            self.failures += 1;
+            self.widen();
+        }
+    }
+
     /// Takes off the whole slots that passed before `until`.
     fn take_off(&mut self, until: Instant, slot: Span) {
         let passed = until.since(self.from).nanos() / slot.nanos();

@@ -297,7 +297,11 @@ impl Medium {
         let radio = &mut self.radios[index];
         let done = radio.lanes[lane].queue.pop_front();
         radio.waiting -= u32::from(done.is_some());
-        radio.lanes[lane].cw = radio.lanes[lane].cw_min;
+        let given_up = done.is_some_and(|waiting| waiting.short_tries > 0 || waiting.long_tries > 0);
+        let state = &mut radio.lanes[lane];
+        if !(given_up && radio.settings.as_ns3) {
+            (state.failures, state.cw) = (0, state.cw_min);
+        }
         if self.goes_on(index, lane, now) {
             let radio = &mut self.radios[index];
             radio.stage = Stage::Free;
@@ -361,15 +365,19 @@ impl Medium {
             }
         }
         let waiting = &radio.lanes[lane].queue[0];
+        let (frame, arrived, reached) = (waiting.frame, waiting.arrived, waiting.reached);
         let given_up = waiting.short_tries >= radio.settings.short_retries
             || waiting.long_tries >= radio.settings.long_retries;
-        if !given_up {
+        if radio.settings.as_ns3 {
+            radio.lanes[lane].widen_in_cycle(radio.settings.short_retries);
+        } else if !given_up {
             radio.lanes[lane].widen();
+        }
+        if !given_up {
             radio_back_off(radio, lane);
             return self.release(index, now);
         }
         radio.counts.given_up += 1;
-        let (frame, arrived, reached) = (waiting.frame, waiting.arrived, waiting.reached);
         if let Some(frame) = frame {
             if arrived {
                 outside.release(frame);

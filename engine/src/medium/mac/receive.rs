@@ -15,6 +15,7 @@ impl Medium {
         let radio = &mut self.radios[index];
         radio.counts.broken += 1;
         radio.extended = true;
+        radio.broken_at = Some(at);
         if matches!(radio.stage, Stage::Awaiting(..)) {
             self.unanswered(index, at, outside);
         }
@@ -31,6 +32,7 @@ impl Medium {
     ) {
         let own = RadioId(ear.radio);
         self.radios[index].extended = false;
+        self.radios[index].broken_at = None;
         let mine = sending.to == To::Radio(own);
         if let Stage::Awaiting(_, what, ..) = self.radios[index].stage {
             if mine && sending.kind == what {

@@ -1,0 +1,79 @@
+//! How much processor time the radio medium takes for each simulated second.
+//!
+//! Saturated 802.11a stations at 54 Mbit/s, all in range of each other, and a grid of 400 nodes on
+//! 12 channels. Run with `cargo run --release --example medium_speed`.
+
+#![allow(clippy::cast_precision_loss)]
+
+#[path = "../tests/world/mod.rs"]
+mod world;
+
+use airloom_engine::medium::RadioSettings;
+use airloom_engine::time::{Instant, Span};
+use world::{PAYLOAD, World, at, at_rate, reference_loss};
+
+/// Processor seconds of ns-3.44 for a simulated second, measured on the machine of the reference
+/// data: stations and seconds.
+const PEER: [(u32, f64); 2] = [(10, 0.6568), (50, 2.4381)];
+
+/// Seconds that this thread has run on a processor so far; other load of the machine does not count.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux's account of threads");
+    let nanos: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("nanoseconds");
+    nanos as f64 * 1e-9
+}
+
+fn saturated(n: u32, seconds: f64) -> (f64, f64) {
+    let mut world = World::new(1, reference_loss());
+    let sink = world.add(at_rate(54.0), 0.0, 0.0);
+    for station in 0..n {
+        let angle = f64::from(station) / f64::from(n) * core::f64::consts::TAU;
+        let from = world.add(at_rate(54.0), 5.0 * angle.cos(), 5.0 * angle.sin());
+        world.saturate(at(0.0), from, sink, PAYLOAD);
+    }
+    world.run(at(0.2));
+    let start = cpu_seconds();
+    world.run(at(0.2 + seconds));
+    ((cpu_seconds() - start) / seconds, world.ground.delivered as f64 / (seconds + 0.2))
+}
+
+/// 20 by 20 nodes a metre apart, 12 channels, 100 flows of 1 Mbit/s between neighbours on a channel.
+fn grid(seconds: f64) -> (f64, f64) {
+    const CHANNELS: [u16; 12] = [36, 40, 44, 48, 52, 56, 60, 64, 149, 153, 157, 161];
+    let mut world = World::new(1, reference_loss());
+    let nodes: Vec<_> = (0..400u16)
+        .map(|node| {
+            let channel = CHANNELS[usize::from(node / 2 % 12)];
+            let settings = RadioSettings { channel, ..at_rate(54.0) };
+            world.add(settings, f64::from(node % 20), f64::from(node / 20))
+        })
+        .collect();
+    let pairs: Vec<_> = nodes.chunks(4).map(|four| (four[0], four[1])).collect();
+    let gap = Span::from_nanos(1_470 * 8 * 1_000);
+    let start = cpu_seconds();
+    let mut round = Instant::ZERO;
+    let end = at(seconds);
+    while round < end {
+        for (number, &(from, to)) in (0u64..).zip(&pairs) {
+            let now = round + Span::from_nanos(gap.nanos() / 100 * number);
+            world.run(now);
+            world.offer(now, from, Some(to), PAYLOAD);
+        }
+        round += gap;
+    }
+    world.run(end);
+    let share = world.ground.delivered as f64 / world.offered as f64;
+    ((cpu_seconds() - start) / seconds, share)
+}
+
+fn main() {
+    for (n, peer) in PEER {
+        let (own, frames) = saturated(n, 10.0);
+        println!(
+            "{n:>3} stations: {own:.5} CPU s per simulated s, {frames:.0} frames/s; ns-3.44 {peer}: {:.0} times",
+            peer / own
+        );
+    }
+    let (own, share) = grid(10.0);
+    println!("400-node grid: {own:.5} CPU s per simulated s, {:.2} % delivered", share * 100.0);
+}
