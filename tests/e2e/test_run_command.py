@@ -1,0 +1,188 @@
+"""``airloom run`` from the outside: results, exit codes, and what is left however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.world
+
+PAIR = "name: pair\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b], delay: 10 ms}]\n"
+SHORT = PAIR + "measurements: [{name: rtt, ping: {from: a, to: b, count: 5, interval: 20 ms}}]\n"
+LONG = (
+    PAIR
+    + "programs: [{node: a, run: sleep 1000, name: stubborn, until_end: true}]\n"
+    + "measurements:\n"
+    + "  - {name: rtt, ping: {from: a, to: b, count: 5, interval: 20 ms}}\n"
+    + "  - {name: endless, ping: {from: a, to: b, count: 100000, interval: 20 ms}}\n"
+)
+
+
+def result(shell, folder: str = "results") -> dict:
+    return json.loads((shell.folder / folder / "result.json").read_text())
+
+
+def begun(shell, process: subprocess.Popen[str]) -> None:
+    """Waits until the second measurement runs."""
+    path = shell.folder / "results" / "measurements" / "endless" / "client.out"
+    shell.wait_until(
+        lambda: process.poll() is not None or (path.exists() and b"bytes from" in path.read_bytes()),
+        "the run got to its second measurement",
+    )
+    assert process.poll() is None, process.communicate()
+
+
+def test_a_run_prints_its_figures_and_the_verdict(shell, scenario):
+    done = shell.run("run", scenario(SHORT), "--out", "results")
+    assert done.returncode == 0, done.stderr
+    assert "rtt mean" in done.stdout
+    assert any(word in done.stdout for word in ("VALID", "DEGRADED", "INVALID"))
+    found = {(one["name"], one["metric"]): one["mean"] for one in result(shell)["measurements"]}
+    assert 20e6 <= found["rtt", "rtt_min"] < 22e6
+    assert {"scenario.yaml", "result.json", "samples.parquet", "details.json"} <= set(
+        os.listdir(shell.folder / "results")
+    )
+    shell.gone()
+
+
+def test_strict_fails_a_run_that_is_not_valid(shell, scenario):
+    strict = SHORT + "limits: {lateness_p99: 1 ns, lateness_max: 1 ns}\n"
+    done = shell.run("run", scenario(strict), "--out", "results", "--strict", "-q")
+    assert done.returncode == 1
+    assert result(shell)["verdict"]["status"] != "valid"
+    assert "--strict" in done.stderr
+
+
+def test_a_failing_program_gives_exit_code_1_and_its_last_lines(shell, scenario):
+    program = "programs: [{node: a, run: [sh, -c, 'echo no luck; exit 9']}]\n"
+    done = shell.run("run", scenario(SHORT + program), "--out", "results")
+    assert done.returncode == 1
+    assert "exit code 9" in done.stderr
+    assert "no luck" in done.stderr
+    assert result(shell)["verdict"]["status"] == "invalid"
+    shell.gone()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_it_in_good_order(shell, scenario, number, code):
+    process = shell.start("run", scenario(LONG), "--out", "results")
+    begun(shell, process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert signal.Signals(number).name in errors
+    found = result(shell)
+    assert found["verdict"]["status"] == "invalid"
+    assert "stopped by" in found["verdict"]["reasons"][0]
+    assert ("rtt", "received") in {(one["name"], one["metric"]) for one in found["measurements"]}
+    assert found["ledger"]["delivered"] > 0
+    shell.gone()
+
+
+def test_ctrl_c_before_anything_is_measured(shell, scenario):
+    process = shell.start("run", scenario(LONG), "--out", "results")
+    shell.wait_until(lambda: (shell.folder / "results" / "result.json").exists(), "results were begun")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert result(shell)["verdict"]["status"] == "invalid"
+    shell.gone()
+
+
+def test_a_second_ctrl_c_ends_it_at_once(shell, scenario):
+    deaf = LONG.replace("run: sleep 1000", "run: [sh, -c, 'trap \"\" TERM; while :; do sleep 1; done']")
+    process = shell.start("run", scenario(deaf), "--out", "results")
+    begun(shell, process)
+    process.send_signal(signal.SIGINT)
+    shell.wait_until(lambda: "client" not in " ".join(shell.leftovers().values()), "it began to stop")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    shell.gone()
+
+
+def test_sigkill_leaves_nothing(shell, scenario):
+    process = shell.start("run", scenario(LONG), "--out", "results")
+    begun(shell, process)
+    inside = shell.leftovers()
+    assert any("sleep 1000" in command for command in inside.values())
+    mounts = Path("/proc/self/mountinfo").read_text()
+    process.kill()
+    process.communicate(timeout=60)
+    shell.gone()
+    assert Path("/proc/self/mountinfo").read_text() == mounts
+    cgroups = [path for path in Path("/sys/fs/cgroup").rglob("*airloom*") if str(process.pid) in path.name]
+    assert cgroups == []
+    assert result(shell)["verdict"]["status"] == "invalid"
+
+
+def test_two_runs_at_once(shell, scenario):
+    file = scenario(SHORT)
+    both = [shell.start("run", file, "--out", name, "-q") for name in ("first", "second")]
+    assert [(process.communicate(timeout=60)[1], process.returncode) for process in both] == [("", 0)] * 2
+    for name in ("first", "second"):
+        assert result(shell, name)["ledger"]["host_lost"] == 0
+    shell.gone()
+
+
+def in_a_mount_namespace(*before: str) -> tuple[str, ...]:
+    """A prefix that runs a command after some others, in a mount namespace of its own."""
+    return ("unshare", "--mount", "sh", "-ec", "; ".join([*before, 'exec "$@"']), "sh")
+
+
+def test_no_dev_net_tun(shell, scenario):
+    prefix = in_a_mount_namespace("mount -t tmpfs none /dev/net")
+    done = shell.run("run", scenario(SHORT), "--out", "results", prefix=prefix)
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert "/dev/net/tun does not exist" in line
+    assert "modprobe tun" in line
+    assert not (shell.folder / "results").exists()
+
+
+def test_a_disk_that_is_full_while_recording(shell, scenario):
+    """The verdict is written all the same, and says so; the process in there prints it for us."""
+    disk = shell.folder / "disk"
+    disk.mkdir()
+    flow = (
+        PAIR + "measurements: [{name: flow, traffic: {from: a, to: b, interval: 100 us, size: 64 B, "
+        "duration: 2 s}}]\n"
+    )
+    script = (
+        f"mount -t tmpfs -o size=700k none {disk}; "
+        f"{sys.executable} -m airloom run {scenario(flow)} -q --out {disk}/results || echo code $?; "
+        f"cat {disk}/results/result.json"
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script], env=shell.env, capture_output=True, text=True, timeout=100
+    )
+    assert "code 1" in done.stdout
+    assert "full" in done.stderr
+    found = json.loads(done.stdout[done.stdout.rindex('{\n  "schema"') :])
+    assert found["verdict"]["status"] == "invalid"
+    assert "full" in " ".join(found["verdict"]["reasons"])
+    shell.gone()
+
+
+def test_a_sweep_that_was_cut_short_is_resumed(shell, scenario):
+    file = scenario(SHORT + "sweep: {'links[0].delay': [1 ms, 2 ms, 3 ms]}\n")
+    process = shell.start("run", file, "--out", "results")
+    first = shell.folder / "results" / "points" / "p0000-r00" / "samples.parquet"
+    shell.wait_until(first.exists, "the first point was done")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    refused = shell.run("run", file, "--out", "results")
+    assert refused.returncode != 0
+    assert "--resume" in refused.stderr
+    kept = first.stat().st_mtime_ns
+    done = shell.run("run", file, "--out", "results", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert first.stat().st_mtime_ns == kept
+    assert "3 of 3" in done.stdout
+    shell.gone()
