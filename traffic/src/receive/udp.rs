@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use airloom_engine::time::Instant;
+use airloom_engine::time::{Instant, Span};
 
 use super::{LOOK, Patience};
 use crate::clock::{self, Offset};
@@ -13,6 +13,9 @@ use crate::options::Receive;
 use crate::packet::{Header, Kind, Unwrap, behind_rtp};
 use crate::record::{CLASS_SHIFT, Protocol, Record, USER_STAMP};
 use crate::summary::{Ended, Failure, Summary};
+
+/// How long what is still in the socket may be read at the end.
+const DRAIN: Span = Span::from_millis(200);
 
 /// What is known of the flow so far.
 struct Flow {
@@ -43,6 +46,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     };
     let mut incoming = Incoming::default();
     let mut patience = Patience::new(options);
+    let mut closing = None;
     let outcome = loop {
         match incoming.receive(&socket) {
             Ok(count) => {
@@ -63,14 +67,29 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
                     }
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 writer.flush();
+                if closing.is_some() {
+                    break Ok(());
+                }
             }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(cause) => break Err(Failure::Socket { what: format!("receiving at UDP {at}"), cause }),
         }
-        if let Some(ended) = patience.over(clock::now()) {
-            summary.ended_by = ended;
-            break Ok(());
+        let now = clock::now();
+        match closing {
+            None => {
+                if let Some(ended) = patience.over(now) {
+                    // What has arrived already is still read, as long as that does not go on for ever.
+                    summary.ended_by = ended;
+                    closing = Some(now + DRAIN);
+                    if let Err(cause) = socket.set_nonblocking(true) {
+                        break Err(Failure::Socket { what: format!("receiving at UDP {at}"), cause });
+                    }
+                }
+            }
+            Some(until) if now >= until => break Ok(()),
+            Some(_) => {}
         }
     };
     summary.flow = flow.number;
