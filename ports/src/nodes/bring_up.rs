@@ -12,8 +12,9 @@ use super::error::Error;
 use super::limits;
 use super::namespace::{Namespace, enter};
 use super::netlink::Batch;
+use super::rtnetlink;
 use super::spec::{self, NodeSpec, WireEnd, WireSpec};
-use super::{rtnetlink, sysctl};
+use super::sysctl::Parameters;
 use crate::tap::Tap;
 
 /// Most threads that make namespaces: the kernel's lock on network configuration is one, so more
@@ -42,10 +43,25 @@ pub fn tear_down(namespaces: Vec<Namespace>) {
     drop(namespaces);
 }
 
+/// What a thread that makes nodes uses again for each.
+struct Tools {
+    batch: Batch,
+    parameters: Parameters,
+}
+
+impl Tools {
+    /// `node` is the one that needs them first.
+    fn new(node: &NodeSpec) -> Result<Self, Error> {
+        let parameters =
+            Parameters::new().map_err(|source| Error::kernel(&node.name, "/proc/sys/net", &source))?;
+        Ok(Self { batch: Batch::default(), parameters })
+    }
+}
+
 /// Calls `act` for each node on a few threads of their own; gives the results in order.
 fn in_parallel<T: Send>(
     nodes: &[NodeSpec],
-    act: impl Fn(&NodeSpec, &mut Batch) -> Result<T, Error> + Sync,
+    act: impl Fn(&NodeSpec, &mut Tools) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
@@ -54,12 +70,15 @@ fn in_parallel<T: Send>(
     thread::scope(|scope| {
         for _ in 0..THREADS.min(nodes.len()) {
             scope.spawn(|| {
-                let mut batch = Batch::default();
+                let mut tools = None;
                 while !stop.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(node) = nodes.get(index) else { break };
-                    batch.clear();
-                    match act(node, &mut batch) {
+                    let result = match &mut tools {
+                        Some(tools) => act(node, tools),
+                        None => Tools::new(node).and_then(|new| act(node, tools.insert(new))),
+                    };
+                    match result {
                         Ok(value) => results.lock().expect("no holder panics")[index] = Some(value),
                         Err(error) => {
                             stop.store(true, Ordering::Relaxed);
@@ -77,7 +96,7 @@ fn in_parallel<T: Send>(
 }
 
 /// Moves the calling thread into a new namespace and makes the node there.
-fn make(node: &NodeSpec, batch: &mut Batch) -> Result<Namespace, Error> {
+fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
     // SAFETY: no pointers are passed; only the calling thread is moved.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         let source = io::Error::last_os_error();
@@ -90,7 +109,7 @@ fn make(node: &NodeSpec, batch: &mut Batch) -> Result<Namespace, Error> {
     let fd = File::open("/proc/thread-self/ns/net")
         .map_err(|source| Error::kernel(&node.name, "/proc/thread-self/ns/net", &source))?
         .into();
-    sysctl::before_interfaces(node)?;
+    tools.parameters.before_interfaces(node)?;
     let mut taps = Vec::with_capacity(node.interfaces.len());
     for interface in node.interfaces.iter().filter(|interface| interface.tap) {
         let tap = Tap::open(&interface.name, interface.mtu)
@@ -99,7 +118,7 @@ fn make(node: &NodeSpec, batch: &mut Batch) -> Result<Namespace, Error> {
     }
     let namespace = Namespace { spec: node.clone(), fd, taps };
     if taps_only(node) {
-        configure(&namespace, batch)?;
+        configure(&namespace, tools)?;
     }
     Ok(namespace)
 }
@@ -109,10 +128,11 @@ fn taps_only(node: &NodeSpec) -> bool {
 }
 
 /// Sets up interfaces that exist; the calling thread must be inside.
-fn configure(namespace: &Namespace, batch: &mut Batch) -> Result<(), Error> {
-    sysctl::of_interfaces(&namespace.spec)?;
-    rtnetlink::configure(batch, &namespace.spec, &namespace.indices()?)?;
-    namespace.send(batch)
+fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
+    tools.parameters.of_interfaces(&namespace.spec)?;
+    tools.batch.clear();
+    rtnetlink::configure(&mut tools.batch, &namespace.spec, &namespace.indices()?)?;
+    namespace.send(&mut tools.batch)
 }
 
 /// Makes all wires, then sets up the nodes that have some.
@@ -148,7 +168,7 @@ fn connect(namespaces: &[Namespace], wires: &[WireSpec]) -> Result<(), Error> {
         }
         for namespace in namespaces.iter().filter(|namespace| !taps_only(&namespace.spec)) {
             enter(namespace)?;
-            configure(namespace, &mut Batch::default())?;
+            configure(namespace, &mut Tools::new(&namespace.spec)?)?;
         }
         Ok(())
     };
