@@ -1,0 +1,52 @@
+//! The bodies of the fuzz targets `frame` and `engine` over their seeds and over random octets.
+
+#[path = "../../fuzz/src/engine.rs"]
+mod engine;
+#[path = "../../fuzz/src/frame.rs"]
+mod frame;
+
+use std::path::Path;
+
+use airloom_engine::random::Stream;
+
+/// Runs `body` over the committed seeds of a target, over them with octets changed, and over
+/// random octets.
+fn exercise(target: &str, rounds: usize, body: fn(&[u8])) {
+    let mut dice = Stream::named(1, target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
+    let mut seeds: Vec<_> = std::fs::read_dir(folder)
+        .expect("committed seeds")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    seeds.sort();
+    assert!(!seeds.is_empty());
+    let octet = |dice: &mut Stream| dice.bits().to_be_bytes()[0];
+    for path in seeds {
+        let seed = std::fs::read(path).expect("readable");
+        body(&seed);
+        for _ in 0..rounds {
+            let mut data = seed.clone();
+            for _ in 0..=dice.below(8) {
+                let index = usize::try_from(dice.below(data.len() as u64)).expect("small");
+                data[index] = octet(&mut dice);
+            }
+            data.truncate(usize::try_from(dice.below(2 * data.len() as u64)).expect("small"));
+            body(&data);
+        }
+    }
+    for _ in 0..rounds {
+        let length = dice.below(3_000);
+        let data: Vec<u8> = (0..length).map(|_| octet(&mut dice)).collect();
+        body(&data);
+    }
+}
+
+#[test]
+fn hostile_frames_do_no_harm() {
+    exercise("frame", 3_000, frame::run);
+}
+
+#[test]
+fn hostile_ports_and_careless_scenarios_do_no_harm() {
+    exercise("engine", 1_000, engine::run);
+}
