@@ -32,7 +32,7 @@ $(VENV)/.python: requirements.lock $(VENV)/.packages
 	@touch $@
 
 $(VENV)/.engine: $(RUST) pyproject.toml $(VENV)/.python
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 # The programs that run inside nodes are static, so that they run under any root file system.
