@@ -1,0 +1,89 @@
+"""Thousands of nodes: how long until they are up, what they weigh, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from airloom.bench import BenchResult, Progress
+
+COUNTS = ((1000, 5.0), (5000, 45.0))
+"""Nodes, and the seconds within which they are promised to be up and pingable."""
+MEGABYTE = 1_000_000
+
+
+def run(progress: Progress) -> list[BenchResult]:
+    """Each count is brought up and taken down in order; the first also dies by SIGKILL."""
+    results = []
+    for count, limit in COUNTS:
+        progress(f"{count} nodes up, and down in order")
+        before = namespaces()
+        child = _start(count)
+        up = _line(child)
+        assert child.stdin is not None
+        child.stdin.close()
+        down = _line(child)["down"]
+        child.wait()
+        left = _left(before)
+        results += [
+            BenchResult(f"{count} nodes up and pingable", "s", up["up"], promise=f"within {limit:g} s",
+                        holds=up["up"] <= limit),
+            BenchResult(f"memory a node, of {count}", "B", up["octets_a_node"], promise="at most 1 MB",
+                        holds=up["octets_a_node"] <= MEGABYTE),
+            BenchResult(f"{count} nodes taken down", "s", down),
+            BenchResult(f"namespaces left of {count}", "1", left, promise="none", holds=left == 0),
+        ]  # fmt: skip
+    count = COUNTS[0][0]
+    progress(f"{count} nodes, controller killed")
+    before = namespaces()
+    child = _start(count)
+    _line(child)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    left = _left(before)
+    results.append(
+        BenchResult(f"namespaces left of {count} after kill -9", "1", left, promise="none", holds=left == 0)
+    )
+    return results
+
+
+def namespaces() -> int | None:
+    """Network namespaces that the kernel holds; None where it does not say (/proc/slabinfo, root only)."""
+    try:
+        lines = Path("/proc/slabinfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("net_namespace ")), None)
+
+
+def _start(count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "airloom.bench.standing", str(count)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ,
+    )  # fmt: skip
+
+
+def _line(child: subprocess.Popen[str]) -> dict[str, Any]:
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    if not line:
+        raise RuntimeError(f"the nodes did not come up: exit code {child.wait()}")
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def _left(before: int | None) -> int:
+    """How many namespaces are there that were not; the kernel clears them on its own time."""
+    deadline = time.monotonic() + 60
+    while True:
+        now = namespaces()
+        left = 0 if now is None or before is None else max(0, now - before)
+        if left == 0 or time.monotonic() > deadline:
+            return left
+        time.sleep(0.1)

@@ -1,0 +1,107 @@
+"""The small laboratories in which benchmarks measure, and the measurements they share."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from airloom import binaries
+from airloom.lab import Lab
+from airloom.measure.flow import FlowReading
+from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
+
+ETHERNET = 24
+"""Octets on the wire beside the frame: preamble 8, frame check sequence 4, gap 12."""
+HEADERS = 14 + 20 + 8
+"""Octets of a UDP datagram's frame beside its payload, without the frame check sequence."""
+
+
+def pair(kind: str = "netns", switches: int = 0, **link: Any) -> Scenario:
+    """h1 and h2, joined by one link or through a row of engine switches."""
+    names = ["h1", *(f"s{i + 1}" for i in range(switches)), "h2"]
+    return Scenario(
+        name=f"bench-{kind}-{switches}",
+        kind=kind,
+        nodes={"h1": Node(), "h2": Node()},
+        switches={name: Switch() for name in names[1:-1]},
+        links=[Link(ends=ends, **link) for ends in itertools.pairwise(names)],
+    )
+
+
+def chain(nodes: int, kind: str = "netns", packets: int = 200, **link: Any) -> Scenario:
+    """n1 to nN, routers between the ends."""
+    return Scenario(
+        name=f"bench-chain-{kind}-{nodes}",
+        kind=kind,
+        topology=Topology(generator="chain", nodes=nodes, link={"queue": Queue(packets=packets), **link}),
+    )
+
+
+@contextlib.contextmanager
+def up(scenario: Scenario) -> Iterator[Lab]:
+    """The scenario as a live laboratory whose results are thrown away."""
+    with (
+        tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder,
+        Lab(scenario, out=Path(folder) / "run") as lab,
+    ):
+        yield lab
+
+
+def tcp(lab: Lab, source: str, to: str, seconds: int) -> float:
+    """TCP goodput in bit/s by iperf3 with cubic, the first second left out."""
+    reading = lab.measure(
+        iperf3={"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
+    )
+    samples = reading.samples()
+    rates = [
+        value.as_py()
+        for metric, value in zip(samples["metric"], samples["value"], strict=True)
+        if metric.as_py() == "throughput"
+    ]
+    return statistics.fmean(rates[1:])
+
+
+def flood(lab: Lab, source: str, to: str, frame: int, seconds: int) -> float:
+    """Packets/s that arrive when the source sends frames of ``frame`` octets as fast as it can."""
+    port = 6000
+    traffic = str(binaries.find("airloom-traffic"))
+    receiver = lab[to].start([traffic, "receive", "--port", str(port), "--json", "--idle", "1 s"])
+    time.sleep(0.3)
+    lab[source].run(
+        [traffic, "send", "--to", to, "--port", str(port), "--rate", "max", "--frame", f"{frame} B",
+         "--duration", f"{seconds} s", "--refusals", "0"],
+        check=True,
+    )  # fmt: skip
+    receiver.wait(20)
+    summary = json.loads(receiver.output.splitlines()[-1])
+    return float(summary["received"]) / seconds
+
+
+def flow(lab: Lab, source: str, to: str, **traffic: Any) -> FlowReading:
+    """One flow of Airloom's generator, packet by packet."""
+    reading = lab.measure(traffic={"from": source, "to": to, **traffic})
+    assert isinstance(reading, FlowReading)
+    return reading
+
+
+def alternating(rounds: int, *sides: Callable[[], float]) -> list[float]:
+    """The median of each side, measured in turns so that a slow moment of the host meets all."""
+    found: list[list[float]] = [[] for _ in sides]
+    for _ in range(rounds):
+        for values, side in zip(found, sides, strict=True):
+            values.append(side())
+    return [statistics.median(values) for values in found]
+
+
+def busy_seconds() -> float:
+    """Processor time that the whole machine has used so far, in seconds (/proc/stat)."""
+    with open("/proc/stat") as file:
+        user, nice, system, _idle, _wait, irq, softirq, *_ = map(int, file.readline().split()[1:])
+    return (user + nice + system + irq + softirq) / 100

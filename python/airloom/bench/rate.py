@@ -1,0 +1,67 @@
+"""Whether a link keeps its rate: the mean, and the fastest 10 ms, from the first frame on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from airloom.bench import BenchResult, Progress
+from airloom.bench.labs import ETHERNET, HEADERS, flow, pair, up
+from airloom.measure.flow import FlowReading
+
+RATES = (1, 10, 100, 1000)
+"""Mbit/s."""
+FRAMES = (64, 1518, 4370, 7999)
+"""Octets with frame check sequence."""
+WINDOW = 10_000_000
+"""ns."""
+HOST_FRAMES = 150_000
+"""Frames/s that a source on this machine is asked for at most; a rate that needs more is not tried."""
+
+
+def run(progress: Progress) -> list[BenchResult]:
+    """A source a little faster than the link; arrival times are the receiving kernel's."""
+    results = []
+    for rate in RATES:
+        for frame in FRAMES:
+            wire = frame - 4 + ETHERNET
+            per_second = rate * 1e6 / 8 / wire
+            what = f"{rate} Mbit/s, frames of {frame} B"
+            if per_second > HOST_FRAMES:
+                progress(f"{what}: left out, {per_second:,.0f} frames/s are more than the source can send")
+                continue
+            progress(what)
+            reading = _saturate(rate, frame, 1.03 * per_second)
+            limit = rate * 1e6
+            mean, fastest = _mean(reading, wire) / limit, _fastest(reading, wire, limit)
+            results += [
+                BenchResult(
+                    f"mean rate on the wire: {what}", "bit/s", mean * limit, "the link's rate", limit,
+                    mean, "within 0.2 % of it", abs(mean - 1) <= 0.002,
+                ),
+                BenchResult(
+                    f"fastest 10 ms, one frame taken off: {what}", "bit/s", fastest * limit,
+                    "the link's rate", limit, fastest, "at most 1 % above it", fastest <= 1.01,
+                ),
+            ]  # fmt: skip
+    return results
+
+
+def _saturate(rate: int, frame: int, per_second: float) -> FlowReading:
+    payload = frame - 4 - HEADERS
+    with up(pair(rate=f"{rate} Mbit/s", mtu=9216, queue={"packets": 50})) as lab:
+        return flow(
+            lab, "h1", "h2", size=f"{payload} B", interval=f"{round(1e9 / per_second)} ns", duration="4 s"
+        )
+
+
+def _mean(reading: FlowReading, wire: int) -> float:
+    span = int(reading.arrived_at[-1] - reading.arrived_at[0])
+    return (reading.arrived_at.size - 1) * wire * 8e9 / span
+
+
+def _fastest(reading: FlowReading, wire: int, rate: float) -> float:
+    """The most that any window of 10 ms got, less one frame, as a part of what the link may carry."""
+    times = np.asarray(reading.arrived_at)
+    ends = np.searchsorted(times, times + WINDOW, side="left")
+    most = int((ends - np.arange(times.size)).max())
+    return (most - 1) * wire * 8 / (rate * WINDOW / 1e9)
