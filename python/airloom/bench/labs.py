@@ -80,8 +80,8 @@ def flood(lab: Lab, source: str, to: str, frame: int, seconds: int) -> float:
         check=True,
     )  # fmt: skip
     receiver.wait(20)
-    summary = json.loads(receiver.output.splitlines()[-1])
-    return float(summary["received"]) / seconds
+    summary = json.loads(next(line for line in receiver.output.splitlines() if line.startswith("{")))
+    return float(summary["packets"]) / seconds
 
 
 def flow(lab: Lab, source: str, to: str, **traffic: Any) -> FlowReading:
