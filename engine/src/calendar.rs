@@ -108,6 +108,11 @@ impl<E> Calendar<E> {
         self.now = self.now.max(now);
     }
 
+    /// All events that wait, in no order.
+    pub fn events(&self) -> impl Iterator<Item = &E> {
+        self.heap.iter().map(|Reverse(entry)| &entry.event)
+    }
+
     /// Number of events waiting.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -19,15 +19,18 @@ pub(crate) enum Event {
     Arrive(u32),
     /// A wire has sent what it was sending, and more is waiting.
     Release(u32),
+    /// Something is due in a radio medium.
+    Medium(u32),
     /// A scheduled change is due.
     Change(u32),
 }
 
-/// Numbers by which elements order events of one instant: ports first, then wires.
+/// Numbers by which elements order events of one instant: ports first, then wires, then media.
 pub(crate) mod source {
     pub const CHANGE: u32 = 0;
     pub const PORT: u32 = 0;
     pub const WIRE: u32 = 1 << 30;
+    pub const MEDIUM: u32 = 1 << 31;
 }
 
 /// A frame that has come to an end of a link.

@@ -8,6 +8,18 @@ pub struct PortId(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub(crate) u32);
 
+/// A radio medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MediumId(pub(crate) u32);
+
+impl MediumId {
+    /// Media are numbered from 0 in the order in which they were added.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A link, both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) u32);
@@ -68,7 +80,7 @@ impl Direction {
 /// Where a frame met its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// At a port, before it reached a link.
+    /// At a port, before it reached a link, or in the radio that the port leads to.
     Port(PortId),
     /// On one direction of a link: in its queue or on its wire.
     Link(LinkId, Direction),

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::calendar::{Calendar, Class};
 use crate::context::{Arrived, Context, Event, source};
-use crate::element::{Direction, End, LinkId, Place, PortId, SwitchId};
+use crate::element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
 use crate::error::Error;
 use crate::fate::{Outlet, Why};
 use crate::flights::{Flights, Moving};
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
+use crate::medium::{RadioChange, RadioId};
+use crate::radios::Air;
 use crate::segment;
 use crate::settings::{LinkSettings, SwitchSettings};
 use crate::switch::{Switch, Way};
@@ -27,13 +29,23 @@ pub enum Change {
     Down(LinkId),
     /// New settings for a switch or hub.
     Switch(SwitchId, SwitchSettings),
+    /// A change of a radio.
+    Radio(MediumId, RadioId, Box<RadioChange>),
 }
 
-struct Port {
-    name: String,
+/// What leads away from a port.
+#[derive(Clone, Copy)]
+pub(crate) enum Out {
+    /// A wire.
+    Wire(u32),
+    /// A radio of a medium.
+    Radio(u32, RadioId),
+}
+
+pub(crate) struct Port {
+    pub(crate) name: String,
     transit: bool,
-    /// The wire that leads away from it.
-    out: Option<u32>,
+    pub(crate) out: Option<Out>,
     /// Frames offered and not yet entered.
     offered: Flights,
 }
@@ -44,12 +56,13 @@ struct Port {
 /// frames at the [`Outlet`]. Given the same calls it does the same to the last bit.
 pub struct Engine {
     seed: u64,
-    calendar: Calendar<Event>,
+    pub(crate) calendar: Calendar<Event>,
     pool: Pool,
     ledger: Ledger,
-    ports: Vec<Port>,
+    pub(crate) ports: Vec<Port>,
     wires: Vec<Wire>,
     switches: Vec<Switch>,
+    pub(crate) media: Vec<Air>,
     /// Which switch is joined to which, as a forest: each points towards its tree's root.
     trees: Vec<u32>,
     names: BTreeSet<(&'static str, String)>,
@@ -70,6 +83,7 @@ impl Engine {
             ports: Vec::new(),
             wires: Vec::new(),
             switches: Vec::new(),
+            media: Vec::new(),
             trees: Vec::new(),
             names: BTreeSet::new(),
             changes: BTreeMap::new(),
@@ -144,7 +158,7 @@ impl Engine {
             self.wires.push(Wire::new(site, settings, self.calendar.now()));
             self.ledger.wires.push(WireAccount::default());
             match from {
-                End::Port(port) => self.ports[port.index()].out = Some(wire),
+                End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
                 End::Switch(switch) => self.switches[switch.index()].out.push(wire),
             }
         }
@@ -166,6 +180,9 @@ impl Engine {
             Change::Switch(switch, settings) => {
                 self.check_end(End::Switch(*switch))?;
                 settings.check()?;
+            }
+            Change::Radio(medium, radio, change) => {
+                self.check_radio(*medium, *radio)?.check(*radio, change)?;
             }
         }
         let index = self.next_change;
@@ -234,10 +251,13 @@ impl Engine {
             match event {
                 Event::Arrive(wire) => self.wires[wire as usize].arrive(&mut context),
                 Event::Release(wire) => self.wires[wire as usize].release(&mut context),
-                Event::Enter(port) => enter(&mut context, &mut self.ports, &mut self.wires, port),
+                Event::Enter(port) => {
+                    enter(&mut context, &mut self.ports, &mut self.wires, &mut self.media, port);
+                }
+                Event::Medium(medium) => self.media[medium as usize].wake(&mut context),
                 Event::Change(index) => {
                     if let Some(change) = self.changes.remove(&index) {
-                        apply(&mut context, &mut self.wires, &mut self.switches, &change);
+                        apply(&mut context, &mut self.wires, &mut self.switches, &mut self.media, &change);
                     }
                 }
             }
@@ -258,10 +278,13 @@ impl Engine {
         for wire in &self.wires {
             wire.visit(&mut |frame| sum += Tally::of(frame));
         }
+        for air in &self.media {
+            air.medium.visit(&mut |frame| sum += Tally::of(frame));
+        }
         sum
     }
 
-    fn take_name(&mut self, kind: &'static str, name: &str) -> Result<(), Error> {
+    pub(crate) fn take_name(&mut self, kind: &'static str, name: &str) -> Result<(), Error> {
         if self.names.insert((kind, name.into())) {
             Ok(())
         } else {
@@ -269,7 +292,7 @@ impl Engine {
         }
     }
 
-    fn check_end(&self, end: End) -> Result<(), Error> {
+    pub(crate) fn check_end(&self, end: End) -> Result<(), Error> {
         match end {
             End::Port(port) => match self.ports.get(port.index()) {
                 None => Err(Error::Unknown { kind: "port", number: port.0 }),
@@ -299,7 +322,7 @@ impl Engine {
 }
 
 /// Frames offered at a port are due.
-fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], number: u32) {
+fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], media: &mut [Air], number: u32) {
     let port = &mut ports[number as usize];
     port.offered.rung(context.now);
     let place = Place::Port(PortId(number));
@@ -314,7 +337,8 @@ fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], number: 
         match port.out {
             _ if admitted.is_none() => context.drop(place, frame, Why::Malformed),
             None => context.drop(place, frame, Why::Nowhere),
-            Some(wire) => wires[wire as usize].enter(context, Moving { frame, ..moving }),
+            Some(Out::Wire(wire)) => wires[wire as usize].enter(context, Moving { frame, ..moving }),
+            Some(Out::Radio(medium, radio)) => media[medium as usize].offer(context, radio, frame),
         }
     }
     if let Some(at) = port.offered.ring() {
@@ -365,7 +389,13 @@ fn pass(context: &mut Context, wires: &mut [Wire], switch: &mut Switch, back: u3
 }
 
 /// A change of the scenario is due.
-fn apply(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], change: &Change) {
+fn apply(
+    context: &mut Context,
+    wires: &mut [Wire],
+    switches: &mut [Switch],
+    media: &mut [Air],
+    change: &Change,
+) {
     match change {
         Change::Link(link, direction, settings) => {
             wires[2 * link.index() + *direction as usize].change(context, settings);
@@ -380,10 +410,11 @@ fn apply(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], cha
             }
         }
         Change::Switch(switch, settings) => switches[switch.index()].change(settings),
+        Change::Radio(medium, radio, change) => media[medium.index()].change(context, *radio, change),
     }
 }
 
 /// The number of an element or change.
-fn number(count: usize) -> u32 {
+pub(crate) fn number(count: usize) -> u32 {
     u32::try_from(count).ok().filter(|&count| count < 1 << 30).expect("fewer than 2^30 elements")
 }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::medium::SettingsError;
+
 /// A request that the engine refuses. Nothing has changed when one is returned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -47,11 +49,14 @@ pub enum Error {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// Settings of a radio that cannot work.
+    #[error(transparent)]
+    Radio(#[from] SettingsError),
 }
 
 impl Error {
     /// The codes beside those of [`Error::Range`], which are paths of settings and begin with
-    /// `link.` or `switch.`.
+    /// `link.` or `switch.`, and those of radios ([`SettingsError::CODES`]).
     pub const CODES: [&'static str; 4] =
         ["engine.name.duplicate", "engine.port.taken", "engine.unknown", "engine.loop"];
 
@@ -64,6 +69,7 @@ impl Error {
             Self::Unknown { .. } => Self::CODES[2],
             Self::Loop { .. } => Self::CODES[3],
             Self::Range { code, .. } => code,
+            Self::Radio(error) => error.code(),
         }
     }
 }

@@ -24,11 +24,25 @@ pub enum Why {
     Filtered,
     /// There is no link that it could go out on.
     Nowhere,
+    /// A radio broadcast that nobody took because something else was on the air.
+    Collision,
+    /// A radio broadcast that was too weak, or too noisy, for everybody in reach.
+    Noise,
+    /// Nobody whom a radio's frame was for could hear it at all.
+    OutOfRange,
+    /// A radio got no acknowledgment after the last permitted transmission.
+    RetryLimit,
+    /// A radio's driver had no buffer, or its queue was too long.
+    RadioQueueFull,
+    /// The radio was switched off.
+    RadioOff,
+    /// The radio had no access point, or the access point no such station.
+    NotAssociated,
 }
 
 impl Why {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 15] = [
         Self::QueueFull,
         Self::EarlyDrop,
         Self::RandomLoss,
@@ -37,6 +51,13 @@ impl Why {
         Self::Malformed,
         Self::Filtered,
         Self::Nowhere,
+        Self::Collision,
+        Self::Noise,
+        Self::OutOfRange,
+        Self::RetryLimit,
+        Self::RadioQueueFull,
+        Self::RadioOff,
+        Self::NotAssociated,
     ];
 
     /// The word used in ledgers, captures and results.
@@ -51,6 +72,13 @@ impl Why {
             Self::Malformed => "malformed",
             Self::Filtered => "filtered",
             Self::Nowhere => "nowhere",
+            Self::Collision => "collision",
+            Self::Noise => "noise",
+            Self::OutOfRange => "out-of-range",
+            Self::RetryLimit => "retry-limit",
+            Self::RadioQueueFull => "radio-queue-full",
+            Self::RadioOff => "radio-off",
+            Self::NotAssociated => "not-associated",
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod medium;
 mod pace;
 mod packet;
 mod queue;
+mod radios;
 pub mod random;
 pub mod segment;
 pub mod settings;
@@ -29,7 +30,7 @@ mod switch;
 pub mod time;
 mod wire;
 
-pub use element::{Direction, End, LinkId, Place, PortId, SwitchId};
+pub use element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
 pub use engine::{Change, Engine};
 pub use error::Error;
 pub use fate::{Handed, HostLoss, Outlet, Why};

@@ -4,8 +4,9 @@ use super::airtime::Doing;
 use super::hearing::Arrived;
 use super::radio::{Kind, Lock, RadioId, To};
 use super::reach::Heard;
-use super::{Event, Loss, Medium, Outside};
+use super::{Event, Medium, Outside};
 use crate::calendar::Class;
+use crate::fate::Why;
 use crate::frame::Frame;
 use crate::time::{Instant, Span};
 
@@ -193,13 +194,13 @@ impl Medium {
     }
 
     /// Why nobody took a frame that was for all, or that was given up.
-    pub(super) fn reason(sending: &Sending, reached: bool) -> Loss {
+    pub(super) fn reason(sending: &Sending, reached: bool) -> Why {
         if sending.spoilt > 0 {
-            Loss::Collision
+            Why::Collision
         } else if reached {
-            Loss::Noise
+            Why::Noise
         } else {
-            Loss::OutOfRange
+            Why::OutOfRange
         }
     }
 }

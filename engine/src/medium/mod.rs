@@ -21,6 +21,7 @@ pub mod rate;
 mod air;
 mod airtime;
 mod bss;
+mod change;
 mod hearing;
 mod mac;
 mod radio;
@@ -29,12 +30,14 @@ mod settings;
 mod timers;
 
 pub use airtime::Airtime;
+pub use change::RadioChange;
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use settings::{RadioSettings, RateSettings, SettingsError};
 
 use std::collections::BTreeMap;
 
 use crate::calendar::Calendar;
+use crate::fate::Why;
 use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
@@ -47,25 +50,6 @@ use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
 use reach::{Place, Reach, linear};
 use timers::Timers;
-
-/// Why the medium dropped a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Loss {
-    /// A broadcast that nobody took because something else was on the air.
-    Collision,
-    /// A broadcast that was too weak for everybody in reach.
-    Noise,
-    /// Nobody whom it was for could hear it at all.
-    OutOfRange,
-    /// No acknowledgment after the last permitted transmission.
-    RetryLimit,
-    /// The driver had no buffer, or its queue was too long.
-    RadioQueueFull,
-    /// The radio was switched off.
-    RadioOff,
-    /// More octets than an 802.11 frame carries.
-    TooBig,
-}
 
 /// The world around a medium: buffers, and where frames go.
 ///
@@ -80,7 +64,7 @@ pub trait Outside {
     /// A frame has arrived for the node of `radio`.
     fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
     /// A frame of `radio` came to nothing.
-    fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Loss);
+    fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
     /// A broadcast was delivered to so many radios beyond the first.
     fn copied(&mut self, frame: &Frame, copies: u32);
     /// A frame has left the queue of `radio`, which may have room for another.
@@ -275,8 +259,9 @@ impl Medium {
     /// Lets everything happen that is due at or before `until`.
     pub fn advance(&mut self, until: Instant, outside: &mut impl Outside) {
         while self.step(until, outside) {}
-        self.now = self.now.max(until);
-        self.calendar.pass(until);
+        if until < Instant::NEVER {
+            self.pass(until);
+        }
     }
 
     /// Lets the next thing happen, if it is due at or before `until`; false if nothing was.
@@ -302,52 +287,32 @@ impl Medium {
         true
     }
 
+    /// Declares that time has reached `now` and nothing was due before.
+    pub fn pass(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        self.calendar.pass(now);
+    }
+
+    /// Calls `visit` for every frame inside that has not met its fate.
+    pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
+        for lane in self.radios.iter().flat_map(|radio| &radio.lanes) {
+            lane.queue
+                .iter()
+                .filter(|waiting| !waiting.arrived)
+                .filter_map(|w| w.frame.as_ref())
+                .for_each(&mut *visit);
+        }
+        self.calendar.events().for_each(|event| {
+            if let Event::Deliver { frame, .. } = event {
+                visit(frame);
+            }
+        });
+    }
+
     /// The instant that the medium has reached.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
-    }
-
-    /// Switches a radio on or off. Off, it hears nothing, sends nothing and drops what waits.
-    pub fn switch(&mut self, radio: RadioId, on: bool, outside: &mut impl Outside) {
-        let index = radio.index();
-        let state = &mut self.radios[index];
-        state.switched_on = on;
-        self.reach.places[index].up = on;
-        self.reach.retuned();
-        if !on {
-            self.flush(index, outside);
-        }
-    }
-
-    /// Sets the transmit power of a radio, dBm, from its next frame on.
-    ///
-    /// # Errors
-    /// If it is outside the range of [`RadioSettings::power_dbm`].
-    pub fn set_power(&mut self, radio: RadioId, power_dbm: f64) -> Result<(), SettingsError> {
-        let state = &mut self.radios[radio.index()];
-        let settings = RadioSettings { power_dbm, ..state.settings.clone() };
-        settings.check(&state.name)?;
-        self.reach.places[radio.index()].eirp_dbm = power_dbm + settings.gain_dbi;
-        state.settings = settings;
-        self.reach.power_changed(radio.index());
-        Ok(())
-    }
-
-    /// Tunes a radio to another channel. Frames on the air keep the power with which they began.
-    ///
-    /// # Errors
-    /// If its physical layer has no such channel.
-    pub fn tune(&mut self, radio: RadioId, number: u16) -> Result<(), SettingsError> {
-        let state = &mut self.radios[radio.index()];
-        let channel = settings::tuned(&state.name, state.phy, number)?;
-        state.settings.channel = number;
-        self.reach.places[radio.index()].channel = channel;
-        // What it sends may be lost differently at another frequency.
-        self.reach.power_changed(radio.index());
-        self.reach.retuned();
-        self.deafen(radio.index());
-        Ok(())
     }
 
     /// Puts a radio on another path from the present instant on.

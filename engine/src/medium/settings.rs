@@ -107,7 +107,7 @@ impl Default for RadioSettings {
 }
 
 /// What is wrong with the settings of a radio or a medium.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No such physical layer.
     #[error("radio \"{radio}\": there is no physical layer \"{phy}\"; use one of {known}")]
@@ -151,7 +151,7 @@ pub enum SettingsError {
         /// Name of the setting.
         setting: &'static str,
         /// Its value.
-        value: f64,
+        value: String,
         /// What it may be.
         range: &'static str,
     },
@@ -171,6 +171,25 @@ pub enum SettingsError {
         /// Name of the radio.
         radio: String,
     },
+}
+
+impl SettingsError {
+    /// One code for each variant, in their order.
+    pub const CODES: [&'static str; 6] =
+        ["radio.phy", "radio.channel", "radio.rate", "radio.range", "radio.address", "radio.position"];
+
+    /// A code that never changes, with dots.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Phy { .. } => Self::CODES[0],
+            Self::Channel { .. } => Self::CODES[1],
+            Self::Rate { .. } => Self::CODES[2],
+            Self::Range { .. } => Self::CODES[3],
+            Self::Address { .. } => Self::CODES[4],
+            Self::Position { .. } => Self::CODES[5],
+        }
+    }
 }
 
 /// Settings that passed the check, with names looked up.
@@ -214,7 +233,7 @@ impl RadioSettings {
             if (low..=high).contains(&value) {
                 Ok(())
             } else {
-                Err(SettingsError::Range { radio: radio_name(), setting, value, range })
+                Err(SettingsError::Range { radio: radio_name(), setting, value: value.to_string(), range })
             }
         };
         within("power_dbm", self.power_dbm, -30.0, 60.0, "-30 to 60 dBm")?;

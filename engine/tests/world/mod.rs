@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use airloom_engine::Why;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::propagation::{LogDistance, PathLoss};
-use airloom_engine::medium::{Loss, Medium, Outside, RadioId, RadioSettings, RateSettings};
+use airloom_engine::medium::{Medium, Outside, RadioId, RadioSettings, RateSettings};
 use airloom_engine::time::{Instant, Span};
 
 /// UDP payload that makes a frame of 1534 octets on the air.
@@ -32,7 +33,7 @@ pub struct Ground {
     pub pool: Pool,
     pub counting_from: Instant,
     pub tallies: BTreeMap<(u32, u32), Tally>,
-    pub drops: BTreeMap<Loss, u64>,
+    pub drops: BTreeMap<Why, u64>,
     pub copies: u64,
     pub finished: Vec<RadioId>,
     pub arrivals: Vec<(RadioId, Frame, Instant)>,
@@ -69,7 +70,7 @@ impl Outside for Ground {
             self.pool.release(frame.buffer);
         }
     }
-    fn dropped(&mut self, _radio: RadioId, _at: Instant, frame: Frame, why: Loss) {
+    fn dropped(&mut self, _radio: RadioId, _at: Instant, frame: Frame, why: Why) {
         *self.drops.entry(why).or_default() += 1;
         self.pool.release(frame.buffer);
     }

@@ -4,10 +4,11 @@
 //! 10.4 (fragments), 10.23.2.8 (transmission opportunities).
 
 use super::classify::{CHECK, DATA_HEADER, QOS_FIELD};
+use crate::fate::Why;
 use crate::medium::air::Sending;
 use crate::medium::phy::{ACK_OCTETS, RTS_OCTETS};
 use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};
-use crate::medium::{Loss, Medium, Outside};
+use crate::medium::{Medium, Outside};
 use crate::time::{Instant, Span};
 
 impl Radio {
@@ -382,7 +383,7 @@ impl Medium {
             if arrived {
                 outside.release(frame);
             } else {
-                let why = if reached { Loss::RetryLimit } else { Loss::OutOfRange };
+                let why = if reached { Why::RetryLimit } else { Why::OutOfRange };
                 outside.dropped(RadioId(u32::try_from(index).unwrap_or(u32::MAX)), now, frame, why);
             }
         }

@@ -1,16 +1,17 @@
 //! What waits to be sent, and the driver's two limits.
 
 use super::classify::{LARGEST_BODY, body_octets, category};
+use crate::fate::Why;
 use crate::frame::Frame;
 use crate::medium::radio::{Kind, RadioId, Stage, To, Waiting};
-use crate::medium::{Loss, Medium, Outside};
+use crate::medium::{Medium, Outside};
 use crate::time::Instant;
 
 impl Medium {
     /// Offers a node's frame to its radio at `now`. The caller's use of the buffer passes to the
     /// medium. A super-frame is sent as the frames that it stands for.
     pub fn offer(&mut self, radio: RadioId, now: Instant, frame: Frame, outside: &mut impl Outside) {
-        self.calendar.pass(now);
+        self.pass(now);
         for _ in 1..frame.count {
             outside.share(&frame);
         }
@@ -26,10 +27,10 @@ impl Medium {
         let to = self.address(octets);
         let lane = if self.radios[index].settings.qos { category(octets) } else { 0 };
         if !self.radios[index].switched_on {
-            return outside.dropped(id, now, frame, Loss::RadioOff);
+            return outside.dropped(id, now, frame, Why::RadioOff);
         }
         if body > LARGEST_BODY {
-            return outside.dropped(id, now, frame, Loss::TooBig);
+            return outside.dropped(id, now, frame, Why::TooBig);
         }
         let waiting = Waiting { frame: Some(frame), ..Waiting::new(Kind::Data, to, body) };
         self.enqueue(index, lane, now, waiting, outside);
@@ -51,7 +52,7 @@ impl Medium {
             for waiting in lane.queue.drain(keep..) {
                 radio.waiting -= 1;
                 if let Some(frame) = waiting.frame {
-                    outside.dropped(id, self.now, frame, Loss::RadioOff);
+                    outside.dropped(id, self.now, frame, Why::RadioOff);
                 }
             }
             if let Some(last) = lane.queue.front_mut() {
@@ -79,7 +80,7 @@ impl Medium {
         if full && let Some(frame) = waiting.frame {
             radio.counts.refused += 1;
             let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
-            return outside.dropped(id, now, frame, Loss::RadioQueueFull);
+            return outside.dropped(id, now, frame, Why::RadioQueueFull);
         }
         radio.waiting += 1;
         radio.lanes[lane].queue.push_back(waiting);
