@@ -65,7 +65,12 @@ def details(nodes: int) -> Details:
     counts = (40_000 * np.exp(-((np.log10(edges[:-1]) - 4.5) ** 2) / 0.25)).astype(int)
     links = {
         f"n{number}-n{number + 1}": {
-            "forward": {"left": 84_000, "dropped": {"queue-full": 37 if number == 1 else 0}},
+            "forward": {
+                "left": 84_000,
+                "queue_highest": 200,
+                "marked": 3,
+                "dropped": {"queue-full": 37 if number == 1 else 0},
+            },
             "backward": {"left": 42_011, "dropped": {}},
         }
         for number in range(1, nodes)

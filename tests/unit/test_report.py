@@ -173,6 +173,8 @@ def test_a_run_cut_short_has_a_report(tmp_path: Path) -> None:
     text = report.write([tmp_path / "cut"]).read_text()
     assert "has not finished" in text
     assert "Round-trip time over time" in text
+    assert "Not known: the run ended before it could write its account" in text
+    assert "No frame was lost" not in text
 
 
 def test_an_empty_run_has_a_report(tmp_path: Path) -> None:

@@ -97,11 +97,15 @@ def test_a_killed_run_leaves_what_it_measured(tmp_path: Path) -> None:
     program = textwrap.dedent(
         """
         import sys, time
-        from airloom.results import RunWriter
+        import pyarrow as pa
+        from airloom.results import Measurement, RunWriter
         writer = RunWriter(sys.argv[1], scenario="chain", seed=1, kinds=["netns"])
         for part in range(3):
             writer.record("rtt", "rtt", "ns", range(1000), [float(part)] * 1000)
             writer.flush()
+        reading = {"metric": ["delay"], "unit": ["ns"], "t_ns": [1], "value": [2.0], "node": [""]}
+        writer.record_table("flow", pa.table(reading))
+        writer.measured(Measurement(name="flow", metric="delay", unit="ns", mean=2.0))
         writer.record("rtt", "rtt", "ns", [0], [9.0])
         print("ready", flush=True)
         time.sleep(60)
@@ -120,6 +124,8 @@ def test_a_killed_run_leaves_what_it_measured(tmp_path: Path) -> None:
     assert run.result.verdict.status == "invalid"
     assert run.result.verdict.codes == ("run.unfinished",)
     assert len(run.samples("rtt")) == 3000
+    assert len(run.samples("flow")) == 1
+    assert [one.mean for one in run.result.measurements] == [2.0]
 
 
 def test_a_torn_part_is_not_read(tmp_path: Path) -> None:

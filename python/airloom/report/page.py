@@ -43,7 +43,7 @@ class Chapter:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to say."""
-        return not (self.drawings or self.tables or self.texts)
+        return not (self.drawings or self.tables or self.texts or self.text)
 
 
 def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
@@ -73,7 +73,7 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
 
 
 def _whose(run: RunReader) -> str:
-    return "Of the first run." if len(run.points) > 1 else ""
+    return "Of the first run." if len(run.points) > 1 and run.details.topology.vertices else ""
 
 
 def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:
@@ -107,6 +107,8 @@ def _weight(metric: str) -> int:
 def _fates(run: RunReader) -> Chapter:
     lost = plots.losses(run)
     late = plots.lateness(run) if not run.is_sweep else None
+    if not tables.is_accounted(run):
+        return Chapter("Ledger", text="Not known: the run ended before it could write its account.")
     text = "" if lost else "No frame was lost, neither by the emulated network nor by this machine."
     return Chapter(
         "Ledger",
@@ -124,7 +126,8 @@ def _logs(run: RunReader) -> list[Text]:
     for name, path in list(logs.items())[:LOGS]:
         size = path.stat().st_size
         lines = _tail(path)
-        if lines:
+        # The end of a tool's JSON says nothing to people; its figures are above.
+        if lines and lines[-1] not in ("}", "]"):
             remark = f"the last {len(lines)} lines of {size:,} octets" if size > TAIL_OCTETS else ""
             texts.append(Text(name, "\n".join(lines), remark))
     if len(logs) > LOGS:

@@ -13,7 +13,7 @@ from airloom.report import series
 from airloom.report.series import Series
 from airloom.report.style import Drawing, Ink
 from airloom.results import RunReader
-from airloom.results.details import Happening
+from airloom.results.details import Bin, Happening
 from airloom.results.quantity import Scale
 
 if TYPE_CHECKING:
@@ -142,10 +142,8 @@ def lateness(run: RunReader) -> Drawing | None:
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
-        left = np.array([max(one.from_ns, 500) for one in bins]) / 1000
-        right = np.array([max(one.to_ns, 1000) for one in bins]) / 1000
-        height = np.array([one.count for one in bins], dtype=float)
-        axes.bar(left, height, width=right - left, align="edge", color=ink.series[0], linewidth=0)
+        edges, height = _bars(bins)
+        axes.bar(edges[:-1], height, width=np.diff(edges), align="edge", color=ink.series[0], linewidth=0)
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7, top=float(height.max()) * 60)
         logarithmic(axes, "x")
@@ -173,6 +171,18 @@ def lateness(run: RunReader) -> Drawing | None:
         caption=f"Wall time minus model time of {count:,} frames; both axes are logarithmic.",
         draw=draw,
     )
+
+
+def _bars(bins: Sequence[Bin], bars: int = 48) -> tuple[series.Floats, series.Floats]:
+    """The same counts in bars of equal width on a logarithmic axis: edges in microseconds, frames.
+
+    What is below 0.1 us stands in the first bar.
+    """
+    middles = np.array([max((one.from_ns + one.to_ns) / 2, 100.0) for one in bins]) / 1000
+    counts = np.array([one.count for one in bins], dtype=np.float64)
+    edges = np.geomspace(0.9 * float(middles.min()), 1.1 * float(middles.max()), bars + 1)
+    height, _ = np.histogram(middles, bins=edges, weights=counts)
+    return edges, height
 
 
 _HOST = (
@@ -265,11 +275,11 @@ def losses(run: RunReader) -> Drawing | None:
         names = [name for name, _, _ in rows]
         frames = [count for _, count, _ in rows]
         colours = [ink.bad if host else ink.series[0] for _, _, host in rows]
-        bars = axes.barh(names, frames, color=colours, height=0.6)
+        bars = axes.barh(names, frames, color=colours, height=0.5)
         axes.bar_label(bars, [f"{count:,}" for count in frames], padding=4, fontsize=8.5, color=ink.text)
-        axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set_xlim(left=0, right=max(frames) * 1.15)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.locator_params(axis="x", nbins=5)
         finish(axes, "frames", "", ink, 0)
@@ -281,7 +291,7 @@ def losses(run: RunReader) -> Drawing | None:
         alt=f"Lost frames by cause. {words}.",
         caption="Red: lost by this machine. Blue: lost because the emulated network says so.",
         draw=draw,
-        size=(5.0, 0.95 + 0.3 * len(rows)),
+        size=(5.0, 0.85 + 0.32 * len(rows)),
     )
 
 

@@ -88,13 +88,14 @@ def interval(one: Measurement) -> str:
 
 
 def shown_figure(one: Measurement, value: float | None) -> str:
-    """A figure of a measurement as people read it; a share of losses in percent."""
-    if value is not None and one.unit in ("1", "") and series.kind_of(one.metric, one.unit) == "loss":
+    """A figure of a measurement as people read it; a share of losses or of a processor in percent."""
+    share = series.kind_of(one.metric, one.unit) == "loss" or one.metric.startswith("cpu")
+    if value is not None and one.unit in ("1", "") and share:
         return f"{number(100 * value)} %"
     return readable(value, one.unit)
 
 
-_OUTCOME_TONES: dict[str, Tone] = {
+OUTCOME_TONES: dict[str, Tone] = {
     "holds": "good",
     "holds-in-shape": "warn",
     "fails": "bad",
@@ -107,7 +108,7 @@ def claims(run: RunReader) -> Table:
     rows: list[list[str | Cell]] = [
         [
             one.id,
-            Cell(one.outcome.replace("-", " "), _OUTCOME_TONES[one.outcome]),
+            Cell(one.outcome.replace("-", " "), OUTCOME_TONES[one.outcome]),
             f"{one.statement} ({one.source})" if one.source else one.statement,
             one.expected,
             one.measured,
@@ -160,13 +161,17 @@ def ledger(run: RunReader) -> Table:
     """Where every frame went; what the network was asked to lose and what the host lost apart."""
     result: Ledger = run.result.ledger
     engine = run.details.engine if not run.is_sweep else {}
+    # What a port could not hold for the engine never entered it, but a node did send it.
+    offered = int(engine.get("offered", 0)) + int(engine.get("missed", 0))
     rows: list[list[str | Cell]] = []
 
     def row(fate: str, cause: str, frames: int, tone: Tone = "") -> None:
         rows.append([fate, cause, Cell(f"{frames:,}", tone)])
 
+    if not is_accounted(run):
+        return table("ledger", "Where every frame went", ["fate", "cause", "frames"], [])
     if "offered" in engine:
-        row("offered", "by the nodes", int(engine["offered"]))
+        row("offered", "by the nodes", offered)
     if engine.get("copies"):
         row("copied", "by switches and links", int(engine["copies"]))
     row("delivered", "to the nodes", result.delivered)
@@ -182,7 +187,7 @@ def ledger(run: RunReader) -> Table:
         row("in flight", "when the run ended", int(engine["in_flight"]))
     note = "Frames; the segments of a super-frame count one by one."
     if "offered" in engine:
-        left = int(engine["offered"]) + int(engine.get("copies", 0))
+        left = offered + int(engine.get("copies", 0))
         right = (
             result.delivered
             + sum(result.dropped.values())
@@ -199,6 +204,11 @@ def ledger(run: RunReader) -> Table:
     )
 
 
+def is_accounted(run: RunReader) -> bool:
+    """Whether the run lived to write where its frames went."""
+    return run.finished or bool(run.result.ledger.delivered)
+
+
 def links(run: RunReader) -> Table:
     """The engine's account of each link's direction that carried or lost something."""
     found = run.details.engine.get("links", {}) if not run.is_sweep else {}
@@ -213,10 +223,17 @@ def links(run: RunReader) -> Table:
                 lost = ", ".join(
                     f"{frames:,} {reason.replace('-', ' ')}" for reason, frames in dropped.items()
                 )
-                rows.append([name, direction, f"{delivered:,}", lost or "0"])
-    return table(
-        "links", "Links", ["link", "direction", "carried, frames", "lost by emulation"], rows, numeric=(2,)
-    )
+                queue = account.get("queue_highest")
+                longest = "-" if queue is None else f"{int(queue):,}"
+                rows.append([name, direction, f"{delivered:,}", longest, lost or "0", _changed(account)])
+    columns = ["link", "direction", "carried", "longest queue", "lost by emulation", "changed"]
+    return table("links", "Links", columns, rows, numeric=(2, 3), note="In frames." if rows else "")
+
+
+def _changed(account: dict[str, Any]) -> str:
+    """What a link did to frames beside carrying them."""
+    kinds = ("duplicated", "corrupted", "reordered", "marked")
+    return ", ".join(f"{account[kind]:,} {kind}" for kind in kinds if account.get(kind))
 
 
 def nodes(run: RunReader) -> Table:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from airloom.report import tables
-from airloom.results import RunReader, Verdict
+from airloom.results import Claim, RunReader, Verdict
 
 _TONES = {"": "", "good": "green", "warn": "yellow", "bad": "bold red"}
 _STATUS = {"valid": "green", "degraded": "yellow", "invalid": "red"}
@@ -23,7 +25,7 @@ def render(run: RunReader) -> RenderableType:
         facts.add_row(name, Text(text))
     parts: list[RenderableType] = [verdict(run.result.verdict), facts]
     for one in tables.all_tables(run):
-        parts += [Text(), rich_table(one)]
+        parts += [Text(), claims(run.result.claims) if one.name == "claims" else rich_table(one)]
     return Group(*parts)
 
 
@@ -36,6 +38,18 @@ def verdict(verdict: Verdict) -> Panel:
     for note in verdict.notes:
         lines.append(f"\n  note: {note}", style="dim not bold")
     return Panel(lines, title="verdict", title_align="left", border_style=colour)
+
+
+def claims(found: Sequence[Claim]) -> RichTable:
+    """Claims with room for their sentences: outcome, then what was claimed and why it holds or not."""
+    drawn = RichTable(title="Claims", title_justify="left", title_style="bold", show_header=False)
+    for one in found:
+        outcome = Text(one.outcome.replace("-", " "), style=_TONES[tables.OUTCOME_TONES[one.outcome]])
+        source = f" ({one.source})" if one.source else ""
+        said = Text(f"{one.id}: {one.statement}{source}")
+        said.append(f"\n{one.expected}: {one.why}" if one.expected else f"\n{one.why}", style="dim")
+        drawn.add_row(outcome, said)
+    return drawn
 
 
 def rich_table(one: tables.Table) -> RichTable:

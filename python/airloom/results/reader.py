@@ -109,10 +109,12 @@ class RunReader:
         return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
     def logs(self) -> dict[str, Path]:
-        """Every program's output: ``NODE/PROGRAM``, path."""
+        """Every program's and measuring tool's output: ``NODE/PROGRAM`` or ``MEASUREMENT/FILE``, path."""
         found = {}
         for run in self.points or [self]:
             prefix = f"{run.name}/" if self.points else ""
             for path in sorted((run.folder / "nodes").glob("*/*.log")):
                 found[f"{prefix}{path.parent.name}/{path.stem}"] = path
+            for path in sorted((run.folder / "measurements").glob("*/*.*")):
+                found[f"{prefix}{path.parent.name}/{path.name}"] = path
         return found

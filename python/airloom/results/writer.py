@@ -31,9 +31,10 @@ UNFINISHED = "the run has not finished; what is here was measured until then"
 class RunWriter:
     """Writes one run's folder; safe to use from several threads.
 
-    Samples reach the disk when 200,000 rows wait or the last flush is 5 s ago, and at
-    :meth:`flush`. A kill loses at most what waits. A small reserve file is given back to the disk
-    before the final ``result.json``, so that a full disk cannot cost the verdict.
+    Figures and whole readings reach the disk at once; samples recorded one by one when 200,000 rows
+    wait or the last flush is 5 s ago, and at :meth:`flush`. A kill loses at most what waits. A small
+    reserve file is given back to the disk before the final ``result.json``, so that a full disk cannot
+    cost the verdict.
     """
 
     def __init__(
@@ -92,17 +93,18 @@ class RunWriter:
             self._flush_if_due()
 
     def record_table(self, measurement: str, table: pa.Table) -> None:
-        """Adds a tool's reading: columns ``metric``, ``unit``, ``t_ns``, ``value``, ``node``."""
+        """Writes a tool's reading at once: columns ``metric``, ``unit``, ``t_ns``, ``value``, ``node``."""
         with self._lock:
             self._buffer.add_table(measurement, table)
-            self._flush_if_due()
+            self.flush()
 
     def measured(self, *measurements: Measurement) -> None:
-        """Adds figures to ``measurements``; a sweep's values become labels."""
-        with self._lock:
+        """Adds figures to ``measurements``, and writes them; a sweep's values become labels."""
+        with self._lock, self._disk():
             self._measurements += [
                 one.model_copy(update={"labels": self._labels | one.labels}) for one in measurements
             ]
+            self._checkpoint()
 
     def describe(self, details: Details) -> None:
         """Writes ``details.json``; again and again as more is known."""
