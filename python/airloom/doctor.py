@@ -17,6 +17,7 @@ from typing import Literal
 
 from airloom import binaries
 from airloom.errors import HostError
+from airloom.nodes import privilege
 
 TUN = Path("/dev/net/tun")
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -63,8 +64,13 @@ def lacking_basics(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.need == "basic" and not finding.ok]
 
 
-def require_basics() -> None:
-    """:class:`HostError` that names the first missing basic, for those who are about to run."""
+def require_basics(*, restart: bool = False) -> None:
+    """:class:`HostError` that names the first missing basic, for those who are about to run.
+
+    Without root's rights this process moves into a user namespace; if it has threads, and
+    ``restart`` allows, it is started again for that from the beginning.
+    """
+    privilege.ensure(restart=restart)
     for finding in lacking_basics([_namespaces(), _tap(), _own("airloom-init")]):
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
 

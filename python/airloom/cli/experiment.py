@@ -39,12 +39,14 @@ def run_command(
     """
     from rich.console import Console
 
+    from airloom import doctor
     from airloom.cli.show import show_result
     from airloom.experiment import find
 
     console = Console()
     folder = out or Path("out") / name
     run = find(name).load()
+    doctor.require_basics(restart=True)
     with console.status(name) as status:
         result = run(folder, quick=quick, progress=lambda text: status.update(f"{name}: {text}"))
     show_result(console, folder)

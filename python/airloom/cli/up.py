@@ -24,10 +24,12 @@ def command(
     """
     import sys
 
+    from airloom import doctor
     from airloom.lab import Lab
     from airloom.prompt import converse
 
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
+    doctor.require_basics(restart=True)
     with lab:
         good = converse(lab, sys.stdin)
     verdict = lab.result.verdict

@@ -1,0 +1,166 @@
+"""Nodes without root: an ordinary user inside a user namespace, and what closes that way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from airloom import binaries
+
+pytestmark = pytest.mark.world
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+ROOT = Path(__file__).resolve().parents[3]
+
+LAB = """
+import sys
+sys.path.insert(0, {tests!r})
+from making import interface, node, plan_of
+from airloom.nodes import privilege
+from airloom.nodes.keeper import Keeper
+from airloom.nodes.world import Nodes
+
+print(privilege.ensure(), privilege.ensure())
+plan = node("a", interface("eth0", 1, "10.1.0.1/24"), cpu=0.5, files={{"/etc/airloom-test.conf": "x"}})
+with Keeper() as keeper, Nodes(plan_of([plan]), keeper) as world:
+    a = world.bring_up()["a"]
+    ping = "ping -c1 -W5 10.1.0.1 >/dev/null && echo pinged"
+    print(a.exec(["sh", "-c", f"hostname; {{ping}}; ls /etc/airloom-test.conf"]))
+    a.exec(["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"])
+    cpu = a.cpu()
+    print("used", cpu.user_ns + cpu.system_ns > 0, cpu.throttled_ns)
+    print(*a.notes, sep="; ")
+    a.pause()
+    a.resume()
+    print("through")
+"""
+
+
+@cache
+def interpreter() -> str:
+    """A Python that nobody may run, with the packages of this one."""
+    for candidate in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
+        # It must be able to start itself, and to load what this one loads.
+        script = "import subprocess, sys, pydantic, airloom._engine; subprocess.run([sys.executable, '-V'])"
+        trial = [*NOBODY, candidate, "-c", script]
+        done = subprocess.run(trial, env=environment(), capture_output=True, check=False)
+        if done.returncode == 0:
+            return candidate
+    pytest.skip("there is no Python here that an ordinary user may run with these packages")
+
+
+def environment() -> dict[str, str]:
+    paths = [str(ROOT / "python"), sysconfig.get_path("purelib")]
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": ":".join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": "/",
+    }
+
+
+def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script as nobody, in a mount namespace where /dev/net/tun has a mode of its own."""
+    if shutil.which("setpriv") is None or os.geteuid() != 0:
+        pytest.skip("needs root and setpriv, to become nobody")
+    python = interpreter()
+    folder.chmod(0o777)
+    program = folder / "airloom-init"
+    shutil.copy(binaries.find("airloom-init"), program)
+    for parent in folder.parents:
+        if not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    (folder / "script.py").write_text(script)
+    prepare = (
+        "set -e; mount -t tmpfs none /mnt; "
+        f"mknod -m {tun_mode} /mnt/tun c 10 200; mount --bind /mnt/tun /dev/net/tun; "
+        'exec "$@"'
+    )
+    return subprocess.run(
+        ["unshare", "-m", "sh", "-c", prepare, "sh", *NOBODY, python, str(folder / "script.py")],
+        env={**environment(), "AIRLOOM_BIN_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def lab_script() -> str:
+    return LAB.format(tests=str(Path(__file__).parent))
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["in place", "restarted"])
+def test_an_ordinary_user_has_nodes(tmp_path: Path, threads: bool) -> None:
+    script = lab_script()
+    if threads:
+        script = (
+            "import threading, time\n"
+            "threading.Thread(target=time.sleep, args=(1,), daemon=True).start()\n" + script
+        )
+    done = as_nobody(script, tmp_path, "666")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert "through" in done.stdout, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "user-namespace user-namespace"
+    assert r"stdout='a\npinged\n/etc/airloom-test.conf\n'" in lines[1]
+    assert lines[2] == "used True None"
+    assert "no control group" in lines[3]
+    assert "share is not held" in lines[3]
+
+
+def test_a_closed_device_is_named_with_its_cure(tmp_path: Path) -> None:
+    done = as_nobody(lab_script(), tmp_path, "600")
+    assert done.returncode != 0
+    assert "/dev/net/tun is closed to this user (mode 0600, owner 0:0)" in done.stderr
+    assert "chmod 0666 /dev/net/tun" in done.stderr
+    assert "host.tun-device" in done.stderr
+
+
+def test_a_process_with_threads_that_may_not_restart_says_so(tmp_path: Path) -> None:
+    script = (
+        "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
+        "from airloom.nodes import privilege\n"
+        "privilege.ensure(restart=False)\n"
+    )
+    done = as_nobody(script, tmp_path, "666")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert "host.privilege" in done.stderr
+
+
+def test_closed_user_namespaces_are_named(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "from airloom.nodes import privilege, usernamespace\n"
+        # In a namespace of its own the limit can be set to none, for all below it.
+        "usernamespace.enter()\n"
+        "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n"
+        "privilege._capable = lambda: False\n"
+        "privilege.ensure()\n"
+    )
+    done = as_nobody(script, tmp_path, "666")
+    if "max_user_namespaces" not in done.stderr and "PermissionError" in done.stderr:
+        pytest.skip("user namespaces are closed here anyway")
+    assert "gives an ordinary user no user namespace: No space left on device" in done.stderr
+    assert "sysctl -w user.max_user_namespaces=10000" in done.stderr
+
+
+def test_the_own_programs_need_no_library() -> None:
+    program = binaries.find("airloom-init")
+    if "debug" in program.parts:
+        pytest.skip("a debug build is not static; `make setup` makes one that is")
+    with program.open("rb") as file:
+        assert b"ld-linux" not in file.read(4096)
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("airloom-init ")
+    assert subprocess.run([program], capture_output=True, check=False).returncode == 2
