@@ -106,7 +106,7 @@ PLACE = Place("rtt", {"h1": ["10.0.0.1"], "h2": ["10.0.0.2", "fd00::2"]}, port=5
 
 def ask(**more):
     values = {"source": "h1", "to": "h2", "count": 3, "interval": 2_000_000, "size": 56, "at": 5}
-    return SimpleNamespace(**values | more)
+    return SimpleNamespace(**values | {"family": None} | more)
 
 
 def test_command():

@@ -25,7 +25,9 @@ def ask(**more):
         "trace": None,
         "at": 500,
     }
-    return SimpleNamespace(**values | more)
+    return SimpleNamespace(
+        **values | {"family": None, "frame": None, "rate_of": "payload", "dscp": 0, "ecn": 0} | more
+    )
 
 
 PLACE = Place(
@@ -60,6 +62,21 @@ def test_other_loads():
     assert "--on 7 ns --off 8 ns" in words
     assert TrafficTool(ask(protocol="tcp"), PLACE).steps()[0].ready.protocol == "tcp"
     assert TrafficTool(ask(protocol="rtp"), PLACE).steps()[0].ready.protocol == "udp"
+
+
+def test_frames_marks_and_no_limit():
+    words = send_words(TrafficTool(ask(frame=1518, rate_of="wire", dscp=46, ecn=1), PLACE))
+    assert "--frame 1518 B --rate 10000000 bit/s --rate-of wire --dscp 46 --ecn 1" in words
+    assert "--size" not in words
+    assert "--rate max" in send_words(TrafficTool(ask(protocol="tcp", rate=None), PLACE))
+
+
+def test_a_family_chooses_among_the_addresses():
+    assert "--to fd00::2" in send_words(TrafficTool(ask(family="ipv6"), PLACE))
+    assert "--to 10.0.0.2" in send_words(TrafficTool(ask(family="ipv4"), PLACE))
+    only = Place("voice", {"h1": ["10.0.0.1"], "h2": ["10.0.0.2"]}, 1, 1)
+    with pytest.raises(ScenarioError, match="h2 has no ipv6 address"):
+        TrafficTool(ask(family="ipv6"), only).steps()
 
 
 def test_a_trace_goes_with_the_command(tmp_path):

@@ -246,7 +246,7 @@ class Iperf3Tool:
         ask, port = self.ask, str(self.place.port)
         seconds = max(1, -(-ask.duration // 10**9))
         server = ("iperf3", "-s", "-1", "-J", "-p", port, "-i", _INTERVAL)
-        client = ["iperf3", "-c", self.place.address(ask.to), "-J", "-p", port, "-i", _INTERVAL]
+        client = ["iperf3", "-c", self.place.address(ask.to, ask.family), "-J", "-p", port, "-i", _INTERVAL]
         client += ["-t", str(seconds), "-P", str(ask.streams), "--connect-timeout", "10000"]
         if ask.protocol == "udp":
             client += ["-u", "-b", str(int(ask.rate or 0))]

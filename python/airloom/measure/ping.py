@@ -178,7 +178,7 @@ class PingTool:
 
     def steps(self) -> tuple[Step, ...]:
         """One program; exit code 1 means that no reply came, which is a result."""
-        target = self.place.address(self.ask.to)
+        target = self.place.address(self.ask.to, self.ask.family)
         interval = f"{self.ask.interval // 10**9}.{self.ask.interval % 10**9:09d}"
         argv = (
             "ping",

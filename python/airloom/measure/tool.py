@@ -159,11 +159,20 @@ class Place:
     folder: Path = Path()
     """Where relative paths in the scenario (traces) begin."""
 
-    def address(self, target: str) -> str:
-        """The address of ``target``, which is a node's name or an address."""
-        known = self.addresses.get(target)
+    def address(self, target: str, family: Literal["ipv4", "ipv6"] | None = None) -> str:
+        """The address of ``target``, a node's name (then the first of this family) or an address."""
+        version = {"ipv4": 4, "ipv6": 6, None: 0}[family]
+        known = self.addresses.get(target, ())
+        fitting = [one for one in known if version in (0, ip_address(one).version)]
+        if fitting:
+            return fitting[0]
         if known:
-            return known[0]
+            raise ScenarioError(
+                "measure.target.family",
+                f"node {target} has no {family} address",
+                where=f"measurement {self.name}",
+                cure="give it one, or leave 'family' out",
+            )
         try:
             return str(ip_address(target))
         except ValueError:

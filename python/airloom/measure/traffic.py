@@ -40,18 +40,24 @@ class TrafficTool:
         common = ("--port", port, "--protocol", ask.protocol, "--record", "-", "--json")
         # Silence is no end: links may be down for long in an experiment.
         receive = (place.traffic, "receive", *common, "--idle", f"{limit} ns")
-        send = [place.traffic, "send", "--to", place.address(ask.to), *common]
+        send = [place.traffic, "send", "--to", place.address(ask.to, ask.family), *common]
         send += ["--pattern", ask.pattern, "--duration", f"{int(ask.duration)} ns", "--seed", str(place.seed)]
         files = {}
         if ask.pattern == "trace" and ask.trace is not None:
             files["flow.trace"] = self._trace(place.folder / str(ask.trace))
             send += ["--trace", f"{FOLDER}/flow.trace"]
         else:
-            send += ["--size", f"{int(ask.size)} B"]
+            send += (
+                ["--size", f"{int(ask.size)} B"] if ask.frame is None else ["--frame", f"{int(ask.frame)} B"]
+            )
         if ask.rate is not None:
-            send += ["--rate", f"{int(ask.rate)} bit/s"]
+            send += ["--rate", f"{int(ask.rate)} bit/s", "--rate-of", ask.rate_of]
+        elif ask.interval is None and ask.pattern == "constant":
+            send += ["--rate", "max"]
         if ask.interval is not None:
             send += ["--interval", f"{int(ask.interval)} ns"]
+        if ask.dscp or ask.ecn:
+            send += ["--dscp", str(ask.dscp), "--ecn", str(ask.ecn)]
         if ask.on is not None and ask.off is not None:
             send += ["--on", f"{int(ask.on)} ns", "--off", f"{int(ask.off)} ns"]
         return (

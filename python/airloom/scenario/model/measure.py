@@ -32,6 +32,9 @@ class Event(Model):
     signal: str | None = Field(default=None, description="program: such as SIGHUP")
 
 
+Family = Literal["ipv4", "ipv6"]
+
+
 class Ping(Model):
     """Round-trip time by the system's ping."""
 
@@ -40,6 +43,7 @@ class Ping(Model):
     count: Count = Field(default=10, description="how many requests")
     interval: Duration = Field(default=Duration("200 ms"), description="between requests")
     size: Size = Field(default=Size("56 B"), description="octets of payload, ICMP header not counted")
+    family: Family | None = Field(default=None, description="of the address; by default that of the first")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 
@@ -55,6 +59,7 @@ class Iperf3(Model):
     streams: Count = Field(default=1, description="connections at once")
     reverse: bool = Field(default=False, description="data flows from `to` to `from`")
     congestion: str | None = Field(default=None, description="TCP congestion control, such as cubic")
+    family: Family | None = Field(default=None, description="of the address; by default that of the first")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 
@@ -67,13 +72,22 @@ class Traffic(Model):
     pattern: Literal["constant", "poisson", "on-off", "trace"] = Field(
         default="constant", description="when packets are sent"
     )
-    rate: Rate | None = Field(default=None, description="offered load, of the payload")
+    rate: Rate | None = Field(default=None, description="offered load; on-off: while it is on")
+    rate_of: Literal["payload", "frame", "wire"] = Field(
+        default="payload", description="what `rate` counts: wire is the frame with preamble and gap"
+    )
     interval: Duration | None = Field(default=None, description="between packets, instead of a rate")
     size: Size = Field(default=Size("1470 B"), description="octets of payload in a packet")
+    frame: Size | None = Field(default=None, description="octets of an Ethernet frame with FCS, instead")
+    dscp: int = Field(default=0, ge=0, le=63, description="differentiated services code point")
+    ecn: int = Field(default=0, ge=0, le=3, description="ECN bits: 1 and 2 say that marks are understood")
     duration: Duration = Field(default=Duration("10 s"), description="how long it sends")
     on: Duration | None = Field(default=None, description="on-off: how long it sends")
     off: Duration | None = Field(default=None, description="on-off: how long it is silent")
-    trace: File | None = Field(default=None, description="trace: file of sending times")
+    trace: File | None = Field(
+        default=None, description="trace: file with a line `time_ns octets` for each packet"
+    )
+    family: Family | None = Field(default=None, description="of the address; by default that of the first")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
 
 

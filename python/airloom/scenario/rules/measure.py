@@ -18,6 +18,12 @@ from airloom.scenario.source import Path_
 
 _ACTIONS = {"link": ("up", "down"), "node": ("start", "stop"), "program": ("start", "stop", "signal")}
 _LARGEST_PAYLOAD = 65507
+_OWN_HEADER = 18
+"""What the generator writes into every packet: see traffic/src/packet.rs."""
+_RTP_HEADER = 12
+_FRAME_HEADERS = 14 + 20 + 8 + 4
+"""Ethernet, IPv4, UDP, FCS."""
+_IPV6_MORE = 20
 """Octets in the largest UDP datagram or ICMP echo over IPv4: 65535 - 20 - 8."""
 
 
@@ -197,6 +203,7 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
         yield Problem(
             "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
         )
+    yield from _sizes(tool, path)
     if tool.pattern == "trace":
         if tool.trace is None:
             yield Problem("measurement.pattern", "the pattern trace needs 'trace', a file", path)
@@ -213,7 +220,10 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
             yield Problem(
                 "measurement.pattern", "'trace' goes with pattern: trace", (*path, "trace"), key=True
             )
-        if (tool.rate is None) == (tool.interval is None):
+        # TCP without a load sends as fast as it can.
+        neither = tool.rate is None and tool.interval is None
+        greedy = neither and tool.protocol == "tcp" and tool.pattern == "constant"
+        if (tool.rate is None) == (tool.interval is None) and not greedy:
             yield Problem(
                 "measurement.rate",
                 "a rate or an interval between packets, not both"
@@ -231,6 +241,28 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
                 (*path, name) if given else path,
                 key=given,
             )
+
+
+def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
+    """Packets must have room for what the generator writes into them."""
+    least = _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+    if tool.protocol != "tcp" and tool.frame is None and 0 < tool.size < least:
+        yield Problem(
+            "measurement.size", f"the generator needs {least} B or more in a packet", (*path, "size")
+        )
+    if tool.protocol == "tcp":
+        for name in sorted({"frame", "rate_of"} & tool.model_fields_set):
+            yield Problem(
+                "measurement.size", f"TCP makes its own frames: no {name!r}", (*path, name), key=True
+            )
+    elif tool.frame is not None:
+        headers = _FRAME_HEADERS + (_IPV6_MORE if tool.family == "ipv6" else 0)
+        if "size" in tool.model_fields_set or tool.pattern == "trace":
+            other = "'trace'" if tool.pattern == "trace" else "'size'"
+            yield Problem("measurement.size", f"{other} or 'frame', not both", (*path, "frame"), key=True)
+        elif not least + headers <= tool.frame <= _LARGEST_PAYLOAD + headers:
+            allowed = f"{least + headers} to {_LARGEST_PAYLOAD + headers} B"
+            yield Problem("measurement.size", f"the frame is not of {allowed}", (*path, "frame"))
 
 
 def _claims(scenario: Scenario) -> Iterator[Problem]:
