@@ -135,7 +135,8 @@ pub struct QueueSettings {
     /// What is dropped or marked, and when.
     pub discipline: Discipline,
     /// Mark packets of ECN-capable flows (RFC 3168) where the discipline would drop early; for
-    /// drop-tail, mark when the queue is more than half full.
+    /// drop-tail, mark when the queue is more than half full. RED still drops from `max_octets`
+    /// on, as RFC 3168 section 7 wants it.
     pub ecn: bool,
 }
 
@@ -178,14 +179,22 @@ pub enum Discipline {
     },
 }
 
-/// What becomes of super-frames on a link with a rate.
+/// What becomes of super-frames on a link with a rate. A link without one keeps them together
+/// either way, as long as their frames meet one fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Segments {
     /// Every segment is timed and delivered on its own.
     Timed,
-    /// They stay together: a transit port gets the whole when its first segment has arrived, an
-    /// end port when its last one has.
+    /// They stay together, at one event for all: a switch or a transit port gets the whole when
+    /// its first segment has arrived, an end port when its last one has. The wire is charged for
+    /// each segment, and loss, corruption, duplication, marks and queue limits still fall on
+    /// single segments; jitter is drawn once for the whole.
+    ///
+    /// The error in time is at most the serialization time of the super-frame on the slowest link
+    /// of its path: a router may pass its later segments on that much too early, an end gets its
+    /// earlier ones that much too late, and a frame behind it waits for the whole rather than for
+    /// its turn. 64 kB at 100 Mbit/s are 5.4 ms.
     Carried,
 }
 

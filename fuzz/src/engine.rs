@@ -62,7 +62,9 @@ impl Reader<'_> {
             1 => Jitter::Normal { sigma_ns: self.number() },
             2 => Jitter::Pareto { scale_ns: self.number(), shape: 1.0 + self.chance() },
             3 => Jitter::Table {
-                values_ns: (0..self.octet() % 5).map(|_| i64::from_be_bytes(self.number().to_be_bytes())).collect(),
+                values_ns: (0..self.octet() % 5)
+                    .map(|_| i64::from_be_bytes(self.number().to_be_bytes()))
+                    .collect(),
             },
             _ => Jitter::None,
         };

@@ -1,0 +1,113 @@
+//! The data path allocates nothing for a frame once its buffers have been made.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
+use airloom_engine::settings::{
+    Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
+};
+use airloom_engine::time::Instant;
+use airloom_engine::{End, Engine, Handed, Outlet, PortId};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, with a count for each thread.
+struct Counting;
+
+// SAFETY: every call is passed on unchanged to the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Sink;
+
+impl Outlet for Sink {
+    fn deliver(&mut self, _port: PortId, _at: Instant, _frame: &Frame, _pool: &Pool) -> Handed {
+        Handed::Taken
+    }
+}
+
+/// Offers 50 rounds of single frames and super-frames, always in the same rhythm.
+fn rounds(engine: &mut Engine, ports: [PortId; 2], from: u64) {
+    let mut head = [0; 54];
+    head[12..24].copy_from_slice(&[8, 0, 0x45, 1, 0, 0, 0, 0, 0x40, 0, 64, 6]);
+    head[46] = 0x50;
+    for round in from..from + 50 {
+        for (number, port) in ports.into_iter().enumerate() {
+            let octet = u8::try_from(number).expect("small");
+            (head[5], head[11]) = (1 - octet, octet);
+            for _ in 0..20 {
+                let length = 5_000;
+                let buffer = engine.pool().take(length);
+                engine.pool().octets_mut(buffer)[..54].copy_from_slice(&head);
+                let cut = Segmentation { protocol: Protocol::Tcp4, header: 54, size: 1_448 };
+                let checksum = Some(Checksum { start: 34, offset: 16 });
+                let at = Instant::from_nanos(round * 10_000_000);
+                engine.offer(port, at, Frame::new(buffer, 5_000, Some(cut), checksum));
+            }
+        }
+        engine.advance(Instant::from_nanos(round * 10_000_000 + 5_000_000), &mut Sink);
+    }
+}
+
+#[test]
+fn frames_cost_no_allocation() {
+    let times = (200_000, 2_000_000);
+    let disciplines = [
+        Discipline::DropTail,
+        Discipline::Red { min_octets: 5_000, max_octets: 60_000, probability: 0.1, weight: 0.1 },
+        Discipline::CoDel { target_ns: times.0, interval_ns: times.1 },
+        Discipline::FqCoDel { target_ns: times.0, interval_ns: times.1, quantum: 1514, flows: 8 },
+    ];
+    for discipline in disciplines {
+        for segments in [Segments::Timed, Segments::Carried] {
+            let mut engine = Engine::new(1);
+            let settings = LinkSettings {
+                rate: Rate::BitsPerSecond(100_000_000),
+                delay_ns: 300_000,
+                jitter: Jitter::Normal { sigma_ns: 50_000 },
+                jitter_reorders: true,
+                loss: Loss::Bernoulli { probability: 0.02 },
+                duplicate: 0.02,
+                corrupt: 0.02,
+                reorder: 0.02,
+                queue: QueueSettings {
+                    discipline: discipline.clone(),
+                    ecn: true,
+                    ..QueueSettings::default()
+                },
+                segments,
+                ..LinkSettings::default()
+            };
+            let ports = ["a", "b"].map(|name| engine.add_port(name, false).expect("new"));
+            let kind = SwitchSettings::Switch { ageing_ns: 1 << 60, addresses: 16 };
+            let switch = End::Switch(engine.add_switch("s", &kind).expect("new"));
+            for (name, port) in ["a", "b"].iter().zip(ports) {
+                engine.connect(name, End::Port(port), switch, &settings, &settings).expect("valid");
+            }
+            // Buffers, queues and the calendar grow to what this traffic needs.
+            rounds(&mut engine, ports, 0);
+            rounds(&mut engine, ports, 50);
+            let before = ALLOCATIONS.with(Cell::get);
+            rounds(&mut engine, ports, 100);
+            let made = ALLOCATIONS.with(Cell::get) - before;
+            // 4,000 frames and more on two links each; a queue may still reach a new height.
+            assert!(made <= 8, "{made} allocations with {discipline:?}, {segments:?}");
+        }
+    }
+}
