@@ -43,6 +43,7 @@ $(BIN)/airloom-init: $(VENV)/.engine
 	install -t $(BIN) target/static/$(HOST)/release/airloom-init
 
 demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict and an HTML report
+	rm -rf $(OUT)/demo
 	$(BIN)/airloom run examples/chain.yaml --out $(OUT)/demo
 	$(BIN)/airloom report $(OUT)/demo
 

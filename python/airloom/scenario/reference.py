@@ -135,7 +135,7 @@ what is not there; an address or MAC twice; networks that overlap; a link from a
 switches or hubs, since these speak no spanning tree; different MTUs within a segment; a rate of zero or
 beyond 1 Tbit/s; a file that is not there; events and measurements after the end of the run; a measurement
 whose packets would find no way, unless a routing daemon may still make one; a native node on a link that
-is more than a bare wire.
+the kernel's own wire cannot be.
 
 Exact messages: one file for each rule in `tests/refused/`.
 """

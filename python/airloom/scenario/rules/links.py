@@ -202,6 +202,11 @@ def _way(neighbours: dict[str, list[str]], start: str, goal: str) -> list[str]:
     return way[::-1]
 
 
+_NATIVE = ("mtu", "rate", "queue", "overhead")
+"""What the kernel can do for a veth pair, by HTB; see :mod:`airloom.nodes.native`."""
+_NATIVE_WORDS = f"only {', '.join(_NATIVE[:-1])} and {_NATIVE[-1]}"
+
+
 def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """A native node has the host's own wires: nothing of the engine can be on them."""
 
@@ -225,12 +230,15 @@ def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
             continue
         for word, said in (("forward", wire.forward), ("backward", wire.backward)):
             named = [
-                name for name in Direction.model_fields if name != "mtu" and getattr(said, name) is not None
+                name
+                for name in Direction.model_fields
+                if name not in _NATIVE and getattr(said, name) is not None
             ]
             if named:
                 yield Problem(
                     "native.link",
-                    f"a link between native nodes has no {named[0]!r}: it is a bare wire without the engine",
+                    f"a link between native nodes has no {named[0]!r}: "
+                    f"the kernel's own wire has {_NATIVE_WORDS}",
                     wire.said_at(word, named[0]),
                     "leave it out, or make the nodes of kind netns",
                 )
