@@ -137,6 +137,18 @@ def test_verdict_and_reasons_are_on_the_page(page: Path) -> None:
     assert "126,060 = 126,060" in text
 
 
+def test_of_very_many_reasons_the_first_are_seen_at_once(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "many", scenario="many", seed=1, kinds=["netns"])
+    reasons = tuple(f"reason {number}" for number in range(30))
+    writer.finish(Verdict(status="degraded", reasons=reasons), Ledger())
+    page = report.write([tmp_path / "many"])
+    assert parsed(page).wrong == []
+    assert "22 more reasons" in page.read_text()
+    console = Console(width=80, color_system=None, record=True, file=io.StringIO())
+    console.print(report.on_terminal(tmp_path / "many"))
+    assert "and 22 more in result.json" in console.export_text()
+
+
 def test_what_programs_wrote_cannot_become_markup(page: Path) -> None:
     text = page.read_text()
     assert "&lt;&amp;&gt;" in text
@@ -225,7 +237,7 @@ def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) 
 def test_checking_does_not_import_the_plotting(tmp_path: Path) -> None:
     code = (
         "import sys; import airloom.report, airloom.results; "
-        "heavy = {'matplotlib', 'scipy', 'networkx', 'jinja2'} & set(sys.modules); "
+        "heavy = {'matplotlib', 'scipy', 'networkx', 'jinja2', 'pandas'} & set(sys.modules); "
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

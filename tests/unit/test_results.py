@@ -30,6 +30,7 @@ from airloom.results import (
 )
 from airloom.results import samples as sample_files
 from airloom.results import writer as writer_module
+from airloom.results.headline import headlines
 
 VALID = Verdict(status="valid")
 KEYS = {
@@ -301,3 +302,16 @@ def test_a_million_samples_stay_small(tmp_path: Path) -> None:
     table = RunReader(tmp_path).table("flow", "delay")
     assert table.num_rows == 1_000_000
     assert table.nbytes < 60e6
+
+
+def test_headlines_are_the_figures_that_matter_first() -> None:
+    def figures(name: str, metrics: list[str]) -> list[Measurement]:
+        return [Measurement(name=name, metric=metric, unit="1", mean=1.0) for metric in metrics]
+
+    many = figures("flow", [f"detail_{number}" for number in range(20)] + ["throughput", "loss"])
+    few = figures("own", ["alpha", "beta"])
+    strange = figures("odd", [f"thing_{number}" for number in range(9)])
+    shown = headlines([*many, *few, *strange])
+    assert [one.metric for one in shown if one.name == "flow"] == ["throughput", "loss"]
+    assert [one.metric for one in shown if one.name == "own"] == ["alpha", "beta"]
+    assert len([one for one in shown if one.name == "odd"]) == 9

@@ -19,24 +19,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from airloom.results.headline import HEADLINES
 from airloom.watch import Watcher
 from airloom.wording import figure
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
-
-HEADLINES = (
-    "throughput",
-    "goodput",
-    "rtt_mean",
-    "rtt_max",
-    "delay_mean",
-    "delay_p99",
-    "jitter_mean",
-    "loss",
-    "retransmits",
-)
-"""The figures that stand in a measurement's line, as far as it has them; the tables have all."""
 
 
 class Display(Watcher):

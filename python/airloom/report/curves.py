@@ -60,13 +60,25 @@ def of_sweep(run: RunReader) -> list[Drawing]:
 
 
 def _families(found: Sequence[Measurement]) -> dict[tuple[str, str], list[Measurement]]:
-    groups: dict[tuple[str, str], list[Measurement]] = {}
+    """Figures by measurement and family.
+
+    Where a measurement has a family that bears its kind's name (``rtt_mean``, ``rtt_max``...), its
+    others of that kind (``rtt_first``) stay in the tables.
+    """
+    everything: dict[tuple[str, str], list[Measurement]] = {}
     for one in found:
         stem, _, last = one.metric.rpartition("_")
         family = stem if stem and last in _STATISTICS else one.metric
-        kind = series.kind_of(one.metric, one.unit)
-        if kind in series.ORDER or len(found) <= 12:
-            groups.setdefault((one.name, family), []).append(one)
+        everything.setdefault((one.name, family), []).append(one)
+    groups = {}
+    for (name, family), group in everything.items():
+        kind = series.kind_of(group[0].metric, group[0].unit)
+        if kind in series.ORDER:
+            chosen = family == kind or (name, kind) not in everything
+        else:
+            chosen = len(everything) <= LINES
+        if chosen:
+            groups[(name, family)] = group
     return dict(
         sorted(groups.items(), key=lambda item: series.rank_of(series.kind_of(item[0][1], item[1][0].unit)))
     )
@@ -85,7 +97,7 @@ def _drawing(axis: Axis, name: str, family: str, group: list[Measurement]) -> Dr
     kind = series.kind_of(family, known[0].unit)
     sizes = [abs(mean) for curve in curves for mean in curve.mean]
     scale = Scale("%", 0.01) if kind == "loss" else Scale.for_values(sizes, dimension)
-    title = series.title_of(kind if kind in series.ORDER else family)
+    title = series.title_of(kind if family == kind else family)
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()

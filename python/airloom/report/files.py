@@ -14,7 +14,11 @@ from airloom.results import RunReader
 def write(run: RunReader, target: Path, forms: Sequence[str], progress: Progress) -> list[Path]:
     """Writes the files and returns their paths."""
     target.mkdir(parents=True, exist_ok=True)
-    written = [_csv(one, target) for one in tables.all_tables(run)] if "csv" in forms else []
+    written = (
+        [_csv(one, target) for one in tables.all_tables(run) if one.name != "headlines"]
+        if "csv" in forms
+        else []
+    )
     images = [form for form in forms if form != "csv"]
     if images:
         drawings = [one for chapter in page.chapters(run, progress) for one in chapter.drawings]

@@ -37,6 +37,7 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 overview=_overview(runs),
                 css=files("airloom.report").joinpath("page.css").read_text(encoding="utf-8").strip(),
                 airloom=airloom.__version__,
+                most_reasons=tables.REASONS,
             )
         )
         + "\n"

@@ -54,7 +54,7 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     found = list(series.all_series(frame)) if not run.is_sweep else []
     chain = (
         Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
-        Chapter("Measurements", tables=_there(tables.measurements(run))),
+        Chapter("Measurements", tables=_there(tables.first_figures(run), tables.measurements(run))),
         Chapter("Claims", tables=_there(tables.claims(run))),
         Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),
         Chapter("Topology", drawings=_known(topology.picture(run.details.topology)), text=_whose(run)),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from airloom.report import series
 from airloom.report.series import Series
@@ -17,6 +16,7 @@ from airloom.results.details import Bin, Happening
 from airloom.results.quantity import Scale
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from airloom.results.quantity import PLAIN, RATE, TIME, UNITS, Dimension
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = 1000
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from airloom.report import series
 from airloom.results import Ledger, Measurement, RunReader
+from airloom.results.headline import headlines
 from airloom.results.quantity import number, readable
 
 Tone = Literal["", "good", "warn", "bad"]
@@ -52,30 +53,60 @@ def table(
 
 def all_tables(run: RunReader) -> list[Table]:
     """Every table that a run has something to say in, in the order of the page."""
-    built = (measurements(run), claims(run), points(run), ledger(run), links(run), nodes(run), programs(run))
+    built = (
+        first_figures(run),
+        measurements(run),
+        claims(run),
+        points(run),
+        ledger(run),
+        links(run),
+        nodes(run),
+        programs(run),
+    )
     return [one for one in built if one.rows]
 
 
-def measurements(run: RunReader) -> Table:
-    """The figures of ``result.json``."""
+MANY = 40
+"""Figures above which those that matter first stand in a table of their own."""
+
+
+def first_figures(run: RunReader) -> Table:
+    """The figures that matter first; empty if there are few enough to show them all."""
     found = run.result.measurements
+    if len(found) <= MANY:
+        return table("headlines", "Measurements", [], [])
+    shown = headlines(found)
+    more = len(found) - len(shown)
+    note = f"{more} more figures are in result.json." if more else ""
+    return _measurements("headlines", "Measurements", shown, note)
+
+
+def measurements(run: RunReader) -> Table:
+    """All figures of ``result.json``."""
+    note = "n is the number of observations behind a figure. An interval needs two or more."
+    few = len(run.result.measurements) <= MANY
+    title = "Measurements" if few else "All figures"
+    return _measurements("measurements", title, run.result.measurements, note)
+
+
+def _measurements(name: str, title: str, found: Sequence[Measurement], note: str) -> Table:
     swept = list(dict.fromkeys(label for one in found for label in one.labels))
     rows: list[list[str | Cell]] = []
     shown = ""
     for one in found:
-        name = one.name if one.name != shown or swept else ""
+        first = one.name if one.name != shown or swept else ""
         shown = one.name
         figure = Cell(shown_figure(one, one.mean), "" if one.mean is not None else "bad")
         labels = [one.labels.get(label, "") for label in swept]
-        rows.append([name, *labels, one.metric.replace("_", " "), figure, interval(one), f"{one.n:,}"])
+        rows.append([first, *labels, one.metric.replace("_", " "), figure, interval(one), f"{one.n:,}"])
     columns = ["measurement", *swept, "metric", "mean", "95 % interval", "n"]
     return table(
-        "measurements",
-        "Measurements",
+        name,
+        title,
         columns,
         rows,
         numeric=(len(swept) + 2, len(swept) + 3, len(swept) + 4),
-        note="n is the number of observations behind a figure. An interval needs two or more.",
+        note=note,
         raw=[one.model_dump(exclude={"labels"}) | one.labels for one in found],
     )
 
@@ -139,13 +170,13 @@ def points(run: RunReader) -> Table:
                 Cell(verdict.status, STATUS_TONES[verdict.status]),
                 f"{one.result.wall_seconds:.1f} s",
                 str(one.result.seed),
-                "; ".join(verdict.reasons),
+                ", ".join(verdict.codes),
             ]
         )
     return table(
         "points",
         "Runs of this sweep",
-        ["point", "repetition", "verdict", "took", "seed", "reasons"],
+        ["point", "repetition", "verdict", "took", "seed", "why"],
         rows,
         numeric=(1, 3, 4),
     )
@@ -266,6 +297,10 @@ def programs(run: RunReader) -> Table:
         end = f"signal {one.signal}" if one.signal else "-" if one.exit is None else f"exit {one.exit}"
         rows.append([one.node, one.name, Cell(end, "" if one.expected else "bad"), one.command])
     return table("programs", "Programs", ["node", "program", "end", "command"], rows)
+
+
+REASONS = 8
+"""Most reasons that a verdict tells at once; a long sweep may have hundreds."""
 
 
 def facts(run: RunReader) -> list[tuple[str, str]]:

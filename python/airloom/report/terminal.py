@@ -24,7 +24,11 @@ def render(run: RunReader) -> RenderableType:
     for name, text in tables.facts(run):
         facts.add_row(name, Text(text))
     parts: list[RenderableType] = [verdict(run.result.verdict), facts]
-    for one in tables.all_tables(run):
+    found = tables.all_tables(run)
+    short = any(one.name == "headlines" for one in found)
+    for one in found:
+        if short and one.name == "measurements":
+            continue
         parts += [Text(), claims(run.result.claims) if one.name == "claims" else rich_table(one)]
     return Group(*parts)
 
@@ -33,8 +37,11 @@ def verdict(verdict: Verdict) -> Panel:
     """The verdict in a frame of its colour, with its reasons."""
     colour = _STATUS[verdict.status]
     lines = Text(verdict.status.upper(), style=f"bold {colour}")
-    for reason in verdict.reasons:
+    for reason in verdict.reasons[: tables.REASONS]:
         lines.append(f"\n- {reason}", style="default not bold")
+    more = len(verdict.reasons) - tables.REASONS
+    if more > 0:
+        lines.append(f"\n  and {more} more in result.json", style="default not bold")
     for note in verdict.notes:
         lines.append(f"\n  note: {note}", style="dim not bold")
     return Panel(lines, title="verdict", title_align="left", border_style=colour)
