@@ -6,7 +6,8 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use airloom_engine::medium::propagation::Matrix;
+use airloom_engine::medium::mobility::{Area, Mobility, Position, RandomWaypoint};
+use airloom_engine::medium::propagation::{Disk, Matrix};
 use airloom_engine::medium::{RadioId, RadioSettings, RateSettings};
 use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
@@ -286,4 +287,36 @@ fn a_broadcast_goes_to_all_in_range_once_and_unacknowledged() {
     // 242 octets of Ethernet make 264 on the air: 20 + 4 * ceil((22 + 2112) / 24) us at 6 Mbit/s.
     let sent: u64 = nodes.iter().map(|&n| world.medium.airtime(n, at(3.0)).transmitting.nanos()).sum();
     assert_eq!(sent, 100 * (20 + 4 * 89) * 1000);
+}
+
+#[test]
+fn moving_nodes_hear_exactly_those_within_range_at_the_instant() {
+    const RANGE: f64 = 120.0;
+    let area = Area { corner: Position::default(), width: 800.0, height: 600.0 };
+    let motion = |node: u32| {
+        RandomWaypoint::start(area, [5.0, 40.0], [0.0, 2.0], Stream::named(3, &format!("motion {node}")))
+    };
+    let mut world = World::new(1, Box::new(Disk { range_m: RANGE, loss_db: 70.0 }));
+    let nodes: Vec<_> = (0..30).map(|_| world.add(at_rate(6.0), 0.0, 0.0)).collect();
+    let mut motions: Vec<_> = (0..30).map(motion).collect();
+    for (number, &node) in (0..).zip(&nodes).filter(|(number, _)| number % 10 > 0) {
+        world.medium.set_mobility(node, motion(number)).expect("a place");
+    }
+    let mut heard = 0;
+    for round in 0..4000usize {
+        let now = at(round as f64 * 0.01);
+        world.run(now);
+        let places: Vec<_> = motions
+            .iter_mut()
+            .enumerate()
+            .map(|(number, motion)| if number % 10 > 0 { motion.position(now) } else { Position::default() })
+            .collect();
+        let (from, before) = (round % 30, world.ground.delivered);
+        let near = (0..30).filter(|&to| to != from && places[to].distance(places[from]) <= RANGE).count();
+        world.offer(now, nodes[from], None, 100);
+        world.run(now + Span::from_millis(5));
+        assert_eq!(world.ground.delivered - before, near as u64, "round {round}");
+        heard += near;
+    }
+    assert!(heard > 4000, "{heard}");
 }

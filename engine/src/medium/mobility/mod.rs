@@ -3,11 +3,22 @@
 //! No model moves in ticks: whoever needs a position asks for it at an exact instant. Random
 //! models draw their next leg when time reaches it, each from its own stream.
 
+mod group;
+mod legs;
+mod path;
 mod position;
 mod simple;
+pub mod traces;
+mod walk;
+mod waypoint;
 
+pub use group::GroupMember;
+pub use legs::{Area, Leg, Legs, Walker};
+pub use path::{Path, PathError};
 pub use position::Position;
 pub use simple::{ConstantVelocity, Static};
+pub use walk::{GaussMarkov, RandomWalk};
+pub use waypoint::RandomWaypoint;
 
 use crate::time::Instant;
 
