@@ -12,6 +12,8 @@ from airloom.verdict import Lateness, Limits, Share
 
 MISSED = "port-overflow"
 """Frames that a port's queue in the kernel could not hold until the engine took them."""
+UNRESOLVED = "neighbour-table-full"
+"""Packets to neighbours for whom the kernel, whose table all nodes share, had no room."""
 
 
 def ledger_of(raw: Mapping[str, Any], lateness: Mapping[str, Any]) -> Ledger:
@@ -86,6 +88,8 @@ def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
     found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}
     if raw["missed"]:
         found[MISSED] = int(raw["missed"])
+    if raw.get("unresolved"):
+        found[UNRESOLVED] = int(raw["unresolved"])
     return found
 
 

@@ -157,7 +157,9 @@ class OneRun:
     def _books(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The ledger, with what was lost before it, and the lateness."""
         engine = self.world.engine
-        return evidence.with_missed(engine.ledger(), self.world.counters()), engine.lateness()
+        ledger = evidence.with_missed(engine.ledger(), self.world.counters())
+        ledger["unresolved"] = self.world.neighbours_refused()
+        return ledger, engine.lateness()
 
     def _collect(self) -> None:
         """The ledger, the host's samples and the verdict, while the nodes are still there."""

@@ -103,6 +103,10 @@ class World:
         with _translated():
             return self._nodes.counters() if self._nodes is not None else {}
 
+    def neighbours_refused(self) -> int:
+        """How often this machine had no room for a neighbour of a node, and so lost a packet."""
+        return self._nodes.neighbours_refused() if self._nodes is not None else 0
+
     def wake(self, names: Sequence[str]) -> None:
         """Gets nodes ready to run programs, many at once, so that the first start does not wait."""
         if self._nodes is not None and names:

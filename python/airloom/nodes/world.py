@@ -9,6 +9,7 @@ from typing import Self
 
 from airloom import _engine
 from airloom.errors import LabError, RunError
+from airloom.nodes import neighbours
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.native import NativeKind
@@ -37,6 +38,7 @@ class Nodes:
             keeper, tuple(path.resolve() for path in visible), on_failure, tuple(plan.links.values())
         )
         self._kinds: list[Kind] = []
+        self._refused = 0
         self._nodes: dict[str, NodeHandle] = {}
 
     def bring_up(self) -> dict[str, NodeHandle]:
@@ -57,6 +59,10 @@ class Nodes:
             raise
         self._nodes = {name: made[name] for name in self._plan.nodes}
         self.notes = [note for kind in self._kinds for note in kind.notes]
+        advice = neighbours.advice(self._plan)
+        if advice is not None:
+            self.notes.append(advice)
+        self._refused = neighbours.refused()
         return dict(self._nodes)
 
     def wake(self, names: Sequence[str]) -> None:
@@ -72,6 +78,10 @@ class Nodes:
         return {
             name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()
         }
+
+    def neighbours_refused(self) -> int:
+        """How often this machine had no room for a neighbour of a node since bring-up."""
+        return neighbours.refused() - self._refused
 
     def close(self) -> None:
         """Ends all nodes; everything is tried, and all that went wrong is in one error."""
