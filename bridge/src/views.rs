@@ -139,6 +139,8 @@ pub struct Punctuality {
     pub seconds: Vec<Second>,
     /// The capture, and whether its file failed.
     pub capture: Option<(Account, bool)>,
+    /// Whether the engine's thread goes before others when processors are short.
+    pub preferred: bool,
     /// Names of the ports, by number.
     pub ports: Vec<String>,
 }
@@ -147,7 +149,13 @@ impl Default for Punctuality {
     /// Of an engine without a clock: nothing is late, with the same keys.
     fn default() -> Self {
         let histograms = ["delivery", "ingress", "wakes"].map(|name| (name, Histogram::default()));
-        Self { histograms: histograms.into(), seconds: Vec::new(), capture: None, ports: Vec::new() }
+        Self {
+            histograms: histograms.into(),
+            seconds: Vec::new(),
+            capture: None,
+            preferred: false,
+            ports: Vec::new(),
+        }
     }
 }
 
@@ -164,6 +172,7 @@ impl Punctuality {
             ],
             seconds: driven.status.seconds().to_vec(),
             capture: running.or_else(|| ended.copied()),
+            preferred: driven.preferred,
             ports: edge.ports.iter().map(|port| port.name.clone()).collect(),
         }
     }
@@ -188,12 +197,14 @@ impl Punctuality {
                 ("backlog", second.backlog.nanos()),
                 ("taken_in", second.taken_in),
                 ("turns", second.turns),
+                ("sleeps", second.sleeps),
             ] {
                 view.set_item(name, value)?;
             }
             status.append(view)?;
         }
         found.set_item("status", status)?;
+        found.set_item("preferred", self.preferred)?;
         let capture = match &self.capture {
             None => None,
             Some((account, failed)) => {

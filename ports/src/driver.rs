@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use airloom_engine::PortId;
 use airloom_engine::time::{Instant, Span};
 
-use crate::clock::WallClock;
+use crate::clock::{self, WallClock};
 use crate::error::Error;
 use crate::lateness::Histogram;
 use crate::patience::Patience;
@@ -28,6 +28,8 @@ const BATCH: u32 = 64;
 const BATCH_OCTETS: u32 = 512 * 1024;
 /// Length of a line of the loop's own account.
 const SECOND: Span = Span::from_secs(1);
+/// Sleeps that are tried at the start to learn what one costs; a few milliseconds together.
+const TRIALS: u64 = 32;
 /// The number of the command bell among the numbers of the ports.
 const BELL: u64 = u64::MAX;
 
@@ -44,6 +46,8 @@ pub struct Driven {
     pub wakes: Histogram,
     /// Second by second.
     pub status: Status,
+    /// Whether the loop's thread goes before others that want its processor.
+    pub preferred: bool,
     poller: Poller,
 }
 
@@ -113,6 +117,7 @@ impl Driver {
             ingress: Histogram::default(),
             wakes: Histogram::default(),
             status: Status::default(),
+            preferred: false,
             poller,
         };
         let looper = Loop { driven, orders, bell: Arc::clone(&bell) };
@@ -197,14 +202,15 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
-        // SAFETY: The parameter of the scheduler outlives the call, PR_SET_TIMERSLACK takes its argument
+        // SAFETY: the parameter of the scheduler outlives the call, PR_SET_TIMERSLACK takes its argument
         // by value; the signal set is filled before it is used.
         unsafe {
             // Before whatever else wants a processor: niceness would not do, it counts only within a
             // session where the kernel groups by sessions. The kernel keeps 5 % for the others. Without
             // the right to it the loop stays as it is, and what that costs shows in the lateness.
             let least = libc::sched_param { sched_priority: 1 };
-            libc::sched_setscheduler(0, libc::SCHED_RR, &raw const least);
+            let answer = libc::sched_setscheduler(0, libc::SCHED_RR, &raw const least);
+            self.driven.preferred = answer == 0;
             // The default lets the kernel be 50 us late on purpose.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
             // Signals are for the program's other threads.
@@ -219,7 +225,7 @@ impl Loop {
     fn turn_until_stopped(&mut self) -> Result<(), Error> {
         let clock = self.driven.clock;
         let mut looked = clock.now();
-        let mut patience = Patience::new(looked);
+        let mut patience = Patience::new(looked, self.cost_of_a_sleep()?);
         self.driven.status.begin(looked);
         loop {
             let look = self.look(looked, &mut patience)?;
@@ -246,6 +252,9 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
+                if let Some(cost) = self.driven.status.cost_of_a_sleep() {
+                    patience.learn(cost);
+                }
             }
             if stopped {
                 return Ok(());
@@ -260,6 +269,15 @@ impl Loop {
         }
     }
 
+    /// Processor time that one short sleep takes, as the mean of a few.
+    fn cost_of_a_sleep(&mut self) -> Result<Span, Error> {
+        let before = clock::thread_cpu();
+        for _ in 0..TRIALS {
+            self.driven.poller.wait(Some(Span::from_micros(1)))?;
+        }
+        Ok(Span::from_nanos(clock::thread_cpu().saturating_sub(before) / TRIALS))
+    }
+
     /// Waits until a port is ready, a command is there, or the next event is due.
     fn look(&mut self, looked: Instant, patience: &mut Patience) -> Result<Look, Error> {
         let clock = self.driven.clock;
@@ -268,35 +286,57 @@ impl Loop {
         if ready > 0 {
             return Ok(Look { ready, since: looked });
         }
-        let mut now = clock.now();
-        let second_ends = self.driven.status.current().start + SECOND;
+        let now = clock.now();
         let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
-        let early = due - patience.advance(now);
+        let advance = patience.advance(now);
+        if due <= now + advance + patience.cost() {
+            return self.stay_awake(now, due, patience);
+        }
+        let mut now = now;
+        if patience.hopes() {
+            let look = self.spin(now, now + patience.cost())?;
+            patience.came(look.ready > 0);
+            if look.ready > 0 {
+                return Ok(look);
+            }
+            now = look.since;
+        }
+        let early = due - advance;
+        let second_ends = self.driven.status.current().start + SECOND;
         let wake = early.min(second_ends);
-        if wake > now {
-            let ready = self.driven.poller.wait(Some(wake.since(now)))?;
-            now = clock.now();
-            // By a frame, by a signal, or only to close the second.
-            if ready > 0 || now < wake || wake < early {
-                return Ok(Look { ready, since: now });
-            }
-            let late = now.since(wake);
-            patience.woke(late);
-            self.driven.wakes.record(late, now, 0);
+        let ready = self.driven.poller.wait(Some(wake.since(now)))?;
+        let woken = clock.now();
+        self.driven.status.current().sleeps += 1;
+        patience.came(ready > 0 && woken.since(now) <= patience.cost() * 2);
+        // By a frame, by a signal, or only to close the second.
+        if ready > 0 || woken < wake || wake < early {
+            return Ok(Look { ready, since: woken });
         }
-        let awake = now;
-        let mut found = Look { ready: 0, since: now };
-        while now < due {
-            found = Look { ready: self.driven.poller.wait(Some(Span::ZERO))?, since: now };
-            now = clock.now();
-            if found.ready > 0 {
-                break;
-            }
+        let late = woken.since(wake);
+        patience.woke(late);
+        self.driven.wakes.record(late, woken, 0);
+        self.stay_awake(woken, due, patience)
+    }
+
+    /// Waits for an instant that is too near for a sleep.
+    fn stay_awake(&mut self, now: Instant, due: Instant, patience: &mut Patience) -> Result<Look, Error> {
+        let look = self.spin(now, due)?;
+        // As much as a sleep costs would have been spent anyway.
+        patience.spend(look.since.since(now).saturating_sub(patience.cost()));
+        Ok(look)
+    }
+
+    /// Looks around without sleeping until something is ready or `until` has come.
+    fn spin(&mut self, now: Instant, until: Instant) -> Result<Look, Error> {
+        let clock = self.driven.clock;
+        let mut look = Look { ready: 0, since: now };
+        while look.ready == 0 && look.since < until {
+            let before = look.since;
+            look.ready = self.driven.poller.wait(Some(Span::ZERO))?;
+            look.since = if look.ready > 0 { before } else { clock.now() };
         }
-        let spent = now.since(awake);
-        patience.spend(spent);
-        self.driven.status.current().spun += spent;
-        Ok(found)
+        self.driven.status.current().spun += look.since.since(now);
+        Ok(look)
     }
 
     /// Reads what a port has, at most a batch.

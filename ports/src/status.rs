@@ -4,6 +4,9 @@ use airloom_engine::time::{Instant, Span};
 
 use crate::clock;
 
+/// Fewer sleeps than this in a second say nothing of what one costs.
+const FEW: u64 = 100;
+
 /// One second of the loop's life. The sums of time are within the second, to a turn's length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
@@ -28,6 +31,8 @@ pub struct Second {
     pub taken_in: u64,
     /// Turns of the loop.
     pub turns: u64,
+    /// Times that it went to sleep.
+    pub sleeps: u64,
 }
 
 /// The seconds so far.
@@ -45,6 +50,19 @@ impl Status {
     #[must_use]
     pub fn seconds(&self) -> &[Second] {
         &self.seconds
+    }
+
+    /// Processor time that a sleep took in the last complete second: what was used beside work and
+    /// waiting awake. None if there were few sleeps, or the thread was kept from its processor, so
+    /// that the figure would mean nothing.
+    #[must_use]
+    pub fn cost_of_a_sleep(&self) -> Option<Span> {
+        let last = self.seconds.last()?;
+        if last.sleeps < FEW || last.waited.nanos() * 20 > last.busy.nanos() {
+            return None;
+        }
+        let rest = last.cpu.saturating_sub(last.busy + last.spun);
+        Some(Span::from_nanos(rest.nanos() / last.sleeps))
     }
 
     /// The second that is running, to be added to.

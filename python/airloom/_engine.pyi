@@ -97,7 +97,8 @@ class Engine:
         in their ports unseen, an upper bound; wakes: how late the loop woke from its sleeps.
         Each: count, mean, p50, p99, p999, max, worst [(at, value, port)], buckets [(up to, count)].
         status: for every second start, end, busy, spun, cpu, waited, stall, backlog, and the
-        numbers taken_in and turns. capture: written, skipped (frames), failed; or None.
+        numbers taken_in, turns and sleeps. preferred: whether the engine's thread goes before others when
+        processors are short. capture: written, skipped (frames), failed; or None.
         """
     def offer(self, port: str, at: int, octets: bytes) -> None:
         """A frame enters at ``at``, or at once if that has passed."""
