@@ -292,22 +292,12 @@ impl Loop {
         if due <= now + advance + patience.cost() {
             return self.stay_awake(now, due, patience);
         }
-        let mut now = now;
-        if patience.hopes() {
-            let look = self.spin(now, now + patience.cost())?;
-            patience.came(look.ready > 0);
-            if look.ready > 0 {
-                return Ok(look);
-            }
-            now = look.since;
-        }
         let early = due - advance;
         let second_ends = self.driven.status.current().start + SECOND;
         let wake = early.min(second_ends);
         let ready = self.driven.poller.wait(Some(wake.since(now)))?;
         let woken = clock.now();
         self.driven.status.current().sleeps += 1;
-        patience.came(ready > 0 && woken.since(now) <= patience.cost() * 2);
         // By a frame, by a signal, or only to close the second.
         if ready > 0 || woken < wake || wake < early {
             return Ok(Look { ready, since: woken });

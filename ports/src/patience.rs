@@ -8,8 +8,9 @@
 //! * For what is due later the loop wakes early, by as much as its wakes were late before, and is
 //!   awake for the rest. Of the time that passes, one part in [`SHARE`] may go that way; what is
 //!   not used is saved for bursts, up to [`SAVED`].
-//! * After work the loop stays awake for as long as a sleep costs if lately frames came that
-//!   soon; by that it never costs more than twice what the best choice would have.
+//!
+//! It never stays awake only because frames might come: who would send them may be waiting for this
+//! very processor.
 
 use airloom_engine::time::{Instant, Span};
 
@@ -25,8 +26,6 @@ const EXCEPT_ONE_IN: u64 = 8;
 const STEP: u64 = 400;
 /// Bounds of what a sleep may be taken to cost, whatever was measured at the start.
 const COST: (Span, Span) = (Span::from_micros(1), Span::from_micros(20));
-/// Trust in frames to come soon: it grows or shrinks by one, and from half of this on it counts.
-const TRUST: u8 = 4;
 
 /// What was learned, and what may still be spent.
 #[derive(Clone, Copy, Debug)]
@@ -35,20 +34,13 @@ pub struct Patience {
     advance: Span,
     saved: Span,
     counted: Instant,
-    trust: u8,
 }
 
 impl Patience {
     /// Begins with nothing learned and all saved, on a machine where a sleep costs `cost`.
     #[must_use]
     pub fn new(now: Instant, cost: Span) -> Self {
-        Self {
-            cost: cost.clamp(COST.0, COST.1),
-            advance: Span::from_micros(40),
-            saved: SAVED,
-            counted: now,
-            trust: 0,
-        }
+        Self { cost: cost.clamp(COST.0, COST.1), advance: Span::from_micros(40), saved: SAVED, counted: now }
     }
 
     /// What a sleep costs in processor time.
@@ -85,17 +77,6 @@ impl Patience {
     pub fn spend(&mut self, spent: Span) {
         self.saved = self.saved.saturating_sub(spent);
     }
-
-    /// Whether to stay awake for as long as a sleep costs, because frames may come.
-    #[must_use]
-    pub fn hopes(&self) -> bool {
-        self.trust >= TRUST / 2
-    }
-
-    /// Learns whether frames came about as soon as a sleep costs.
-    pub fn came(&mut self, soon: bool) {
-        self.trust = if soon { (self.trust + 1).min(TRUST - 1) } else { self.trust.saturating_sub(1) };
-    }
 }
 
 #[cfg(test)]
@@ -126,20 +107,5 @@ mod tests {
             now += advance + Span::from_micros(10);
         }
         assert!(spent.nanos() <= now.since(Instant::ZERO).nanos() / SHARE + SAVED.nanos());
-    }
-
-    #[test]
-    fn it_hopes_while_frames_come_soon() {
-        let mut patience = Patience::new(Instant::ZERO, Span::ZERO);
-        assert_eq!(patience.cost(), COST.0);
-        assert!(!patience.hopes());
-        patience.came(true);
-        patience.came(true);
-        assert!(patience.hopes());
-        patience.came(true);
-        patience.came(false);
-        assert!(patience.hopes(), "one disappointment is no pattern");
-        patience.came(false);
-        assert!(!patience.hopes());
     }
 }
