@@ -201,6 +201,55 @@ def networks(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+def distances(plan: Plan, source: str) -> dict[str, int]:
+    """Router hops from a node to every other, without the planner: breadth first over shared networks."""
+    members: dict[Any, list[str]] = {}
+    for node in plan.nodes.values():
+        for interface in node.interfaces:
+            for address in interface.addresses:
+                members.setdefault(address.network, []).append(node.name)
+    found = {source: 0}
+    queue = [source]
+    for here in queue:
+        if here != source and not plan.nodes[here].forwarding:
+            continue
+        for interface in plan.nodes[here].interfaces:
+            for address in interface.addresses:
+                for name in members[address.network]:
+                    if name not in found:
+                        found[name] = found[here] + 1
+                        queue.append(name)
+    return found
+
+
+@given(networks())
+@settings(deadline=None)
+def test_routes_by_hops_reach_every_network_in_the_fewest_hops(parts: dict[str, Any]) -> None:
+    plan = plan_of(**{**parts, "routes": "hops"})
+    walker = Walker(plan)
+    members: dict[Any, set[str]] = {}
+    for node in plan.nodes.values():
+        for interface in node.interfaces:
+            for address in interface.addresses:
+                members.setdefault(address.network, set()).add(node.name)
+    for source in plan.nodes:
+        away = distances(plan, source)
+        for network, inside in members.items():
+            if not any(plan.nodes[name].forwarding for name in inside):
+                continue
+            target = next(
+                address.ip
+                for name in sorted(inside)
+                for interface in plan.nodes[name].interfaces
+                for address in interface.addresses
+                if address.network == network
+            )
+            way = walker.path_to(source, target)
+            assert way is not None
+            first = next(index for index, name in enumerate(way) if name in inside)
+            assert first == min(away[name] for name in inside)
+
+
 @given(networks())
 @settings(deadline=None)
 def test_any_connected_network_of_routers_and_switches_is_reachable_throughout(parts: dict[str, Any]) -> None:

@@ -13,32 +13,18 @@ one route, if nothing else lies within it.
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
 
 from airloom.plan import RoutePlan
 from airloom.planning.addresses import Net
-from airloom.planning.ports import Port, Segment
+from airloom.planning.graph import Graph, Hop, Subnet
+from airloom.planning.ports import Segment
 from airloom.scenario.network import Network
+from airloom.scenario.refusal import Problem
 
-Hop = tuple[int, str]
-"""Next hop: its address, and the own interface towards it."""
-
-HOP = 1 << 20
-"""Cost of a router hop; a switch on the way costs 1, so that fewer switches win among equals."""
-
-
-@dataclass(slots=True)
-class _Subnet:
-    """One network on one segment, and whose interfaces are in it."""
-
-    net: Net
-    segment: Segment
-    members: dict[str, tuple[Port, int]] = field(default_factory=dict)
-    """Node: its first interface there and its address."""
-    routers: list[str] = field(default_factory=list)
+MOST_WORK = 100_000_000
+"""Steps that looking for routes may take, about a microsecond each."""
 
 
 def routes(
@@ -64,7 +50,7 @@ class _Family:
         self.forwarding = forwarding
         self.subnets = _subnets(segments, version, forwarding)
         self._texts: dict[int, str] = {}
-        self.of_node: dict[str, list[_Subnet]] = {}
+        self.of_node: dict[str, list[Subnet]] = {}
         for subnet in self.subnets:
             for node in subnet.members:
                 self.of_node.setdefault(node, []).append(subnet)
@@ -72,7 +58,7 @@ class _Family:
     def routes(self) -> dict[str, list[RoutePlan]]:
         result: dict[str, list[RoutePlan]] = {}
         full: set[str] = set()
-        single: dict[str, tuple[_Subnet, str]] = {}
+        single: dict[str, tuple[Subnet, str]] = {}
         for node, subnets in self.of_node.items():
             gateways = [
                 (subnet, router) for subnet in subnets for router in subnet.routers[:3] if router != node
@@ -92,11 +78,11 @@ class _Family:
                 result[node] = [self._route("default", hop)]
         full &= static
         if full:
-            for node, table in self._tables(full).items():
-                result[node] = self._listed(table, default=node not in self.forwarding)
+            for node, by_hop in self._tables([node for node in self.of_node if node in full]):
+                result[node] = self._listed(by_hop, default=node not in self.forwarding)
         return result
 
-    def _hop(self, subnet: _Subnet, node: str, router: str) -> Hop:
+    def _hop(self, subnet: Subnet, node: str, router: str) -> Hop:
         return (subnet.members[router][1], subnet.members[node][0].name)
 
     def _route(self, to: str, hop: Hop) -> RoutePlan:
@@ -110,32 +96,51 @@ class _Family:
             text = self._texts[address] = str(made)
         return text
 
-    def _tables(self, full: set[str]) -> dict[str, dict[Net, Hop]]:
-        """For each node its next hop to every network it is not in."""
-        tables: dict[str, dict[Net, Hop]] = {node: {} for node in full}
-        graph = _Graph(self, full)
-        classes: dict[tuple[str, ...], list[_Subnet]] = {}
+    def _tables(self, full: list[str]) -> Iterator[tuple[str, dict[Hop, list[Net]]]]:
+        """For each node the networks it is not in, by next hop."""
+        classes: dict[tuple[str, ...], list[Net]] = {}
         for subnet in self.subnets:
             if subnet.routers:
-                classes.setdefault(tuple(subnet.routers), []).append(subnet)
-        for routers, subnets in classes.items():
-            hops = graph.toward(routers)
-            for node, hop in hops.items():
-                table = tables[node]
-                for subnet in subnets:
-                    if node not in subnet.members:
-                        table[subnet.net] = hop
-        return tables
+                classes.setdefault(tuple(subnet.routers), []).append(subnet.net)
+        graph = Graph(self.network, self.subnets, self.forwarding.union(full), delays=self.metric == "delay")
+        # A network between two routers is reached by the nearer one, so their own trees say all. That is
+        # free of loops too: whoever is chosen, each hop comes nearer to the nearest.
+        roots: set[tuple[str, ...]] = {
+            (router,) for routers in classes if len(routers) < 3 for router in routers
+        }
+        roots |= {routers for routers in classes if len(routers) > 2}
+        work = len(roots) * graph.size + len(full) * len(classes)
+        if work > MOST_WORK:
+            raise Problem(
+                "routes.size",
+                f"static routes between {len(roots)} routers and {len(self.subnets)} networks are too many",
+                ("topology",) if self.network.generated else ("links",),
+                "use fewer, or switches between them, or 'routing: none' and a routing daemon",
+            )
+        trees = {root: graph.tree(root) for root in sorted(roots)}
+        choices = [
+            ([trees[routers]] if len(routers) > 2 else [trees[(router,)] for router in routers], nets)
+            for routers, nets in classes.items()
+        ]
+        for node in full:
+            own = {subnet.net for subnet in self.of_node[node]}
+            vertex = graph.index[node]
+            hops: dict[Hop, list[Net]] = {}
+            for options, nets in choices:
+                tree = options[0]
+                if len(options) == 2 and 0 <= options[1].cost[vertex] < tree.cost[vertex]:
+                    tree = options[1]
+                hop = graph.hop(tree, vertex)
+                if hop is not None:
+                    hops.setdefault(hop, []).extend(net for net in nets if net not in own)
+            yield node, {hop: nets for hop, nets in hops.items() if nets}
 
-    def _listed(self, table: dict[Net, Hop], *, default: bool) -> list[RoutePlan]:
-        by_hop: dict[Hop, list[Net]] = {}
-        for net, hop in table.items():
-            by_hop.setdefault(hop, []).append(net)
+    def _listed(self, by_hop: dict[Hop, list[Net]], *, default: bool) -> list[RoutePlan]:
         listed: list[RoutePlan] = []
         if default and by_hop:
-            most = Counter({hop: len(nets) for hop, nets in by_hop.items()}).most_common(1)[0][0]
-            del by_hop[most]
+            most = max(by_hop, key=lambda hop: len(by_hop[hop]))
             listed.append(self._route("default", most))
+            by_hop = {hop: nets for hop, nets in by_hop.items() if hop != most}
         bits = 32 if self.version == 4 else 128
         rows = [(net, hop) for hop, nets in by_hop.items() for net in collapse(nets, bits)]
         for net, hop in sorted(rows):
@@ -143,11 +148,11 @@ class _Family:
         return listed
 
 
-def _subnets(segments: list[Segment], version: int, forwarding: set[str]) -> list[_Subnet]:
+def _subnets(segments: list[Segment], version: int, forwarding: set[str]) -> list[Subnet]:
     bits = 32 if version == 4 else 128
-    found: list[_Subnet] = []
+    found: list[Subnet] = []
     for segment in segments:
-        here: dict[Net, _Subnet] = {}
+        here: dict[Net, Subnet] = {}
         for port in segment.ports:
             for address in port.addresses:
                 if address.version != version or address.is_link_local:
@@ -157,7 +162,7 @@ def _subnets(segments: list[Segment], version: int, forwarding: set[str]) -> lis
                 net = (number >> shift << shift, address.network.prefixlen)
                 subnet = here.get(net)
                 if subnet is None:
-                    subnet = here[net] = _Subnet(net, segment)
+                    subnet = here[net] = Subnet(net, segment)
                     found.append(subnet)
                 if port.node not in subnet.members:
                     subnet.members[port.node] = (port, number)
@@ -180,102 +185,3 @@ def collapse(nets: list[Net], bits: int) -> list[Net]:
                 break
             stack[-2:] = [(low, length - 1)]
     return stack
-
-
-class _Graph:
-    """Who can hand a packet to whom, as edges towards each vertex.
-
-    Vertices are the routers, the hosts that need more than a default route, and for every network
-    with switches a copy of these.
-    """
-
-    def __init__(self, family: _Family, full: set[str]):
-        self.index: dict[str, int] = {}
-        self.full = full
-        self.edges: list[dict[int, tuple[int, Port | None, int | None]]] = []
-        """For each vertex: (vertex that sends to it) -> cost, sending port, address of the receiver."""
-        self.delays = family.metric == "delay"
-        vertices = family.forwarding | full
-        for node in family.of_node:
-            if node in vertices:
-                self.index[node] = len(self.edges)
-                self.edges.append({})
-        self.names = list(self.index)
-        for subnet in family.subnets:
-            inner = [node for node in subnet.members if node in self.index]
-            if len(inner) > 1 and subnet.routers:
-                self._add(family.network, subnet, inner)
-
-    def _add(self, network: Network, subnet: _Subnet, inner: list[str]) -> None:
-        switches: dict[str, int] = {}
-        members = {id(subnet.members[node][0]): node for node in inner}
-        ports = {(port.wire, port.side): port for port in subnet.segment.ports}
-        for number in subnet.segment.wires:
-            wire = network.wires[number]
-            ends: list[tuple[int, str | None, Port | None]] = []
-            for side, end in enumerate(wire.ends):
-                if end.name in network.switches:
-                    vertex = switches.get(end.name)
-                    if vertex is None:
-                        vertex = switches[end.name] = len(self.edges)
-                        self.edges.append({})
-                    ends.append((vertex, None, None))
-                else:
-                    port = ports.get((number, side))
-                    node = members.get(id(port))
-                    if port is None or node is None:
-                        break
-                    ends.append((self.index[node], node, port))
-            if len(ends) < 2:
-                continue
-            a, b = ends
-            self._edge(subnet, a, b, int(wire.forward.delay or 0))
-            self._edge(subnet, b, a, int(wire.backward.delay or 0))
-
-    def _edge(
-        self,
-        subnet: _Subnet,
-        a: tuple[int, str | None, Port | None],
-        b: tuple[int, str | None, Port | None],
-        delay: int,
-    ) -> None:
-        if b[1] is not None and b[1] not in subnet.routers:
-            return
-        cost = (HOP if a[1] is not None else 1) + (delay * HOP if self.delays else 0)
-        known = self.edges[b[0]].get(a[0])
-        if known is None or cost < known[0]:
-            address = subnet.members[b[1]][1] if b[1] is not None else None
-            self.edges[b[0]][a[0]] = (cost, a[2], address)
-
-    def toward(self, routers: tuple[str, ...]) -> dict[str, Hop]:
-        """The next hop of every node with a full table towards the nearest of some routers."""
-        best = [-1] * len(self.edges)
-        after: list[int] = [-1] * len(self.edges)
-        heap = [(0, self.index[router]) for router in routers]
-        for _, vertex in heap:
-            best[vertex] = 0
-        heapq.heapify(heap)
-        while heap:
-            cost, vertex = heapq.heappop(heap)
-            if cost > best[vertex]:
-                continue
-            for sender, (step, _, _) in self.edges[vertex].items():
-                total = cost + step
-                if best[sender] < 0 or total < best[sender]:
-                    best[sender] = total
-                    after[sender] = vertex
-                    heapq.heappush(heap, (total, sender))
-        hops: dict[str, Hop] = {}
-        for node in self.full:
-            vertex = self.index[node]
-            following = after[vertex]
-            if following < 0:
-                continue
-            port = self.edges[following][vertex][1]
-            address = self.edges[following][vertex][2]
-            while address is None:
-                vertex, following = following, after[following]
-                address = self.edges[following][vertex][2]
-            assert port is not None
-            hops[node] = (address, port.name)
-        return hops

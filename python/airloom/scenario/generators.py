@@ -35,7 +35,7 @@ from airloom.scenario.model import Direction, Switch, Topology
 from airloom.scenario.refusal import Problem
 
 MOST_NODES = 100_000
-MOST_LINKS = 1_000_000
+MOST_LINKS = 200_000
 
 
 @dataclass(slots=True)
