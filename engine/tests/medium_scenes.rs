@@ -6,7 +6,7 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use airloom_engine::medium::mobility::{Area, Mobility, Position, RandomWaypoint};
+use airloom_engine::medium::mobility::{Area, Position, RandomWaypoint};
 use airloom_engine::medium::propagation::{Disk, Matrix};
 use airloom_engine::medium::{RadioId, RadioSettings, RateSettings};
 use airloom_engine::random::Stream;

@@ -23,6 +23,7 @@ mod airtime;
 mod bss;
 mod change;
 mod hearing;
+mod laws;
 mod mac;
 mod radio;
 mod reach;
@@ -31,6 +32,10 @@ mod timers;
 
 pub use airtime::Airtime;
 pub use change::RadioChange;
+pub use laws::{
+    ErrorSettings, FadingSettings, LossSettings, MediumSettings, MobilitySettings, ShadowingSettings,
+    WallSettings,
+};
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use settings::{RadioSettings, RateSettings, SettingsError};
 

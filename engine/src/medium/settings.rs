@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::mobility::PathError;
+use super::mobility::traces::TraceError;
 use super::phy::{self, Channel, Phy};
+use super::propagation::MatrixError;
 
 /// A radio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,12 +174,50 @@ pub enum SettingsError {
         /// Name of the radio.
         radio: String,
     },
+    /// A law of a medium or a motion with a number outside its range.
+    #[error("{setting} = {value} is outside {range}")]
+    Law {
+        /// Name of the setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        range: String,
+    },
+    /// A matrix that cannot be read.
+    #[error("matrix, {0}")]
+    Matrix(#[from] MatrixError),
+    /// A list of places that is no path.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A movement trace that cannot be read.
+    #[error("trace, {0}")]
+    Trace(#[from] TraceError),
+    /// A movement trace without the node.
+    #[error("the trace has no node {node}; it moves {known} nodes")]
+    TraceNode {
+        /// The node.
+        node: u32,
+        /// Nodes in the trace.
+        known: usize,
+    },
 }
 
 impl SettingsError {
     /// One code for each variant, in their order.
-    pub const CODES: [&'static str; 6] =
-        ["radio.phy", "radio.channel", "radio.rate", "radio.range", "radio.address", "radio.position"];
+    pub const CODES: [&'static str; 11] = [
+        "radio.phy",
+        "radio.channel",
+        "radio.rate",
+        "radio.range",
+        "radio.address",
+        "radio.position",
+        "medium.law",
+        "medium.matrix",
+        "mobility.path",
+        "mobility.trace",
+        "mobility.trace.node",
+    ];
 
     /// A code that never changes, with dots.
     #[must_use]
@@ -188,6 +229,11 @@ impl SettingsError {
             Self::Range { .. } => Self::CODES[3],
             Self::Address { .. } => Self::CODES[4],
             Self::Position { .. } => Self::CODES[5],
+            Self::Law { .. } => Self::CODES[6],
+            Self::Matrix(_) => Self::CODES[7],
+            Self::Path(_) => Self::CODES[8],
+            Self::Trace(_) => Self::CODES[9],
+            Self::TraceNode { .. } => Self::CODES[10],
         }
     }
 }

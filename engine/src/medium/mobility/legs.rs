@@ -5,7 +5,8 @@ use crate::random::Stream;
 use crate::time::{Instant, Span};
 
 /// The ground on which random models move: a rectangle, at a constant height.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Area {
     /// Its corner with the least coordinates; `z` is the height of whoever moves on it.
     pub corner: Position,

@@ -17,7 +17,8 @@ pub struct Cost231 {
 }
 
 /// How dense the city is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum City {
     /// Medium city or suburb.
     Medium,

@@ -16,7 +16,8 @@ pub struct ItuIndoor {
 }
 
 /// Kinds of building in P.1238.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Building {
     /// Flats and houses.
     Residential,

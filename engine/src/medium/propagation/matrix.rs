@@ -3,7 +3,8 @@
 use super::{PathLoss, Site};
 
 /// What the numbers of a matrix mean.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MatrixKind {
     /// Path loss in dB.
     Loss,
@@ -29,7 +30,7 @@ pub struct Matrix {
 }
 
 /// Why a text is not a matrix.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatrixError {
     /// The first line must name radios.
     #[error("line 1: the names of the radios, separated by commas, must stand here")]
