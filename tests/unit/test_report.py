@@ -140,10 +140,12 @@ def test_verdict_and_reasons_are_on_the_page(page: Path) -> None:
 def test_of_very_many_reasons_the_first_are_seen_at_once(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "many", scenario="many", seed=1, kinds=["netns"])
     reasons = tuple(f"reason {number}" for number in range(30))
-    writer.finish(Verdict(status="degraded", reasons=reasons), Ledger())
+    notes = tuple(f"note {number}" for number in range(9))
+    writer.finish(Verdict(status="degraded", reasons=reasons, notes=notes), Ledger())
     page = report.write([tmp_path / "many"])
     assert parsed(page).wrong == []
     assert "22 more reasons" in page.read_text()
+    assert "5 more notes" in page.read_text()
     console = Console(width=80, color_system=None, record=True, file=io.StringIO())
     console.print(report.on_terminal(tmp_path / "many"))
     assert "and 22 more in result.json" in console.export_text()

@@ -38,6 +38,7 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 css=files("airloom.report").joinpath("page.css").read_text(encoding="utf-8").strip(),
                 airloom=airloom.__version__,
                 most_reasons=tables.REASONS,
+                most_notes=tables.NOTES,
             )
         )
         + "\n"

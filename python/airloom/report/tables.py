@@ -301,6 +301,8 @@ def programs(run: RunReader) -> Table:
 
 REASONS = 8
 """Most reasons that a verdict tells at once; a long sweep may have hundreds."""
+NOTES = 4
+"""Most notes likewise."""
 
 
 def facts(run: RunReader) -> list[tuple[str, str]]:

@@ -42,8 +42,11 @@ def verdict(verdict: Verdict) -> Panel:
     more = len(verdict.reasons) - tables.REASONS
     if more > 0:
         lines.append(f"\n  and {more} more in result.json", style="default not bold")
-    for note in verdict.notes:
+    for note in verdict.notes[: tables.NOTES]:
         lines.append(f"\n  note: {note}", style="dim not bold")
+    more = len(verdict.notes) - tables.NOTES
+    if more > 0:
+        lines.append(f"\n  and {more} more notes in result.json", style="dim not bold")
     return Panel(lines, title="verdict", title_align="left", border_style=colour)
 
 
