@@ -112,6 +112,7 @@ class Lab:
             self._end_timeline()
             if one is not None:
                 one.conductor.stop()
+                self._one = None
                 if error is None:
                     one.close()
                     one.finish()

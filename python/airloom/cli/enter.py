@@ -29,8 +29,11 @@ def exec_command(
     from airloom.live import Visit, find
     from airloom.terminal import attach
 
+    command = words[1:] if words[0] == "--" else words
+    if not command:
+        raise typer.BadParameter("which command?", param_hint="COMMAND")
     with Visit(find(lab)) as visit:
-        code = attach(visit, node, words, terminal=terminal)
+        code = attach(visit, node, command, terminal=terminal)
     raise typer.Exit(code)
 
 

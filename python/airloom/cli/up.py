@@ -22,6 +22,7 @@ def command(
     a b set delay=20ms, verdict, py, help, exit. From other terminals: airloom exec h1 -- COMMAND and
     airloom shell h1. Commands may also come from a file: airloom up FILE < commands
     """
+    import signal
     import sys
 
     from airloom import doctor
@@ -30,11 +31,15 @@ def command(
 
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
     doctor.require_basics(restart=True)
+    code = 0
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with lab:
-        good = converse(lab, sys.stdin)
+        try:
+            code = 0 if converse(lab, sys.stdin) else 1
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
     verdict = lab.result.verdict
     typer.echo(f"verdict: {verdict.status}; results in {lab.folder}")
     for reason in verdict.reasons:
         typer.echo(f"  {reason}")
-    if not good:
-        raise typer.Exit(1)
+    raise typer.Exit(code)

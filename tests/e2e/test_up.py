@@ -1,0 +1,181 @@
+"""``airloom up`` with a script of commands and from a terminal; ``exec`` and ``shell`` from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.world
+
+STAR = (
+    "name: star\nnodes: {h1: {}, h2: {}}\nswitches: {s1: {}}\n"
+    "links: [{ends: [h1, s1]}, {ends: [h2, s1], delay: 1 ms}]\n"
+)
+
+
+def sleeps(shell) -> bool:
+    """Whether the program of a visitor runs, in a node."""
+    return any(command.startswith("sleep 1000") for command in shell.leftovers().values())
+
+
+@pytest.fixture
+def up(shell, scenario):
+    """A laboratory that is up, talked to through its standard input."""
+    process = shell.start("up", scenario(STAR), "--out", "results", stdin=subprocess.PIPE)
+    process.stdin.write("nodes\n")
+    process.stdin.flush()
+    assert process.stdout.readline().split() == ["nodes:", "h1", "h2"]
+    yield process
+    if process.poll() is None:
+        process.stdin.write("exit\n")
+        process.stdin.flush()
+    process.communicate(timeout=60)
+    shell.gone()
+
+
+def test_a_script_of_commands(shell, scenario):
+    script = "h1 ping -c 1 h2\npingall\nlink h1 s1 set delay=5ms\nlinks\nverdict\nexit\nnever\n"
+    done = shell.run("up", scenario(STAR), "--out", "results", input=script)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "1 received" in done.stdout
+    assert "2 of 2 received" in done.stdout
+    assert "h1-s1: h1:eth0 <-> s1 up unlimited, 5 ms" in done.stdout
+    assert "verdict: " in done.stdout
+    assert "never" not in done.stdout
+    assert (shell.folder / "results" / "result.json").exists()
+    shell.gone()
+
+
+def test_a_script_with_a_failing_command_gives_exit_code_1(shell, scenario):
+    done = shell.run("up", scenario(STAR), "--out", "results", input="h1 false\nnodes\n")
+    assert done.returncode == 1
+    assert "nodes:" in done.stdout
+
+
+def test_exec_gives_output_and_exit_code(shell, up):
+    lab = ("--lab", str(up.pid))
+    done = shell.run("exec", *lab, "h1", "--", "sh", "-c", "hostname; echo wrong >&2; exit 7")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "h1\n", "wrong\n")
+    done = shell.run("exec", *lab, "h1", "--", "ping", "-c", "1", "h2")
+    assert done.returncode == 0
+    assert "1 received" in done.stdout
+    assert shell.run("exec", *lab, "h2", "--", "cat", input="given").stdout == "given"
+
+
+def test_exec_says_what_is_wrong(shell, up):
+    lab = ("--lab", str(up.pid))
+    assert "there is no node h9" in shell.run("exec", *lab, "h9", "--", "true").stderr
+    missing = shell.run("exec", *lab, "h1", "--", "no-such-program")
+    assert missing.returncode == 1
+    assert "no-such-program" in missing.stderr
+
+
+def test_ctrl_c_reaches_the_program_of_exec(shell, up):
+    visitor = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
+    shell.wait_until(lambda: sleeps(shell), "it sleeps")
+    visitor.send_signal(signal.SIGINT)
+    visitor.communicate(timeout=60)
+    assert visitor.returncode == 128 + signal.SIGINT
+
+
+def test_a_visitor_that_is_killed_takes_its_program_along(shell, up):
+    visitor = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
+    shell.wait_until(lambda: sleeps(shell), "it sleeps")
+    visitor.kill()
+    visitor.communicate(timeout=60)
+    shell.wait_until(lambda: not sleeps(shell), "it ended")
+
+
+def talk(shell, words: list[str], lines: list[tuple[str, str]]) -> tuple[int, str]:
+    """Runs the command on a terminal; after each expected text the next line is typed."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shell.folder)
+        env = {**shell.env, "TERM": "dumb", "SHELL": "/bin/sh"}
+        os.execve(sys.executable, [sys.executable, "-m", "airloom", *words], env)
+    heard, seen = "", 0
+    for expected, typed in [*lines, ("\0", "")]:
+        while expected not in heard[seen:]:
+            ready, _, _ = select.select([terminal], [], [], 60)
+            assert ready, heard
+            try:
+                octets = os.read(terminal, 65536)
+            except OSError:
+                octets = b""
+            if not octets:
+                assert expected == "\0", heard
+                break
+            heard += octets.decode(errors="replace")
+        seen = heard.find(expected, seen) + len(expected)
+        if typed:
+            os.write(terminal, typed.encode())
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), heard
+
+
+def test_a_shell_on_a_terminal(shell, up):
+    code, heard = talk(
+        shell,
+        ["shell", "--lab", str(up.pid), "h1"],
+        [("# ", "hostname; tty; sleep 1000\r"), ("/dev/", "\x03"), ("# ", "stty size; exit 5\r")],
+    )
+    assert code == 5
+    assert "h1" in heard
+    assert "not a tty" not in heard
+
+
+def test_the_prompt_on_a_terminal(shell, scenario):
+    code, heard = talk(
+        shell,
+        ["up", scenario(STAR), "--out", "results"],
+        [
+            ("airloom> ", "h1 ping -c 1 h2\r"),
+            ("1 received", ""),
+            ("airloom> ", "h1 sleep 1000\r"),
+            ("sleep", "\x03"),
+            ("airloom> ", "help\r"),
+            ("pingall", ""),
+            ("airloom> ", "exit\r"),
+        ],
+    )
+    assert code == 0, heard
+    shell.gone()
+
+
+def test_ctrl_c_at_the_prompt_is_no_end(shell, scenario):
+    code, heard = talk(
+        shell,
+        ["up", scenario(STAR), "--out", "results"],
+        [
+            ("airloom> ", "no"),
+            ("no", "\x03"),
+            ("airloom> ", "nodes\r"),
+            ("h1 h2", ""),
+            ("airloom> ", "\x04"),
+        ],
+    )
+    assert code == 0, heard
+
+
+def test_sigkill_of_a_laboratory_leaves_nothing(shell, up):
+    visitor = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
+    shell.wait_until(lambda: sleeps(shell), "it sleeps")
+    up.kill()
+    _, errors = visitor.communicate(timeout=60)
+    assert visitor.returncode == 1
+    assert "the laboratory ended" in errors
+    up.communicate(timeout=60)
+    shell.gone()
+
+
+def test_sigterm_ends_a_laboratory_in_good_order(shell, up):
+    up.send_signal(signal.SIGTERM)
+    up.communicate(timeout=60)
+    assert up.returncode == 143
+    shell.gone()

@@ -1,0 +1,258 @@
+"""The live laboratory from Python, and the prompt on top of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from typing import Any
+
+import pytest
+
+import airloom
+from airloom import RunError, Scenario, ScenarioError
+from airloom.live import Visit, find
+from airloom.prompt import Prompt
+
+pytestmark = pytest.mark.world
+
+
+def star(**more: Any) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": "star",
+            "nodes": {"h1": {}, "h2": {}, "h3": {}},
+            "switches": {"s1": {}},
+            "links": [{"ends": [f"h{i}", "s1"], "delay": "2 ms"} for i in (1, 2, 3)],
+            **more,
+        }
+    )
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with airloom.Lab(star(), out=tmp_path / "out") as lab:
+        yield lab
+
+
+def rtt_ms(lab: airloom.Lab, source: str, target: str) -> float:
+    done = lab[source].run(f"ping -n -q -c 3 -i 0.05 {target}", check=True)
+    return float(done.stdout.rsplit("= ", 1)[1].split("/")[0])
+
+
+def test_a_command_in_a_node(lab):
+    done = lab["h1"].run("ping -c 1 h2")
+    assert done.ok
+    assert "1 received" in done.stdout
+    assert lab["h1"].run("hostname").stdout == "h1\n"
+    assert lab["h1"].run(["sh", "-c", "echo oops >&2; exit 4"]).code == 4
+    assert lab["h1"].run("cat", input="given").stdout == "given"
+
+
+def test_check_raises_with_the_last_line(lab):
+    with pytest.raises(RunError, match="exit code 4: oops"):
+        lab["h1"].run("sh -c 'echo oops >&2; exit 4'", check=True)
+
+
+def test_a_command_has_a_time_limit(lab):
+    done = lab["h1"].run("sleep 60", timeout=0.3)
+    assert done.timed_out
+    assert not done.ok
+
+
+def test_a_program_that_goes_on(lab):
+    program = lab["h2"].start("sh -c 'echo ready; sleep 60'", name="server")
+    assert program.code is None
+    while program.output == "":
+        lab["h2"].run("true")
+    assert program.stop() == 128 + signal.SIGTERM
+    assert program.output == "ready\n"
+    assert program.log.name == "server.log"
+
+
+def test_a_program_that_is_not_there(lab):
+    with pytest.raises(RunError, match="no-such-program"):
+        lab["h2"].start("no-such-program")
+
+
+def test_links_change_while_it_is_up(lab):
+    assert 8 <= rtt_ms(lab, "h1", "h2") < 12
+    link = lab.link("h1", "s1")
+    link.set(delay="20 ms")
+    assert 44 <= rtt_ms(lab, "h1", "h2") < 48
+    link.set(direction="backward", delay="2 ms")
+    assert 26 <= rtt_ms(lab, "h1", "h2") < 30
+    link.down()
+    assert not lab["h1"].run("ping -c 1 -W 0.3 h2").ok
+    link.up()
+    assert lab["h1"].run("ping -c 3 -i 0.2 h2").ok
+    assert lab.ledger()["dropped"]["link-down"] > 0
+
+
+def test_a_property_that_is_wrong_is_refused(lab):
+    with pytest.raises(ScenarioError, match="delai"):
+        lab.link("h1", "s1").set(delai="20 ms")
+    with pytest.raises(ScenarioError, match="delay"):
+        lab.link("h1", "s1").set(delay=20)
+
+
+def test_names_that_are_wrong_get_the_nearest(lab):
+    with pytest.raises(RunError, match="there is no node h12") as caught:
+        lab["h12"]
+    assert "did you mean" in (caught.value.cure or "")
+    with pytest.raises(RunError, match="no link joins h1 and h2"):
+        lab.link("h1", "h2")
+
+
+def test_a_measurement_in_between(lab, tmp_path):
+    reading = lab.measure("rtt", ping={"from": "h1", "to": "h3", "count": 5, "interval": "20 ms"})
+    found = {metric.name: metric.value for metric in reading.metrics()}
+    assert found["received"] == 5
+    assert 8e6 <= found["rtt_min"] < 12e6
+    with pytest.raises(ScenarioError):
+        lab.measure(ping={"from": "h1"})
+
+
+def test_the_results_are_those_of_a_run(tmp_path):
+    with airloom.Lab(star(), out=tmp_path / "out") as lab:
+        lab.measure("rtt", ping={"from": "h1", "to": "h3", "count": 3, "interval": "20 ms"})
+        assert lab.verdict().status in ("valid", "degraded", "invalid")
+    assert lab.result.verdict.status in ("valid", "degraded")
+    frame = lab.result.measurements
+    assert set(frame.name) == {"rtt"}
+    assert len(lab.result.samples("rtt")) > 0
+
+
+def test_the_scenarios_programs_and_events_run(tmp_path):
+    scenario = star(
+        programs=[{"node": "h1", "run": "sleep 60", "name": "service", "until_end": True}],
+        events=[{"at": "100 ms", "link": "h1-s1", "set": {"delay": "30 ms"}}],
+    )
+    with airloom.Lab(scenario, out=tmp_path / "out") as lab:
+        while lab.now() < 200_000_000:
+            lab["h2"].run("true")
+        assert rtt_ms(lab, "h1", "h2") >= 64
+        assert "sleep" in lab["h1"].run("ps -e").stdout
+
+
+def test_an_error_inside_the_block_comes_out_and_the_results_say_so(tmp_path):
+    lab = airloom.Lab(star(), out=tmp_path / "out")
+    with pytest.raises(RunError, match="exit code 1"), lab:
+        lab["h1"].run("false", check=True)
+    assert lab.result.verdict.status == "invalid"
+    with pytest.raises(RunError, match="not up"):
+        lab["h1"].run("true")
+
+
+def test_a_sweep_is_no_live_laboratory(tmp_path):
+    with pytest.raises(ScenarioError, match="one run"):
+        airloom.Lab(star(sweep={"links[0].delay": ["1 ms", "2 ms"]}))
+
+
+def test_a_node_stopped_and_restarted(lab):
+    lab["h2"].stop()
+    assert not lab["h1"].run("ping -c 1 -W 0.3 h2").ok
+    lab["h2"].restart()
+    assert lab["h1"].run("ping -c 3 -i 0.2 -W 1 h2").ok
+
+
+# The prompt
+
+
+class Talk:
+    def __init__(self, lab: airloom.Lab) -> None:
+        self.out = io.StringIO()
+        self.prompt = Prompt(lab, interactive=False, stdout=self.out)
+
+    def __call__(self, line: str) -> str:
+        self.out.seek(0)
+        self.out.truncate()
+        self.prompt.onecmd(line)
+        return self.out.getvalue()
+
+
+@pytest.fixture
+def talk(lab):
+    return Talk(lab)
+
+
+def test_nodes_links_net_and_dump(talk):
+    assert talk("nodes").split() == ["nodes:", "h1", "h2", "h3", "switches:", "s1"]
+    assert "h1-s1: h1:eth0 <-> s1 up unlimited, 2 ms" in talk("links")
+    assert "s1 s1-h1:eth0 s1-h2:eth0 s1-h3:eth0" in talk("net")
+    assert "h1 (netns) eth0=10.0.0.1/24" in talk("dump")
+
+
+def test_pingall_says_who_reaches_whom(talk):
+    assert "6 of 6 received (0 % lost)" in talk("pingall")
+    assert talk("link h3 s1 down") == ""
+    said = talk("pingall 0.2")
+    assert "2 of 6 received" in said
+    assert "h3 -> X X" in said
+    assert talk.prompt.failed
+
+
+def test_iperf_between_two_nodes(talk):
+    talk("link h1 s1 set rate=10Mbit/s")
+    said = talk("iperf h1 h2 1")
+    assert said.startswith("h1 -> h2: ")
+    assert 5 < float(said.split()[3]) <= 10
+
+
+def test_a_command_in_a_node_gets_addresses_for_names(talk, capfd):
+    talk("h1 ping -n -c 1 h2")
+    assert "PING 10.0.0.2 (10.0.0.2)" in capfd.readouterr().out
+    talk("h1 echo h2 'h2 too' | cat")
+    assert capfd.readouterr().out == "10.0.0.2 h2 too\n"
+    talk("h1 false")
+    assert talk.prompt.failed
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("nonsense", "neither a command nor a node"),
+        ("h1", "what shall h1 do"),
+        ("link h1 s1", "link A B up|down"),
+        ("link h1 h2 down", "no link joins h1 and h2"),
+        ("link h1 s1 set delay", "not KEY=VALUE"),
+        ("link h1 s1 set delay=20", "delay"),
+        ("iperf h1", "iperf SOURCE TARGET"),
+        ("h1 echo 'open", "No closing quotation"),
+        ("py 1/0", "ZeroDivisionError"),
+    ],
+)
+def test_a_mistake_is_said_and_the_prompt_goes_on(talk, line, said):
+    assert said in talk(line)
+    assert talk("py 1 + 1") == "2\n"
+
+
+def test_python_at_the_prompt(talk):
+    assert talk('py lab["h1"].run("hostname").stdout') == "h1\n\n"
+    talk("py x = 5")
+    assert talk("py x") == "5\n"
+
+
+def test_help_names_every_command(talk):
+    said = talk("help")
+    for word in ("pingall", "iperf", "link", "dump", "exit"):
+        assert word in said
+    assert "link A B up|down" in talk("help link")
+
+
+def test_completion_offers_nodes_and_commands(talk):
+    assert "h1" in talk.prompt.completenames("h")
+    assert talk.prompt.completedefault("h", "link h", 5, 6) == ["h1", "h2", "h3"]
+
+
+# Visitors
+
+
+def test_a_visitor_runs_a_program_in_a_node(lab):
+    reading, writing = os.pipe()
+    with Visit(find(str(os.getpid()))) as visit:
+        visit.start("h3", ["sh", "-c", "hostname; exit 6"], {}, [0, writing, 2], tty=False)
+        os.close(writing)
+        assert visit.wait() == 6
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == b"h3\n"
