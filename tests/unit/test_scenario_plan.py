@@ -159,6 +159,21 @@ def test_routes_by_delay_avoid_the_slow_link() -> None:
     assert ways == {"hops": ["b", "a"], "delay": ["b", "d", "c", "a"]}
 
 
+def test_packets_live_long_enough_for_a_long_chain() -> None:
+    short, long = plan_of(topology=topology.chain(64)), plan_of(topology=topology.chain(80))
+    assert not short.nodes["n1"].sysctl
+    assert long.nodes["n1"].sysctl == {"net.ipv4.ip_default_ttl": "255"}
+    assert Walker(long).path("n1", "n80") is not None
+    nodes = {"n1": Node(sysctl={"net.ipv4.ip_default_ttl": 64})}
+    stubborn = plan_of(topology=topology.chain(80), nodes=nodes)
+    assert stubborn.nodes["n1"].sysctl == {"net.ipv4.ip_default_ttl": "64"}
+    # 64 hops cross 63 routers; the 64th router drops the packet.
+    assert Walker(stubborn).path("n1", "n65") is not None
+    assert Walker(stubborn).path("n1", "n66") is None
+    switched = plan_of(topology=topology.chain(80, switched=True))
+    assert not switched.nodes["n1"].sysctl
+
+
 def test_a_pool_that_is_too_small_for_roomy_networks_gets_tight_ones() -> None:
     parts: dict[str, Any] = {
         "nodes": {f"h{number}": Node() for number in range(6)},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airloom.plan import InterfacePlan, LinkPlan, NodePlan, Plan, SwitchPlan
-from airloom.planning import settings
+from airloom.planning import lifetime, settings
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
@@ -31,6 +31,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
         if (node.forwarding if node.forwarding is not None else len(by_node[name]) > 1)
     }
     tables = routes(network, segments, forwarding, scenario.routes)
+    far = lifetime.settings(network, (4, 6))
     nodes = {
         name: NodePlan(
             name,
@@ -50,7 +51,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             name in forwarding,
             node.cpu,
             dict(node.files),
-            {key: str(value) for key, value in node.sysctl.items()},
+            _sysctl(by_node[name], far) | {key: str(value) for key, value in node.sysctl.items()},
         )
         for name, node in network.nodes.items()
     }
@@ -72,6 +73,14 @@ def make(scenario: Scenario, network: Network) -> Plan:
         if plan.interfaces and plan.interfaces[0].addresses
     }
     return Plan(scenario, scenario.seed, nodes, switches, links, hosts)
+
+
+def _sysctl(ports: list[Port], far: dict[str, str]) -> dict[str, str]:
+    """The kernel parameters that a far network asks of a node, for the families it speaks."""
+    if not far:
+        return {}
+    versions = {address.version for port in ports for address in port.addresses}
+    return {key: value for key, value in far.items() if any(lifetime.SYSCTL[one] == key for one in versions)}
 
 
 def _macs(ports: list[Port]) -> list[Problem]:

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from airloom.plan import NodePlan, Plan
+from airloom.planning import lifetime
 from airloom.scenario.refusal import Problem
-
-MOST_HOPS = 255
-"""The largest time to live: a packet that needs more hops never arrives."""
 
 
 class Walker:
@@ -25,17 +23,31 @@ class Walker:
         }
         self._tables: dict[str, list[dict[int, dict[int, IPv4Address | IPv6Address | None]]]] = {}
 
+    def address(self, node: str, version: int | None = None) -> IPv4Address | IPv6Address | None:
+        """A node's first address, or its first of an address family."""
+        for interface in self.plan.nodes[node].interfaces:
+            for address in interface.addresses:
+                if version is None or address.version == version:
+                    return address.ip
+        return None
+
     def path(self, source: str, target: str) -> list[str] | None:
         """The nodes from ``source`` to ``target``'s first address; None if a packet would not get there."""
-        address = self.plan.hosts.get(target)
-        return None if address is None else self.path_to(source, ip_address(address))
+        address = self.address(target)
+        return None if address is None else self.path_to(source, address)
 
-    def path_to(self, source: str, target: IPv4Address | IPv6Address) -> list[str] | None:
-        """The nodes from ``source`` to the owner of an address."""
+    def path_to(
+        self, source: str, target: IPv4Address | IPv6Address, *, hops: int | None = None
+    ) -> list[str] | None:
+        """The nodes from ``source`` to the owner of an address, at most ``hops`` away.
+
+        By default it is as many as a packet of ``source`` lives.
+        """
         way = [source]
+        most = lifetime.of(self.plan.nodes[source].sysctl, target.version) if hops is None else hops
         while self._owner.get(target) != way[-1]:
             node = self.plan.nodes[way[-1]]
-            if len(way) > MOST_HOPS or (len(way) > 1 and not node.forwarding):
+            if len(way) > most or (len(way) > 1 and not node.forwarding):
                 return None
             found = self._look_up(node, target)
             if found is None or found not in self._owner:
@@ -85,14 +97,32 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
     walker = Walker(plan)
     for index, measurement in enumerate(scenario.measurements):
         tool = measurement.tool
+        path = ("measurements", index, measurement.word)
+        version = None if tool.family is None else int(tool.family.removeprefix("ipv"))
         for source, target in ((tool.source, tool.to), (tool.to, tool.source)):
-            if walker.path(source, target) is None:
+            address = walker.address(target, version)
+            if address is None:
+                yield Problem(
+                    "measurement.address",
+                    f"{target!r} has no {_FAMILIES[version]}address",
+                    (*path, "to" if version is None else "family"),
+                    "give it one, or a pool under 'addresses:'",
+                )
+                break
+            if walker.path_to(source, address) is None:
+                way = walker.path_to(source, address, hops=len(plan.nodes))
                 yield Problem(
                     "measurement.unreachable",
                     f"no way leads from {source!r} to {target!r}"
-                    if target in plan.hosts
-                    else f"{target!r} has no address",
-                    ("measurements", index, measurement.word, "to"),
-                    "join them by links, and let the nodes between them forward",
+                    if way is None
+                    else f"packets of {source!r} end before the {len(way) - 1} hops to {target!r}",
+                    (*path, "to"),
+                    "join them by links, and let the nodes between them forward"
+                    if way is None
+                    else f"they live for {lifetime.of(plan.nodes[source].sysctl, address.version)} hops,"
+                    f" at most {lifetime.LARGEST}",
                 )
                 break
+
+
+_FAMILIES = {None: "", 4: "IPv4 ", 6: "IPv6 "}

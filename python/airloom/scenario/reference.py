@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any
 
-from airloom.planning import addresses, routes
+from airloom.planning import addresses, lifetime, routes
 from airloom.scenario import generators, model, paths
 from airloom.scenario.model import Model, Scenario
 from airloom.units import QUANTITIES
@@ -294,6 +294,8 @@ def page() -> str:
         "Nodes with `routing: static` get routes along shortest paths.",
         "",
         _body(routes.__doc__),
+        "",
+        _body(lifetime.__doc__),
         "",
         _RULES,
     ]

@@ -1,0 +1,71 @@
+"""How many routers a packet may cross.
+
+Linux starts packets with a time to live (IPv6: hop limit) of 64, so that the 64th router drops them. In
+a network whose shortest paths may be longer than that, every node starts them with 255, the largest
+there is, unless its ``sysctl`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airloom.scenario.network import Network
+
+ORDINARY = 64
+LARGEST = 255
+SYSCTL = {4: "net.ipv4.ip_default_ttl", 6: "net.ipv6.conf.default.hop_limit"}
+
+
+def settings(network: Network, versions: Iterable[int]) -> dict[str, str]:
+    """The kernel parameters that nodes of this network need, for the families they speak."""
+    if _longest(network) <= ORDINARY:
+        return {}
+    return {SYSCTL[version]: str(LARGEST) for version in versions}
+
+
+def of(sysctl: dict[str, str], version: int) -> int:
+    """What a node with these parameters starts its packets with."""
+    text = sysctl.get(SYSCTL[version], "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else ORDINARY
+
+
+def _longest(network: Network) -> int:
+    """Hops of the longest of the shortest paths, nearly: exact in trees, rings and grids.
+
+    Twice breadth first: from any node to the farthest, and from there to the farthest again.
+    """
+    neighbours: dict[str, list[str]] = {}
+    for wire in network.wires:
+        a, b = (end.name for end in wire.ends)
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    longest = 0
+    seen: set[str] = set()
+    for start in neighbours:
+        if start not in seen:
+            far, _, reached = _farthest(network, neighbours, start)
+            seen |= reached
+            longest = max(longest, _farthest(network, neighbours, far)[1])
+    return longest
+
+
+def _farthest(network: Network, neighbours: dict[str, list[str]], start: str) -> tuple[str, int, set[str]]:
+    """The node that is farthest from another, and how many hops; switches are no hops."""
+    level, hops, seen = [start], 0, {start}
+    far = start
+    while level:
+        following = []
+        for here in level:
+            for name in neighbours[here]:
+                if name in seen:
+                    continue
+                seen.add(name)
+                if name in network.switches:
+                    # What is behind a switch is as near as the switch.
+                    level.append(name)
+                else:
+                    following.append(name)
+        if following:
+            hops, far = hops + 1, following[-1]
+        level = following
+    return far, hops, seen
