@@ -14,6 +14,7 @@ import selectors
 import socket
 import struct
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -130,10 +131,18 @@ class Switchboard:
                 self._end(channel, heard, ended)
                 continue
             for message in messages:
-                heard(message)
+                _call(heard, message)
         return True
 
     def _end(self, channel: Channel, _: Heard, ended: Ended) -> None:
         self._selector.unregister(channel.socket)
         channel.socket.close()
-        ended()
+        _call(ended)
+
+
+def _call(listener: Callable[..., None], *words: Message) -> None:
+    """An error of one listener is shown and must not make the others deaf."""
+    try:
+        listener(*words)
+    except Exception:
+        traceback.print_exc()

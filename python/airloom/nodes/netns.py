@@ -74,7 +74,8 @@ class NetnsNode(NodeHandle):
             self._must_be_up()
             if self._init is not None:
                 return
-            over = threading.Event()
+            # Known before the process exists, which may end at once.
+            over = self._over = threading.Event()
             site = self._site
             made = site.keeper.make(
                 self.name,
@@ -84,7 +85,6 @@ class NetnsNode(NodeHandle):
                 cpu=self._plan.cpu,
                 on_end=lambda message: self._ended(over, message),
             )
-            self._over = over
             self._made = made
             self._notes = made.notes
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
