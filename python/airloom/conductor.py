@@ -311,14 +311,14 @@ class Conductor:
         self._down_nodes[name] = here
         for supervised in here:
             supervised.kill()
-        self.world.nodes[name].kill()
+        self.world.switch_off(name)
 
     def start_node(self, name: str) -> None:
         """Switches a node on again: interfaces up, and the programs that ran when it was stopped."""
         before = self._down_nodes.pop(name, None)
         if before is None:
             return
-        self.world.nodes[name].restart()
+        self.world.switch_on(name)
         for supervised in before:
             supervised.start()
 

@@ -151,7 +151,7 @@ class Lab:
             plan = self.plan.nodes[name]
         except KeyError:
             raise _unknown("node", name, self.plan.nodes) from None
-        return LiveNode(self._up().world.nodes[name], plan, self._up().writer.log_path)
+        return LiveNode(self._up().world, plan, self._up().writer.log_path)
 
     def link(self, first: str, second: str | None = None) -> LiveLink:
         """A link by its name, or by what it joins; the latter must be one link only."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import RunError
-from airloom.nodes.kind import Exit, NodeHandle, Process
+from airloom.nodes.kind import Exit, Process
 from airloom.plan import LinkPlan, NodePlan
 from airloom.planning.settings import changed
 from airloom.programs import signal_number, words_of
@@ -90,8 +90,9 @@ class LiveProgram:
 class LiveNode:
     """A node of a live laboratory: ``lab["h1"]``."""
 
-    def __init__(self, handle: NodeHandle, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
-        self._handle = handle
+    def __init__(self, world: World, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
+        self._world = world
+        self._handle = world.nodes[plan.name]
         self._plan = plan
         self._log_path = log_path
 
@@ -174,12 +175,12 @@ class LiveNode:
         return self._handle.counters()
 
     def stop(self) -> None:
-        """Switches it off: all its programs are killed, its interfaces go down."""
-        self._handle.kill()
+        """Switches it off: all its programs are killed, its interfaces and links go down."""
+        self._world.switch_off(self.name)
 
     def restart(self) -> None:
         """Switches it on again, with the addresses and routes of the beginning."""
-        self._handle.restart()
+        self._world.switch_on(self.name)
 
 
 class LiveLink:

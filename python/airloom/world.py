@@ -44,6 +44,10 @@ class World:
         self.running = False
         self.zero = time.monotonic_ns()
         """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
+        self._off: set[str] = set()
+        """Nodes that are switched off."""
+        self._wishes: list[tuple[int, str, bool]] = []
+        """When (engine time), which link, and whether it was or is to be up from then on."""
         self._visible = tuple(visible)
         self._capture = capture
         self._on_node_failure = on_node_failure
@@ -122,16 +126,53 @@ class World:
             self.engine.set_link(name, direction, settings)
 
     def set_link_up(self, name: str, up: bool) -> None:
-        """Takes a link down or up now."""
-        with _translated():
-            self.engine.set_link_up(name, up)
+        """Takes a link down or up now; one of a node that is off goes up with the node."""
+        self._wishes.append((self.now(), name, up))
+        if not self._off.intersection(self._ends(name)):
+            self._carry(name, up)
+
+    def switch_off(self, name: str) -> None:
+        """Switches a node off: its programs are killed, and its links are down as seen from afar."""
+        self._off.add(name)
+        for link in self._links_of(name):
+            self._carry(link, False)
+        self.nodes[name].kill()
+
+    def switch_on(self, name: str) -> None:
+        """Switches a node on again; its links go up, except those that are to be down."""
+        self.nodes[name].restart()
+        self._off.discard(name)
+        now = self.now()
+        for link in self._links_of(name):
+            wishes = [(at, up) for at, which, up in self._wishes if which == link and at <= now]
+            wanted = max(wishes, key=lambda wish: wish[0], default=(0, True))[1]
+            if wanted and not self._off.intersection(self._ends(link)):
+                self._carry(link, True)
 
     def schedule_link(
         self, at: int, name: str, direction: str, settings: dict[str, Any] | None, up: bool | None
     ) -> None:
         """Has the engine change a link at an exact time; before :meth:`begin`."""
+        if up is not None:
+            self._wishes.append((at, name, up))
         with _translated():
             self.engine.schedule_link(at, name, direction, settings, up)
+
+    def _carry(self, link: str, up: bool) -> None:
+        with _translated():
+            self.engine.set_link_up(link, up)
+
+    def _ends(self, link: str) -> set[str]:
+        plan = self.plan.links[link]
+        return {end.partition(":")[0] for end in (plan.a, plan.b)}
+
+    def _links_of(self, node: str) -> list[str]:
+        """The links of the engine that end at a node."""
+        return [
+            link.name
+            for link in self.plan.links.values()
+            if node in self._ends(link.name) and self.is_emulated(link)
+        ]
 
     def _close_engine(self) -> None:
         self.end()

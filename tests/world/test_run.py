@@ -152,6 +152,9 @@ def test_a_node_that_is_stopped_and_started_again(tmp_path):
     result = airloom.run(scenario, out=tmp_path / "out", watcher=notes)
     assert 0.1 < figure(result, "rtt", "loss") < 0.9
     assert notes.said.count("program service in node b started") == 2
+    # What was sent to a node that the scenario had switched off is the scenario's loss.
+    assert result.result.ledger.dropped["link-down"] > 0
+    assert result.result.ledger.host_lost == 0
 
 
 def test_programs_know_the_names_of_nodes_and_wait_for_each_other(tmp_path):
