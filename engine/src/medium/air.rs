@@ -2,7 +2,7 @@
 
 use super::airtime::Doing;
 use super::hearing::Arrived;
-use super::radio::{Kind, Lock, RadioId, To};
+use super::radio::{Kind, Lock, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
@@ -180,7 +180,14 @@ impl Medium {
             self.listen(index, at);
             self.timers.set(index, self.radios[index].next_at());
         }
-        let reached = heard.iter().any(|ear| ear.tuned && sending.to == To::Radio(RadioId(ear.radio)));
+        let reached = heard.iter().any(|ear| {
+            let meant = match sending.to {
+                To::Radio(radio) => radio.number() == ear.radio,
+                To::Group => self.belongs(sending.from, ear.radio),
+                To::Nobody => false,
+            };
+            ear.tuned && meant
+        });
         self.spare.push(heard);
         self.free.push(number);
         self.sent(now, &sending, reached, outside);

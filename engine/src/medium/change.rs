@@ -1,6 +1,7 @@
 //! What can change in a radio while time goes on.
 
 use super::mobility::{Position, Static};
+use super::phy::Channel;
 use super::settings::{RateSettings, SettingsError, tuned};
 use super::{Medium, Outside, RadioId, RadioSettings, rate};
 
@@ -58,11 +59,7 @@ impl Medium {
             RadioChange::Channel(number) => {
                 if let Ok(channel) = tuned(&state.name, state.phy, *number) {
                     state.settings.channel = *number;
-                    self.reach.places[index].channel = channel;
-                    // What it sends may be lost differently at another frequency.
-                    self.reach.power_changed(index);
-                    self.reach.retuned();
-                    self.deafen(index);
+                    self.retune(index, channel);
                 }
             }
             RadioChange::Rate(settings) => {
@@ -83,5 +80,18 @@ impl Medium {
                 }
             }
         }
+    }
+
+    /// Tunes a radio to a channel.
+    pub(super) fn retune(&mut self, index: usize, channel: Channel) {
+        if self.reach.places[index].channel == channel {
+            return;
+        }
+        self.reach.places[index].channel = channel;
+        // What it sends may be lost differently at another frequency.
+        self.reach.power_changed(index);
+        self.reach.retuned();
+        self.deafen(index);
+        self.timers.set(index, self.radios[index].next_at());
     }
 }

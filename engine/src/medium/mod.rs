@@ -37,7 +37,7 @@ pub use laws::{
     WallSettings,
 };
 pub use radio::{Kind, RadioCounts, RadioId, To};
-pub use settings::{RadioSettings, RateSettings, SettingsError};
+pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
 
 use std::collections::BTreeMap;
 
@@ -49,6 +49,7 @@ use crate::time::{Instant, Span};
 
 use air::Sending;
 use airtime::Account;
+use bss::Cell;
 use error::{Decoder, ErrorModel, Standard};
 use mobility::{Mobility, Position};
 use propagation::{Fading, PathLoss};
@@ -85,6 +86,10 @@ enum Event {
     Deliver { radio: u32, frame: Frame },
     /// Time to see whether a request-to-send was answered.
     Unclear { radio: u32, since: Instant },
+    /// Time for a beacon.
+    Beacon { radio: u32 },
+    /// A step of a station's search.
+    Roam { radio: u32, step: u32 },
 }
 
 /// A medium and its radios.
@@ -226,6 +231,8 @@ impl Medium {
             preamble_ratio: settings.preamble_db.map_or(0.0, linear),
             capture_ratio: settings.capture_db.map_or(f64::INFINITY, linear),
             switched_on: true,
+            cell: Cell::new(&settings.membership, checked.channels),
+            away: false,
             energy: 0.0,
             signals: 0,
             lock: None,
@@ -251,6 +258,7 @@ impl Medium {
             counts: RadioCounts::default(),
             settings,
         });
+        self.enlist(id.index());
         Ok(id)
     }
 
@@ -280,6 +288,8 @@ impl Medium {
                 Event::End(number) => self.end(key.at, number, outside),
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
                 Event::Unclear { radio, since } => self.unclear(radio as usize, since, key.at),
+                Event::Beacon { radio } => self.beacon(radio as usize, outside),
+                Event::Roam { radio, step } => self.roam(radio as usize, step, outside),
             }
             return true;
         }

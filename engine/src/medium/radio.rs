@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::airtime::Account;
+use super::bss::Cell;
 use super::phy::Phy;
 use super::rate::RateControl;
 use super::settings::RadioSettings;
@@ -48,6 +49,16 @@ pub enum Kind {
     Rts,
     /// Clear to send.
     Cts,
+    /// Says that an access point is there.
+    Beacon,
+    /// Asks for access points.
+    ProbeRequest,
+    /// Answers a probe request.
+    ProbeResponse,
+    /// Asks to join.
+    AssociationRequest,
+    /// Admits a station.
+    AssociationResponse,
 }
 
 /// A frame that waits to be sent.
@@ -99,6 +110,11 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// True if its first frame may be sent, also by a radio that is `away` from its cell.
+    pub(super) fn wants(&self, away: bool) -> bool {
+        self.queue.front().is_some_and(|first| !away || first.kind != Kind::Data)
+    }
+
     /// When the backoff ends if the channel stays idle.
     pub(super) fn due(&self, slot: Span) -> Instant {
         self.from + slot * u64::from(self.slots)
@@ -198,6 +214,9 @@ pub(super) struct Radio {
     pub(super) preamble_ratio: f64,
     pub(super) capture_ratio: f64,
     pub(super) switched_on: bool,
+    pub(super) cell: Cell,
+    /// Looks around on other channels: data has to wait.
+    pub(super) away: bool,
 
     // What it hears.
     pub(super) energy: f64,

@@ -64,6 +64,8 @@ pub struct RadioSettings {
     /// passed on at the very end of a reception goes without backoff; the extended space counts
     /// from the end of the broken frame, not from the idle channel.
     pub as_ns3: bool,
+    /// How it joins others.
+    pub membership: Membership,
 }
 
 /// How rates are chosen.
@@ -78,6 +80,58 @@ pub enum RateSettings {
     Aarf,
     /// Sampling in the manner of Minstrel.
     Minstrel,
+}
+
+/// How a radio joins others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Membership {
+    /// Everybody in range directly, without access point (independent BSS; cells are not told
+    /// apart and no beacons are sent).
+    AdHoc,
+    /// An access point.
+    AccessPoint {
+        /// Name of the network.
+        ssid: String,
+        /// Time between beacons in nanoseconds (102.4 ms).
+        beacon_ns: u64,
+    },
+    /// A station that looks for an access point.
+    Station(Roaming),
+}
+
+/// How a station finds and leaves access points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Roaming {
+    /// Name of the network.
+    pub ssid: String,
+    /// Channels to scan, in order; empty for the radio's own channel alone.
+    pub channels: Vec<u16>,
+    /// Time on each channel while scanning, in nanoseconds.
+    pub dwell_ns: u64,
+    /// Send a probe request on each channel instead of waiting for beacons alone.
+    pub active: bool,
+    /// Mean power of beacons below which it looks for a better access point, dBm.
+    pub leave_dbm: f64,
+    /// A new access point must be better than the old by this many dB.
+    pub better_db: f64,
+    /// Time without a beacon after which the access point counts as lost, in nanoseconds.
+    pub lost_ns: u64,
+}
+
+impl Default for Roaming {
+    fn default() -> Self {
+        Self {
+            ssid: String::new(),
+            channels: Vec::new(),
+            dwell_ns: 120_000_000,
+            active: false,
+            leave_dbm: -75.0,
+            better_db: 6.0,
+            lost_ns: 1_024_000_000,
+        }
+    }
 }
 
 impl Default for RadioSettings {
@@ -105,6 +159,7 @@ impl Default for RadioSettings {
             qos: false,
             coverage_class: 0,
             as_ns3: false,
+            membership: Membership::AdHoc,
         }
     }
 }
@@ -242,6 +297,8 @@ impl SettingsError {
 pub(super) struct Checked {
     pub(super) phy: &'static Phy,
     pub(super) channel: Channel,
+    /// Channels that a station scans.
+    pub(super) channels: Vec<Channel>,
     pub(super) basic: u32,
     pub(super) control: Option<u8>,
 }
@@ -297,7 +354,43 @@ impl RadioSettings {
         if let Some(octets) = self.fragment_octets {
             within("fragment_octets", f64::from(octets), 256.0, 2346.0, "256 to 2346")?;
         }
-        Ok(Checked { phy, channel, basic: if basic == 0 { phy.mandatory() } else { basic }, control })
+        let mut channels = Vec::new();
+        match &self.membership {
+            Membership::AdHoc => {}
+            Membership::AccessPoint { ssid, beacon_ns } => {
+                #[allow(clippy::cast_precision_loss)] // only for the message
+                let beacon = *beacon_ns as f64;
+                within("beacon_ns", beacon, 1e6, 1e10, "1 ms to 10 s, in nanoseconds")?;
+                within(
+                    "ssid length",
+                    f64::from(u16::try_from(ssid.len()).unwrap_or(u16::MAX)),
+                    1.0,
+                    32.0,
+                    "1 to 32 octets",
+                )?;
+            }
+            Membership::Station(roaming) => {
+                #[allow(clippy::cast_precision_loss)] // only for the message
+                let (dwell, lost) = (roaming.dwell_ns as f64, roaming.lost_ns as f64);
+                within("dwell_ns", dwell, 1e6, 1e10, "1 ms to 10 s, in nanoseconds")?;
+                within("lost_ns", lost, 1e6, 1e12, "1 ms to 1000 s, in nanoseconds")?;
+                within("leave_dbm", roaming.leave_dbm, -110.0, 30.0, "-110 to 30 dBm")?;
+                within("better_db", roaming.better_db, 0.0, 60.0, "0 to 60 dB")?;
+                for &number in &roaming.channels {
+                    channels.push(tuned(radio, phy, number)?);
+                }
+                if channels.is_empty() {
+                    channels.push(channel);
+                }
+            }
+        }
+        Ok(Checked {
+            phy,
+            channel,
+            channels,
+            basic: if basic == 0 { phy.mandatory() } else { basic },
+            control,
+        })
     }
 }
 

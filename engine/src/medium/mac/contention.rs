@@ -99,12 +99,25 @@ impl Radio {
     /// Computes when the next backoff with something to send ends.
     pub(in crate::medium) fn set_access(&mut self) {
         let slot = self.slot;
-        let waiting = |lane: &&Lane| lane.backing_off && !lane.queue.is_empty();
+        let away = self.away;
+        let waiting = |lane: &&Lane| lane.backing_off && lane.wants(away);
         let first = self.lanes.iter().filter(waiting).map(|lane| lane.due(slot)).min();
         let first = first.unwrap_or(Instant::NEVER);
         let reachable = self.counting
             || (!self.stopped_self && self.stage == Stage::Free && first < self.stopped + self.phy.detect);
         self.access_at = if reachable { first } else { Instant::NEVER };
+    }
+
+    /// Data waited while the radio was away: every lane contends anew.
+    pub(in crate::medium) fn resume(&mut self, now: Instant) {
+        for index in 0..self.lanes.len() {
+            if !self.lanes[index].queue.is_empty() {
+                self.back_off(index);
+                let lane = &mut self.lanes[index];
+                lane.from = lane.from.max(now);
+            }
+        }
+        self.set_access();
     }
 
     /// Draws a backoff from the lane's window.

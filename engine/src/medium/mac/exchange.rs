@@ -97,8 +97,9 @@ impl Medium {
         let slot = self.radios[index].slot;
         let mut winner = None;
         for lane in 0..self.radios[index].lanes.len() {
-            let contender = &self.radios[index].lanes[lane];
-            if !contender.backing_off || contender.queue.is_empty() || contender.due(slot) > now {
+            let radio = &self.radios[index];
+            let contender = &radio.lanes[lane];
+            if !contender.backing_off || !contender.wants(radio.away) || contender.due(slot) > now {
                 continue;
             }
             if winner.is_none() {
@@ -222,7 +223,7 @@ impl Medium {
                 if let Some(frame) = sending.frame {
                     match sending.taken {
                         0 => {
-                            let why = Self::reason(sending, !sending.heard.is_empty() || reached);
+                            let why = Self::reason(sending, reached);
                             outside.dropped(RadioId(sending.from), now, frame, why);
                         }
                         taken => {

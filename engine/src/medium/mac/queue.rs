@@ -24,7 +24,7 @@ impl Medium {
         let index = id.index();
         let octets = outside.octets(&frame);
         let body = body_octets(octets, frame.segment_octets(frame.first));
-        let to = self.address(octets);
+        let to = self.address(id, octets);
         let lane = if self.radios[index].settings.qos { category(octets) } else { 0 };
         if !self.radios[index].switched_on {
             return outside.dropped(id, now, frame, Why::RadioOff);
@@ -32,6 +32,7 @@ impl Medium {
         if body > LARGEST_BODY {
             return outside.dropped(id, now, frame, Why::TooBig);
         }
+        let Some(to) = to else { return outside.dropped(id, now, frame, Why::NotAssociated) };
         let waiting = Waiting { frame: Some(frame), ..Waiting::new(Kind::Data, to, body) };
         self.enqueue(index, lane, now, waiting, outside);
     }
@@ -83,8 +84,18 @@ impl Medium {
             return outside.dropped(id, now, frame, Why::RadioQueueFull);
         }
         radio.waiting += 1;
-        radio.lanes[lane].queue.push_back(waiting);
-        let first = queued == 0;
+        let queue = &mut radio.lanes[lane].queue;
+        let mut first = queued == 0;
+        if waiting.kind == Kind::Data {
+            queue.push_back(waiting);
+            first &= !radio.away;
+        } else {
+            // Management goes before everything that is not under way, and by the rules of a
+            // frame that comes to an empty queue where it comes first.
+            let under_way = usize::from(radio.stage != Stage::Free || radio.answer.is_some());
+            queue.insert(under_way.min(queue.len()), waiting);
+            first |= under_way == 0 && radio.away;
+        }
         if first && radio.may_send(lane, now) {
             self.open(index, lane, now);
         }

@@ -1,9 +1,12 @@
 //! What a received frame causes: answers, reservations, deliveries.
 
+use super::classify::{body_octets, category};
 use crate::calendar::Class;
+use crate::frame::Frame;
 use crate::medium::air::Sending;
+use crate::medium::bss::Course;
 use crate::medium::phy::ACK_OCTETS;
-use crate::medium::radio::{self, Answer, Kind, RadioId, Stage, To};
+use crate::medium::radio::{self, Answer, Kind, RadioId, Stage, To, Waiting};
 use crate::medium::reach;
 use crate::medium::{Event, Medium, Outside};
 use crate::time::{Instant, Span};
@@ -45,7 +48,7 @@ impl Medium {
             self.for_me(index, at, sending, ear, outside);
         } else if sending.to == To::Group {
             self.radios[index].counts.received += 1;
-            self.take(at, sending, ear, outside);
+            self.take(index, at, sending, ear, outside);
         } else {
             self.reserve(index, at, sending);
         }
@@ -102,7 +105,7 @@ impl Medium {
                     radio.recount(at);
                 }
             }
-            Kind::Data => {
+            _ => {
                 let mut reply = answer(Kind::Ack);
                 if !sending.more {
                     reply.duration = Span::ZERO;
@@ -110,7 +113,7 @@ impl Medium {
                 radio.answer = Some(reply);
                 radio.recount(at);
                 if self.is_new(index, sending) {
-                    self.take(at, sending, ear, outside);
+                    self.take(index, at, sending, ear, outside);
                 } else {
                     self.radios[index].counts.duplicates += 1;
                 }
@@ -127,20 +130,50 @@ impl Medium {
             && before.is_some_and(|old| old.sequence == now.sequence && old.fragment == now.fragment))
     }
 
-    /// A frame is taken in: once all its fragments are there it is handed on.
-    fn take(&mut self, at: Instant, sending: &mut Sending, ear: &reach::Heard, outside: &mut impl Outside) {
+    /// A frame is taken in: once all its fragments are there it goes its way.
+    fn take(
+        &mut self,
+        index: usize,
+        at: Instant,
+        sending: &mut Sending,
+        ear: &reach::Heard,
+        outside: &mut impl Outside,
+    ) {
         if sending.more {
             return;
         }
-        let Some(frame) = sending.frame else { return };
+        let Some(frame) = sending.frame else { return self.managed(index, sending, ear, outside) };
+        let course = self.course(index, sending, outside.octets(&frame));
+        if course == Course::Ignore {
+            return;
+        }
+        sending.taken += 1;
         let lane = usize::from(sending.lane);
         if sending.to != To::Group
             && let Some(waiting) = self.radios[sending.from as usize].lanes[lane].queue.front_mut()
         {
             waiting.arrived = true;
         }
-        sending.taken += 1;
         outside.share(&frame);
-        self.calendar.push(at, Class::Arrival, ear.radio, Event::Deliver { radio: ear.radio, frame });
+        let event = Event::Deliver { radio: ear.radio, frame };
+        if course == Course::Both {
+            outside.copied(&frame, 1);
+            outside.share(&frame);
+            self.calendar.push(at, Class::Arrival, ear.radio, event);
+            self.relay(index, at, To::Group, frame, outside);
+        } else if let Course::Relay(to) = course {
+            self.relay(index, at, to, frame, outside);
+        } else {
+            self.calendar.push(at, Class::Arrival, ear.radio, event);
+        }
+    }
+
+    /// An access point sends on what a station gave it.
+    fn relay(&mut self, index: usize, at: Instant, to: To, frame: Frame, outside: &mut impl Outside) {
+        let octets = outside.octets(&frame);
+        let body = body_octets(octets, frame.segment_octets(frame.first));
+        let lane = if self.radios[index].settings.qos { category(octets) } else { 0 };
+        let waiting = Waiting { frame: Some(frame), ..Waiting::new(Kind::Data, to, body) };
+        self.enqueue(index, lane, at, waiting, outside);
     }
 }
