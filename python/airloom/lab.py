@@ -31,7 +31,7 @@ from airloom.measuring import Measuring
 from airloom.nodes.kind import Process
 from airloom.one_run import FIRST_PORT, OneRun, tools_of
 from airloom.results import RunWriter
-from airloom.runs import RunResult, as_text, default_folder, kinds_of, prepare
+from airloom.runs import RunResult, default_folder, kinds_of, prepare
 from airloom.scenario.model import Measurement, Scenario
 from airloom.verdict import Verdict
 from airloom.watch import Watcher
@@ -86,7 +86,7 @@ class Lab:
                     scenario=plan.scenario.name,
                     seed=plan.seed,
                     kinds=kinds_of(plan),
-                    scenario_text=as_text(plan.scenario),
+                    scenario_text=plan.scenario.to_yaml(),
                 )
             )
             one = OneRun(plan, writer, self._watcher, capture=self._capture, measure=False)

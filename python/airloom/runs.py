@@ -11,8 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from airloom import doctor
 from airloom.errors import LabError, RunError
 from airloom.one_run import Interrupted, OneRun, claims_of
@@ -114,7 +112,7 @@ def _single(plan: Plan, folder: Path) -> RunWriter:
         scenario=plan.scenario.name,
         seed=plan.seed,
         kinds=kinds_of(plan),
-        scenario_text=as_text(plan.scenario),
+        scenario_text=plan.scenario.to_yaml(),
     )
 
 
@@ -133,7 +131,7 @@ def _sweep(experiment: Experiment, folder: Path, *, capture: bool, resume: bool,
         seed=scenario.seed,
         sweep=scenario.sweep,
         repetitions=scenario.repetitions,
-        scenario_text=as_text(scenario),
+        scenario_text=scenario.to_yaml(),
     )
     points = sweep.index.points
     waiting = {point.folder for point in sweep.unfinished()}
@@ -143,7 +141,7 @@ def _sweep(experiment: Experiment, folder: Path, *, capture: bool, resume: bool,
             continue
         text = ", ".join(f"{key}={value}" for key, value in point.values.items())
         watcher.point(number, len(points), text or f"repetition {point.repetition + 1}")
-        writer = sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=as_text(plan.scenario))
+        writer = sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=plan.scenario.to_yaml())
         with writer:
             try:
                 _conduct(OneRun(plan, writer, watcher, capture=capture))
@@ -222,9 +220,3 @@ def stopping_on_signals(one: OneRun) -> Iterator[None]:
 def kinds_of(plan: Plan) -> list[str]:
     """The kinds of nodes in a plan, each once."""
     return list(dict.fromkeys(node.kind for node in plan.nodes.values()))
-
-
-def as_text(scenario: Scenario) -> str:
-    """A scenario as YAML, as it ran: everything that differs from the defaults."""
-    said = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=110)

@@ -199,7 +199,7 @@ def _lateness(lateness: Lateness, limits: Limits, which: Literal["delivery", "in
         if which == "delivery"
         else "frames stood in their ports before the engine took them"
     )
-    when = _worst_moments(lateness)
+    when = _worst_moments(lateness, "towards" if which == "delivery" else "at")
     if lateness.p50 > limits.lateness_p99:
         yield Reason(
             "invalid",
@@ -222,12 +222,12 @@ def _lateness(lateness: Lateness, limits: Limits, which: Literal["delivery", "in
         )
 
 
-def _worst_moments(lateness: Lateness) -> str:
+def _worst_moments(lateness: Lateness, way: str) -> str:
     if not lateness.worst:
         return ""
     moments = sorted(lateness.worst, key=lambda moment: -moment[1])[:1]
     return "".join(
-        f"; worst at {_moment(at)}{f' towards {port}' if port else ''} by {_time(late)}"
+        f"; worst at {_moment(at)}{f' {way} {port}' if port else ''} by {_time(late)}"
         for at, late, port in moments
     )
 

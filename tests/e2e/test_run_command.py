@@ -186,3 +186,21 @@ def test_a_sweep_that_was_cut_short_is_resumed(shell, scenario):
     assert first.stat().st_mtime_ns == kept
     assert "3 of 3" in done.stdout
     shell.gone()
+
+
+def test_a_run_that_asks_too_much_never_gives_a_silent_wrong_figure(shell):
+    """All of it on one processor, so that it is too much on any machine."""
+    example = Path(__file__).parents[2] / "examples" / "overload.yaml"
+    processor = str(min(os.sched_getaffinity(0)))
+    shorter = [f"measurements[{i}].traffic.duration=2 s" for i in range(1, 5)]
+    words = [word for one in [*shorter, "measurements[0].ping.count=5"] for word in ("--set", one)]
+    done = shell.run(
+        *("run", str(example), "--out", "results", "--strict", "-q", *words),
+        prefix=("taskset", "-c", processor),
+    )
+    assert done.returncode == 1, done.stderr
+    verdict = result(shell)["verdict"]
+    assert verdict["status"] == "invalid"
+    assert {"host.cpu-pressure", "node.starved"} <= set(verdict["codes"])
+    assert any("n1" in reason and "waited for a processor" in reason for reason in verdict["reasons"])
+    shell.gone()
