@@ -334,6 +334,7 @@ fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], media: &
         let tally = Tally::of(&frame);
         context.ledger.offered += tally;
         context.ledger.ports[number as usize].offered += tally;
+        context.outlet.entered(PortId(number), context.now, &frame, context.pool);
         match port.out {
             _ if admitted.is_none() => context.drop(place, frame, Why::Malformed),
             None => context.drop(place, frame, Why::Nowhere),

@@ -123,6 +123,12 @@ pub trait Outlet {
     /// A frame, or a run of segments of one, has reached its port at `at`.
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed;
 
+    /// A frame has entered at a port, as the engine took it; the call comes before any other
+    /// about this frame.
+    fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) {
+        let _ = (port, at, frame, pool);
+    }
+
     /// The emulated network dropped a frame, or a run of segments of one.
     fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
         let _ = (place, at, frame, why, pool);

@@ -328,21 +328,7 @@ impl World {
     }
 
     fn enter(&mut self, port: PortId, at: Instant, buffer: BufferId, length: u32, meaning: Meaning) {
-        let frame = Frame {
-            buffer,
-            length,
-            first: 0,
-            count: 1,
-            segmentation: meaning.segmentation,
-            checksum: meaning.checksum,
-            origin: u32::try_from(port.index()).expect("fewer than 2^32 ports"),
-            entered: at,
-        };
-        if let Some(capture) = &mut self.edge.capture {
-            let direction = Some(Direction::Outbound);
-            let port = (port.index(), self.edge.ports[port.index()].name.as_str());
-            capture.frame(port, at, (&frame, self.engine.pool()), direction, "");
-        }
+        let frame = Frame::new(buffer, length, meaning.segmentation, meaning.checksum);
         self.engine.offer(port, at, frame);
     }
 }
@@ -356,6 +342,13 @@ pub(crate) struct Taken {
 }
 
 impl Outlet for Edge {
+    fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) {
+        if let Some(capture) = &mut self.capture {
+            let port = (port.index(), self.ports[port.index()].name.as_str());
+            capture.frame(port, at, (frame, pool), Some(Direction::Outbound), "");
+        }
+    }
+
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
         let index = port.index();
         if let Some(clock) = &self.clock {

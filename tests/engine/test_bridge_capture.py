@@ -167,3 +167,21 @@ def test_tshark_reads_the_same(tmp_path):
     assert layers[0]["frame.packet_flags_direction"][0].endswith("2")
     assert layers[3]["frame.comment"] == ["dropped: queue-full on link h1-h2 forward"]
     assert layers[3]["frame.time_epoch"][0].endswith("0.001000002")
+
+
+def test_what_is_no_frame_is_captured_as_it_is(tmp_path):
+    path = tmp_path / "run.pcapng"
+    engine = _engine.Engine(1)
+    engine.add_memory_port("a")
+    engine.capture(path)
+    engine.offer("a", 7, b"short")
+    engine.offer("a", 8, frame(B, A, 1))
+    engine.step(10)
+    engine.stop()
+    _, packets = read(path)
+    assert [(p["at"], len(p["octets"]), p["direction"], p["comment"]) for p in packets] == [
+        (7, 5, "out", ""),
+        (7, 5, None, "dropped: malformed at port a"),
+        (8, 60, "out", ""),
+        (8, 60, None, "dropped: nowhere at port a"),
+    ]
