@@ -91,6 +91,22 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
     Where a routing daemon may still make routes, nothing is said.
     """
     scenario = plan.scenario
+    owners = {
+        str(address.ip): node.name
+        for node in plan.nodes.values()
+        for interface in node.interfaces
+        for address in interface.addresses
+    }
+    for index, measurement in enumerate(scenario.measurements):
+        to = measurement.tool.to
+        if to not in plan.nodes and to not in owners:
+            yield Problem(
+                "measurement.address.unknown",
+                f"no node has the address {to}",
+                ("measurements", index, measurement.word, "to"),
+                "`airloom check` prints the addresses that nodes have",
+            )
+            return
     network_is_static = all(node.routing == "static" for node in scenario.nodes.values())
     if not network_is_static or not scenario.measurements:
         return
@@ -99,7 +115,8 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
         tool = measurement.tool
         path = ("measurements", index, measurement.word)
         version = None if tool.family is None else int(tool.family.removeprefix("ipv"))
-        for source, target in ((tool.source, tool.to), (tool.to, tool.source)):
+        to = owners.get(tool.to, tool.to)
+        for source, target in ((tool.source, to), (to, tool.source)):
             address = walker.address(target, version)
             if address is None:
                 yield Problem(

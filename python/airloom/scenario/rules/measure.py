@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Any
 
 from airloom.errors import ScenarioError
@@ -145,6 +146,8 @@ def _tool(
 ) -> Iterator[Problem]:
     tool = measurement.tool
     for word, name in (("from", tool.source), ("to", tool.to)):
+        if word == "to" and is_address(name):
+            continue  # whose it is shows when all addresses are given: see planning.reach
         wrong = list(node_exists(name, (*path, word), network))
         yield from wrong
         if not wrong and name not in linked:
@@ -171,6 +174,15 @@ def _tool(
             yield from _iperf3(tool, path)
         case Traffic():
             yield from _traffic(tool, path)
+
+
+def is_address(text: str) -> bool:
+    """Whether this is an address, and not a node's name."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _lasts(tool: Ping | Iperf3 | Traffic) -> int:
