@@ -123,7 +123,12 @@ def test_a_shell_on_a_terminal(shell, up):
     code, heard = talk(
         shell,
         ["shell", "--lab", str(up.pid), "h1"],
-        [("# ", "hostname; tty; sleep 1000\r"), ("/dev/", "\x03"), ("# ", "stty size; exit 5\r")],
+        [
+            # A shell that is just starting a program may swallow Ctrl-C: wait until the program speaks.
+            ("# ", "hostname; tty; sh -c 'echo run''ning; exec sleep 1000'\r"),
+            ("running\r", "\x03"),
+            ("# ", "stty size; exit 5\r"),
+        ],
     )
     assert code == 5
     assert "h1" in heard

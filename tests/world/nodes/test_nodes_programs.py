@@ -167,8 +167,10 @@ def test_an_interactive_terminal(a: NodeHandle) -> None:
         thread = threading.Thread(target=_read_until_closed, args=(near, seen), daemon=True)
         thread.start()
         eventually(lambda: b"ready>" in seen, "no prompt")
-        os.write(near, b"tty; sleep 1000; echo after\n")
-        eventually(lambda: b"/dev/pts/" in seen, "it has no terminal")
+        # A shell that is just starting a program may swallow Ctrl-C: wait until the program speaks.
+        os.write(near, b"tty; sh -c 'echo run''ning; exec sleep 1000'; echo after\n")
+        eventually(lambda: b"running" in seen, "it does not run")
+        assert b"/dev/pts/" in seen
         os.write(near, b"\x03")  # Ctrl-C ends the sleep only
         os.write(near, b"echo still here; exit 5\n")
         assert process.wait(20).code == 5
