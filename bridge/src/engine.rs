@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
+use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioChange, RadioSettings};
 use airloom_engine::settings::{LinkSettings, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
@@ -17,10 +18,11 @@ use airloom_ports::interface::Interface;
 use airloom_ports::tap::Tap;
 use airloom_ports::world::{Outside, World};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde::de::DeserializeOwned;
 
 use crate::errors::Fault;
+use crate::media;
 use crate::views::{Books, Punctuality};
 
 enum State {
@@ -283,6 +285,68 @@ impl Engine {
         })
     }
 
+    fn add_medium(&self, py: Python<'_>, name: String, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+        let settings: MediumSettings = read_settings(settings, &format!("medium {name}"))?;
+        self.act(py, "add_medium", move |world| world.add_medium(&name, &settings))
+    }
+
+    fn add_radio(
+        &self,
+        py: Python<'_>,
+        medium: String,
+        port: String,
+        settings: &Bound<'_, PyAny>,
+        motion: &Bound<'_, PyAny>,
+        node: String,
+    ) -> PyResult<()> {
+        let settings: RadioSettings = read_settings(settings, &format!("radio {port}"))?;
+        let motion: MobilitySettings = read_settings(motion, &format!("motion of {port}"))?;
+        self.act(py, "add_radio", move |world| {
+            let motion = motion.build(world.engine.seed(), &node)?;
+            world.add_radio(&medium, &port, settings, motion)
+        })
+    }
+
+    fn set_frame_error(
+        &self,
+        py: Python<'_>,
+        sender: String,
+        receiver: String,
+        probability: f64,
+    ) -> PyResult<()> {
+        self.act(py, "set_frame_error", move |world| world.set_frame_error(&sender, &receiver, probability))
+    }
+
+    fn set_radio(&self, py: Python<'_>, port: String, change: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.schedule_radio(py, 0, port, change)
+    }
+
+    fn schedule_radio(
+        &self,
+        py: Python<'_>,
+        at: u64,
+        port: String,
+        change: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let change: RadioChange = read_settings(change, &format!("radio {port}"))?;
+        let at = Instant::from_nanos(at);
+        self.act(py, "schedule_radio", move |world| world.schedule_radio(at, &port, change))
+    }
+
+    fn radios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let radios = py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(world.radios()?),
+            State::Running(driver) => Ok(driver.ask(|driven| driven.world.radios())??),
+            State::Stopped(driven, _) => Ok(driven.world.radios()?),
+            State::Lost => Err(Fault::LOST),
+        })?;
+        media::views(py, &radios)
+    }
+
+    fn signal(&self, py: Python<'_>, sender: String, receiver: String) -> PyResult<f64> {
+        self.act(py, "signal", move |world| world.power_at(&sender, &receiver))
+    }
+
     fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.read(py, Books::of, |driven, _| Books::of(&driven.world))?.view(py)
     }
@@ -348,6 +412,9 @@ fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
 }
 
 /// Settings in the engine's words; what is not said has its default.
-fn read_settings<T: DeserializeOwned>(settings: &Bound<'_, PyAny>, whose: &str) -> Result<T, Fault> {
+pub(crate) fn read_settings<T: DeserializeOwned>(
+    settings: &Bound<'_, PyAny>,
+    whose: &str,
+) -> Result<T, Fault> {
     pythonize::depythonize(settings).map_err(|error| Fault::Settings(format!("{whose}: {error}")))
 }

@@ -1,5 +1,6 @@
 //! The one place where errors become Python's: `EngineError(code, message)`.
 
+use airloom_engine::medium::SettingsError;
 use airloom_ports::{error::Error, nodes};
 use pyo3::prelude::*;
 
@@ -34,6 +35,12 @@ impl From<Error> for Fault {
     }
 }
 
+impl From<SettingsError> for Fault {
+    fn from(error: SettingsError) -> Self {
+        Self::Below(error.into())
+    }
+}
+
 impl From<airloom_engine::Error> for Fault {
     fn from(error: airloom_engine::Error) -> Self {
         Self::Below(error.into())
@@ -60,7 +67,7 @@ impl From<Fault> for PyErr {
 #[pyfunction]
 pub fn error_codes() -> Vec<&'static str> {
     let below = airloom_engine::Error::CODES.iter().chain(&Error::CODES).chain(&nodes::Error::CODES);
-    let mut codes: Vec<_> = below.chain(&CODES).copied().collect();
+    let mut codes: Vec<_> = below.chain(&SettingsError::CODES).chain(&CODES).copied().collect();
     codes.sort_unstable();
     codes.dedup();
     codes

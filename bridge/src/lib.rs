@@ -5,6 +5,7 @@
 
 mod engine;
 mod errors;
+mod media;
 mod nodes;
 mod views;
 
@@ -25,6 +26,8 @@ mod _engine {
     use super::engine::Engine;
     #[pymodule_export]
     use super::errors::error_codes;
+    #[pymodule_export]
+    use super::media::{check_medium, check_motion, check_radio, read_movements};
     #[pymodule_export]
     use super::nodes::{Namespace, bring_up, counters_of, tear_down};
 }

@@ -56,6 +56,9 @@ pub enum Error {
     /// What the engine refuses.
     #[error(transparent)]
     Engine(#[from] airloom_engine::Error),
+    /// A medium or a motion that cannot be.
+    #[error(transparent)]
+    Medium(#[from] airloom_engine::medium::SettingsError),
     /// A name that nothing has.
     #[error("there is no {kind} called {name:?}")]
     Unknown {
@@ -110,6 +113,7 @@ impl Error {
             Self::Unknown { .. } => Self::CODES[8],
             Self::FrameTooLong { .. } => Self::CODES[9],
             Self::Engine(error) => error.code(),
+            Self::Medium(error) => error.code(),
         }
     }
 

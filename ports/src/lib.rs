@@ -8,6 +8,7 @@ pub mod error;
 mod intake;
 pub mod interface;
 pub mod lateness;
+pub mod media;
 pub mod nodes;
 mod outgo;
 mod patience;

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::intake::{Intake, Read};
 use crate::interface::{self, Interface};
 use crate::lateness::Histogram;
+use crate::media::Media;
 use crate::outgo;
 use crate::pcapng::Direction;
 use crate::tap::Tap;
@@ -110,6 +111,7 @@ pub struct World {
     ports: HashMap<String, PortId>,
     switches: HashMap<String, SwitchId>,
     links: HashMap<String, LinkId>,
+    pub(crate) media: Media,
 }
 
 impl World {
@@ -137,6 +139,7 @@ impl World {
             ports: HashMap::new(),
             switches: HashMap::new(),
             links: HashMap::new(),
+            media: Media::default(),
         }
     }
 

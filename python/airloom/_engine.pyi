@@ -44,6 +44,21 @@ def error_codes() -> list[str]:
     Beside these: settings out of their range, whose code is their path (link.queue.red.min).
     """
 
+def check_medium(name: str, settings: dict[str, Any]) -> None:
+    """Refuses settings of a medium that cannot work: EngineError(code, message)."""
+
+def check_radio(name: str, settings: dict[str, Any]) -> None:
+    """Refuses settings of a radio that cannot work."""
+
+def check_motion(name: str, settings: dict[str, Any]) -> None:
+    """Refuses a motion that cannot be."""
+
+def read_movements(format: str, text: str) -> list[tuple[int, list[tuple[int, float, float, float]]]]:
+    """Reads a movement trace: ns-2, bonnmotion or bonnmotion-3d.
+
+    Gives for every node of the trace its places: (ns, x, y, z in metres).
+    """
+
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
 
@@ -79,6 +94,28 @@ class Engine:
         self, at: int, name: str, direction: str, settings: dict[str, Any] | None, up: bool | None
     ) -> None:
         """A change at an exact engine time, carried out by the engine itself."""
+    def add_medium(self, name: str, settings: dict[str, Any]) -> None:
+        """A radio medium; settings are those of engine/src/medium/laws.rs."""
+    def add_radio(
+        self, medium: str, port: str, settings: dict[str, Any], motion: dict[str, Any], node: str
+    ) -> None:
+        """Puts a radio behind a port. Radios of one ``node`` with one motion move together."""
+    def set_frame_error(self, sender: str, receiver: str, probability: float) -> None:
+        """Frames from one port's radio to another's fail with this probability, beside all else."""
+    def set_radio(self, port: str, change: dict[str, Any]) -> None:
+        """A change now, in the words of engine/src/medium/change.rs: ``{"channel": 40}``."""
+    def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
+        """A change at an exact engine time."""
+    def radios(self) -> list[dict[str, Any]]:
+        """Every radio now, in the order of adding.
+
+        port, medium, on, position (x, y, z in m), access_point (port or None), mhz, queued
+        (frames), settings, counts {sent, expected, unanswered, requests, requests_unanswered,
+        given_up, refused, received, duplicates, broken}, airtime in ns {idle, transmitting,
+        receiving, collided, busy}.
+        """
+    def signal(self, sender: str, receiver: str) -> float:
+        """Power in dBm at which one radio would hear another now, fading apart."""
     def ledger(self) -> dict[str, Any]:
         """Where every frame went.
 

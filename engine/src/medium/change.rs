@@ -1,12 +1,15 @@
 //! What can change in a radio while time goes on.
 
+use serde::{Deserialize, Serialize};
+
 use super::mobility::{Position, Static};
 use super::phy::Channel;
 use super::settings::{RateSettings, SettingsError, tuned};
 use super::{Medium, Outside, RadioId, RadioSettings, rate};
 
 /// A change of a radio.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RadioChange {
     /// Transmit power in dBm, from the next frame on.
     Power(f64),

@@ -369,6 +369,24 @@ impl Medium {
         self.radios[radio.index()].account.at(at)
     }
 
+    /// A radio's settings, with all changes.
+    #[must_use]
+    pub fn settings(&self, radio: RadioId) -> &RadioSettings {
+        &self.radios[radio.index()].settings
+    }
+
+    /// Whether a radio is switched on.
+    #[must_use]
+    pub fn is_on(&self, radio: RadioId) -> bool {
+        self.radios[radio.index()].switched_on
+    }
+
+    /// The channel that a radio is tuned to.
+    #[must_use]
+    pub fn channel(&self, radio: RadioId) -> phy::Channel {
+        self.reach.places[radio.index()].channel
+    }
+
     /// Frames that wait in a radio, the one it is busy with included.
     #[must_use]
     pub fn queued(&self, radio: RadioId) -> u32 {

@@ -304,6 +304,14 @@ pub(super) struct Checked {
 }
 
 impl RadioSettings {
+    /// Checks every setting of the radio called `radio`.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn validate(&self, radio: &str) -> Result<(), SettingsError> {
+        self.check(radio).map(|_| ())
+    }
+
     /// Checks every setting and looks up what it names.
     ///
     /// # Errors

@@ -55,6 +55,12 @@ impl Path {
         Ok(path)
     }
 
+    /// The places and their times.
+    #[must_use]
+    pub fn points(&self) -> &[(Instant, Position)] {
+        &self.points
+    }
+
     /// Metres per second at its fastest; infinite if it jumps.
     #[must_use]
     pub fn fastest(&self) -> f64 {

@@ -1,0 +1,114 @@
+//! Radio media for Python: settings as dictionaries, radios as they are at a moment.
+
+use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
+use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioSettings, SettingsError};
+use airloom_ports::media::RadioView;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::engine::read_settings;
+use crate::errors::Fault;
+
+/// A radio as the stub of `Engine.radios` describes it.
+pub fn view<'py>(py: Python<'py>, radio: &RadioView) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    let settings = &radio.settings;
+    found.set_item("port", &radio.port)?;
+    found.set_item("medium", &radio.medium)?;
+    found.set_item("on", radio.on)?;
+    found.set_item("position", (radio.position.x, radio.position.y, radio.position.z))?;
+    found.set_item("access_point", &radio.access_point)?;
+    found.set_item("mhz", radio.mhz)?;
+    found.set_item("queued", radio.queued)?;
+    found.set_item("settings", pythonize::pythonize(py, settings)?)?;
+    let counts = PyDict::new(py);
+    for (name, value) in [
+        ("sent", radio.counts.sent),
+        ("expected", radio.counts.expected),
+        ("unanswered", radio.counts.unanswered),
+        ("requests", radio.counts.requests),
+        ("requests_unanswered", radio.counts.requests_unanswered),
+        ("given_up", radio.counts.given_up),
+        ("refused", radio.counts.refused),
+        ("received", radio.counts.received),
+        ("duplicates", radio.counts.duplicates),
+        ("broken", radio.counts.broken),
+    ] {
+        counts.set_item(name, value)?;
+    }
+    found.set_item("counts", counts)?;
+    let airtime = PyDict::new(py);
+    for (name, span) in [
+        ("idle", radio.airtime.idle),
+        ("transmitting", radio.airtime.transmitting),
+        ("receiving", radio.airtime.receiving),
+        ("collided", radio.airtime.collided),
+        ("busy", radio.airtime.busy),
+    ] {
+        airtime.set_item(name, span.nanos())?;
+    }
+    found.set_item("airtime", airtime)?;
+    Ok(found)
+}
+
+/// All radios.
+pub fn views<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py, PyList>> {
+    let found = PyList::empty(py);
+    for radio in radios {
+        found.append(view(py, radio)?)?;
+    }
+    Ok(found)
+}
+
+/// Checks the settings of a medium; raises `EngineError` with what cannot work.
+#[pyfunction]
+pub fn check_medium(name: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+    let settings: MediumSettings = read_settings(settings, &format!("medium {name}"))?;
+    settings.build(0, name).map_err(Fault::from)?;
+    Ok(())
+}
+
+/// Checks the settings of a radio; raises `EngineError` with what cannot work.
+#[pyfunction]
+pub fn check_radio(name: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+    let settings: RadioSettings = read_settings(settings, &format!("radio {name}"))?;
+    settings.validate(name).map_err(Fault::from)?;
+    Ok(())
+}
+
+/// Checks a motion; raises `EngineError` with what cannot work.
+#[pyfunction]
+pub fn check_motion(name: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+    let settings: MobilitySettings = read_settings(settings, &format!("motion of {name}"))?;
+    settings.build(0, name).map_err(Fault::from)?;
+    Ok(())
+}
+
+/// One node's way: instants in nanoseconds, and places.
+type Way = Vec<(u64, f64, f64, f64)>;
+
+/// Reads a movement trace: `ns-2`, `bonnmotion`, or `bonnmotion-3d`. Gives for each node of the
+/// trace its places: (ns, x, y, z).
+#[pyfunction]
+pub fn read_movements(py: Python<'_>, format: &str, text: &str) -> PyResult<Vec<(u32, Way)>> {
+    let read = || -> Result<_, SettingsError> {
+        let paths = match format {
+            "ns-2" => ns2(text)?,
+            "bonnmotion" => bonnmotion(text, false)?,
+            "bonnmotion-3d" => bonnmotion(text, true)?,
+            _ => return Ok(None),
+        };
+        let way = |path: &airloom_engine::medium::mobility::Path| {
+            path.points().iter().map(|(at, place)| (at.nanos(), place.x, place.y, place.z)).collect()
+        };
+        Ok(Some(paths.iter().map(|(node, path)| (*node, way(path))).collect()))
+    };
+    match py.detach(read) {
+        Ok(Some(paths)) => Ok(paths),
+        Ok(None) => {
+            let allowed = "ns-2, bonnmotion, bonnmotion-3d";
+            Err(Fault::Word { what: "format", given: format.to_owned(), allowed }.into())
+        }
+        Err(error) => Err(Fault::from(error).into()),
+    }
+}

@@ -1,0 +1,173 @@
+//! Radio media by name, and what is known of their radios at a moment.
+
+use airloom_engine::medium::mobility::{Mobility, Position};
+use airloom_engine::medium::{
+    Airtime, Medium, MediumSettings, RadioChange, RadioCounts, RadioId, RadioSettings, SettingsError,
+};
+use airloom_engine::time::Instant;
+use airloom_engine::{Change, MediumId};
+
+use crate::error::Error;
+use crate::world::World;
+
+/// Media and radios of a world, by name.
+#[derive(Default)]
+pub struct Media {
+    media: Vec<(String, MediumId)>,
+    /// Name of the port, its medium and its radio, in the order in which they were added.
+    radios: Vec<(String, MediumId, RadioId)>,
+}
+
+/// A radio at a moment.
+#[derive(Clone, Debug)]
+pub struct RadioView {
+    /// Name of its port.
+    pub port: String,
+    /// Name of its medium.
+    pub medium: String,
+    /// Its settings now.
+    pub settings: RadioSettings,
+    /// Whether it is switched on.
+    pub on: bool,
+    /// Its access point's port, if it is a station that has one.
+    pub access_point: Option<String>,
+    /// Where it is.
+    pub position: Position,
+    /// Its channel's centre in MHz.
+    pub mhz: u16,
+    /// Frames that wait.
+    pub queued: u32,
+    /// What it counted.
+    pub counts: RadioCounts,
+    /// Where its time went.
+    pub airtime: Airtime,
+}
+
+impl World {
+    /// Adds a medium.
+    ///
+    /// # Errors
+    /// A setting that cannot work, or the engine's.
+    pub fn add_medium(&mut self, name: &str, settings: &MediumSettings) -> Result<(), Error> {
+        let medium = settings.build(self.engine.seed(), name)?;
+        let id = self.engine.add_medium(name, medium)?;
+        self.media.media.push((name.to_owned(), id));
+        Ok(())
+    }
+
+    /// Puts a radio behind the port of that name.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or the engine's.
+    pub fn add_radio(
+        &mut self,
+        medium: &str,
+        port: &str,
+        settings: RadioSettings,
+        mobility: Box<dyn Mobility>,
+    ) -> Result<(), Error> {
+        let id = self.medium_id(medium)?;
+        let radio = self.engine.add_radio(id, self.port(port)?, settings, mobility)?;
+        self.media.radios.push((port.to_owned(), id, radio));
+        Ok(())
+    }
+
+    /// Has a radio changed at an instant.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or the engine's.
+    pub fn schedule_radio(&mut self, at: Instant, port: &str, change: RadioChange) -> Result<(), Error> {
+        let (medium, radio) = self.radio(port)?;
+        Ok(self.engine.schedule(at, Change::Radio(medium, radio, Box::new(change)))?)
+    }
+
+    /// Has frames from one radio to another fail with a probability of 0 to 1, beside all else.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name or two radios of different media; a probability that is none.
+    pub fn set_frame_error(&mut self, from: &str, to: &str, probability: f64) -> Result<(), Error> {
+        let ((medium, sender), (other, receiver)) = (self.radio(from)?, self.radio(to)?);
+        if medium != other {
+            return Err(Error::unknown("radio on the same medium", to));
+        }
+        if !(0.0..=1.0).contains(&probability) {
+            let (value, range) = (probability.to_string(), "0 to 1".to_owned());
+            return Err(SettingsError::Law { setting: "frame_error", value, range }.into());
+        }
+        self.engine.medium(medium)?.set_frame_error(sender, receiver, probability);
+        Ok(())
+    }
+
+    /// All radios at the engine's present instant, in the order in which they were added.
+    ///
+    /// # Errors
+    /// None in a world whose media are its own.
+    pub fn radios(&mut self) -> Result<Vec<RadioView>, Error> {
+        let names = std::mem::take(&mut self.media.radios);
+        let found =
+            names.iter().map(|(port, medium, radio)| self.view(&names, port, *medium, *radio)).collect();
+        self.media.radios = names;
+        found
+    }
+
+    /// The medium of that name at the engine's present instant.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`].
+    pub fn medium(&mut self, name: &str) -> Result<&mut Medium, Error> {
+        let id = self.medium_id(name)?;
+        Ok(self.engine.medium(id)?)
+    }
+
+    /// Power in dBm at which one radio would hear another now, without fading.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name or two radios of different media.
+    pub fn power_at(&mut self, from: &str, to: &str) -> Result<f64, Error> {
+        let ((medium, sender), (other, receiver)) = (self.radio(from)?, self.radio(to)?);
+        if medium != other {
+            return Err(Error::unknown("radio on the same medium", to));
+        }
+        Ok(self.engine.medium(medium)?.power_at(sender, receiver))
+    }
+
+    fn medium_id(&self, name: &str) -> Result<MediumId, Error> {
+        let found = self.media.media.iter().find(|(known, _)| known == name);
+        found.map(|(_, id)| *id).ok_or_else(|| Error::unknown("medium", name))
+    }
+
+    fn radio(&self, port: &str) -> Result<(MediumId, RadioId), Error> {
+        let found = self.media.radios.iter().find(|(known, ..)| known == port);
+        found.map(|(_, medium, radio)| (*medium, *radio)).ok_or_else(|| Error::unknown("radio", port))
+    }
+
+    fn view(
+        &mut self,
+        names: &[(String, MediumId, RadioId)],
+        port: &str,
+        id: MediumId,
+        radio: RadioId,
+    ) -> Result<RadioView, Error> {
+        let name = self.media.media.iter().find(|(_, known)| *known == id);
+        let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
+        let medium = self.engine.medium(id)?;
+        let access_point = medium.access_point(radio);
+        let mut view = RadioView {
+            port: port.to_owned(),
+            access_point: None,
+            medium: name,
+            settings: medium.settings(radio).clone(),
+            on: medium.is_on(radio),
+            position: medium.position(radio),
+            mhz: medium.channel(radio).mhz,
+            queued: medium.queued(radio),
+            counts: medium.counts(radio),
+            airtime: medium.airtime(radio, medium.now()),
+        };
+        view.access_point = access_point.and_then(|other| {
+            let known = names.iter().find(|(_, medium, radio)| (*medium, *radio) == (id, other));
+            known.map(|(port, ..)| port.clone())
+        });
+        Ok(view)
+    }
+}
