@@ -23,7 +23,7 @@ COLUMNS = 1000
 
 Floats = npt.NDArray[np.float64]
 
-HOUSE = ("host", "node", "engine")
+HOUSE = ("host", "node", "engine", "radio", "radio-link")
 """Measurements that the runtime itself records; they have their own plots."""
 
 _TITLES = {

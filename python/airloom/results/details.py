@@ -115,6 +115,36 @@ def _rate(settings: dict[str, Any]) -> int | None:
     return int(rate["bits-per-second"]) if isinstance(rate, dict) and "bits-per-second" in rate else None
 
 
+class RadioUse(Part):
+    """One radio at the end of a run: where it was, where its time went, what it counted."""
+
+    name: str
+    """Its port, ``node:interface``."""
+    medium: str
+    mhz: int
+    """Centre of its channel."""
+    channel: int | None = None
+    """The channel's number."""
+    place_m: tuple[float, float, float] | None = None
+    airtime_ns: dict[str, int] = Field(default_factory=dict)
+    """By what it heard or did: ``idle``, ``transmitting``, ``receiving``, ``collided``, ``busy``; together
+    the whole run. ``busy`` is carrier sense without a frame that it could follow."""
+    counts: dict[str, int] = Field(default_factory=dict)
+    """Frames, in the engine's words: ``sent``, ``unanswered``, ``given_up``, ``received`` and so on."""
+
+
+class RadioLink(Part):
+    """What one radio sent to another."""
+
+    sender: str
+    receiver: str
+    attempts: int = 0
+    """Transmissions that asked for an answer, repeated ones included."""
+    unanswered: int = 0
+    rate_bit_s: int | None = None
+    """The rate that it would use next."""
+
+
 class Details(Part):
     """The whole of ``details.json``."""
 
@@ -134,6 +164,12 @@ class Details(Part):
     programs: tuple[ProgramEnd, ...] = ()
     happenings: tuple[Happening, ...] = ()
     topology: Topology = Topology()
+    radios: tuple[RadioUse, ...] = ()
+    """All radios. Their ways are in the samples of ``radio``: metrics ``x``, ``y``, ``z`` in m, the radio's
+    name in the place of the node; one sample for a radio that never moves."""
+    radio_links: tuple[RadioLink, ...] = ()
+    """Over time they are in the samples of ``radio-link``: metrics ``rate`` in bit/s and ``retries`` (the
+    share of attempts in the interval without an answer), ``sender>receiver`` in the place of the node."""
 
     def to_json(self) -> str:
         """The text of ``details.json``."""
