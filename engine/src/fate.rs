@@ -1,7 +1,8 @@
 //! What becomes of a frame: delivered, dropped for a named reason, or lost by the host.
 
-use crate::element::{Place, PortId};
+use crate::element::{MediumId, Place, PortId};
 use crate::frame::{Frame, Pool};
+use crate::medium::capture::Sniffed;
 use crate::time::Instant;
 
 /// Why the emulated network dropped a frame.
@@ -132,5 +133,11 @@ pub trait Outlet {
     /// The emulated network dropped a frame, or a run of segments of one.
     fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
         let _ = (place, at, frame, why, pool);
+    }
+
+    /// A frame was on the air of a medium, or reached one of its radios; only while the medium is
+    /// told to say so (see [`crate::medium::Medium::set_sniffing`]).
+    fn sniffed(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
+        let _ = (medium, sniffed, pool);
     }
 }

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::fate::Why;
 use crate::frame::Frame;
 use crate::ledger::Tally;
+use crate::medium::capture::Sniffed;
 use crate::medium::mobility::Mobility;
 use crate::medium::{Medium, Outside, RadioChange, RadioId, RadioSettings};
 use crate::time::Instant;
@@ -24,6 +25,7 @@ pub(crate) struct Air {
 /// The engine as a medium sees it.
 struct Ground<'a, 'b> {
     context: &'a mut Context<'b>,
+    medium: MediumId,
     ports: &'a [PortId],
 }
 
@@ -48,6 +50,10 @@ impl Outside for Ground<'_, '_> {
         self.context.drop(Place::Port(self.ports[radio.number() as usize]), frame, why);
     }
 
+    fn sniffed(&mut self, sniffed: &Sniffed) {
+        self.context.outlet.sniffed(self.medium, sniffed, self.context.pool);
+    }
+
     fn copied(&mut self, frame: &Frame, copies: u32) {
         for _ in 0..copies {
             self.context.ledger.copies += Tally::of(frame);
@@ -59,28 +65,37 @@ impl Air {
     /// A frame of the port that `radio` belongs to.
     pub(crate) fn offer(&mut self, context: &mut Context, radio: RadioId, frame: Frame) {
         let now = context.now;
-        self.medium.offer(radio, now, frame, &mut Ground { context, ports: &self.ports });
+        self.medium.offer(
+            radio,
+            now,
+            frame,
+            &mut Ground { context, medium: MediumId(self.number), ports: &self.ports },
+        );
         self.set_alarm(context);
     }
 
     /// Something is due.
     pub(crate) fn wake(&mut self, context: &mut Context) {
         self.alarm.rung(context.now);
-        self.medium.advance(context.now, &mut Ground { context, ports: &self.ports });
+        self.medium
+            .advance(context.now, &mut Ground { context, medium: MediumId(self.number), ports: &self.ports });
         self.set_alarm(context);
     }
 
     /// A change of the scenario; it was checked when it was scheduled.
     pub(crate) fn change(&mut self, context: &mut Context, radio: RadioId, change: &RadioChange) {
         self.medium.pass(context.now);
-        self.medium.change(radio, change, &mut Ground { context, ports: &self.ports });
+        self.medium.change(
+            radio,
+            change,
+            &mut Ground { context, medium: MediumId(self.number), ports: &self.ports },
+        );
         self.set_alarm(context);
     }
 
     fn set_alarm(&mut self, context: &mut Context) {
-        if let Some(at) = self.medium.next_at()
-            && self.alarm.set(at)
-        {
+        let Some(at) = self.medium.next_at() else { return };
+        if self.alarm.set(at) {
             let event = Event::Medium(self.number);
             context.at(at, Class::Release, source::MEDIUM + self.number, event);
         }

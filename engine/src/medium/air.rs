@@ -2,6 +2,7 @@
 
 use super::airtime::Doing;
 use super::hearing::Arrived;
+use super::phy::Channel;
 use super::radio::{Kind, Lock, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
@@ -21,6 +22,10 @@ pub(super) struct Sending {
     pub(super) decoder: u8,
     /// Octets on the air, frame check sequence included.
     pub(super) octets: u32,
+    /// Octets of the body, and where they start in the whole body.
+    pub(super) body: u32,
+    pub(super) offset: u32,
+    pub(super) channel: Channel,
     /// How long the channel is reserved after its end.
     pub(super) duration: Span,
     pub(super) sequence: u16,
@@ -47,6 +52,7 @@ impl Medium {
         let (rate, decoder) = (sending.rate, sending.decoder);
         let form = &radio.phy.rates[usize::from(sending.rate)];
         sending.start = now;
+        sending.channel = self.reach.places[from].channel;
         sending.end = now + form.airtime(sending.octets);
         let quiet_end = sending.end - Span::from_nanos(u64::from(form.extension_ns));
         let preamble = Span::from_nanos(u64::from(form.preamble_ns));
@@ -65,6 +71,7 @@ impl Medium {
         radio.book(now, true);
         self.listen(from, now);
         let end = sending.end;
+        self.channels.begin(sending.channel, now, end.since(now));
         let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
         let mut heard = core::mem::take(&mut sending.heard);
         for ear in &mut heard {
@@ -157,6 +164,7 @@ impl Medium {
         let Some(mut sending) = self.air[number as usize].take() else { return };
         let heard = core::mem::take(&mut sending.heard);
         let from = sending.from as usize;
+        self.channels.end(sending.channel, now);
         self.radios[from].transmitting = false;
         self.radios[from].book(now, false);
         for ear in &heard {
@@ -168,6 +176,9 @@ impl Medium {
                 let whole = radio.survives(&lock) && !self.fails(sending.from, ear.radio);
                 let radio = &mut self.radios[index];
                 radio.account.turn(at, Doing::Receiving, !whole);
+                if self.sniffing {
+                    self.sniff(&sending, Some((ear, whole)), outside);
+                }
                 if whole {
                     self.received(index, at, &mut sending, ear, outside);
                 } else {
@@ -188,6 +199,9 @@ impl Medium {
             };
             ear.tuned && meant
         });
+        if self.sniffing {
+            self.sniff(&sending, None, outside);
+        }
         self.spare.push(heard);
         self.free.push(number);
         self.sent(now, &sending, reached, outside);

@@ -73,6 +73,18 @@ pub(super) enum Course {
     Ignore,
 }
 
+impl Station {
+    /// Its access point.
+    pub(super) fn home(&self) -> Option<RadioId> {
+        self.joined
+    }
+
+    /// Name of its network.
+    pub(super) fn ssid(&self) -> &str {
+        &self.roaming.ssid
+    }
+}
+
 impl Cell {
     /// The membership that the settings ask for, on channels that were checked.
     pub(super) fn new(membership: &Membership, channels: Vec<Channel>) -> Self {
@@ -206,6 +218,7 @@ impl Medium {
             Cell::Station(station) => station.roaming.ssid.len(),
             Cell::AdHoc => 0,
         };
+        let name = if kind == Kind::AssociationResponse { 0 } else { name };
         let waiting = Waiting::new(kind, to, body + number(name));
         self.enqueue(index, 0, self.now, waiting, outside);
     }
@@ -262,7 +275,7 @@ impl Medium {
             (Some(home), Some(best)) => best.2 < home.2 + station.roaming.better_db,
             _ => best.is_none() && old.is_some(),
         };
-        if stays && let Some(old) = old {
+        if let (true, Some(old)) = (stays, old) {
             let channel = self.reach.places[old.index()].channel;
             return self.settle_with(index, old, channel, home.map(|seen| seen.2));
         }

@@ -73,6 +73,7 @@ impl Medium {
             RadioChange::Position(place) => {
                 self.reach.places[index].mobility = Box::new(Static(*place));
                 self.reach.changed();
+                self.soak(index);
             }
             RadioChange::On(on) => {
                 state.switched_on = *on;
@@ -95,6 +96,7 @@ impl Medium {
         self.reach.power_changed(index);
         self.reach.retuned();
         self.deafen(index);
+        self.soak(index);
         self.timers.set(index, self.radios[index].next_at());
     }
 }

@@ -37,7 +37,7 @@ impl Radio {
             return;
         }
         lock.settled = until;
-        let ratio = lock.power / ((self.energy - lock.power).max(0.0) + self.noise);
+        let ratio = lock.power / ((self.energy - lock.power).max(0.0) + self.noise + self.ambient);
         let decoder = &decoders[usize::from(lock.decoder)];
         if ratio >= decoder.certain(lock.rate) && from >= lock.header.1 {
             return;
@@ -60,7 +60,7 @@ impl Radio {
         decoders: &[Decoder],
     ) -> Arrived {
         self.settle(at, decoders);
-        let rest = self.noise + self.energy;
+        let rest = self.noise + self.ambient + self.energy;
         self.energy += power;
         self.signals += 1;
         let good = offered.filter(|_| power >= self.sensitivity && !self.transmitting);
@@ -121,7 +121,7 @@ impl Radio {
 
     /// Whether the channel is busy now, by carrier or by energy.
     pub(super) fn senses(&self) -> bool {
-        self.lock.is_some() || self.energy >= self.sense
+        self.lock.is_some() || self.energy + self.ambient >= self.sense
     }
 
     /// Enters in the account what the radio does from `at` on.

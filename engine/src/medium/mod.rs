@@ -21,13 +21,16 @@ pub mod rate;
 mod air;
 mod airtime;
 mod bss;
+pub mod capture;
 mod change;
 mod hearing;
 mod laws;
 mod mac;
+mod noise;
 mod radio;
 mod reach;
 mod settings;
+mod sniff;
 mod timers;
 
 pub use airtime::Airtime;
@@ -36,8 +39,10 @@ pub use laws::{
     ErrorSettings, FadingSettings, LossSettings, MediumSettings, MobilitySettings, ShadowingSettings,
     WallSettings,
 };
+pub use noise::NoiseSettings;
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
+pub use sniff::ChannelAirtime;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +80,9 @@ pub trait Outside {
     fn copied(&mut self, frame: &Frame, copies: u32);
     /// A frame has left the queue of `radio`, which may have room for another.
     fn finished(&mut self, _radio: RadioId, _at: Instant) {}
+    /// A frame was on the air, or reached a radio; only after [`Medium::set_sniffing`]. Calls come
+    /// when frames end, so their times ascend only for frames that do not overlap.
+    fn sniffed(&mut self, _sniffed: &capture::Sniffed) {}
 }
 
 /// What is to happen in a medium.
@@ -90,6 +98,8 @@ enum Event {
     Beacon { radio: u32 },
     /// A step of a station's search.
     Roam { radio: u32, step: u32 },
+    /// A source of noise changes.
+    Noise { source: u32, turn: noise::Turn },
 }
 
 /// A medium and its radios.
@@ -111,6 +121,9 @@ pub struct Medium {
     air: Vec<Option<Sending>>,
     free: Vec<u32>,
     spare: Vec<Vec<reach::Heard>>,
+    noises: Vec<noise::Source>,
+    channels: sniff::Channels,
+    sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
 }
@@ -139,6 +152,9 @@ impl Medium {
             air: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
+            noises: Vec::new(),
+            channels: sniff::Channels::default(),
+            sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
         }
@@ -226,6 +242,7 @@ impl Medium {
             dice: Stream::named(self.seed, &format!("{}/{name}", self.name)),
             rate: rate::controller(&settings.rate, phy),
             noise,
+            ambient: 0.0,
             sense: linear(settings.carrier_sense_dbm),
             sensitivity: linear(settings.receive_dbm),
             preamble_ratio: settings.preamble_db.map_or(0.0, linear),
@@ -258,6 +275,7 @@ impl Medium {
             counts: RadioCounts::default(),
             settings,
         });
+        self.soak(id.index());
         self.enlist(id.index());
         Ok(id)
     }
@@ -290,6 +308,7 @@ impl Medium {
                 Event::Unclear { radio, since } => self.unclear(radio as usize, since, key.at),
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Roam { radio, step } => self.roam(radio as usize, step, outside),
+                Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;
         }
@@ -344,6 +363,7 @@ impl Medium {
         }
         self.reach.places[radio.index()].mobility = mobility;
         self.reach.changed();
+        self.soak(radio.index());
         Ok(())
     }
 

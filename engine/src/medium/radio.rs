@@ -209,6 +209,8 @@ pub(super) struct Radio {
     pub(super) rate: Box<dyn RateControl>,
     /// Linear, in mW: noise of the receiver, thresholds.
     pub(super) noise: f64,
+    /// Noise of other sources.
+    pub(super) ambient: f64,
     pub(super) sense: f64,
     pub(super) sensitivity: f64,
     pub(super) preamble_ratio: f64,

@@ -5,7 +5,7 @@
 //! long as nobody can have come closer than its slack, and the power is computed anew for each
 //! frame, at the exact positions of its start.
 
-use super::mobility::Mobility;
+use super::mobility::{Mobility, Position};
 use super::phy::Channel;
 use super::propagation::{LIGHT, PathLoss, Site};
 use crate::time::{Instant, Span};
@@ -126,6 +126,19 @@ impl Reach {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates: 1.2e9 m
         let delay = (here.distance(there) / LIGHT * 1e9).round() as u32;
         (self.places[from].eirp_dbm + self.places[to].gain_dbi - loss, delay)
+    }
+
+    /// Loss in dB from a place that is no radio's to a radio.
+    pub(super) fn loss_from(&mut self, place: Position, hertz: f64, to: usize, at: Instant) -> f64 {
+        let there = self.places[to].mobility.position(at);
+        let from = Site { radio: u32::MAX, position: place };
+        let to_site = Site { radio: u32::try_from(to).unwrap_or(u32::MAX), position: there };
+        self.loss.loss_db(from, to_site, hertz) - self.places[to].gain_dbi
+    }
+
+    /// True if any radio moves.
+    pub(super) fn moves(&self) -> bool {
+        self.places.iter().any(|place| place.mobility.top_speed() > 0.0)
     }
 
     /// Writes into `out` all who hear `from` when it starts to send at `at`.

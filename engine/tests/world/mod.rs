@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use airloom_engine::Why;
 use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::medium::capture::{self, Sniffed};
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::propagation::{LogDistance, PathLoss};
 use airloom_engine::medium::{Medium, Outside, RadioId, RadioSettings, RateSettings};
@@ -39,6 +40,8 @@ pub struct Ground {
     pub arrivals: Vec<(RadioId, Frame, Instant)>,
     pub keep_arrivals: bool,
     pub delivered: u64,
+    /// Frames with their radiotap header: of which radio, if of one, and octets.
+    pub sniffs: Vec<(Option<RadioId>, Vec<u8>)>,
 }
 
 impl Outside for Ground {
@@ -76,6 +79,14 @@ impl Outside for Ground {
     }
     fn copied(&mut self, _frame: &Frame, copies: u32) {
         self.copies += u64::from(copies);
+    }
+    fn sniffed(&mut self, sniffed: &Sniffed) {
+        let ethernet = sniffed.frame.map_or(&[][..], |frame| {
+            &self.pool.octets(frame.buffer)[..frame.segment_octets(frame.first) as usize]
+        });
+        let mut octets = Vec::new();
+        capture::write(sniffed, ethernet, &mut octets);
+        self.sniffs.push((sniffed.radio, octets));
     }
     fn finished(&mut self, radio: RadioId, _at: Instant) {
         self.finished.push(radio);
@@ -157,6 +168,14 @@ impl World {
     pub fn offer(&mut self, now: Instant, from: RadioId, to: Option<RadioId>, payload: u32) {
         self.offered += 1;
         let frame = self.frame(now, from, to, payload);
+        self.medium.offer(from, now, frame, &mut self.ground);
+    }
+
+    /// Offers a frame with a DSCP.
+    pub fn offer_marked(&mut self, now: Instant, from: RadioId, to: RadioId, payload: u32, dscp: u8) {
+        self.offered += 1;
+        let frame = self.frame(now, from, Some(to), payload);
+        self.ground.pool.octets_mut(frame.buffer)[15] = dscp << 2;
         self.medium.offer(from, now, frame, &mut self.ground);
     }
 

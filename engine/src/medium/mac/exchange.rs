@@ -6,7 +6,7 @@
 use super::classify::{CHECK, DATA_HEADER, QOS_FIELD};
 use crate::fate::Why;
 use crate::medium::air::Sending;
-use crate::medium::phy::{ACK_OCTETS, RTS_OCTETS};
+use crate::medium::phy::{ACK_OCTETS, Channel, RTS_OCTETS};
 use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};
 use crate::medium::{Medium, Outside};
 use crate::time::{Instant, Span};
@@ -76,20 +76,24 @@ impl Medium {
         let radio = &mut self.radios[index];
         if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
             self.answer(index, now, answer);
-        } else if let Stage::Awaiting(lane, what, until, false) = radio.stage
-            && until <= now
-        {
-            // A frame that began in time may be the answer: it is waited for.
-            let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + radio.phy.start_delay <= now);
-            if begun {
-                radio.stage = Stage::Awaiting(lane, what, until, true);
-            } else {
-                self.unanswered(index, now, outside);
-            }
+        } else if matches!(radio.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
+            self.patience_ends(index, now, outside);
         } else {
             self.access(index, now);
         }
         self.timers.set(index, self.radios[index].next_at());
+    }
+
+    /// The answer has not come in time; a frame that began in time may be it and is waited for.
+    fn patience_ends(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+        let radio = &mut self.radios[index];
+        let Stage::Awaiting(lane, what, until, _) = radio.stage else { return };
+        let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + radio.phy.start_delay <= now);
+        if begun {
+            radio.stage = Stage::Awaiting(lane, what, until, true);
+        } else {
+            self.unanswered(index, now, outside);
+        }
     }
 
     /// A backoff has ended. Of several lanes the first wins, the others take it as a collision.
@@ -171,6 +175,8 @@ impl Medium {
             lane: lane_number(lane),
             sequence,
             fragment: waiting.fragment,
+            body,
+            offset: waiting.done,
             more,
             retry: waiting.short_tries > 0 || waiting.long_tries > 0,
             frame: waiting.frame,
@@ -413,6 +419,9 @@ impl Sending {
             rate,
             decoder: 0,
             octets,
+            body: 0,
+            offset: 0,
+            channel: Channel { number: 0, mhz: 0 },
             duration,
             sequence: 0,
             fragment: 0,

@@ -78,7 +78,7 @@ impl Medium {
         let radio = &mut self.radios[index];
         let queued = u32::try_from(radio.lanes[lane].queue.len()).unwrap_or(u32::MAX);
         let full = radio.waiting >= radio.settings.transmit_buffers || queued >= radio.settings.tail_drop;
-        if full && let Some(frame) = waiting.frame {
+        if let (true, Some(frame)) = (full, waiting.frame) {
             radio.counts.refused += 1;
             let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
             return outside.dropped(id, now, frame, Why::RadioQueueFull);

@@ -149,10 +149,9 @@ impl Medium {
         }
         sending.taken += 1;
         let lane = usize::from(sending.lane);
-        if sending.to != To::Group
-            && let Some(waiting) = self.radios[sending.from as usize].lanes[lane].queue.front_mut()
-        {
-            waiting.arrived = true;
+        if sending.to != To::Group {
+            let queue = &mut self.radios[sending.from as usize].lanes[lane].queue;
+            queue.front_mut().into_iter().for_each(|waiting| waiting.arrived = true);
         }
         outside.share(&frame);
         let event = Event::Deliver { radio: ear.radio, frame };

@@ -1,0 +1,217 @@
+//! What a sniffer sees: frames with a radiotap header.
+//!
+//! Layouts: radiotap.org (version 0, the fields TSFT, Flags, Rate, Channel, antenna signal and
+//! noise), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is written, and
+//! inverted for frames that arrived broken, as the flags say.
+
+use super::phy::Channel;
+use super::radio::{Kind, RadioId};
+use crate::frame::Frame;
+use crate::time::{Instant, Span};
+
+/// A frame as one receiver, its sender, or somebody who hears the whole channel has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sniffed<'a> {
+    /// Who has it; none for the channel as a whole.
+    pub radio: Option<RadioId>,
+    /// When its first symbol left the sender, or arrived.
+    pub at: Instant,
+    /// Channel that it was sent on.
+    pub channel: Channel,
+    /// Rate in bit/s.
+    pub bits_per_second: u32,
+    /// Sent with OFDM; else with DSSS or CCK.
+    pub ofdm: bool,
+    /// Signal at the receiver in dBm; none at the sender and for the channel as a whole.
+    pub signal_dbm: Option<f64>,
+    /// Noise at the receiver in dBm.
+    pub noise_dbm: Option<f64>,
+    /// Arrived broken; for the channel as a whole, somebody lost it to something else on the air.
+    pub broken: bool,
+    /// What it is.
+    pub kind: Kind,
+    /// Carries quality of service.
+    pub qos: bool,
+    /// Octets of the body, and where they start in the whole body (fragments).
+    pub body: (u32, u32),
+    /// How long it reserves the channel.
+    pub duration: Span,
+    /// Sequence and fragment number.
+    pub sequence: (u16, u8),
+    /// More fragments follow.
+    pub more: bool,
+    /// It was sent before.
+    pub retry: bool,
+    /// To, or from, an access point.
+    pub direction: Direction,
+    /// Receiver, transmitter, and address of the network.
+    pub addresses: [[u8; 6]; 3],
+    /// Name of the network, for management.
+    pub ssid: &'a str,
+    /// Time between beacons.
+    pub beacon: Span,
+    /// The node's frame, for data.
+    pub frame: Option<Frame>,
+}
+
+/// Which way data goes through an access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Not through one.
+    Direct,
+    /// To it.
+    ToAccessPoint,
+    /// From it.
+    FromAccessPoint,
+}
+
+/// Link type of such captures (LINKTYPE_IEEE802_11_RADIOTAP).
+pub const LINK_TYPE: u16 = 127;
+
+/// Appends the radiotap header and the frame to `out`. `ethernet` holds the octets of the node's
+/// frame, complete, Ethernet header first; it is not looked at for frames without.
+pub fn write(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
+    radiotap(sniffed, out);
+    let start = out.len();
+    header(sniffed, ethernet, out);
+    body(sniffed, ethernet, out);
+    let check = if sniffed.broken { !crc32(&out[start..]) } else { crc32(&out[start..]) };
+    out.extend_from_slice(&check.to_le_bytes());
+}
+
+fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut present = 0b1111_u32;
+    out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&(sniffed.at.nanos() / 1_000).to_le_bytes());
+    // Frame check sequence at the end; bad if broken.
+    out.push(0x10 | if sniffed.broken { 0x40 } else { 0 });
+    out.push(u8::try_from(sniffed.bits_per_second / 500_000).unwrap_or(0));
+    out.extend_from_slice(&sniffed.channel.mhz.to_le_bytes());
+    let band: u16 = if sniffed.channel.mhz < 3000 { 0x0080 } else { 0x0100 };
+    let form: u16 = if sniffed.ofdm { 0x0040 } else { 0x0020 };
+    out.extend_from_slice(&(band | form).to_le_bytes());
+    for (bit, dbm) in [(5, sniffed.signal_dbm), (6, sniffed.noise_dbm)] {
+        if let Some(dbm) = dbm {
+            present |= 1 << bit;
+            #[allow(clippy::cast_possible_truncation)] // within range
+            let dbm = dbm.clamp(-128.0, 127.0).round() as i8;
+            out.extend_from_slice(&dbm.to_le_bytes());
+        }
+    }
+    let length = u16::try_from(out.len() - start).unwrap_or(0);
+    out[start + 2..start + 4].copy_from_slice(&length.to_le_bytes());
+    out[start + 4..start + 8].copy_from_slice(&present.to_le_bytes());
+}
+
+fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
+    let control = match sniffed.kind {
+        Kind::Data if sniffed.qos => 0x88,
+        Kind::Data => 0x08,
+        Kind::Ack => 0xd4,
+        Kind::Rts => 0xb4,
+        Kind::Cts => 0xc4,
+        Kind::Beacon => 0x80,
+        Kind::ProbeRequest => 0x40,
+        Kind::ProbeResponse => 0x50,
+        Kind::AssociationRequest => 0x00,
+        Kind::AssociationResponse => 0x10,
+    };
+    let data = sniffed.kind == Kind::Data;
+    let way = match sniffed.direction {
+        Direction::ToAccessPoint if data => 0x01,
+        Direction::FromAccessPoint if data => 0x02,
+        _ => 0x00,
+    };
+    let more = if sniffed.more { 0x04 } else { 0 };
+    let retry = if sniffed.retry { 0x08 } else { 0 };
+    out.extend_from_slice(&[control, way | more | retry]);
+    let micros = sniffed.duration.nanos().div_ceil(1_000).min(32_767);
+    out.extend_from_slice(&u16::try_from(micros).unwrap_or(32_767).to_le_bytes());
+    let [receiver, transmitter, network] = sniffed.addresses;
+    out.extend_from_slice(&receiver);
+    if matches!(sniffed.kind, Kind::Ack | Kind::Cts) {
+        return;
+    }
+    out.extend_from_slice(&transmitter);
+    if sniffed.kind == Kind::Rts {
+        return;
+    }
+    let ends = |range: core::ops::Range<usize>| ethernet.get(range).and_then(|a| <[u8; 6]>::try_from(a).ok());
+    let third = match sniffed.direction {
+        Direction::ToAccessPoint if data => ends(0..6).unwrap_or(network),
+        Direction::FromAccessPoint if data => ends(6..12).unwrap_or(network),
+        _ => network,
+    };
+    out.extend_from_slice(&third);
+    let (sequence, fragment) = sniffed.sequence;
+    out.extend_from_slice(&(sequence << 4 | u16::from(fragment & 15)).to_le_bytes());
+    if data && sniffed.qos {
+        out.extend_from_slice(&[0, 0]);
+    }
+}
+
+/// The body: of data, LLC and SNAP header (RFC 1042) and what follows the Ethernet header.
+fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
+    let (length, offset) = (sniffed.body.0 as usize, sniffed.body.1 as usize);
+    match sniffed.kind {
+        Kind::Ack | Kind::Cts | Kind::Rts => {}
+        Kind::Data => {
+            let kind = ethernet.get(12..14).unwrap_or(&[0x08, 0x00]);
+            let typed = u16::from_be_bytes([kind[0], kind[1]]) >= 0x0600;
+            let llc = [0xaa, 0xaa, 0x03, 0, 0, 0, kind[0], kind[1]];
+            let llc = if typed { &llc[..] } else { &[] };
+            let payload = ethernet.get(14..).unwrap_or(&[]);
+            let whole = llc.iter().chain(payload).copied().chain(core::iter::repeat(0));
+            out.extend(whole.skip(offset).take(length));
+        }
+        kind => {
+            let start = out.len();
+            let capability: [u8; 2] = [0x01, 0x00];
+            let name = |out: &mut Vec<u8>| {
+                let octets = sniffed.ssid.as_bytes();
+                out.extend_from_slice(&[0, u8::try_from(octets.len()).unwrap_or(0)]);
+                out.extend_from_slice(octets);
+            };
+            match kind {
+                Kind::Beacon | Kind::ProbeResponse => {
+                    out.extend_from_slice(&(sniffed.at.nanos() / 1_000).to_le_bytes());
+                    // Time units of 1024 us.
+                    let units = u16::try_from(sniffed.beacon.nanos() / 1_024_000).unwrap_or(u16::MAX);
+                    out.extend_from_slice(&units.to_le_bytes());
+                    out.extend_from_slice(&capability);
+                    name(out);
+                }
+                Kind::ProbeRequest => name(out),
+                Kind::AssociationRequest => {
+                    out.extend_from_slice(&[capability[0], capability[1], 10, 0]);
+                    name(out);
+                }
+                _ => out.extend_from_slice(&[capability[0], capability[1], 0, 0, 1, 0xc0]),
+            }
+            out.extend_from_slice(&[1, 8, 0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c]);
+            if matches!(kind, Kind::Beacon | Kind::ProbeResponse) {
+                out.extend_from_slice(&[3, 1, u8::try_from(sniffed.channel.number).unwrap_or(0)]);
+                out.extend_from_slice(&[5, 4, 0, 1, 0, 0]);
+            }
+            debug_assert_eq!(out.len() - start, length, "{kind:?}");
+        }
+    }
+}
+
+/// CRC-32 of IEEE 802 (polynomial 0x04c11db7, reflected).
+fn crc32(octets: &[u8]) -> u32 {
+    !octets.iter().fold(!0u32, |crc, &octet| {
+        (0..8).fold(crc ^ u32::from(octet), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_check_sequence_is_the_well_known_one() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+    }
+}

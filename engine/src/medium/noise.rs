@@ -1,0 +1,145 @@
+//! Sources of noise that are no radios of 802.11.
+
+use serde::{Deserialize, Serialize};
+
+use super::mobility::Mobility;
+use super::reach::linear;
+use super::settings::SettingsError;
+use super::{Event, Medium};
+use crate::calendar::Class;
+use crate::time::{Instant, Span};
+
+/// A source of white noise in a band.
+///
+/// A receiver takes in the share of its power that falls into the receiver's channel, lessened by
+/// the medium's loss at the band's centre; it does not fade. It counts as noise for every frame
+/// and, where it is strong enough, as a busy channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoiseSettings {
+    /// Radiated power in dBm, over the whole band, -100 to 100.
+    pub power_dbm: f64,
+    /// Lower and upper edge of the band in Hz.
+    pub band_hz: [f64; 2],
+    /// When it is switched on first, nanoseconds after the start of the run.
+    pub from_ns: u64,
+    /// When it is switched off for good.
+    pub until_ns: Option<u64>,
+    /// If set, it is on and off in turns of these lengths, in nanoseconds.
+    pub burst_ns: Option<[u64; 2]>,
+}
+
+/// A source and its state.
+pub(super) struct Source {
+    settings: NoiseSettings,
+    mobility: Box<dyn Mobility>,
+    on: bool,
+}
+
+/// Where something moves, powers are computed anew this often while a source is on.
+const REFRESH: Span = Span::from_millis(10);
+
+impl Medium {
+    /// Adds a source of noise.
+    ///
+    /// # Errors
+    /// If a number is outside its range.
+    pub fn add_noise(
+        &mut self,
+        settings: NoiseSettings,
+        mobility: Box<dyn Mobility>,
+    ) -> Result<(), SettingsError> {
+        let refuse = |setting, value: String, range: &str| {
+            Err(SettingsError::Law { setting, value, range: range.to_owned() })
+        };
+        if !(-100.0..=100.0).contains(&settings.power_dbm) {
+            return refuse("noise.power_dbm", settings.power_dbm.to_string(), "-100 to 100 dBm");
+        }
+        let [low, high] = settings.band_hz;
+        if !(1e6..=1e11).contains(&low) || !(low + 1.0..=1e11).contains(&high) {
+            return refuse(
+                "noise.band_hz",
+                format!("{low} to {high}"),
+                "1 MHz to 100 GHz, the lower edge first",
+            );
+        }
+        if settings.burst_ns.is_some_and(|turns| turns.iter().any(|&turn| turn < 1_000)) {
+            return refuse("noise.burst_ns", format!("{:?}", settings.burst_ns), "1 us and more");
+        }
+        let source = u32::try_from(self.noises.len()).unwrap_or(u32::MAX);
+        let at = Instant::from_nanos(settings.from_ns).max(self.now);
+        if let Some(until) = settings.until_ns {
+            let end = Instant::from_nanos(until).max(at);
+            self.calendar.push(end, Class::Change, source, Event::Noise { source, turn: Turn::End });
+        }
+        self.noises.push(Source { settings, mobility, on: false });
+        self.calendar.push(at, Class::Change, source, Event::Noise { source, turn: Turn::On });
+        Ok(())
+    }
+
+    /// A source changes.
+    pub(super) fn noise(&mut self, source: u32, turn: Turn) {
+        let now = self.now;
+        let noise = &mut self.noises[source as usize];
+        let over = noise.settings.until_ns.is_some_and(|until| now.nanos() >= until);
+        if over && turn != Turn::End {
+            return;
+        }
+        let next = match (turn, noise.settings.burst_ns) {
+            (Turn::On, Some([on, _])) => Some((Span::from_nanos(on), Turn::Off)),
+            (Turn::Off, Some([_, off])) => Some((Span::from_nanos(off), Turn::On)),
+            _ => None,
+        };
+        noise.on = match turn {
+            Turn::On => true,
+            Turn::Off | Turn::End => false,
+            Turn::Refresh => noise.on,
+        };
+        if let Some((span, turn)) = next {
+            self.calendar.push(now + span, Class::Change, source, Event::Noise { source, turn });
+        }
+        let moves = noise.mobility.top_speed() > 0.0 || self.reach.moves();
+        if noise.on && moves && (turn == Turn::Refresh || next.is_none()) {
+            let event = Event::Noise { source, turn: Turn::Refresh };
+            self.calendar.push(now + REFRESH, Class::Change, source, event);
+        }
+        for index in 0..self.radios.len() {
+            self.soak(index);
+        }
+    }
+
+    /// Computes the noise from all sources at a radio anew.
+    pub(super) fn soak(&mut self, index: usize) {
+        let now = self.now;
+        let mut ambient = 0.0;
+        for source in self.noises.iter_mut().filter(|source| source.on) {
+            let half = f64::from(self.radios[index].phy.bandwidth_hz) / 2.0;
+            let centre = self.reach.places[index].channel.hertz();
+            let [low, high] = source.settings.band_hz;
+            let shared = (high.min(centre + half) - low.max(centre - half)).max(0.0) / (high - low);
+            if shared > 0.0 {
+                let place = source.mobility.position(now);
+                let loss = self.reach.loss_from(place, f64::midpoint(low, high), index, now);
+                ambient += shared * linear(source.settings.power_dbm - loss);
+            }
+        }
+        if ambient.to_bits() != self.radios[index].ambient.to_bits() {
+            self.radios[index].settle(now, &self.decoders);
+            self.radios[index].ambient = ambient;
+            self.listen(index, now);
+        }
+    }
+}
+
+/// What happens to a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It is switched on.
+    On,
+    /// It is switched off, perhaps to come again.
+    Off,
+    /// It, or somebody, has moved.
+    Refresh,
+    /// It is switched off for good.
+    End,
+}

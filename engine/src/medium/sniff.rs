@@ -1,0 +1,146 @@
+//! Telling sniffers what is on the air, and keeping each channel's account.
+
+use std::collections::BTreeMap;
+
+use super::air::Sending;
+use super::bss::Cell;
+use super::capture::{Direction, Sniffed};
+use super::phy::Channel;
+use super::radio::{Kind, RadioId, To};
+use super::reach::Heard;
+use super::{Medium, Outside};
+use crate::time::{Instant, Span};
+
+/// How much of the time a channel was in use, anywhere on the medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelAirtime {
+    /// At least one radio was sending.
+    pub busy: Span,
+    /// At least two were: a collision for whoever hears both.
+    pub overlapped: Span,
+    /// Sum of the lengths of all frames; more than `busy` if frames overlapped.
+    pub sent: Span,
+    /// Frames sent.
+    pub frames: u64,
+}
+
+/// The accounts of all channels.
+#[derive(Default)]
+pub(super) struct Channels(BTreeMap<Channel, Use>);
+
+#[derive(Default)]
+struct Use {
+    total: ChannelAirtime,
+    sending: u32,
+    since: Instant,
+}
+
+impl Use {
+    fn turn(&mut self, at: Instant) {
+        let span = at.since(self.since);
+        if self.sending > 0 {
+            self.total.busy += span;
+        }
+        if self.sending > 1 {
+            self.total.overlapped += span;
+        }
+        self.since = at;
+    }
+}
+
+impl Channels {
+    /// A frame begins.
+    pub(super) fn begin(&mut self, channel: Channel, at: Instant, length: Span) {
+        let used = self.0.entry(channel).or_default();
+        used.turn(at);
+        used.sending += 1;
+        used.total.frames += 1;
+        used.total.sent += length;
+    }
+
+    /// A frame ends.
+    pub(super) fn end(&mut self, channel: Channel, at: Instant) {
+        let used = self.0.entry(channel).or_default();
+        used.turn(at);
+        used.sending -= 1;
+    }
+}
+
+impl Medium {
+    /// The account of a channel up to the instant that the medium has reached; frames under way
+    /// count up to there, but with their whole length in `sent`.
+    #[must_use]
+    pub fn channel_airtime(&self, channel: Channel) -> ChannelAirtime {
+        let Some(used) = self.channels.0.get(&channel) else { return ChannelAirtime::default() };
+        let mut copy = Use { ..*used };
+        copy.turn(self.now);
+        copy.total
+    }
+
+    /// Channels that were ever used, ascending.
+    pub fn channels(&self) -> impl Iterator<Item = Channel> {
+        self.channels.0.keys().copied()
+    }
+
+    /// From now on [`Outside::sniffed`] is called for every frame, or no longer.
+    pub fn set_sniffing(&mut self, sniffing: bool) {
+        self.sniffing = sniffing;
+    }
+
+    /// Tells of a frame: as received at `ear`, or else as the channel has it.
+    pub(super) fn sniff(&self, sending: &Sending, ear: Option<(&Heard, bool)>, outside: &mut impl Outside) {
+        let sender = &self.radios[sending.from as usize];
+        let rate = &sender.phy.rates[usize::from(sending.rate)];
+        let own = sender.settings.mac;
+        let receiver = match (sending.to, sending.frame) {
+            (To::Radio(radio), _) => self.radios[radio.index()].settings.mac,
+            (To::Nobody, Some(frame)) => {
+                outside.octets(&frame).get(..6).and_then(|a| a.try_into().ok()).unwrap_or([0; 6])
+            }
+            (To::Group, Some(frame)) => {
+                outside.octets(&frame).get(..6).and_then(|a| a.try_into().ok()).unwrap_or([0xff; 6])
+            }
+            _ => [0xff; 6],
+        };
+        let joined = |radio: RadioId| self.radios[radio.index()].settings.mac;
+        // Independent cells are known by an address of zeros with the local bit.
+        let (direction, network, ssid, beacon) = match &sender.cell {
+            Cell::AdHoc => (Direction::Direct, [2, 0, 0, 0, 0, 0], "", Span::ZERO),
+            Cell::AccessPoint { ssid, beacon, .. } => {
+                (Direction::FromAccessPoint, own, ssid.as_str(), *beacon)
+            }
+            Cell::Station(station) => {
+                let home = station.home().map_or([0xff; 6], joined);
+                (Direction::ToAccessPoint, home, station.ssid(), Span::ZERO)
+            }
+        };
+        let dbm = |milliwatts: f64| 10.0 * milliwatts.log10();
+        let seen = Sniffed {
+            radio: ear.map(|(ear, _)| RadioId(ear.radio)),
+            at: ear
+                .map_or(sending.start, |(ear, _)| sending.start + Span::from_nanos(u64::from(ear.delay_ns))),
+            channel: sending.channel,
+            bits_per_second: rate.bits_per_second,
+            ofdm: !rate.modulation.is_spread(),
+            signal_dbm: ear.map(|(ear, _)| dbm(ear.power)),
+            noise_dbm: ear.map(|(ear, _)| {
+                let radio = &self.radios[ear.radio as usize];
+                dbm(radio.noise + radio.ambient)
+            }),
+            broken: ear.map_or(sending.spoilt > 0, |(_, whole)| !whole),
+            kind: sending.kind,
+            qos: sender.settings.qos && sending.kind == Kind::Data,
+            body: (sending.body, sending.offset),
+            duration: sending.duration,
+            sequence: (sending.sequence, sending.fragment),
+            more: sending.more,
+            retry: sending.retry,
+            direction,
+            addresses: [receiver, own, network],
+            ssid,
+            beacon,
+            frame: sending.frame,
+        };
+        outside.sniffed(&seen);
+    }
+}
