@@ -146,6 +146,17 @@ def test_no_dev_net_tun(shell, scenario):
     assert not (shell.folder / "results").exists()
 
 
+def test_no_permission_for_namespaces(shell, scenario):
+    """In a user namespace whose limit on network namespaces is zero."""
+    limit = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
+    prefix = ("unshare", "--user", "--map-root-user", "sh", "-ec", limit, "sh")
+    done = shell.run("run", scenario(SHORT), "--out", "results", prefix=prefix)
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert "namespaces: refused" in line
+    assert not (shell.folder / "results").exists()
+
+
 def test_a_disk_that_is_full_while_recording(shell, scenario):
     """The verdict is written all the same, and says so; the process in there prints it for us."""
     disk = shell.folder / "disk"
