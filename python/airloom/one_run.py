@@ -68,7 +68,8 @@ class OneRun:
         """Measurement: packets for which its receiving socket had no room."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
         self._capture = writer.folder / "capture.pcapng" if capture else None
-        self._stopped_by: str | None = None
+        self.stopped_by: str | None = None
+        """Which signal asked it to stop."""
         self._conductor: Conductor | None = None
         self._watch: HostWatch | None = None
         self._stack = contextlib.ExitStack()
@@ -90,7 +91,7 @@ class OneRun:
 
     def interrupt(self, who: str) -> None:
         """Has it stopped in good order, whatever it is doing; from any thread or signal handler."""
-        self._stopped_by = self._stopped_by or who
+        self.stopped_by = self.stopped_by or who
         if self._conductor is not None:
             self._conductor.interrupt(who)
 
@@ -110,8 +111,8 @@ class OneRun:
             conductor = Conductor(plan, world, writer.log_path, self.watcher, self._tools, folder)
             conductor.on_measured(self._keep)
             self._conductor = conductor
-            if self._stopped_by:
-                conductor.interrupt(self._stopped_by)
+            if self.stopped_by:
+                conductor.interrupt(self.stopped_by)
             self._watch = stack.enter_context(HostWatch(world))
             self._stack = stack.pop_all()
         return self

@@ -187,9 +187,13 @@ def _matches(labels: Mapping[str, str], point: Mapping[str, Any]) -> bool:
 
 
 def _conduct(one: OneRun) -> Result:
-    with stopping_on_signals(one), one:
-        one.conductor.conduct()
-    return one.finish()
+    with stopping_on_signals(one):
+        with one:
+            one.conductor.conduct()
+        result = one.finish()
+    if one.stopped_by is not None:  # while the results were written: they are whole
+        raise Interrupted(one.stopped_by, one.writer.folder)
+    return result
 
 
 @contextmanager
