@@ -225,7 +225,7 @@ impl Loop {
     fn turn_until_stopped(&mut self) -> Result<(), Error> {
         let clock = self.driven.clock;
         let mut looked = clock.now();
-        let mut patience = Patience::new(looked, self.cost_of_a_sleep()?);
+        let mut patience = Patience::new(self.cost_of_a_sleep()?);
         self.driven.status.begin(looked);
         loop {
             let look = self.look(looked, &mut patience)?;
@@ -288,8 +288,8 @@ impl Loop {
         }
         let now = clock.now();
         let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
-        let advance = patience.advance(now);
-        if due <= now + advance + patience.cost() {
+        let (advance, awake) = patience.before();
+        if due <= now + awake {
             return self.stay_awake(now, due, patience);
         }
         let early = due - advance;
@@ -298,6 +298,7 @@ impl Loop {
         let ready = self.driven.poller.wait(Some(wake.since(now)))?;
         let woken = clock.now();
         self.driven.status.current().sleeps += 1;
+        patience.slept(woken.since(now));
         // By a frame, by a signal, or only to close the second.
         if ready > 0 || woken < wake || wake < early {
             return Ok(Look { ready, since: woken });
@@ -311,8 +312,7 @@ impl Loop {
     /// Waits for an instant that is too near for a sleep.
     fn stay_awake(&mut self, now: Instant, due: Instant, patience: &mut Patience) -> Result<Look, Error> {
         let look = self.spin(now, due)?;
-        // As much as a sleep costs would have been spent anyway.
-        patience.spend(look.since.since(now).saturating_sub(patience.cost()));
+        patience.spend(look.since.since(now));
         Ok(look)
     }
 

@@ -4,13 +4,12 @@
 //! small buffer and the rest to the same place of a large one. An ordinary frame then is where
 //! it belongs; of a super-frame only its first 2 kB have to follow the rest.
 
-use std::io;
 use std::os::fd::AsRawFd;
 
 use airloom_engine::frame::{BufferId, CLASSES, Pool};
 
 use crate::interface::{self, Interface};
-use crate::tap::Tap;
+use crate::tap::{Tap, read_pieces};
 use crate::vnet::{self, Meaning};
 
 const SMALL: usize = CLASSES[0];
@@ -49,8 +48,7 @@ impl Intake {
         let got = loop {
             // SAFETY: the pieces are memory of this function and of two buffers of the pool, none
             // of which is touched otherwise before the call returns.
-            let got = unsafe { libc::readv(tap.as_raw_fd(), pieces.as_mut_ptr(), 3) };
-            match usize::try_from(got).map_err(|_| io::Error::last_os_error()) {
+            match unsafe { read_pieces(tap.as_raw_fd(), &mut pieces) } {
                 Ok(got) => break got,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}

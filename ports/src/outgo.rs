@@ -1,12 +1,12 @@
 //! Handing frames to what stands outside: a header in front, never a payload copied.
 
-use std::io;
 use std::os::fd::RawFd;
 
 use airloom_engine::fate::{Handed, HostLoss};
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::segment;
 
+use crate::tap::write_pieces;
 use crate::vnet;
 
 /// Writes a frame, or a run of segments of one, with the first `vnet_octets` of its virtio-net
@@ -20,14 +20,11 @@ pub(crate) fn write(fd: RawFd, vnet_octets: usize, frame: &Frame, pool: &Pool) -
     let piece =
         |octets: &[u8]| libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
     let pieces = [piece(&header[..vnet_octets]), piece(head), piece(rest)];
-    let count = if rest.is_empty() { 2 } else { 3 };
+    let pieces = if rest.is_empty() { &pieces[..2] } else { &pieces[..] };
     loop {
-        // SAFETY: the pieces outlive the call, which only reads them.
-        let put = unsafe { libc::writev(fd, pieces.as_ptr(), count) };
-        if put >= 0 {
-            return Handed::Taken;
-        }
-        match io::Error::last_os_error().raw_os_error() {
+        // SAFETY: the pieces refer to slices that outlive the call.
+        let Err(error) = (unsafe { write_pieces(fd, pieces) }) else { return Handed::Taken };
+        match error.raw_os_error() {
             Some(libc::EINTR) => {}
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => {
                 return Handed::Lost(HostLoss::RingFull);

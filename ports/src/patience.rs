@@ -4,18 +4,20 @@
 //! by whatever the machine takes to notice. In a virtual machine both are some tens of
 //! microseconds, more than the whole handling of a frame. So:
 //!
-//! * What is due sooner than a sleep costs is waited for awake: nothing is lost by that.
+//! * What is due sooner than a sleep costs is waited for awake.
 //! * For what is due later the loop wakes early, by as much as its wakes were late before, and is
-//!   awake for the rest. Of the time that passes, one part in [`SHARE`] may go that way; what is
-//!   not used is saved for bursts, up to [`SAVED`].
+//!   awake for the rest.
 //!
-//! It never stays awake only because frames might come: who would send them may be waiting for this
+//! For [`SHARE`] parts of time asleep, one may go that way, so that it ends when the loop has much
+//! to do; what is not used is saved for bursts, up to [`SAVED`]. The limit matters: a loop that goes before all others and never sleeps
+//! takes a processor from the nodes, until the kernel stops it for 50 ms to let them run. And it
+//! never stays awake only because frames might come: who would send them may be waiting for this
 //! very processor.
 
-use airloom_engine::time::{Instant, Span};
+use airloom_engine::time::Span;
 
-/// Of the time that passes, one part in this many may be spent awake to be on time.
-const SHARE: u64 = 8;
+/// Parts of time asleep for one part that may be spent awake to be on time.
+const SHARE: u64 = 5;
 /// Most that is saved for bursts.
 const SAVED: Span = Span::from_millis(5);
 /// Longest advance: a machine that wakes later than this needs help of another kind.
@@ -33,20 +35,13 @@ pub struct Patience {
     cost: Span,
     advance: Span,
     saved: Span,
-    counted: Instant,
 }
 
 impl Patience {
     /// Begins with nothing learned and all saved, on a machine where a sleep costs `cost`.
     #[must_use]
-    pub fn new(now: Instant, cost: Span) -> Self {
-        Self { cost: cost.clamp(COST.0, COST.1), advance: Span::from_micros(40), saved: SAVED, counted: now }
-    }
-
-    /// What a sleep costs in processor time.
-    #[must_use]
-    pub fn cost(&self) -> Span {
-        self.cost
+    pub fn new(cost: Span) -> Self {
+        Self { cost: cost.clamp(COST.0, COST.1), advance: Span::from_micros(40), saved: SAVED }
     }
 
     /// Learns what a sleep cost of late.
@@ -55,12 +50,11 @@ impl Patience {
         self.cost = Span::from_nanos(mean).clamp(COST.0, COST.1);
     }
 
-    /// How long before the instant it waits for the loop should wake.
-    pub fn advance(&mut self, now: Instant) -> Span {
-        let passed = now.since(self.counted).nanos() / SHARE;
-        self.counted = now;
-        self.saved = (self.saved + Span::from_nanos(passed)).min(SAVED);
-        self.advance.min(self.saved)
+    /// How long before the instant it waits for the loop should wake, and from how long before it
+    /// should not go to sleep at all.
+    #[must_use]
+    pub fn before(&self) -> (Span, Span) {
+        (self.advance.min(self.saved), (self.advance + self.cost).min(self.saved))
     }
 
     /// Learns from a wake by the timer: how late it was.
@@ -71,6 +65,11 @@ impl Patience {
         } else {
             self.advance.saturating_sub(Span::from_nanos(STEP))
         };
+    }
+
+    /// Accounts for time asleep.
+    pub fn slept(&mut self, length: Span) {
+        self.saved = (self.saved + Span::from_nanos(length.nanos() / SHARE)).min(SAVED);
     }
 
     /// Accounts for time spent awake to be on time.
@@ -85,27 +84,29 @@ mod tests {
 
     #[test]
     fn it_learns_how_late_the_machine_wakes() {
-        let mut patience = Patience::new(Instant::ZERO, Span::from_micros(5));
+        let mut patience = Patience::new(Span::from_micros(5));
         for round in 0..10_000u64 {
             // Evenly spread between 20 and 60 us: seven of eight are below 55 us.
             patience.woke(Span::from_micros(20 + round * 17 % 41));
         }
-        let learned = patience.advance(Instant::from_nanos(1_000_000_000)).nanos();
+        let (learned, awake) = patience.before();
+        assert_eq!(awake, learned + Span::from_micros(5));
+        let learned = learned.nanos();
         assert!((50_000..60_000).contains(&learned), "{learned}");
     }
 
     #[test]
     fn it_spends_no_more_than_its_share() {
-        let mut patience = Patience::new(Instant::ZERO, Span::from_micros(5));
-        let mut now = Instant::ZERO;
-        let mut spent = Span::ZERO;
+        let mut patience = Patience::new(Span::from_micros(5));
+        let (mut slept, mut spent) = (Span::ZERO, Span::ZERO);
         for _ in 0..1_000_000 {
             patience.woke(Span::from_millis(1));
-            let advance = patience.advance(now);
-            patience.spend(advance);
-            spent += advance;
-            now += advance + Span::from_micros(10);
+            let (_, awake) = patience.before();
+            patience.spend(awake);
+            spent += awake;
+            patience.slept(Span::from_micros(10));
+            slept += Span::from_micros(10);
         }
-        assert!(spent.nanos() <= now.since(Instant::ZERO).nanos() / SHARE + SAVED.nanos());
+        assert!(spent.nanos() <= slept.nanos() / SHARE + SAVED.nanos());
     }
 }
