@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioChange, RadioSettings};
+use airloom_engine::medium::{MediumSettings, MobilitySettings, NoiseSettings, RadioChange, RadioSettings};
 use airloom_engine::settings::{LinkSettings, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
@@ -315,6 +315,21 @@ impl Engine {
         probability: f64,
     ) -> PyResult<()> {
         self.act(py, "set_frame_error", move |world| world.set_frame_error(&sender, &receiver, probability))
+    }
+
+    fn add_noise(
+        &self,
+        py: Python<'_>,
+        medium: String,
+        settings: &Bound<'_, PyAny>,
+        motion: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let settings: NoiseSettings = read_settings(settings, &format!("noise of {medium}"))?;
+        let motion: MobilitySettings = read_settings(motion, &format!("noise of {medium}"))?;
+        self.act(py, "add_noise", move |world| {
+            let motion = motion.build(world.engine.seed(), "noise")?;
+            world.add_noise(&medium, settings, motion)
+        })
     }
 
     fn set_radio(&self, py: Python<'_>, port: String, change: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -2,7 +2,8 @@
 
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
-    Airtime, Medium, MediumSettings, RadioChange, RadioCounts, RadioId, RadioSettings, SettingsError,
+    Airtime, Medium, MediumSettings, NoiseSettings, RadioChange, RadioCounts, RadioId, RadioSettings,
+    SettingsError,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, MediumId};
@@ -70,6 +71,19 @@ impl World {
         let radio = self.engine.add_radio(id, self.port(port)?, settings, mobility)?;
         self.media.radios.push((port.to_owned(), id, radio));
         Ok(())
+    }
+
+    /// Adds a source of noise to a medium.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or a setting that cannot work.
+    pub fn add_noise(
+        &mut self,
+        medium: &str,
+        settings: NoiseSettings,
+        mobility: Box<dyn Mobility>,
+    ) -> Result<(), Error> {
+        Ok(self.medium(medium)?.add_noise(settings, mobility)?)
     }
 
     /// Has a radio changed at an instant.

@@ -102,6 +102,8 @@ class Engine:
         """Puts a radio behind a port. Radios of one ``node`` with one motion move together."""
     def set_frame_error(self, sender: str, receiver: str, probability: float) -> None:
         """Frames from one port's radio to another's fail with this probability, beside all else."""
+    def add_noise(self, medium: str, settings: dict[str, Any], motion: dict[str, Any]) -> None:
+        """A source of noise on a medium; settings are those of engine/src/medium/noise.rs."""
     def set_radio(self, port: str, change: dict[str, Any]) -> None:
         """A change now, in the words of engine/src/medium/change.rs: ``{"channel": 40}``."""
     def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:

@@ -125,6 +125,8 @@ class Conductor:
         changes = events.link_changes(self.plan)
         for change in changes:
             self.world.schedule_link(change.at, change.link, change.direction, change.settings, change.up)
+        for tuned in events.radio_changes(self.plan):
+            self.world.schedule_radio(tuned.at, tuned.port, tuned.change)
         self.world.begin()
         self._zero_realtime = time.time_ns() - self.world.now()
         for supervised in self.programs.values():

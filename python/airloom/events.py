@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airloom.plan import Plan
+from airloom.planning import media
 from airloom.planning.settings import changed
 from airloom.scenario.model import Event
 
@@ -38,6 +39,38 @@ def link_changes(plan: Plan) -> list[LinkChange]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class RadioChange:
+    """One change of a radio at an exact engine time, in the engine's words."""
+
+    at: int
+    port: str
+    change: dict[str, Any]
+
+
+def radio_changes(plan: Plan) -> list[RadioChange]:
+    """What the engine will do to radios, in the order of time."""
+    ports: dict[str, list[str]] = {}
+    phys: dict[str, str] = {}
+    for medium in plan.media.values():
+        for radio in medium.radios:
+            ports.setdefault(radio.node, []).append(radio.port)
+            phys[radio.port] = radio.settings["phy"]
+    found: list[RadioChange] = []
+    for event in sorted(plan.scenario.events, key=lambda event: event.at):
+        if event.position is not None and event.node is not None:
+            change = {"position": media.place(event.position)}
+            found += [RadioChange(event.at, port, change) for port in ports.get(event.node, ())]
+        if event.radio is not None:
+            port = ports[event.radio][0] if event.radio in ports else event.radio
+            if event.tune is None:
+                found.append(RadioChange(event.at, port, {"on": event.action == "up"}))
+            else:
+                changes = media.tuning(event.tune, phys[port])
+                found += [RadioChange(event.at, port, change) for change in changes]
+    return found
+
+
 def describe(event: Event) -> str:
     """What an event does, in a few words."""
     if event.link is not None:
@@ -46,6 +79,13 @@ def describe(event: Event) -> str:
             said = event.set.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
             return f"link {event.link}{way}: {', '.join(f'{key} {value}' for key, value in said.items())}"
         return f"link {event.link}{way} {event.action}"
+    if event.radio is not None:
+        if event.tune is not None:
+            said = event.tune.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+            return f"radio {event.radio}: {', '.join(f'{key} {value}' for key, value in said.items())}"
+        return f"radio {event.radio} {event.action}"
+    if event.position is not None:
+        return f"node {event.node} at {', '.join(length.text for length in event.position)}"
     if event.program is not None:
         action = f"gets {event.signal}" if event.action == "signal" else event.action
         return f"program {event.program} {action}"

@@ -72,6 +72,31 @@ class SwitchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class RadioPlan:
+    """A radio behind a node's interface, with its settings and motion in the engine's own words."""
+
+    port: str
+    """``node:interface``."""
+    node: str
+    settings: dict[str, Any]
+    motion: dict[str, Any]
+    up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MediumPlan:
+    """A radio medium and its radios (see ``engine/src/medium/laws.rs``)."""
+
+    name: str
+    settings: dict[str, Any]
+    radios: tuple[RadioPlan, ...]
+    frame_errors: tuple[tuple[str, str, float], ...] = ()
+    """Sending port, receiving port, share of the frames."""
+    noise: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
+    """Sources of noise: settings and motion."""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one run needs; programs, events and measurements stay as the scenario has them."""
 
@@ -85,3 +110,4 @@ class Plan:
     point: dict[str, Any] = field(default_factory=dict)
     """The sweep's choice: path of a value, and the value; empty without a sweep."""
     repetition: int = 0
+    media: dict[str, MediumPlan] = field(default_factory=dict)

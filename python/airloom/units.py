@@ -343,6 +343,24 @@ class Speed(_Real):
     UNITS: ClassVar = {"m/s": Exact(1), "km/h": Exact(1000, 3600)}
 
 
+class Ratio(_Real):
+    """A ratio of powers: ``10 * log10(a / b)`` dB; dBi for antennas, against one that sends evenly."""
+
+    WORD = "ratio"
+    EXAMPLE = "6 dB"
+    SIGNED = True
+    UNITS: ClassVar = {"dB": Exact(1), "dBi": Exact(1)}
+
+
+class Angle(_Real):
+    """Radians."""
+
+    WORD = "angle"
+    EXAMPLE = "30 deg"
+    SIGNED = True
+    UNITS: ClassVar = {"rad": Exact(1), "deg": Exact(math.pi) / 180}
+
+
 QUANTITIES: tuple[type[_Integer] | type[_Real], ...] = (
     Rate,
     Duration,
@@ -351,6 +369,8 @@ QUANTITIES: tuple[type[_Integer] | type[_Real], ...] = (
     Power,
     Length,
     Speed,
+    Ratio,
+    Angle,
 )
 
 
@@ -467,7 +487,7 @@ Prefix = Annotated[
 """A network, ``10.0.0.0/8``."""
 
 
-def parse(text: str) -> Rate | Duration | Size | Frequency | Power | Length | Speed:
+def parse(text: str) -> Rate | Duration | Size | Frequency | Power | Length | Speed | Ratio | Angle:
     """Reads a quantity of any kind, told by its unit."""
     found = _TEXT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is not None:

@@ -174,6 +174,21 @@ class World:
             if node in self._ends(link.name) and self.is_emulated(link)
         ]
 
+    def set_radio(self, port: str, change: dict[str, Any]) -> None:
+        """Changes a radio now, in the engine's words: ``{"channel": 40}``."""
+        with _translated():
+            self.engine.set_radio(port, change)
+
+    def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
+        """Has the engine change a radio at an exact time; before :meth:`begin`."""
+        with _translated():
+            self.engine.schedule_radio(at, port, change)
+
+    def radios(self) -> list[dict[str, Any]]:
+        """All radios as they are now (see ``Engine.radios``)."""
+        with _translated():
+            return self.engine.radios()
+
     def _close_engine(self) -> None:
         self.end()
         self._engine = None
@@ -197,8 +212,21 @@ class World:
         for link in self.plan.links.values():
             if self.is_emulated(link):
                 engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+        self._add_media(engine)
         if self._capture is not None:
             engine.capture(str(self._capture), None)
+
+    def _add_media(self, engine: _engine.Engine) -> None:
+        for medium in self.plan.media.values():
+            engine.add_medium(medium.name, medium.settings)
+            for radio in medium.radios:
+                engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+                if not radio.up:
+                    engine.set_radio(radio.port, {"on": False})
+            for sender, receiver, share in medium.frame_errors:
+                engine.set_frame_error(sender, receiver, share)
+            for settings, motion in medium.noise:
+                engine.add_noise(medium.name, settings, motion)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,9 @@
 A segment of two interfaces on a plain link gets a /30 (IPv4), every other segment at least a /24 as
 long as the pool holds out; in IPv6 each gets a /64. Networks are taken from the pool in the order of
 the links, hosts within them in the order of the links too. Where some interfaces of a segment have
-addresses, the others get theirs from the same network.
+addresses, the others get theirs from the same network. The radios of one medium and ssid are such a segment.
+Nodes that leave routing to a daemon have the addresses assigned to their radios alone, without the
+network round them: who is a neighbour there is the daemon's to find out.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from bisect import bisect_right
 from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 
 from airloom.planning.ports import Port, Segment
-from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
 from airloom.scenario.source import Path_
 
@@ -20,11 +21,9 @@ Net = tuple[int, int]
 """First address and prefix length."""
 
 
-def assign(
-    network: Network, segments: list[Segment], pools: dict[int, IPv4Network | IPv6Network | None]
-) -> list[Problem]:
+def assign(segments: list[Segment], pools: dict[int, IPv4Network | IPv6Network | None]) -> list[Problem]:
     """Fills ``addresses`` of every port, family by family."""
-    problems = _given(network, segments)
+    problems = _given(segments)
     if problems:
         return problems
     for version, pool in pools.items():
@@ -42,23 +41,14 @@ def _net(address: IPv4Interface | IPv6Interface) -> Net:
     return (int(address.ip) >> shift << shift, length)
 
 
-def _place(network: Network, port: Port, number: int) -> Path_:
-    """Where the scenario gives a port its address of that number."""
-    own = len(port.settings.addresses)
-    if number < own:
-        return ("nodes", port.node, "interfaces", port.name, "addresses", number)
-    return (*network.wires[port.wire].path, "addresses", port.side, number - own)
-
-
-def _given(network: Network, segments: list[Segment]) -> list[Problem]:
+def _given(segments: list[Segment]) -> list[Problem]:
     problems: list[Problem] = []
     seen: dict[tuple[int, int, int], Port] = {}
     nets: list[tuple[int, int, int, int, Port, Path_]] = []
     for index, segment in enumerate(segments):
         for port in segment.ports:
-            port.addresses = [*port.settings.addresses, *network.wires[port.wire].addresses[port.side]]
-            for number, address in enumerate(port.addresses):
-                path = _place(network, port, number)
+            port.addresses = [address for address, _ in port.given]
+            for address, path in port.given:
                 key = (address.version, int(address.ip), index if address.is_link_local else -1)
                 if key in seen:
                     other = seen[key]

@@ -1,4 +1,4 @@
-"""Shortest paths between routers, through plain wires and through switches."""
+"""Shortest paths between routers, through plain wires, switches and radio networks."""
 
 from __future__ import annotations
 
@@ -80,6 +80,9 @@ class Graph:
         return len(self.edges) - 1
 
     def _add(self, network: Network, subnet: Subnet, inner: list[str]) -> None:
+        if not subnet.segment.wires:
+            self._add_radios(subnet, inner)
+            return
         switches: dict[str, int] = {}
         members = {id(subnet.members[node][0]): node for node in inner}
         ports = {(port.wire, port.side): port for port in subnet.segment.ports}
@@ -100,6 +103,14 @@ class Graph:
             if len(ends) == 2:
                 self._edge(subnet, ends[0], ends[1], int(wire.forward.delay or 0))
                 self._edge(subnet, ends[1], ends[0], int(wire.backward.delay or 0))
+
+    def _add_radios(self, subnet: Subnet, inner: list[str]) -> None:
+        """Radios of one network are taken to reach each other, as through a switch."""
+        air: _End = (self._vertex(), None, None)
+        for node in inner:
+            end: _End = (self.index[node], node, subnet.members[node][0])
+            self._edge(subnet, end, air, 0)
+            self._edge(subnet, air, end, 0)
 
     def _edge(self, subnet: Subnet, a: _End, b: _End, delay: int) -> None:
         if b[1] is not None and b[1] not in subnet.routers:

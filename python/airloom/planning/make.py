@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from airloom.plan import InterfacePlan, LinkPlan, NodePlan, Plan, SwitchPlan
-from airloom.planning import lifetime, settings
+from ipaddress import ip_interface
+
+from airloom.plan import InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
+from airloom.planning import lifetime, media, settings
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
@@ -17,7 +19,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     ports, problems = ports_of(network)
     segments = segments_of(network, ports)
     problems += set_mtus(network, segments)
-    problems += assign(network, segments, {4: scenario.addresses.ipv4, 6: scenario.addresses.ipv6})
+    problems += assign(segments, {4: scenario.addresses.ipv4, 6: scenario.addresses.ipv6})
     problems += _ipv6_mtus(ports)
     problems += _macs(ports)
     if problems:
@@ -30,6 +32,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
         for name, node in network.nodes.items()
         if (node.forwarding if node.forwarding is not None else len(by_node[name]) > 1)
     }
+    _alone(network, ports)
     tables = routes(network, segments, forwarding, scenario.routes)
     far = lifetime.settings(network, (4, 6))
     nodes = {
@@ -42,7 +45,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
                     port.mac,
                     port.mtu,
                     tuple(port.addresses),
-                    network.wires[port.wire].name,
+                    port.medium or network.wires[port.wire].name,
                     port.settings.real,
                 )
                 for port in by_node[name]
@@ -72,7 +75,55 @@ def make(scenario: Scenario, network: Network) -> Plan:
         for name, plan in nodes.items()
         if plan.interfaces and plan.interfaces[0].addresses
     }
-    return Plan(scenario, scenario.seed, nodes, switches, links, hosts)
+    return Plan(
+        scenario, scenario.seed, nodes, switches, links, hosts, media=_media(scenario, network, ports)
+    )
+
+
+def _alone(network: Network, ports: list[Port]) -> None:
+    """Radios of nodes with a daemon's routing: an assigned address does not make all others neighbours."""
+    for port in ports:
+        if port.medium is None or network.nodes[port.node].routing != "none":
+            continue
+        given = {address for address, _ in port.given}
+        port.addresses = [
+            address if address in given else ip_interface(address.ip) for address in port.addresses
+        ]
+
+
+def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str, MediumPlan]:
+    macs = {f"{port.node}:{port.name}": port.mac for port in ports if port.medium is not None}
+    numbers = media.traced(network)
+    motions: dict[str, dict[str, object]] = {}
+    found = {}
+    for name, medium in scenario.media.items():
+        ends = [end for end in network.radios if end.medium == name]
+        of_node: dict[str, str] = {}
+        for end in ends:
+            of_node.setdefault(end.node, end.port)
+            if end.node not in motions:
+                node = network.nodes[end.node]
+                motions[end.node] = media.motion(node, numbers.get(end.node, 0))
+        found[name] = MediumPlan(
+            name,
+            media.medium(medium, [end.node for end in ends]),
+            tuple(
+                RadioPlan(
+                    end.port,
+                    end.node,
+                    media.radio(end, macs[end.port]),
+                    motions[end.node],
+                    bool(end.said.get("up", True)),
+                )
+                for end in ends
+            ),
+            tuple(
+                (of_node.get(pair.source, pair.source), of_node.get(pair.to, pair.to), pair.rate)
+                for pair in medium.frame_errors
+            ),
+            tuple((media.noise(noise), {"static": media.place(noise.position)}) for noise in medium.noise),
+        )
+    return found
 
 
 def _sysctl(ports: list[Port], far: dict[str, str]) -> dict[str, str]:

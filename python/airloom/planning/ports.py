@@ -17,7 +17,7 @@ _PLAIN = Interface()
 
 @dataclass(slots=True)
 class Port:
-    """One interface of a node, at one end of a wire."""
+    """One interface of a node, at one end of a wire; or of a radio, then ``wire`` is -1."""
 
     node: str
     name: str
@@ -30,11 +30,15 @@ class Port:
     mtu: int = DEFAULT_MTU
     mac: str = ""
     addresses: list[IPv4Interface | IPv6Interface] = field(default_factory=list)
+    given: list[tuple[IPv4Interface | IPv6Interface, Path_]] = field(default_factory=list)
+    """Addresses that the scenario gives it, and where."""
+    medium: str | None = None
 
 
 @dataclass(slots=True)
 class Segment:
-    """What hears the same broadcast: a wire between two nodes, or switches with all their wires."""
+    """What hears the same broadcast: a wire between two nodes, switches with all their wires, or
+    the radios of one network on a medium, which are taken to hear each other."""
 
     ports: list[Port] = field(default_factory=list)
     wires: list[int] = field(default_factory=list)
@@ -75,8 +79,35 @@ def ports_of(network: Network) -> tuple[list[Port], list[Problem]]:
                     number += 1
                 following[end.name] = number + 1
             path = (*wire.path, "ends", side) if wire.path[0] == "links" else wire.path
-            ports.append(Port(end.name, name, index, side, node.interfaces.get(name, _PLAIN), path))
+            port = Port(end.name, name, index, side, node.interfaces.get(name, _PLAIN), path)
+            port.given = _given(port) + [
+                (address, (*wire.path, "addresses", side, number))
+                for number, address in enumerate(wire.addresses[side])
+            ]
+            ports.append(port)
+    for radio in network.radios:
+        names = named.setdefault(radio.node, set())
+        if radio.name in names:
+            problems.append(
+                Problem(
+                    "interface.duplicate",
+                    f"{radio.port} already has a link, and cannot be a radio too",
+                    radio.path,
+                    "give the radio another name",
+                    key=True,
+                )
+            )
+        names.add(radio.name)
+        said = network.nodes[radio.node].interfaces.get(radio.name, _PLAIN)
+        port = Port(radio.node, radio.name, -1, 0, said, radio.path, medium=radio.medium)
+        port.given = _given(port)
+        ports.append(port)
     return ports, problems
+
+
+def _given(port: Port) -> list[tuple[IPv4Interface | IPv6Interface, Path_]]:
+    path: Path_ = ("nodes", port.node, "interfaces", port.name, "addresses")
+    return [(address, (*path, number)) for number, address in enumerate(port.settings.addresses)]
 
 
 def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
@@ -106,8 +137,17 @@ def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
             segments.append(Segment())
         segments[number[top]].wires.append(index)
         of_wire.append(number[top])
+    networks = {radio.port: (radio.medium, radio.said.get("ssid", "")) for radio in network.radios}
+    of_network: dict[tuple[str, str], int] = {}
     for port in ports:
-        port.segment = of_wire[port.wire]
+        if port.wire >= 0:
+            port.segment = of_wire[port.wire]
+        else:
+            key = networks[f"{port.node}:{port.name}"]
+            if key not in of_network:
+                of_network[key] = len(segments)
+                segments.append(Segment())
+            port.segment = of_network[key]
         segments[port.segment].ports.append(port)
     return segments
 

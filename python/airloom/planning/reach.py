@@ -107,7 +107,10 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
                 "`airloom check` prints the addresses that nodes have",
             )
             return
-    network_is_static = all(node.routing == "static" for node in scenario.nodes.values())
+    described = list(scenario.nodes.values())
+    if scenario.topology is not None:
+        described.append(scenario.topology.node)
+    network_is_static = all(node.routing == "static" for node in described)
     if not network_is_static or not scenario.measurements:
         return
     walker = Walker(plan)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airloom.scenario.generators import generate
-from airloom.scenario.model import Direction, Link, Node, Scenario, Switch
+from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology
+from airloom.scenario.places import places
+from airloom.scenario.radios import RadioEnd, radios_of
 from airloom.scenario.refusal import Problem
 from airloom.scenario.source import Path_
 from airloom.units import Address
@@ -50,6 +52,7 @@ class Network:
     """What was wrong with names; the rules report it with the rest."""
     generated: list[str] = field(default_factory=list)
     """The nodes that the generator made, in its order."""
+    radios: list[RadioEnd] = field(default_factory=list)
 
 
 def end(text: str) -> End:
@@ -90,10 +93,10 @@ def expand(scenario: Scenario) -> Network:
     if scenario.topology is not None:
         graph = generate(scenario.topology, scenario.seed)
         generated = graph.nodes
-        nodes.update((name, Node()) for name in generated)
+        nodes.update(_generated(scenario.topology, generated, scenario.seed))
         switches.update(graph.switches)
         common = _direction(scenario.topology.link, None)
-        for edge in graph.edges:
+        for edge in graph.edges if scenario.topology.radio is None else ():
             link_of_edge = common if edge.link is None else _direction(scenario.topology.link, edge.link)
             wires.append(
                 Wire(
@@ -114,7 +117,7 @@ def expand(scenario: Scenario) -> Network:
                     key=True,
                 )
             )
-        nodes[name] = node
+        nodes[name] = _more(nodes[name], node) if name in nodes else node
     for name, switch in scenario.switches.items():
         if name in nodes:
             problems.append(
@@ -129,7 +132,25 @@ def expand(scenario: Scenario) -> Network:
         switches[name] = switch
     for index, link in enumerate(scenario.links):
         wires.append(_wire(link, index, taken))
-    return Network(nodes, switches, wires, problems, generated)
+    radios, wrong = radios_of(scenario, nodes, generated)
+    return Network(nodes, switches, wires, problems + wrong, generated, radios)
+
+
+def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Node]:
+    """The nodes of a generator, each with what they have in common, and where it stands."""
+    placed = places(topology, names, seed)
+    return {
+        name: topology.node.model_copy(update={"position": placed[name]}) if name in placed else topology.node
+        for name in names
+    }
+
+
+def _more(generated: Node, said: Node) -> Node:
+    """A generated node, and what the scenario says of it besides."""
+    update = {key: getattr(said, key) for key in said.model_fields_set}
+    for key in ("interfaces", "radios", "files", "sysctl"):
+        update[key] = {**getattr(generated, key), **getattr(said, key)}
+    return generated.model_copy(update=update)
 
 
 def _wire(link: Link, index: int, taken: _Names) -> Wire:

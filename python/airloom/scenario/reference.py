@@ -28,6 +28,18 @@ _PARTS: tuple[type[Model], ...] = (
     model.GilbertElliott,
     model.Queue,
     model.Topology,
+    model.Medium,
+    model.Propagation,
+    model.Shadowing,
+    model.Fading,
+    model.Wall,
+    model.Errors,
+    model.FrameError,
+    model.Noise,
+    model.Radio,
+    model.Tuning,
+    model.Mobility,
+    model.Waypoint,
     model.Pools,
     model.Program,
     model.Ready,
@@ -175,7 +187,15 @@ def _value(schema: dict[str, Any]) -> str:
     return {"string": "text", "boolean": "`true`, `false`", "null": "nothing"}.get(str(kind), "any value")
 
 
-_TITLES = {*(quantity.WORD for quantity in QUANTITIES), "fraction", "share", "address", "prefix"}
+_TITLES = {
+    *(quantity.WORD for quantity in QUANTITIES),
+    "fraction",
+    "share",
+    "address",
+    "prefix",
+    "place",
+    "velocity",
+}
 
 
 def _bounds(schema: dict[str, Any]) -> str:
@@ -202,7 +222,8 @@ def _cell(text: str) -> str:
 
 def _part(part: type[Model], definitions: dict[str, Any]) -> str:
     schema = definitions[part.__name__]
-    inherited = set(model.Direction.KEYS) if part is model.Link else set()
+    parent = {model.Link: model.Direction, model.Radio: model.Tuning}.get(part)
+    inherited = set(parent.KEYS) if parent is not None else set()
     lines = [f"### {part.__name__}", "", _flat(part.__doc__), ""]
     lines += ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
     for key, value in schema["properties"].items():
@@ -212,8 +233,10 @@ def _part(part: type[Model], definitions: dict[str, Any]) -> str:
         lines.append(
             f"| `{key}` | {_cell(_value(value))} | {default} | {_cell(value.get('description', ''))} |"
         )
-    if inherited:
-        lines += ["", "and every key of [Direction](#direction), for both directions."]
+    if parent is not None:
+        name = parent.__name__
+        both = ", for both directions" if parent is model.Direction else ""
+        lines += ["", f"and every key of [{name}](#{name.lower()}){both}."]
     return "\n".join(lines)
 
 

@@ -28,6 +28,20 @@ from airloom.scenario.model.links import (
     UniformJitter,
 )
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
+from airloom.scenario.model.media import (
+    Errors,
+    Fading,
+    FrameError,
+    Medium,
+    Mobility,
+    Noise,
+    Propagation,
+    Radio,
+    Shadowing,
+    Tuning,
+    Wall,
+    Waypoint,
+)
 from airloom.scenario.model.nodes import Interface, Node, Program, Ready
 from airloom.units import Duration, Prefix
 
@@ -63,6 +77,9 @@ class Scenario(Model):
         default={}, description="switches and hubs, by name", json_schema_extra=by_name
     )
     links: Annotated[list[Link], Listed] = Field(default=[], description="between nodes and switches")
+    media: Annotated[dict[Name, Medium], Mapped] = Field(
+        default={}, description="radio media, by name", json_schema_extra=by_name
+    )
     topology: Topology | None = Field(
         default=None, description="nodes and links by a generator, beside those given"
     )
@@ -104,8 +121,11 @@ class Scenario(Model):
 __all__ = [
     "Claim",
     "Direction",
+    "Errors",
     "Event",
+    "Fading",
     "File",
+    "FrameError",
     "GilbertElliott",
     "Interface",
     "Iperf3",
@@ -114,20 +134,29 @@ __all__ = [
     "Link",
     "Loss",
     "Measurement",
+    "Medium",
+    "Mobility",
     "Model",
     "Mtu",
     "Node",
+    "Noise",
     "NormalJitter",
     "ParetoJitter",
     "Ping",
     "Pools",
     "Program",
+    "Propagation",
     "Queue",
+    "Radio",
     "Ready",
     "Scenario",
+    "Shadowing",
     "Switch",
     "TableJitter",
     "Topology",
     "Traffic",
+    "Tuning",
     "UniformJitter",
+    "Wall",
+    "Waypoint",
 ]

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from airloom.scenario.model.base import Count, File, Listed, Model, Mtu, Name
-from airloom.units import Address, Duration, Fraction, Rate, Size
+from airloom.scenario.model.media import Radio
+from airloom.scenario.model.nodes import Node
+from airloom.units import Address, Duration, Fraction, Length, Rate, Size
 
 
 class UniformJitter(Model):
@@ -185,6 +187,13 @@ class Topology(Model):
     )
     file: File | None = Field(default=None, description="graphml: the file")
     link: Direction = Field(default=Direction(), description="properties of every generated link")
+    spacing: Length | None = Field(
+        default=None, description="chain, star, grid, random: places the nodes so far apart"
+    )
+    radio: Radio | None = Field(
+        default=None, description="every node has this radio as `wlan0`, and no links are made"
+    )
+    node: Node = Field(default=Node(), description="properties of every generated node")
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,40}$")] = Field(
         default="n", description="how the names of nodes begin"
     )

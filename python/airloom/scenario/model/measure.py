@@ -8,6 +8,7 @@ from pydantic import Field
 
 from airloom.scenario.model.base import Count, File, Model, Name
 from airloom.scenario.model.links import Direction
+from airloom.scenario.model.media import Position, Tuning
 from airloom.units import Duration, Fraction, Rate, Size
 
 
@@ -15,17 +16,21 @@ class Event(Model):
     """Something that changes at a given moment: one target, one action.
 
     A link can go ``up`` or ``down`` or get new properties (``set``); a node can ``stop`` and
-    ``start``; a program can ``start``, ``stop`` or get a ``signal``.
+    ``start``, or be put at another ``position``; a radio can go ``up`` or ``down``, or be tuned
+    (``tune``); a program can ``start``, ``stop`` or get a ``signal``.
     """
 
     at: Duration = Field(description="counted from the start of the run")
     link: str | None = Field(default=None, description="name of the link")
     node: str | None = Field(default=None, description="name of the node, or `$first`, `$last`")
+    radio: str | None = Field(default=None, description="``node:radio``, or the node if it has one radio")
     program: str | None = Field(default=None, description="name of the program")
     set: Direction | None = Field(default=None, description="link: new properties, the others stay")
     direction: Literal["both", "forward", "backward"] = Field(
         default="both", description="link: which direction"
     )
+    tune: Tuning | None = Field(default=None, description="radio: what changes, the rest stays")
+    position: Position | None = Field(default=None, description="node: where it is and stays from then on")
     action: Literal["up", "down", "start", "stop", "signal"] | None = Field(
         default=None, description="what becomes of the target"
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from airloom.scenario.model.base import Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.media import Mobility, Position, Radio
 from airloom.units import Address, Duration, Share
 
 
@@ -39,6 +40,11 @@ class Node(Model):
         description="by name; eth0, eth1, ... in the order of the links unless a link's end names one",
         json_schema_extra=by_name,
     )
+    radios: Annotated[dict[str, Radio], Mapped] = Field(
+        default={}, description="by interface name, such as wlan0", json_schema_extra=by_name
+    )
+    position: Position | None = Field(default=None, description="where its radios are: east, north, height")
+    mobility: Mobility | None = Field(default=None, description="how it moves; by default not at all")
     files: Annotated[dict[str, str], Mapped] = Field(
         default={}, description="absolute path in the node: content"
     )

@@ -13,11 +13,17 @@ from airloom.scenario.model.base import nearest
 from airloom.scenario.model.measure import TOOLS
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
+from airloom.scenario.rules import media
 from airloom.scenario.rules.links import direction
 from airloom.scenario.rules.nodes import node_exists
 from airloom.scenario.source import Path_
 
-_ACTIONS = {"link": ("up", "down"), "node": ("start", "stop"), "program": ("start", "stop", "signal")}
+_ACTIONS = {
+    "link": ("up", "down"),
+    "node": ("start", "stop"),
+    "radio": ("up", "down"),
+    "program": ("start", "stop", "signal"),
+}
 _LARGEST_PAYLOAD = 65507
 _OWN_HEADER = 18
 """What the generator writes into every packet: see traffic/src/packet.rs."""
@@ -41,13 +47,13 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 def _event(
     event: Event, path: Path_, scenario: Scenario, network: Network, links: set[str], programs: set[str]
 ) -> Iterator[Problem]:
-    targets = [name for name in ("link", "node", "program") if getattr(event, name) is not None]
+    targets = [name for name in ("link", "node", "radio", "program") if getattr(event, name) is not None]
     if len(targets) != 1:
         yield Problem(
             "event.target",
             f"an event has one target, not {' and '.join(targets)}" if targets else "the event has no target",
             path,
-            "exactly one of link, node, program",
+            "exactly one of link, node, radio, program",
         )
         return
     if scenario.duration is not None and event.at > scenario.duration:
@@ -61,23 +67,31 @@ def _event(
     name = getattr(event, target)
     if target == "node":
         yield from node_exists(name, (*path, "node"), network)
-    elif name not in (links if target == "link" else programs):
+    elif target != "radio" and name not in (links if target == "link" else programs):
         yield Problem(
             f"{target}.unknown",
             f"there is no {target} {name!r}",
             (*path, target),
             nearest(name, sorted(links if target == "link" else programs)),
         )
-    if (event.set is None) == (event.action is None):
+    given = [word for word in ("set", "tune", "position", "action") if getattr(event, word) is not None]
+    if len(given) != 1:
         yield Problem(
             "event.action",
             "the event has no action"
-            if event.set is None
-            else "an event has one action, not both 'set' and 'action'",
+            if not given
+            else f"an event has one action, not both {' and '.join(map(repr, given))}",
             path,
-            "'set' for a link, or 'action'",
+            "'set' for a link, 'tune' for a radio, 'position' for a node, or 'action'",
         )
         return
+    for word, whose in (("tune", "radio"), ("position", "node")):
+        if given == [word] and target != whose:
+            yield Problem(
+                "event.action", f"{word!r} is for a {whose}, not for a {target}", (*path, word), key=True
+            )
+            return
+    yield from media.of_event(event, path, network)
     if event.set is not None:
         if not any(getattr(event.set, name) is not None for name in event.set.model_fields_set):
             yield Problem(
@@ -86,7 +100,7 @@ def _event(
         if target != "link":
             yield Problem("event.action", f"'set' is for links, not for a {target}", (*path, "set"), key=True)
         yield from direction(event.set, (*path, "set"))
-    elif event.action not in _ACTIONS[target]:
+    elif event.action is not None and event.action not in _ACTIONS[target]:
         yield Problem(
             "event.action",
             f"a {target} cannot {event.action!r}",
@@ -116,6 +130,7 @@ def _signal(event: Event, path: Path_) -> Iterator[Problem]:
 
 def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
     linked = {end.name for wire in network.wires for end in wire.ends}
+    linked |= {radio.node for radio in network.radios}
     names: set[str] = set()
     for index, measurement in enumerate(scenario.measurements):
         path: Path_ = ("measurements", index)

@@ -1,0 +1,303 @@
+"""Media, radios and motions in the engine's own words (``engine/src/medium/laws.rs`` and ``settings.rs``)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from airloom.scenario.model import Fading, Medium, Mobility, Node, Noise, Propagation, Tuning
+from airloom.scenario.model.media import TRACES
+from airloom.scenario.network import Network
+from airloom.scenario.radios import RadioEnd
+from airloom.units import Angle, Frequency, Length, Power, Ratio, Speed
+
+
+def place(position: tuple[Length, ...]) -> dict[str, float]:
+    """A place, or a velocity, along three axes."""
+    return {axis: float(value) for axis, value in zip("xyz", position, strict=False)}
+
+
+def number_of(channel: int | Frequency, phy: str) -> int:
+    """The number of a channel that may be given by its centre frequency; 0 if no channel is there."""
+    if not isinstance(channel, Frequency):
+        return int(channel)
+    mhz, rest = divmod(int(channel), 1_000_000)
+    if phy != "802.11a":
+        if mhz == 2484 and not rest:
+            return 14
+        return 0 if rest or mhz % 5 != 2 else max(0, (mhz - 2407) // 5)
+    return 0 if rest or mhz % 5 else max(0, (mhz - 5000) // 5)
+
+
+def rate(value: Any) -> Any:
+    """A fixed rate, or a way to choose rates."""
+    return value if isinstance(value, str) else {"constant": int(value)}
+
+
+def medium(settings: Medium, names: list[str]) -> dict[str, Any]:
+    """A medium's laws; ``names`` of its radios' nodes, in the order in which they are added."""
+    found: dict[str, Any] = {
+        "loss": _loss(settings.propagation, names),
+        "walls": [
+            {
+                "from": [float(value) for value in wall.source[:2]],
+                "to": [float(value) for value in wall.to[:2]],
+                "loss_db": float(wall.loss),
+            }
+            for wall in settings.walls
+        ],
+        "floor_dbm": float(settings.floor),
+        "fading": _fading(settings.fading),
+        "errors": "standard"
+        if settings.errors.model == "standard"
+        else {"fixed": {"bit_error": settings.errors.bit_error or 0.0}},
+    }
+    if settings.shadowing is not None:
+        found["shadowing"] = {
+            "sigma_db": float(settings.shadowing.sigma),
+            "decorrelation_m": float(settings.shadowing.decorrelation),
+        }
+    return found
+
+
+def _loss(law: Propagation, names: list[str]) -> Any:
+    match law.model:
+        case "friis":
+            return "free-space"
+        case "log-distance":
+            return {
+                "log-distance": {
+                    "exponent": law.exponent or 3.0,
+                    "reference_m": float(law.reference or 1.0),
+                    # Free space at 5.2 GHz over 1 m.
+                    "reference_db": float(Ratio("46.7 dB") if law.loss is None else law.loss),
+                }
+            }
+        case "two-ray":
+            return {"two-ray": {"lowest_m": float(law.lowest or 1.5)}}
+        case "itu-indoor":
+            return {
+                "itu-indoor": {"building": law.building or "office", "storey_m": float(law.storey or 3.0)}
+            }
+        case "cost231":
+            return {"cost231": {"city": law.city or "medium"}}
+        case "disk":
+            loss = Ratio("60 dB") if law.loss is None else law.loss
+            return {"disk": {"range_m": float(law.range or 0.0), "loss_db": float(loss)}}
+        case _:
+            power = Power("16 dBm") if law.power is None else law.power
+            noise = Power("-94 dBm") if law.noise is None else law.noise
+            kind: Any = "loss"
+            if law.numbers == "snr":
+                kind = {"ratio": {"power_dbm": float(power), "noise_dbm": float(noise)}}
+            text = Path(law.file or "").read_text("utf-8", "replace")
+            return {"matrix": {"text": text, "kind": kind, "radios": names}}
+
+
+def _fading(fading: Fading | None) -> Any:
+    if fading is None:
+        return "none"
+    match fading.model:
+        case "rician":
+            return {"rician": {"k_db": float(Ratio("6 dB") if fading.k is None else fading.k)}}
+        case "nakagami":
+            return {"nakagami": {"m": fading.m or 1.5}}
+        case _:
+            return "rayleigh"
+
+
+def noise(settings: Noise) -> dict[str, Any]:
+    """A source of noise."""
+    if settings.channel is not None:
+        phy = "802.11a" if settings.channel > 14 else "802.11g"
+        middle = (
+            5000 + 5 * settings.channel if phy == "802.11a" else 2407 + 5 * settings.channel
+        ) * 1_000_000
+        if settings.channel == 14:
+            middle = 2_484_000_000
+        band = [middle - 10_000_000, middle + 10_000_000]
+    else:
+        assert settings.band is not None
+        band = [int(settings.band[0]), int(settings.band[1])]
+    found: dict[str, Any] = {
+        "power_dbm": float(settings.power),
+        "band_hz": [float(edge) for edge in band],
+        "from_ns": int(settings.at),
+        "until_ns": None if settings.until is None else int(settings.until),
+        "burst_ns": None,
+    }
+    if settings.on is not None and settings.off is not None:
+        found["burst_ns"] = [int(settings.on), int(settings.off)]
+    return found
+
+
+def phy_of(said: dict[str, Any]) -> str:
+    """The physical layer's name in the engine."""
+    phy: str = said.get("phy", "802.11a")
+    return "802.11b-short" if phy == "802.11b" and said.get("preamble") == "short" else phy
+
+
+def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
+    """A radio's settings; the engine's own defaults stand for what is left out."""
+    said = end.said
+    phy = phy_of(said)
+    found: dict[str, Any] = {
+        "mac": [int(octet, 16) for octet in mac.split(":")],
+        "phy": phy,
+        "channel": number_of(said.get("channel", 36 if phy == "802.11a" else 1), phy),
+        "rate": rate(said.get("rate", "minstrel")),
+        "membership": _membership(said, phy),
+    }
+    for key, name in _DECIBELS.items():
+        if key in said:
+            found[name] = None if said[key] == "none" else float(said[key])
+    for key, name in _PLAIN.items():
+        if key in said:
+            found[name] = said[key]
+    for key, name in (("rts", "rts_octets"), ("fragment", "fragment_octets")):
+        if key in said:
+            found[name] = None if said[key] == "never" else int(said[key])
+    if "basic_rates" in said:
+        found["basic_rates"] = [int(each) for each in said["basic_rates"]]
+    if "control_rate" in said:
+        found["control_rate"] = int(said["control_rate"])
+    return found
+
+
+_DECIBELS = {
+    "power": "power_dbm",
+    "gain": "gain_dbi",
+    "noise_figure": "noise_figure_db",
+    "carrier_sense": "carrier_sense_dbm",
+    "receive": "receive_dbm",
+    "detect": "preamble_db",
+    "capture": "capture_db",
+}
+_PLAIN = {
+    "short_retries": "short_retries",
+    "long_retries": "long_retries",
+    "buffers": "transmit_buffers",
+    "queue": "tail_drop",
+    "qos": "qos",
+    "coverage_class": "coverage_class",
+}
+SETTINGS = {
+    "phy": "phy",
+    **{name: key for key, name in (*_DECIBELS.items(), *_PLAIN.items())},
+    "rts_octets": "rts",
+    "fragment_octets": "fragment",
+    "leave_dbm": "leave",
+    "ssid length": "ssid",
+}
+"""The engine's name of a setting: the scenario's key."""
+
+BEACON = 102_400_000
+"""Time between beacons: 100 units of 1024 us."""
+
+
+def _membership(said: dict[str, Any], phy: str) -> Any:
+    match said.get("mode", "ad-hoc"):
+        case "ap":
+            return {"access-point": {"ssid": said.get("ssid", ""), "beacon_ns": BEACON}}
+        case "station":
+            station: dict[str, Any] = {"ssid": said.get("ssid", "")}
+            if "scan" in said:
+                station["channels"] = [number_of(channel, phy) for channel in said["scan"]]
+            if "leave" in said:
+                station["leave_dbm"] = float(said["leave"])
+            return {"station": station}
+        case _:
+            return "ad-hoc"
+
+
+def tuning(change: Tuning, phy: str) -> list[dict[str, Any]]:
+    """A change of a radio, as the engine's changes one by one."""
+    found: list[dict[str, Any]] = []
+    if change.channel is not None:
+        found.append({"channel": number_of(change.channel, phy)})
+    if change.power is not None:
+        found.append({"power": float(change.power)})
+    if change.rate is not None:
+        found.append({"rate": rate(change.rate)})
+    if change.rts is not None:
+        found.append({"rts-octets": None if change.rts == "never" else int(change.rts)})
+    return found
+
+
+@lru_cache(maxsize=8)
+def movements(format: str, file: str) -> dict[int, list[tuple[int, float, float, float]]]:
+    """The nodes of a movement trace and their places; raises the engine's error for one that is none."""
+    # The engine's reader is the only one, and only scenarios with traces need it.
+    from airloom import _engine
+
+    return dict(_engine.read_movements(format, Path(file).read_text("utf-8", "replace")))
+
+
+def traced(network: Network) -> dict[str, int]:
+    """Node with a trace: its number there, counted in the scenario's order for every file."""
+    following: dict[str | None, int] = {}
+    found: dict[str, int] = {}
+    for name, node in network.nodes.items():
+        motion = node.mobility
+        if motion is None or motion.model not in TRACES:
+            continue
+        number = following.get(motion.file, 0) if motion.node is None else motion.node
+        following[motion.file] = number + 1
+        found[name] = number
+    return found
+
+
+def motion(node: Node, number: int = 0) -> dict[str, Any]:
+    """How a node moves; ``number`` is its place in a trace."""
+    moves = node.mobility
+    if moves is None or moves.model == "velocity":
+        start = place(node.position or ())
+        if moves is None:
+            return {"static": start}
+        return {"velocity": {"start": start, "velocity": place(moves.velocity or ())}}  # type: ignore[arg-type]
+    if moves.model in TRACES:
+        ways = movements(moves.model, moves.file or "")
+        return {"path": [[at, {"x": x, "y": y, "z": z}] for at, x, y, z in ways.get(number, [])]}
+    return _moves(moves)
+
+
+def _two(value: Any) -> list[float]:
+    return [float(each) for each in value] if isinstance(value, tuple) else [float(value), float(value)]
+
+
+def _moves(moves: Mobility) -> dict[str, Any]:
+    if moves.model == "path":
+        return {"path": [[int(point.at), place(point.position)] for point in moves.points or ()]}
+    if moves.model == "group":
+        assert moves.reference is not None
+        return {
+            "group": {
+                "name": moves.group or "group",
+                "reference": _moves(moves.reference),
+                "radius_m": float(moves.radius or 0.0),
+                "speed": _two(moves.speed or Speed("1 m/s"))[1],
+            }
+        }
+    width, depth = moves.area or (Length(0), Length(0))
+    area = {"corner": place(moves.corner or ()), "width": float(width), "height": float(depth)}
+    interval = (1_000_000_000 if moves.interval is None else int(moves.interval)) / 1e9
+    speed = _two(moves.speed or Speed(0))
+    match moves.model:
+        case "random-waypoint":
+            pause = moves.pause if isinstance(moves.pause, tuple) else (moves.pause or 0, moves.pause or 0)
+            rest = [int(each) / 1e9 for each in pause]
+            return {"random-waypoint": {"area": area, "speed": speed, "rest_s": rest}}
+        case "random-walk":
+            return {"random-walk": {"area": area, "speed": speed, "interval_s": interval}}
+        case _:
+            mean, sigma = speed if isinstance(moves.speed, tuple) else [speed[0], 0.0]
+            return {
+                "gauss-markov": {
+                    "area": area,
+                    "memory": 0.75 if moves.memory is None else moves.memory,
+                    "speed": [mean, sigma],
+                    "direction_sigma": float(moves.turn or Angle("30 deg")),
+                    "interval_s": interval,
+                }
+            }
