@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use airloom_engine::medium::mobility::{Area, Position, RandomWaypoint};
 use airloom_engine::medium::propagation::{Disk, Matrix};
-use airloom_engine::medium::{RadioId, RadioSettings, RateSettings};
+use airloom_engine::medium::{RadioChange, RadioId, RadioSettings, RateSettings};
 use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, number, reference_loss, rows};
@@ -319,4 +319,31 @@ fn moving_nodes_hear_exactly_those_within_range_at_the_instant() {
         heard += near;
     }
     assert!(heard > 4000, "{heard}");
+}
+
+#[test]
+fn nodes_put_elsewhere_are_heard_as_if_they_had_always_been_there() {
+    let place = |n: u32, round: u64| {
+        let mut dice = Stream::named(round, &format!("place {n}"));
+        (dice.unit() * 600.0, dice.unit() * 600.0)
+    };
+    let mut world = World::new(1, reference_loss());
+    let nodes: Vec<_> = (0..20).map(|n| world.add(at_rate(6.0), place(n, 0).0, place(n, 0).1)).collect();
+    for round in 1..60u64 {
+        let now = at(round as f64);
+        world.run(now);
+        let moved = nodes[(round % 20) as usize];
+        let (x, y) = place(moved.number(), round);
+        let change = RadioChange::Position(Position::new(x, y, 0.0));
+        world.medium.change(moved, &change, &mut world.ground);
+        for &from in &nodes {
+            let before = world.ground.delivered;
+            let heard =
+                nodes.iter().filter(|&&to| to != from && world.medium.power_at(from, to) >= -82.0).count();
+            let start = world.medium.now();
+            world.offer(start, from, None, 100);
+            world.run(start + Span::from_millis(10));
+            assert_eq!(world.ground.delivered - before, heard as u64, "round {round}");
+        }
+    }
 }

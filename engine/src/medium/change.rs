@@ -72,7 +72,7 @@ impl Medium {
             RadioChange::RtsOctets(octets) => state.settings.rts_octets = *octets,
             RadioChange::Position(place) => {
                 self.reach.places[index].mobility = Box::new(Static(*place));
-                self.reach.changed();
+                self.reach.moved(index, self.now);
                 self.soak(index);
             }
             RadioChange::On(on) => {

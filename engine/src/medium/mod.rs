@@ -362,7 +362,7 @@ impl Medium {
             return Err(SettingsError::Position { radio: self.radios[radio.index()].name.clone() });
         }
         self.reach.places[radio.index()].mobility = mobility;
-        self.reach.changed();
+        self.reach.moved(radio.index(), self.now);
         self.soak(radio.index());
         Ok(())
     }

@@ -88,6 +88,37 @@ impl Reach {
         }
     }
 
+    /// Radio `radio` was put somewhere else. If it rests there, as all others do, lists that are
+    /// known are corrected one by one; else everything is computed anew.
+    pub(super) fn moved(&mut self, radio: usize, at: Instant) {
+        if self.moves() {
+            return self.changed();
+        }
+        self.tuning += 1;
+        self.lists[radio].near_until = None;
+        let number = u32::try_from(radio).unwrap_or(u32::MAX);
+        for from in (0..self.places.len()).filter(|&from| from != radio) {
+            if self.lists[from].near_until.is_none() || self.lists[from].moving {
+                self.lists[from].near_until = None;
+                continue;
+            }
+            let (dbm, delay_ns) = self.path(from, radio, at);
+            let least = self.least();
+            let near = &mut self.lists[from].near;
+            // Ascending numbers, as a search finds them: results don't depend on what came first.
+            let place = near.binary_search_by_key(&number, |candidate| candidate.radio);
+            let candidate = Candidate { radio: number, delay_ns, power: linear(dbm) };
+            match (place, dbm >= least) {
+                (Ok(place), true) => near[place] = candidate,
+                (Ok(place), false) => {
+                    near.remove(place);
+                }
+                (Err(place), true) => near.insert(place, candidate),
+                (Err(_), false) => {}
+            }
+        }
+    }
+
     /// Radio `radio` changed its power: only what it sends differs.
     pub(super) fn power_changed(&mut self, radio: usize) {
         self.lists[radio].near_until = None;

@@ -199,6 +199,18 @@ mod tests {
     }
 
     #[test]
+    fn no_text_brings_the_reader_down() {
+        let pieces = ["a", "b", "c", ",", ",", "\n", "\n", "1e999", "-", "inf", "NaN", "#", " ", "7.5", "é"];
+        let mut dice = crate::random::Stream::named(1, "texts");
+        for _ in 0..20_000 {
+            let text: String = (0..dice.below(16))
+                .map(|_| pieces[usize::try_from(dice.below(pieces.len() as u64)).expect("small")])
+                .collect();
+            let _ = parse(&text);
+        }
+    }
+
+    #[test]
     fn each_fault_is_named_with_its_line() {
         let fault = |text| parse(text).expect_err("a fault");
         assert_eq!(fault(""), MatrixError::NoNames);
