@@ -1,7 +1,7 @@
 //! How much processor time the radio medium takes for each simulated second.
 //!
 //! Saturated 802.11a stations at 54 Mbit/s, all in range of each other, and a grid of 400 nodes on
-//! 12 channels. Run with `cargo run --release --example medium_speed`.
+//! 12 channels. Islands out of each other's reach show that cost grows with who hears whom. Run with `cargo run --release --example medium_speed`.
 
 #![allow(clippy::cast_precision_loss)]
 
@@ -66,6 +66,20 @@ fn grid(seconds: f64) -> (f64, f64) {
     ((cpu_seconds() - start) / seconds, share)
 }
 
+/// Islands of ten nodes 100 km apart, each with one saturated flow: cost for each island.
+fn islands(number: u16, seconds: f64) -> f64 {
+    let mut world = World::new(1, reference_loss());
+    for island in 0..number {
+        let x = f64::from(island) * 1e5;
+        let nodes: Vec<_> = (0..10).map(|node| world.add(at_rate(54.0), x, f64::from(node))).collect();
+        world.saturate(at(0.0), nodes[0], nodes[1], PAYLOAD);
+    }
+    world.run(at(0.1));
+    let start = cpu_seconds();
+    world.run(at(0.1 + seconds));
+    (cpu_seconds() - start) / seconds / f64::from(number)
+}
+
 fn main() {
     for (n, peer) in PEER {
         let (own, frames) = saturated(n, 10.0);
@@ -73,6 +87,10 @@ fn main() {
             "{n:>3} stations: {own:.5} CPU s per simulated s, {frames:.0} frames/s; ns-3.44 {peer}: {:.0} times",
             peer / own
         );
+    }
+    for number in [1, 10, 100] {
+        let own = islands(number, 10.0 / f64::from(number));
+        println!("{number:>3} islands of 10 nodes: {own:.6} CPU s per simulated s and island");
     }
     let (own, share) = grid(10.0);
     println!("400-node grid: {own:.5} CPU s per simulated s, {:.2} % delivered", share * 100.0);

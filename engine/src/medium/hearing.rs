@@ -13,6 +13,9 @@ use crate::time::{Instant, Span};
 /// receiver finds a signal within 4 us).
 const PREAMBLE: Span = Span::from_micros(4);
 
+/// With this logarithm of its probability of survival a frame counts as lost.
+const HOPELESS: f64 = -60.0;
+
 /// What became of an arriving frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
@@ -33,7 +36,7 @@ impl Radio {
     pub(super) fn settle(&mut self, until: Instant, decoders: &[Decoder]) {
         let Some(lock) = &mut self.lock else { return };
         let from = lock.settled;
-        if until <= from {
+        if until <= from || lock.ln_survival <= HOPELESS {
             return;
         }
         lock.settled = until;
@@ -46,8 +49,10 @@ impl Radio {
         let overlap = |low: Instant, high: Instant| until.min(high).since(from.max(low)).nanos() as f64;
         let header = overlap(lock.header.0, lock.header.1) * lock.header_bits_per_nano;
         let payload = overlap(lock.header.1, lock.end) * lock.bits_per_nano;
-        lock.ln_survival +=
-            decoder.header(lock.rate, ratio, header) + decoder.payload(lock.rate, ratio, payload);
+        lock.ln_survival += decoder.payload(lock.rate, ratio, payload);
+        if lock.ln_survival > HOPELESS {
+            lock.ln_survival += decoder.header(lock.rate, ratio, header);
+        }
     }
 
     /// A signal begins. `offered` is the lock to take if the receiver follows it; none for
@@ -116,7 +121,7 @@ impl Radio {
 
     /// True if the frame of this lock arrived well; draws only if that is open.
     pub(super) fn survives(&mut self, lock: &Lock) -> bool {
-        lock.ln_survival >= -1e-9 || (lock.ln_survival > -60.0 && self.dice.chance(lock.ln_survival.exp()))
+        lock.ln_survival >= -1e-9 || (lock.ln_survival > HOPELESS && self.dice.chance(lock.ln_survival.exp()))
     }
 
     /// Whether the channel is busy now, by carrier or by energy.

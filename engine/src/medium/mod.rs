@@ -236,6 +236,7 @@ impl Medium {
             name: name.to_owned(),
             phy,
             slot,
+            extension: phy.eifs().saturating_sub(phy.difs()),
             basic: checked.basic,
             control: checked.control,
             decoder: u8::try_from(decoder).unwrap_or(0),

@@ -200,6 +200,8 @@ pub(super) struct Radio {
     pub(super) settings: RadioSettings,
     pub(super) phy: &'static Phy,
     pub(super) slot: Span,
+    /// How much longer than the DCF space the extended space is.
+    pub(super) extension: Span,
     pub(super) basic: u32,
     /// Rate of broadcast and requests, if set.
     pub(super) control: Option<u8>,

@@ -54,6 +54,8 @@ const NEGLIGIBLE: f64 = 3e-14;
 struct Curve {
     /// From this ratio on (linear) nothing is lost.
     certain: f64,
+    /// Up to this ratio (linear) some hundred bits are lost for certain.
+    hopeless: f64,
     /// Natural logarithm of `-ln_bit` every 1/[`PER_DB`] dB from [`LOWEST_DB`].
     points: Vec<f64>,
 }
@@ -72,13 +74,23 @@ impl Curve {
         };
         // e^50 for each bit is certain loss, and finite so that interpolation stays a number.
         let point = |index| harm(index).max(NEGLIGIBLE / 10.0).ln().min(50.0);
-        Self { certain, points: (0..used).map(point).collect() }
+        // Harm falls with the ratio; 0.3 for each bit leaves e^-60 of 200.
+        let good = (0..used).find(|&index| harm(index) < 0.3).unwrap_or(used);
+        let hopeless = good.checked_sub(1).map_or(0.0, ratio);
+        Self { certain, hopeless, points: (0..used).map(point).collect() }
+    }
+
+    fn ln_bits(&self, ratio: f64, bits: f64) -> f64 {
+        if ratio >= self.certain || bits <= 0.0 {
+            0.0
+        } else if ratio <= self.hopeless && bits >= 200.0 {
+            f64::NEG_INFINITY
+        } else {
+            self.ln_bit(ratio) * bits
+        }
     }
 
     fn ln_bit(&self, ratio: f64) -> f64 {
-        if ratio >= self.certain {
-            return 0.0;
-        }
         let at = (10.0 * ratio.log10() - LOWEST_DB) * PER_DB;
         if at.is_nan() || at < 0.0 {
             return f64::NEG_INFINITY;
@@ -112,14 +124,14 @@ impl Decoder {
     #[must_use]
     pub fn payload(&self, index: u8, ratio: f64, bits: f64) -> f64 {
         let curve = &self.payload[usize::from(index)];
-        if ratio >= curve.certain || bits <= 0.0 { 0.0 } else { curve.ln_bit(ratio) * bits }
+        curve.ln_bits(ratio, bits)
     }
 
     /// The same for bits of the header that goes before the payload.
     #[must_use]
     pub fn header(&self, index: u8, ratio: f64, bits: f64) -> f64 {
         let curve = &self.header[usize::from(index)];
-        if ratio >= curve.certain || bits <= 0.0 { 0.0 } else { curve.ln_bit(ratio) * bits }
+        curve.ln_bits(ratio, bits)
     }
 
     /// The ratio (linear) from which a rate's payload is never harmed.

@@ -15,7 +15,7 @@ impl Radio {
     /// When slots of a lane are counted if the channel stays idle: after the lane's space, or the
     /// extended one.
     fn counted_from(&self, lane: &Lane) -> Instant {
-        let more = self.phy.eifs().saturating_sub(self.phy.difs());
+        let more = self.extension;
         let clear = self.clear_since();
         match self.broken_at {
             Some(broken) if self.settings.as_ns3 => (clear + lane.aifs).max(broken + more + lane.aifs),
