@@ -3,7 +3,7 @@
 use super::airtime::Doing;
 use super::hearing::Arrived;
 use super::phy::Channel;
-use super::radio::{Kind, Lock, To};
+use super::radio::{Kind, Lock, Stage, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
@@ -141,7 +141,12 @@ impl Medium {
             }
         }
         radio.book(self.now, true);
+        if let Stage::Awaiting(lane, what, _, true) = radio.stage {
+            // The frame that it waited for to end will not end here.
+            radio.stage = Stage::Awaiting(lane, what, self.now, false);
+        }
         self.listen(index, self.now);
+        self.timers.set(index, self.radios[index].next_at());
     }
 
     /// Compares what a radio senses with what it sensed before.

@@ -246,7 +246,11 @@ impl Medium {
                 station.doing = Search::Scanning { at: 0, found: Vec::new() };
             }
             Search::Scanning { at, .. } => *at += 1,
-            Search::Asking(_) => station.doing = Search::Scanning { at: 0, found: Vec::new() },
+            Search::Asking(_) => {
+                // No answer: it has left its old access point and found no new one.
+                station.doing = Search::Scanning { at: 0, found: Vec::new() };
+                self.abandon(index, outside);
+            }
         }
         self.scan(index, outside);
     }
@@ -305,16 +309,11 @@ impl Medium {
         }
         for lane in &mut radio.lanes {
             for waiting in core::mem::take(&mut lane.queue) {
-                match waiting.frame {
-                    Some(frame) => {
-                        radio.waiting -= 1;
-                        if waiting.arrived {
-                            outside.release(frame);
-                        } else {
-                            outside.dropped(id, self.now, frame, Why::NotAssociated);
-                        }
-                    }
-                    None => lane.queue.push_back(waiting),
+                if waiting.kind == Kind::Data {
+                    radio.waiting -= 1;
+                    waiting.discard(id, self.now, Why::NotAssociated, outside);
+                } else {
+                    lane.queue.push_back(waiting);
                 }
             }
         }

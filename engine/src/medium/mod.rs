@@ -316,6 +316,7 @@ impl Medium {
         if timer > until {
             return false;
         }
+        debug_assert!(timer >= self.now, "a timer for {timer} fires at {}", self.now);
         self.now = timer;
         self.calendar.pass(timer);
         self.fire(self.timers.first(), timer, outside);

@@ -80,7 +80,7 @@ impl Radio {
     fn stop(&mut self) {
         let until = self.noticed();
         for lane in &mut self.lanes {
-            if lane.backing_off && lane.queue.is_empty() && lane.due(self.slot) <= until {
+            if lane.backing_off && !lane.wants(self.away) && lane.due(self.slot) <= until {
                 lane.backing_off = false;
             }
         }

@@ -110,7 +110,7 @@ impl Medium {
                 winner = Some(lane);
             } else {
                 self.radios[index].lanes[lane].widen();
-                self.radios[index].back_off(lane);
+                radio_back_off(&mut self.radios[index], lane);
             }
         }
         match winner {

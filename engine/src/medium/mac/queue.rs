@@ -52,9 +52,7 @@ impl Medium {
             let keep = usize::from(engaged == Some(number)).min(lane.queue.len());
             for waiting in lane.queue.drain(keep..) {
                 radio.waiting -= 1;
-                if let Some(frame) = waiting.frame {
-                    outside.dropped(id, self.now, frame, Why::RadioOff);
-                }
+                waiting.discard(id, self.now, Why::RadioOff, outside);
             }
             if let Some(last) = lane.queue.front_mut() {
                 (last.short_tries, last.long_tries) = (u8::MAX - 1, u8::MAX - 1);
@@ -104,6 +102,21 @@ impl Medium {
 }
 
 impl Waiting {
+    /// It will not be sent any more. If it has arrived, that was its fate.
+    pub(in crate::medium) fn discard(
+        self,
+        radio: RadioId,
+        at: Instant,
+        why: Why,
+        outside: &mut impl Outside,
+    ) {
+        match self.frame {
+            Some(frame) if self.arrived => outside.release(frame),
+            Some(frame) => outside.dropped(radio, at, frame, why),
+            None => {}
+        }
+    }
+
     /// A frame that has not been tried yet.
     pub(in crate::medium) fn new(kind: Kind, to: To, body: u32) -> Self {
         Self {

@@ -2,6 +2,7 @@
 
 use super::classify::{body_octets, category};
 use crate::calendar::Class;
+use crate::fate::Why;
 use crate::frame::Frame;
 use crate::medium::air::Sending;
 use crate::medium::bss::Course;
@@ -10,6 +11,9 @@ use crate::medium::radio::{self, Answer, Kind, RadioId, Stage, To, Waiting};
 use crate::medium::reach;
 use crate::medium::{Event, Medium, Outside};
 use crate::time::{Instant, Span};
+
+/// Stands for the lane of management frames in what is remembered of a sender.
+const MANAGEMENT: u8 = u8::MAX;
 
 impl Medium {
     /// A reception ended broken: the extended space follows (802.11-2020 10.3.2.3.7), and whoever
@@ -124,8 +128,9 @@ impl Medium {
     /// Remembers sequence and fragment numbers; false for a frame that was here already.
     fn is_new(&mut self, index: usize, sending: &Sending) -> bool {
         let now = radio::Heard { sequence: sending.sequence, fragment: sending.fragment };
-        // A frame of another lane may come between a frame and its repetition.
-        let before = self.radios[index].heard_from.insert((sending.from, sending.lane), now);
+        // A frame of another lane, or management, may come between a frame and its repetition.
+        let line = if sending.kind == Kind::Data { sending.lane } else { MANAGEMENT };
+        let before = self.radios[index].heard_from.insert((sending.from, line), now);
         !(sending.retry
             && before.is_some_and(|old| old.sequence == now.sequence && old.fragment == now.fragment))
     }
@@ -144,14 +149,23 @@ impl Medium {
         }
         let Some(frame) = sending.frame else { return self.managed(index, sending, ear, outside) };
         let course = self.course(index, sending, outside.octets(&frame));
-        if course == Course::Ignore {
-            return;
-        }
-        sending.taken += 1;
-        let lane = usize::from(sending.lane);
-        if sending.to != To::Group {
-            let queue = &mut self.radios[sending.from as usize].lanes[lane].queue;
-            queue.front_mut().into_iter().for_each(|waiting| waiting.arrived = true);
+        if sending.to == To::Group {
+            if course == Course::Ignore {
+                return;
+            }
+            sending.taken += 1;
+        } else {
+            // Acknowledged and so at its end here, even if the radio then has no use for it.
+            let queue = &mut self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
+            let before = queue.front_mut().is_some_and(|first| core::mem::replace(&mut first.arrived, true));
+            if before {
+                // It arrived elsewhere, too, before its sender changed the access point.
+                outside.copied(&frame, 1);
+            }
+            if course == Course::Ignore {
+                outside.share(&frame);
+                return outside.dropped(RadioId(ear.radio), at, frame, Why::NotAssociated);
+            }
         }
         outside.share(&frame);
         let event = Event::Deliver { radio: ear.radio, frame };
