@@ -5,16 +5,14 @@ See README.md beside this file for what is compared with what.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import airloom
-from airloom import topology
+from airloom import capacity, topology
 from airloom.report import figures
 from airloom.report.figures import Figure, Line, Mark
-from airloom.results import Measurement, Result, RunReader, RunWriter, claims, sweep
+from airloom.results import Measurement, Result, RunReader, RunWriter, claims
 from airloom.results.quantity import Quantity
 from airloom.scenario.model import Measurement as Wanted
 from airloom.scenario.model import Scenario
@@ -24,6 +22,8 @@ RATE = 100_000_000
 SEGMENT, SEGMENT_ON_WIRE = 1448, 1538
 ECHO_ON_WIRE = 122
 """Octets of an echo with 56 octets of data: 98 in the frame, 4 check sequence, 8 preamble, 12 gap."""
+RTT = "rtt_max_after_first"
+"""The first echo waits for ARP on every link, which the ideal does not know."""
 DELAY = 1_000_000
 """ns; the propagation delay of each link in the second measurement of round-trip time."""
 TOLERANCE = 0.02
@@ -73,44 +73,25 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
     with RunWriter(
         folder, scenario="net-wired-chain", seed=1, kinds=("netns", "native"), replace=True
     ) as writer:
-        largest = search(LADDER if not quick else QUICK_LADDER, lambda n: measure(n).carries_tcp(), quick)
+        largest = capacity.search(
+            QUICK_LADDER if quick else LADDER, lambda n: measure(n).carries_tcp(), halve=not quick
+        )
         for nodes in sorted(points):
             natives[nodes] = _measure(folder, nodes, "native", seconds, progress)
         kept = [points[nodes] for nodes in sorted(points)]
         for point in kept + [natives[nodes] for nodes in sorted(natives)]:
             kind = "netns" if points.get(point.nodes) is point else "native"
             writer.measured(*_figures(point, kind))
-        reader = [RunReader(path.parent) for path in sorted((folder / "points").glob("*/result.json"))]
         figures.save(folder, _drawn(kept, [natives[nodes] for nodes in sorted(natives)]))
-        verdict = sweep.worst([(one.name, one.result.verdict) for one in reader])
-        ledger = sweep.total([one.result.ledger for one in reader])
-        return writer.finish(verdict, ledger, claims=_claims(kept, largest, quick))
-
-
-def search(ladder: tuple[int, ...], good: Callable[[int], bool], quick: bool) -> int:
-    """The largest chain that is good: up the ladder until one is not, then halving between."""
-    last_good, first_bad = 1, None
-    for nodes in ladder:
-        if good(nodes):
-            last_good = nodes
-        else:
-            first_bad = nodes
-            break
-    while first_bad is not None and not quick and first_bad - last_good > 1:
-        middle = (last_good + first_bad) // 2
-        if good(middle):
-            last_good = middle
-        else:
-            first_bad = middle
-    return last_good
+        return writer.finish(*capacity.whole(folder), claims=_claims(kept, largest, quick))
 
 
 def _measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callable[[str], None]) -> Point:
     progress(f"{nodes} nodes, {kind}")
     tools = [
         Wanted(name="rtt", ping={"from": "n1", "to": f"n{nodes}", "count": 50, "interval": "20 ms"}),
-        Wanted(name="forward", iperf3=_flow("n1", f"n{nodes}", seconds)),
-        Wanted(name="backward", iperf3=_flow(f"n{nodes}", "n1", seconds)),
+        Wanted(name="forward", iperf3=capacity.flow("n1", f"n{nodes}", seconds)),
+        Wanted(name="backward", iperf3=capacity.flow(f"n{nodes}", "n1", seconds)),
     ]
     plain = _run(folder, f"{kind}-{nodes:03}", kind, nodes, {}, tools)
     delayed = None
@@ -118,58 +99,35 @@ def _measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callab
         delayed = _run(folder, f"{kind}-{nodes:03}-delayed", kind, nodes, {"delay": "1 ms"}, tools[:1])
     return Point(
         nodes,
-        _value(plain, "rtt", "rtt_max"),
-        _value(delayed, "rtt", "rtt_max") if delayed else None,
-        _steady(plain, "forward"),
-        _steady(plain, "backward"),
-        all(one.result.verdict.status != "invalid" for one in (plain, delayed) if one),
+        capacity.value(plain, "rtt", RTT),
+        capacity.value(delayed, "rtt", RTT) if delayed else None,
+        capacity.steady(plain, "forward"),
+        capacity.steady(plain, "backward"),
+        capacity.believable((plain, delayed)),
     )
-
-
-def _flow(source: str, to: str, seconds: int) -> dict[str, str]:
-    return {"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
 
 
 def _run(
     folder: Path, name: str, kind: str, nodes: int, link: dict[str, str], tools: list[Wanted]
 ) -> RunReader:
-    place = folder / "points" / name
-    if (place / "result.json").exists() and (done := RunReader(place)).finished:
-        return done
     scenario = Scenario(
         name=f"net-wired-chain-{name}",
         kind=kind,
         topology=topology.chain(nodes, rate="100 Mbit/s", queue={"packets": 200}, **link),
         measurements=tools,
     )
-    return airloom.run(scenario, out=place)
-
-
-def _value(reader: RunReader, name: str, metric: str) -> float:
-    found = [one.mean for one in reader.result.measurements if (one.name, one.metric) == (name, metric)]
-    if not found or found[0] is None:
-        raise airloom.RunError(
-            "experiment.unmeasured", f"{name}.{metric} is missing", where=str(reader.folder)
-        )
-    return found[0]
-
-
-def _steady(reader: RunReader, name: str) -> float:
-    """Throughput without the first second, in which TCP is still finding it."""
-    rows = reader.samples(name)
-    rates = rows[rows.metric == "throughput"].sort_values("t_ns").value.tolist()
-    return statistics.fmean(rates[1:])
+    return capacity.point(folder, name, scenario)
 
 
 def _figures(point: Point, kind: str) -> list[Measurement]:
     labels = {"nodes": str(point.nodes), "kind": kind}
     values = [
-        ("rtt", "rtt_max", "ns", point.rtt),
+        ("rtt", RTT, "ns", point.rtt),
         ("forward", "throughput", "bit/s", point.forward),
         ("backward", "throughput", "bit/s", point.backward),
     ]
     if point.rtt_delayed is not None:
-        values.append(("rtt-delayed", "rtt_max", "ns", point.rtt_delayed))
+        values.append(("rtt-delayed", RTT, "ns", point.rtt_delayed))
     return [
         Measurement(name=name, metric=metric, unit=unit, mean=value, labels=labels)
         for name, metric, unit, value in values
@@ -177,10 +135,10 @@ def _figures(point: Point, kind: str) -> list[Measurement]:
 
 
 def _drawn(points: list[Point], natives: list[Point]) -> list[Figure]:
-    n = tuple(float(point.nodes) for point in points)
+    n = [point.nodes for point in points]
 
     def line(label: str, role: figures.Role, values: list[float], scale: float) -> Line:
-        return Line(label=label, role=role, x=n, y=tuple(value / scale for value in values))
+        return capacity.line(label, role, n, values, scale)
 
     return [
         Figure(

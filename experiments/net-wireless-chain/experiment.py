@@ -1,0 +1,278 @@
+"""NET's wireless chain: ring search, round-trip time and TCP over ad hoc routing, against the ideal.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airloom import capacity
+from airloom.report import figures
+from airloom.report.figures import Figure, Mark
+from airloom.results import Measurement, Result, RunWriter, claims
+from airloom.results.quantity import Quantity
+from airloom.scenario.model import Measurement as Wanted
+
+
+def _beside(name: str) -> Any:
+    """A module of this folder, which is no package."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"airloom_net_wireless_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+chain = _beside("chain")
+ideal = _beside("ideal")
+
+TOLERANCE = 0.02
+STAIRS = 13
+"""Nodes in the chain whose first echoes show the ring search."""
+LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
+QUICK_LADDER = (2, 5, 9)
+AIR, QUICK_AIR = (2, 3, 4, 5, 7, 10), (2, 4)
+"""Chains that share one channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one chain gave; times in ns, throughput in bit/s."""
+
+    nodes: int
+    first: float
+    rtt: float
+    forward: float
+    backward: float
+    valid: bool
+
+    def carries_tcp(self) -> bool:
+        """Both flows within the tolerance of the ideal radio's limit, in a run that may be believed."""
+        flows = (self.forward, self.backward)
+        return self.valid and all(abs(flow / ideal.THROUGHPUT - 1) <= TOLERANCE for flow in flows)
+
+
+def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result:
+    """Measures the staircase, then chains of growing length; finished ones are kept when it is run again."""
+    seconds = 3 if quick else 8
+    aodv: dict[int, Point] = {}
+
+    def measure(kind: str, routing: str, nodes: int) -> Point:
+        progress(f"{nodes} nodes, {kind}, {routing}")
+        return _measure(folder, chain.Chain(kind, routing, nodes), seconds)
+
+    def carries(nodes: int) -> bool:
+        if nodes not in aodv:
+            aodv[nodes] = measure("ideal", "aodv", nodes)
+        return aodv[nodes].carries_tcp()
+
+    with RunWriter(folder, scenario="net-wireless-chain", seed=1, kinds=("netns",), replace=True) as writer:
+        progress(f"the ring search over {STAIRS} nodes")
+        stairs = _staircase(folder, STAIRS)
+        largest = capacity.search(QUICK_LADDER if quick else LADDER, carries, halve=not quick)
+        found = {("ideal", "aodv"): [aodv[nodes] for nodes in sorted(aodv)]}
+        found["802.11b", "aodv"] = [measure("802.11b", "aodv", n) for n in (QUICK_AIR if quick else AIR)]
+        if shutil.which("babeld"):
+            lengths = QUICK_LADDER[1:] if quick else [n for n in LADDER if n <= max(aodv)]
+            found["ideal", "babel"] = [measure("ideal", "babel", n) for n in lengths]
+        for (kind, routing), points in found.items():
+            writer.measured(*(one for point in points for one in _figures(point, kind, routing)))
+        writer.measured(
+            *(
+                Measurement(
+                    name="search", metric="rtt_first", unit="ns", mean=rtt, labels={"hops": str(hops)}
+                )
+                for hops, rtt in stairs.items()
+            )
+        )
+        figures.save(folder, _drawn(stairs, found))
+        return writer.finish(*capacity.whole(folder), claims=_claims(stairs, found, largest, quick))
+
+
+def _staircase(folder: Path, nodes: int) -> dict[int, float]:
+    """Hops: the first round-trip time to a node so far away that nobody has looked for yet, in ns.
+
+    One chain for all: what earlier searches left in the tables is routes to other nodes, and they shorten
+    no search but for their own destination.
+    """
+    hops = range(1, nodes)
+    wanted = [
+        Wanted(name=f"h{far}", ping={"from": "n1", "to": f"n{far + 1}", "count": 2, "interval": "50 ms"})
+        for far in hops
+    ]
+    one = chain.Chain("ideal", "aodv", nodes)
+    reader = capacity.point(folder, f"{one.name}-search", one.scenario(wanted, tag="-search"))
+    return {far: capacity.value(reader, f"h{far}", "rtt_first") for far in hops}
+
+
+def _measure(folder: Path, one: Any, seconds: int) -> Point:
+    last = f"n{one.nodes}"
+    reader = capacity.point(
+        folder,
+        one.name,
+        one.scenario(
+            [
+                # So few and so far apart that none is sent while the first still waits for its route.
+                Wanted(name="rtt", ping={"from": "n1", "to": last, "count": 1}),
+                Wanted(name="after", ping={"from": "n1", "to": last, "count": 30, "interval": "20 ms"}),
+                Wanted(name="forward", iperf3=capacity.flow("n1", last, seconds)),
+                Wanted(name="backward", iperf3=capacity.flow(last, "n1", seconds)),
+            ]
+        ),
+    )
+    return Point(
+        one.nodes,
+        capacity.value(reader, "rtt", "rtt_max"),
+        capacity.value(reader, "after", "rtt_max"),
+        capacity.steady(reader, "forward"),
+        capacity.steady(reader, "backward"),
+        capacity.believable([reader]),
+    )
+
+
+def _figures(point: Point, kind: str, routing: str) -> list[Measurement]:
+    labels = {"nodes": str(point.nodes), "radio": kind, "routing": routing}
+    values = [
+        ("rtt", "rtt_max", "ns", point.first),
+        ("after", "rtt_max", "ns", point.rtt),
+        ("forward", "throughput", "bit/s", point.forward),
+        ("backward", "throughput", "bit/s", point.backward),
+    ]
+    return [
+        Measurement(name=name, metric=metric, unit=unit, mean=value, labels=labels)
+        for name, metric, unit, value in values
+    ]
+
+
+def _drawn(stairs: dict[int, float], found: dict[tuple[str, str], list[Point]]) -> list[Figure]:
+    hops = list(stairs)
+    searched = [
+        capacity.line("ideal", "ideal", hops, [ideal.first_rtt(far) for far in hops], 1e6),
+        capacity.line("Airloom, one chain", "measured", hops, list(stairs.values()), 1e6),
+    ]
+    for (kind, routing), points in found.items():
+        if kind == "ideal":
+            far = [point.nodes - 1 for point in points]
+            label = f"Airloom, {routing.upper() if routing == 'aodv' else 'Babel'}, a chain each"
+            searched.append(capacity.line(label, "measured", far, [point.first for point in points], 1e6))
+    lengths = sorted({point.nodes for points in found.values() for point in points})
+    carried = [
+        capacity.line("ideal radio's limit", "ideal", lengths, [ideal.THROUGHPUT for _ in lengths], 1e6)
+    ]
+    air = found["802.11b", "aodv"]
+    for (kind, routing), points in found.items():
+        n = [point.nodes for point in points]
+        label = f"{kind}, {'AODV' if routing == 'aodv' else 'Babel'}"
+        carried.append(
+            capacity.line(f"{label}, flow 1", "measured", n, [point.forward for point in points], 1e6)
+        )
+        if (kind, routing) == ("ideal", "aodv"):
+            carried.append(
+                capacity.line(f"{label}, flow 2", "measured", n, [point.backward for point in points], 1e6)
+            )
+    limits = [ideal.shared_limit(point.nodes - 1) for point in air]
+    shared = [point.nodes for point in air]
+    carried.append(capacity.line("802.11b, bound of the shared channel", "reference", shared, limits, 1e6))
+    return [
+        Figure(
+            name="net-search",
+            title="Largest ICMP round-trip time: the ring search",
+            x_label="hops",
+            y_label="round-trip time",
+            unit="ms",
+            lines=tuple(searched),
+            marks=(Mark(x=10, label="NET: linear from here; its virtual routing rises above"),),
+            caption="Ideal radio. The first echo waits for the search: steps of 320, 480, 640 and 800 ms.",
+        ),
+        Figure(
+            name="net-tcp-wireless",
+            title="TCP throughput of one flow over the chain",
+            x_label="nodes in the chain",
+            y_label="throughput",
+            unit="Mbit/s",
+            lines=tuple(carried),
+            marks=(
+                Mark(x=2, label="NET: UML deviates"),
+                Mark(x=7, label="NET: Xen deviates"),
+                Mark(x=30, label="NET: virtual routing deviates"),
+            ),
+            tolerance=TOLERANCE,
+            caption="What shares one 802.11b channel is not held against the ideal radio's limit.",
+        ),
+    ]
+
+
+def _claims(
+    stairs: dict[int, float], found: dict[tuple[str, str], list[Point]], largest: int, quick: bool
+) -> list[Any]:
+    above = [rtt - ideal.first_rtt(hops) for hops, rtt in stairs.items()]
+    far = [rtt for hops, rtt in stairs.items() if hops >= 10]
+    air = {point.nodes: point for point in found["802.11b", "aodv"]}
+    longest = air[max(air)]
+    measured = {
+        "search.above": Quantity.of(max(above), "ns"),
+        "search.below": Quantity.of(max(0.0, -min(above)), "ns"),
+        "search.flat": Quantity.of(max(far) - min(far), "ns"),
+        "tcp.largest": Quantity.of(largest, "1"),
+        "air.two": Quantity.of(air[2].forward, "bit/s"),
+        "air.share": Quantity.of(longest.forward / ideal.shared_limit(longest.nodes - 1), "1"),
+        "babel.first": Quantity.of(
+            max((p.first for p in found.get(("ideal", "babel"), [])), default=0.0), "ns"
+        ),
+    }
+    values = claims.from_measurements((), measured)
+    limited = f" (the quick ladder ends at {QUICK_LADDER[-1]})" if quick else ""
+    low, high = (limit / 1e6 for limit in ideal.pair_limits())
+    kept = [
+        claims.evaluate(
+            "staircase",
+            "The first echo waits for the rings of the search: 0, 320, 800, 1440 and 2240 ms.",
+            "search.above <= 100 ms", values, source="E-NET-4, P-42", shape="search.above <= 150 ms",
+        ),
+        claims.evaluate(
+            "not-before", "No search ends before its last ring was sent.", "search.below <= 1 ms", values,
+            source="P-42",
+        ),
+        claims.evaluate(
+            "linear", "From 10 hops on it is linear: the last ring reaches every node.",
+            "search.flat <= 60 ms", values, source="E-NET-4: linear from 10 hops",
+        ),
+        claims.evaluate(
+            "capacity",
+            f"Virtual routing carries longer chains faithfully than the 29 nodes that NET's did{limited}.",
+            "tcp.largest >= 30", values, source="E-NET-5: first deviation at 30 vnodes",
+            shape="tcp.largest >= 7",
+        ),
+        claims.evaluate(
+            "real-pair", "A real 802.11b pair gives about half of its 11 Mbit/s.",
+            f"air.two >= {0.97 * low:.3f} Mbit/s", values, source="P-48", shape="air.two >= 4 Mbit/s",
+        ),
+        claims.evaluate(
+            "real-pair-limit", "... and never more than its frames' time on the air allows.",
+            f"air.two <= {1.01 * high:.3f} Mbit/s", values, source="P-48",
+        ),
+        claims.evaluate(
+            "real-chain", "Hops that hear each other share the channel.",
+            "air.share <= 1.01", values, source="P-48",
+        ),
+    ]  # fmt: skip
+    if ("ideal", "babel") in found:
+        kept.append(
+            claims.evaluate(
+                "babel",
+                "A protocol that keeps routes to all has no search.",
+                "babel.first <= 100 ms",
+                values,
+                source="beside E-NET-4",
+            )  # fmt: skip
+        )
+    return kept
