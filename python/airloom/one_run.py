@@ -21,6 +21,7 @@ from airloom.measure import Metric, Place, Tool, tool_for
 from airloom.measuring import Measuring
 from airloom.plan import Plan
 from airloom.programs import Supervised, signal_name, words_of
+from airloom.radiowatch import RadioWatch
 from airloom.results import (
     Claim,
     Details,
@@ -72,6 +73,7 @@ class OneRun:
         """Which signal asked it to stop."""
         self._conductor: Conductor | None = None
         self._watch: HostWatch | None = None
+        self._radios: RadioWatch | None = None
         self._stack = contextlib.ExitStack()
         self._closed = False
         self._judged = Judged()
@@ -114,6 +116,7 @@ class OneRun:
             if self.stopped_by:
                 conductor.interrupt(self.stopped_by)
             self._watch = stack.enter_context(HostWatch(world))
+            self._radios = stack.enter_context(RadioWatch(world))
             self._stack = stack.pop_all()
         return self
 
@@ -170,6 +173,7 @@ class OneRun:
         self.writer.ledger = evidence.ledger_of(ledger, lateness)
         watch.finish()
         self._record_host(watch, lateness)
+        self._record_radios()
         self._judged = self._judge(watch, ledger, lateness)
         self._details = self._describe(watch, ledger, lateness)
 
@@ -221,6 +225,18 @@ class OneRun:
                 self.watcher.problem(str(error))
                 return
 
+    def _record_radios(self) -> None:
+        """Where radios were and what they sent to each other."""
+        radios = self._radios
+        assert radios is not None
+        radios.finish()
+        for measurement, metric, unit, whose, times, values in radios.series():
+            try:
+                self.writer.record(measurement, metric, unit, times, values, node=whose)
+            except LabError as error:
+                self.watcher.problem(str(error))
+                return
+
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
         carried = evidence.carried_note(self.plan)
         full = {f"socket of {name}": {"socket-full": lost} for name, lost in self.socket_lost.items()}
@@ -266,6 +282,8 @@ class OneRun:
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
             happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
             topology=Topology.of(self.plan),
+            radios=self._radios.radios if self._radios is not None else (),
+            radio_links=self._radios.links if self._radios is not None else (),
         )
 
 

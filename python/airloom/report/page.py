@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airloom.report import curves, figures, plots, series, tables, topology
+from airloom.report import curves, figures, plots, radio, series, tables, topology
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
 from airloom.results import Measurement, RunReader
@@ -57,7 +57,10 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
         Chapter("Measurements", tables=_there(tables.first_figures(run), tables.measurements(run))),
         Chapter("Claims", tables=_there(tables.claims(run))),
         Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),
-        Chapter("Topology", drawings=_known(topology.picture(run.details.topology)), text=_whose(run)),
+        Chapter("Topology", drawings=_known(_picture(run)), text=_whose(run)),
+        Chapter(
+            "Radio", drawings=radio.drawings(run, frame), tables=_there(radio.radios(run), radio.links(run))
+        ),
         Chapter("Over time", drawings=plots.over_time(found, run.details.happenings)),
         Chapter("Distributions", drawings=plots.distributions(found)),
         _fates(run),
@@ -72,8 +75,14 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     return [one for one in chain if not one.empty]
 
 
+def _picture(run: RunReader) -> Drawing | None:
+    """Nodes and links; nodes that only radios join are in the map."""
+    wired = run.details.topology
+    return topology.picture(wired) if wired.wires or not run.details.radios else None
+
+
 def _whose(run: RunReader) -> str:
-    return "Of the first run." if len(run.points) > 1 and run.details.topology.vertices else ""
+    return "Of the first run." if len(run.points) > 1 and run.details.topology.wires else ""
 
 
 def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:

@@ -53,6 +53,8 @@ def table(
 
 def all_tables(run: RunReader) -> list[Table]:
     """Every table that a run has something to say in, in the order of the page."""
+    from airloom.report import radio  # which is made of this module's tables
+
     built = (
         first_figures(run),
         measurements(run),
@@ -60,6 +62,8 @@ def all_tables(run: RunReader) -> list[Table]:
         points(run),
         ledger(run),
         links(run),
+        radio.radios(run),
+        radio.links(run),
         nodes(run),
         programs(run),
     )
@@ -207,7 +211,7 @@ def ledger(run: RunReader) -> Table:
         row("copied", "by switches and links", int(engine["copies"]))
     row("delivered", "to the nodes", result.delivered)
     for reason, frames in sorted(result.dropped.items()):
-        row("emulated loss", reason.replace("-", " "), frames)
+        row("emulated loss", cause_of(reason), frames)
     by_reason = run.details.host_lost if not run.is_sweep else {}
     if by_reason and sum(by_reason.values()) == result.host_lost and result.host_lost:
         for reason, frames in sorted(by_reason.items()):
@@ -233,6 +237,24 @@ def ledger(run: RunReader) -> Table:
     return table(
         "ledger", "Where every frame went", ["fate", "cause", "frames"], rows, numeric=(2,), note=note
     )
+
+
+_ON_THE_AIR = {
+    "collision": "a broadcast that nobody took, for something else was on the air",
+    "noise": "a broadcast too weak or too noisy for all in reach",
+    "out-of-range": "nobody whom it was for could hear it",
+    "retry-limit": "no acknowledgment after the last permitted transmission",
+    "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
+    "radio-off": "the radio was switched off",
+    "not-associated": "no access point, or no such station",
+}
+"""The medium's reasons in words; those of links speak for themselves."""
+
+
+def cause_of(reason: str) -> str:
+    """A reason of emulated loss as people read it."""
+    words = reason.replace("-", " ")
+    return f"{words}: {_ON_THE_AIR[reason]}" if reason in _ON_THE_AIR else words
 
 
 def is_accounted(run: RunReader) -> bool:
