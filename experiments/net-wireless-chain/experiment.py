@@ -25,7 +25,8 @@ def _beside(name: str) -> Any:
     """A module of this folder, which is no package."""
     path = Path(__file__).with_name(f"{name}.py")
     spec = importlib.util.spec_from_file_location(f"airloom_net_wireless_{name}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -266,13 +267,8 @@ def _claims(
         ),
     ]  # fmt: skip
     if ("ideal", "babel") in found:
+        search_free = "A protocol that keeps routes to all has no search."
         kept.append(
-            claims.evaluate(
-                "babel",
-                "A protocol that keeps routes to all has no search.",
-                "babel.first <= 100 ms",
-                values,
-                source="beside E-NET-4",
-            )  # fmt: skip
+            claims.evaluate("babel", search_free, "babel.first <= 100 ms", values, source="beside E-NET-4")
         )
     return kept

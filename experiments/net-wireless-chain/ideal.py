@@ -56,8 +56,9 @@ def exchange(packet: int, backoff_slots: float) -> float:
 def pair_limits() -> tuple[float, float]:
     """Between which one TCP flow over a real 802.11b pair must be.
 
-    Two segments and one acknowledgment by TCP (52 octets) a turn. At least each of the three frames waits a
-    mean backoff of its own (15.5 slots); at most that of the acknowledgment passes while the sender counts too.
+    Two segments and one acknowledgment by TCP (52 octets) a turn. At least each of the three frames waits
+    a mean backoff of its own (15.5 slots); at best that of the acknowledgment passes while the sender's
+    own runs too.
     """
     mean = _CW_MIN / 2
     segments = 2 * exchange(1500, mean)
