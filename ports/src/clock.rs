@@ -2,7 +2,7 @@
 
 use std::io;
 
-use airloom_engine::time::Instant;
+use airloom_engine::time::{Instant, Span};
 
 /// Engine time as it passes on the wall.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,17 @@ impl WallClock {
     pub fn zero_since_1970(&self) -> u64 {
         read(libc::CLOCK_REALTIME).saturating_sub(self.now().nanos())
     }
+}
+
+/// Sleeps for a span, or less if a signal comes.
+pub fn sleep(span: Span) {
+    let (seconds, nanos) = (span.nanos() / 1_000_000_000, span.nanos() % 1_000_000_000);
+    let time = libc::timespec {
+        tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanos).unwrap_or(0),
+    };
+    // SAFETY: the timespec outlives the call, and what is left of the sleep is not asked for.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, std::ptr::null_mut()) };
 }
 
 /// Processor time that the calling thread has used, in nanoseconds.

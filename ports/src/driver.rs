@@ -16,6 +16,7 @@ use airloom_engine::time::{Instant, Span};
 use crate::clock::{self, WallClock};
 use crate::error::Error;
 use crate::lateness::Histogram;
+use crate::moderation::Moderation;
 use crate::patience::Patience;
 use crate::poller::Poller;
 use crate::status::Status;
@@ -226,10 +227,13 @@ impl Loop {
         let clock = self.driven.clock;
         let mut looked = clock.now();
         let mut patience = Patience::new(self.cost_of_a_sleep()?);
+        let mut moderation = Moderation::default();
+        let mut woken = looked;
         self.driven.status.begin(looked);
         loop {
-            let look = self.look(looked, &mut patience)?;
+            let look = self.look(looked, &mut patience, moderation.wait())?;
             let start = clock.now();
+            let before = self.driven.status.current().taken_in;
             // Of a full list nobody knows what did not get into it.
             if !self.driven.poller.is_full(look.ready) {
                 looked = start;
@@ -240,6 +244,10 @@ impl Loop {
                     BELL => stopped = !self.obey(),
                     number => self.take_in(usize::try_from(number).unwrap_or(0), look.since),
                 }
+            }
+            if look.ready > 0 {
+                moderation.woke(self.driven.status.current().taken_in - before, start.since(woken));
+                woken = start;
             }
             let now = clock.now();
             self.note_backlog(now);
@@ -279,8 +287,23 @@ impl Loop {
     }
 
     /// Waits until a port is ready, a command is there, or the next event is due.
-    fn look(&mut self, looked: Instant, patience: &mut Patience) -> Result<Look, Error> {
+    fn look(
+        &mut self,
+        looked: Instant,
+        patience: &mut Patience,
+        gather: Option<Span>,
+    ) -> Result<Look, Error> {
         let clock = self.driven.clock;
+        if let Some(wait) = gather {
+            let now = clock.now();
+            let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
+            let (advance, awake) = patience.before();
+            if due > now + awake + wait {
+                clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
+                self.driven.status.current().sleeps += 1;
+                patience.slept(clock.now().since(now));
+            }
+        }
         // Without a wait first: what is ready now may have come since the last look.
         let ready = self.driven.poller.wait(Some(Span::ZERO))?;
         if ready > 0 {

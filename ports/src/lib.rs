@@ -9,6 +9,7 @@ mod intake;
 pub mod interface;
 pub mod lateness;
 pub mod media;
+mod moderation;
 pub mod nodes;
 mod outgo;
 mod patience;
