@@ -80,7 +80,27 @@ fn islands(number: u16, seconds: f64) -> f64 {
     (cpu_seconds() - start) / seconds / f64::from(number)
 }
 
-fn main() {
+/// What other programs ask for: `saturated STATIONS SECONDS` or `grid SECONDS`.
+fn asked(words: &[String]) -> Option<(f64, f64)> {
+    match words {
+        [what, stations, seconds] if what == "saturated" => {
+            Some(saturated(stations.parse().ok()?, seconds.parse().ok()?))
+        }
+        [what, seconds] if what == "grid" => Some(grid(seconds.parse().ok()?)),
+        _ => None,
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if !words.is_empty() {
+        let Some((cost, yielded)) = asked(&words) else {
+            eprintln!("usage: medium_speed [saturated STATIONS SECONDS | grid SECONDS]");
+            return std::process::ExitCode::from(2);
+        };
+        println!("{cost:.6} {yielded:.6}");
+        return std::process::ExitCode::SUCCESS;
+    }
     for (n, peer) in PEER {
         let (own, frames) = saturated(n, 10.0);
         println!(
@@ -94,4 +114,5 @@ fn main() {
     }
     let (own, share) = grid(10.0);
     println!("400-node grid: {own:.5} CPU s per simulated s, {:.2} % delivered", share * 100.0);
+    std::process::ExitCode::SUCCESS
 }

@@ -1,0 +1,147 @@
+"""The radio medium's engine alone, beside ns-3.44 in the same run: 10 and 50 saturated stations.
+
+The engine is measured by its own example ``medium_speed``, built in release, so that neither Python nor
+the ports have a part in the figure. ns-3 is fetched from PyPI into an environment of its own and the same
+scene is compiled against it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from airloom.bench import BenchResult, Progress
+from airloom.errors import HostError
+
+PEER = "ns-3.44"
+PACKAGE = "ns3==3.44.post0"
+LEAST = 50.0
+"""Times faster than the peer with 50 stations."""
+ROUNDS = 3
+STATIONS = (10, 50)
+OWN_SECONDS, PEER_SECONDS = 5.0, 1.0
+"""Simulated time of one round."""
+PATIENCE = 1800
+"""Seconds that fetching or building may take."""
+_MODULES = (
+    "wifi", "internet", "mobility", "network", "core", "propagation", "spectrum", "stats", "antenna",
+    "bridge", "traffic-control", "energy",
+)  # fmt: skip
+_FLAGS = (
+    "-std=c++20", "-O2",
+    # The wheel's classes are laid out for these.
+    "-DNS3_LOG_ENABLE", "-DNS3_ASSERT_ENABLE", "-DNS3_BUILD_PROFILE_RELEASE",
+)  # fmt: skip
+
+
+def run(progress: Progress) -> list[BenchResult]:
+    """Processor seconds for each simulated second, in turns with the peer."""
+    progress("building the engine's example")
+    own = built()
+    try:
+        peer, missing = fetched(progress), ""
+    except (OSError, subprocess.SubprocessError, HostError) as error:
+        peer, missing = None, f"{PEER} cannot be had here: {_why(error)}"
+        progress(missing)
+    results = []
+    for stations in STATIONS:
+        costs: list[float] = []
+        peers: list[float] = []
+        frames = peer_frames = 0.0
+        for turn in range(ROUNDS):
+            progress(f"{stations} stations, round {turn + 1} of {ROUNDS}")
+            cost, frames = asked(own, "saturated", stations, OWN_SECONDS)
+            costs.append(cost)
+            if peer is not None:
+                cost, peer_frames = asked(peer, stations, PEER_SECONDS)
+                peers.append(cost)
+        mine = statistics.median(costs)
+        what = f"{stations} saturated stations at 54 Mbit/s"
+        if peers:
+            theirs = statistics.median(peers)
+            promised = stations == max(STATIONS)
+            results += [
+                BenchResult(
+                    f"{what}: simulated seconds a processor second", "1", 1 / mine, PEER, 1 / theirs,
+                    theirs / mine, f"at least {LEAST:g} times {PEER}" if promised else None,
+                    theirs / mine >= LEAST if promised else None,
+                ),
+                BenchResult(
+                    f"{what}: frames delivered", "1/s", frames, PEER, peer_frames, frames / peer_frames
+                ),
+            ]  # fmt: skip
+        else:
+            results.append(
+                BenchResult(f"{what}: simulated seconds a processor second", "1", 1 / mine, missing)
+            )
+    return results
+
+
+def asked(program: Path, *words: object) -> tuple[float, float]:
+    """The two numbers that a program prints: processor seconds for a simulated second, and its yield."""
+    done = subprocess.run(
+        [str(program), *map(str, words)], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    cost, yielded = done.stdout.split()
+    return float(cost), float(yielded)
+
+
+def built() -> Path:
+    """The engine's example ``medium_speed``, built in release from the source tree."""
+    tree = Path(__file__).resolve().parents[3]
+    cargo = shutil.which("cargo")
+    if cargo is None or not (tree / "engine" / "examples").is_dir():
+        raise HostError(
+            "bench.source.missing",
+            "this benchmark builds an example of the engine, and there is no source tree with cargo here",
+            cure="run it from a clone of Airloom on a machine with Rust",
+        )
+    target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target"))
+    command = [cargo, "build", "--release", "--locked", "--quiet", "-p", "airloom-engine"]
+    subprocess.run([*command, "--example", "medium_speed"], cwd=tree, check=True, timeout=PATIENCE)
+    return target / "release" / "examples" / "medium_speed"
+
+
+def fetched(progress: Progress) -> Path:
+    """ns-3 in an environment of its own, with our scene compiled against it; kept for the next time."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        raise HostError("bench.compiler.missing", "there is no g++", cure="install it: apt install g++")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "airloom" / "bench-ns3"
+    scene = Path(__file__).with_name("ns3") / "saturated.cc"
+    program = cache / "saturated"
+    if program.is_file() and program.stat().st_mtime >= scene.stat().st_mtime:
+        return program
+    python = cache / "venv" / "bin" / "python"
+    if not python.exists():
+        progress(f"fetching {PEER} (about 100 MB, once)")
+        _quietly([sys.executable, "-m", "venv", str(cache / "venv")])
+    _quietly([str(python), "-m", "pip", "install", "--quiet", PACKAGE])
+    home = next((cache / "venv" / "lib").glob("python*/site-packages/ns3"), None)
+    if home is None:
+        raise HostError("bench.peer.missing", f"the package {PACKAGE} holds no ns-3")
+    progress(f"compiling the scene for {PEER}")
+    libraries = home / "lib64"
+    _quietly(
+        [
+            compiler, *_FLAGS, f"-I{home / 'include'}", str(scene), "-o", str(program), f"-L{libraries}",
+            *(f"-lns3.44-{module}" for module in _MODULES), f"-Wl,-rpath,{libraries}",
+            "-Wl,--allow-shlib-undefined",
+        ]
+    )  # fmt: skip
+    return program
+
+
+def _quietly(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise HostError("bench.peer.failed", f"{Path(command[0]).name}: {last}")
+
+
+def _why(error: Exception) -> str:
+    return error.message if isinstance(error, HostError) else str(error)

@@ -1,0 +1,67 @@
+"""Every example is a scenario that passes the check, and the short ones do what they claim."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.yaml"))
+
+NEEDS = {"babel": "babeld", "mobile-babel": "babeld", "ospf": "/usr/lib/frr/ospfd"}
+"""Programs that an example runs and not every machine has."""
+
+pytestmark = pytest.mark.world
+
+
+def require(name: str) -> None:
+    """Skips what this machine cannot run."""
+    if name not in NEEDS:
+        return
+    program = NEEDS[name]
+    if shutil.which(program) is None and not os.access(program, os.X_OK):
+        pytest.skip(f"{program} is not installed")
+
+
+def ran(shell, name: str) -> dict:
+    """The result of an example; the run may be degraded on a busy machine, but it must end."""
+    done = shell.run("run", str(FOLDER / f"{name}.yaml"), "--out", name, "-q")
+    assert done.returncode == 0, done.stderr
+    return json.loads((shell.folder / name / "result.json").read_text())
+
+
+def host_spoilt(result: dict) -> bool:
+    """Whether the run itself says that its figures are not to be trusted."""
+    return result["verdict"]["status"] == "invalid"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_passes_the_check(shell, path: Path) -> None:
+    done = shell.run("check", str(path))
+    assert done.returncode == 0, done.stderr
+    assert not any(shell.folder.glob("*.json")), "a check leaves nothing"
+
+
+@pytest.mark.parametrize("name", ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel"])
+def test_an_example_does_what_it_claims(shell, name: str) -> None:
+    require(name)
+    result = ran(shell, name)
+    assert result["claims"], "an example makes claims"
+    failed = [one for one in result["claims"] if one["outcome"] == "fails"]
+    if failed and host_spoilt(result):
+        pytest.skip(f"this machine was too busy: {result['verdict']['reasons'][0]}")
+    assert not failed
+    shell.gone()
+
+
+def test_overload_is_never_called_valid(shell) -> None:
+    if (os.cpu_count() or 1) > 4:
+        pytest.skip("four loops do not overload a machine with more than four processors")
+    result = ran(shell, "overload")
+    assert result["verdict"]["status"] != "valid"
+    assert result["verdict"]["reasons"], "it says why"
+    shell.gone()
