@@ -358,6 +358,16 @@ impl Engine {
         media::views(py, &radios)
     }
 
+    fn channels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let channels = py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(world.channels()?),
+            State::Running(driver) => Ok(driver.ask(|driven| driven.world.channels())??),
+            State::Stopped(driven, _) => Ok(driven.world.channels()?),
+            State::Lost => Err(Fault::LOST),
+        })?;
+        channels.iter().map(|channel| media::channel(py, channel)).collect()
+    }
+
     fn signal(&self, py: Python<'_>, sender: String, receiver: String) -> PyResult<f64> {
         self.act(py, "signal", move |world| world.power_at(&sender, &receiver))
     }

@@ -2,7 +2,7 @@
 
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioSettings, SettingsError};
-use airloom_ports::media::RadioView;
+use airloom_ports::media::{ChannelView, RadioView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -48,6 +48,30 @@ pub fn view<'py>(py: Python<'py>, radio: &RadioView) -> PyResult<Bound<'py, PyDi
         airtime.set_item(name, span.nanos())?;
     }
     found.set_item("airtime", airtime)?;
+    let peers = PyDict::new(py);
+    for (name, peer) in &radio.peers {
+        let view = PyDict::new(py);
+        view.set_item("attempts", peer.attempts)?;
+        view.set_item("unanswered", peer.unanswered)?;
+        view.set_item("rate", peer.bits_per_second)?;
+        view.set_item("received", peer.received)?;
+        view.set_item("signal_dbm", peer.signal_dbm())?;
+        peers.set_item(name, view)?;
+    }
+    found.set_item("peers", peers)?;
+    Ok(found)
+}
+
+/// A channel as the stub of `Engine.channels` describes it.
+pub fn channel<'py>(py: Python<'py>, channel: &ChannelView) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("medium", &channel.medium)?;
+    found.set_item("channel", channel.number)?;
+    found.set_item("mhz", channel.mhz)?;
+    found.set_item("busy", channel.airtime.busy.nanos())?;
+    found.set_item("overlapped", channel.airtime.overlapped.nanos())?;
+    found.set_item("sent", channel.airtime.sent.nanos())?;
+    found.set_item("frames", channel.airtime.frames)?;
     Ok(found)
 }
 

@@ -11,7 +11,7 @@ use crate::frame::Frame;
 use crate::ledger::Tally;
 use crate::medium::capture::Sniffed;
 use crate::medium::mobility::Mobility;
-use crate::medium::{Medium, Outside, RadioChange, RadioId, RadioSettings};
+use crate::medium::{Medium, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings};
 use crate::time::Instant;
 
 /// A medium, and the ports that its radios belong to.
@@ -137,7 +137,33 @@ impl Engine {
         let radio = air.medium.add_radio(&name, settings, mobility)?;
         air.ports.push(port);
         self.ports[port.index()].out = Some(Out::Radio(medium.0, radio));
+        self.arm(medium);
         Ok(radio)
+    }
+
+    /// Adds a source of noise to a medium.
+    ///
+    /// # Errors
+    /// If the medium is unknown or a setting cannot work.
+    pub fn add_noise(
+        &mut self,
+        medium: MediumId,
+        settings: NoiseSettings,
+        mobility: Box<dyn Mobility>,
+    ) -> Result<(), Error> {
+        self.medium(medium)?.add_noise(settings, mobility)?;
+        self.arm(medium);
+        Ok(())
+    }
+
+    /// What was added may want to be called before anything is offered: beacons, noise.
+    fn arm(&mut self, medium: MediumId) {
+        let Some(air) = self.media.get_mut(medium.index()) else { return };
+        let Some(at) = air.medium.next_at() else { return };
+        if air.alarm.set(at) {
+            let event = Event::Medium(medium.0);
+            self.calendar.push(at, Class::Release, source::MEDIUM + medium.0, event);
+        }
     }
 
     /// A medium, at the present instant: to read its accounts, or to change its laws.

@@ -4,7 +4,7 @@
 //! back empty. If that thread cannot keep up, frames are missing from the capture (and counted),
 //! not from the network; a stepped engine waits instead, so that its captures are complete.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::medium::capture::LINK_TYPE;
 use airloom_engine::segment;
 use airloom_engine::time::Instant;
 
@@ -52,6 +53,15 @@ enum Part {
     Interface(u32),
 }
 
+/// Who hears the air: a radio of a medium, or a channel of it as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ear {
+    /// Medium and radio.
+    Radio(u32, u32),
+    /// Medium and centre in MHz.
+    Channel(u32, u16),
+}
+
 /// A capture that is being written.
 #[derive(Debug)]
 pub struct Capture {
@@ -60,6 +70,8 @@ pub struct Capture {
     wanted: Option<BTreeSet<String>>,
     /// Every port's part, by number.
     parts: Vec<Part>,
+    /// Sniffers' numbers in the file; none for one that is not wanted.
+    ears: BTreeMap<Ear, Option<u32>>,
     interfaces: u32,
     chunk: Vec<u8>,
     full: SyncSender<Vec<u8>>,
@@ -107,6 +119,7 @@ impl Capture {
             path: path.to_owned(),
             wanted,
             parts: Vec::new(),
+            ears: BTreeMap::new(),
             interfaces: 0,
             chunk: Vec::with_capacity(CHUNK),
             full,
@@ -147,6 +160,40 @@ impl Capture {
             pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction, comment });
             self.account.written += 1;
         }
+    }
+
+    /// Adds a frame with its radiotap header as `ear` has it. `port` is the port of a radio; a channel
+    /// belongs to none and is kept if all ports are.
+    pub fn sniffed(
+        &mut self,
+        ear: Ear,
+        port: Option<&str>,
+        at: Instant,
+        octets: &[u8],
+        name: impl FnOnce() -> String,
+    ) {
+        let known = self.ears.get(&ear).copied();
+        let interface = known.unwrap_or_else(|| {
+            let wanted = |wanted: &BTreeSet<String>| port.is_some_and(|port| wanted.contains(port));
+            let name = self.wanted.as_ref().is_none_or(wanted).then(name);
+            let number = name.map(|name| {
+                // The writer's channel may be full for a moment; a description is never left out.
+                pcapng::interface(&mut self.chunk, &name, LINK_TYPE);
+                self.interfaces += 1;
+                self.interfaces - 1
+            });
+            self.ears.insert(ear, number);
+            number
+        });
+        let Some(interface) = interface else { return };
+        if !self.room(pcapng::room(octets.len())) {
+            self.account.skipped += 1;
+            return;
+        }
+        let at = self.zero.saturating_add(at.nanos());
+        let octets = [octets, &[]];
+        pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction: None, comment: "" });
+        self.account.written += 1;
     }
 
     /// Hands what there is to the writer if it has time for it, so that the file is never far behind.
@@ -199,7 +246,7 @@ impl Capture {
                     self.account.skipped += 1;
                     return None;
                 }
-                pcapng::interface(&mut self.chunk, name);
+                pcapng::interface(&mut self.chunk, name, pcapng::ETHERNET);
                 let number = self.interfaces;
                 self.interfaces += 1;
                 self.parts[port] = Part::Interface(number);

@@ -2,8 +2,8 @@
 
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
-    Airtime, Medium, MediumSettings, NoiseSettings, RadioChange, RadioCounts, RadioId, RadioSettings,
-    SettingsError,
+    Airtime, ChannelAirtime, MediumSettings, NoiseSettings, PeerCounts, RadioChange, RadioCounts, RadioId,
+    RadioSettings, SettingsError,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, MediumId};
@@ -42,6 +42,21 @@ pub struct RadioView {
     pub counts: RadioCounts,
     /// Where its time went.
     pub airtime: Airtime,
+    /// Whom it has met: the other's port, and what was exchanged.
+    pub peers: Vec<(String, PeerCounts)>,
+}
+
+/// A channel of a medium.
+#[derive(Clone, Debug)]
+pub struct ChannelView {
+    /// Name of the medium.
+    pub medium: String,
+    /// Number of the channel.
+    pub number: u16,
+    /// Its centre in MHz.
+    pub mhz: u16,
+    /// How much it was in use.
+    pub airtime: ChannelAirtime,
 }
 
 impl World {
@@ -53,6 +68,8 @@ impl World {
         let medium = settings.build(self.engine.seed(), name)?;
         let id = self.engine.add_medium(name, medium)?;
         self.media.media.push((name.to_owned(), id));
+        debug_assert_eq!(id.index(), self.edge.media.len());
+        self.edge.media.push((name.to_owned(), Vec::new()));
         Ok(())
     }
 
@@ -70,6 +87,10 @@ impl World {
         let id = self.medium_id(medium)?;
         let radio = self.engine.add_radio(id, self.port(port)?, settings, mobility)?;
         self.media.radios.push((port.to_owned(), id, radio));
+        let number = self.port(port)?.index();
+        if let Some((_, ports)) = self.edge.media.get_mut(id.index()) {
+            ports.push(number);
+        }
         Ok(())
     }
 
@@ -83,7 +104,16 @@ impl World {
         settings: NoiseSettings,
         mobility: Box<dyn Mobility>,
     ) -> Result<(), Error> {
-        Ok(self.medium(medium)?.add_noise(settings, mobility)?)
+        let id = self.medium_id(medium)?;
+        Ok(self.engine.add_noise(id, settings, mobility)?)
+    }
+
+    /// Has all media tell what is on the air.
+    pub(crate) fn sniff(&mut self) -> Result<(), Error> {
+        for (_, id) in &self.media.media {
+            self.engine.medium(*id)?.set_sniffing(true);
+        }
+        Ok(())
     }
 
     /// Has a radio changed at an instant.
@@ -124,13 +154,22 @@ impl World {
         found
     }
 
-    /// The medium of that name at the engine's present instant.
+    /// All channels that were used, medium by medium.
     ///
     /// # Errors
-    /// [`Error::Unknown`].
-    pub fn medium(&mut self, name: &str) -> Result<&mut Medium, Error> {
-        let id = self.medium_id(name)?;
-        Ok(self.engine.medium(id)?)
+    /// None in a world whose media are its own.
+    pub fn channels(&mut self) -> Result<Vec<ChannelView>, Error> {
+        let mut found = Vec::new();
+        for (name, id) in &self.media.media {
+            let medium = self.engine.medium(*id)?;
+            found.extend(medium.channels().map(|channel| ChannelView {
+                medium: name.clone(),
+                number: channel.number,
+                mhz: channel.mhz,
+                airtime: medium.channel_airtime(channel),
+            }));
+        }
+        Ok(found)
     }
 
     /// Power in dBm at which one radio would hear another now, without fading.
@@ -177,11 +216,12 @@ impl World {
             queued: medium.queued(radio),
             counts: medium.counts(radio),
             airtime: medium.airtime(radio, medium.now()),
+            peers: Vec::new(),
         };
-        view.access_point = access_point.and_then(|other| {
-            let known = names.iter().find(|(_, medium, radio)| (*medium, *radio) == (id, other));
-            known.map(|(port, ..)| port.clone())
-        });
+        let named = |radio: RadioId| names.iter().find(|known| (known.1, known.2) == (id, radio));
+        view.peers =
+            medium.peers(radio).filter_map(|(peer, counts)| Some((named(peer)?.0.clone(), counts))).collect();
+        view.access_point = access_point.and_then(named).map(|(port, ..)| port.clone());
         Ok(view)
     }
 }

@@ -7,7 +7,8 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-const LINKTYPE_ETHERNET: u16 = 1;
+/// Link type of frames that begin with an Ethernet header.
+pub const ETHERNET: u16 = 1;
 
 const OPT_END: u16 = 0;
 const OPT_COMMENT: u16 = 1;
@@ -40,10 +41,10 @@ pub fn section(out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the block that describes an Ethernet interface; the first one is number 0.
-pub fn interface(out: &mut Vec<u8>, name: &str) {
+/// Appends the block that describes an interface; the first one is number 0.
+pub fn interface(out: &mut Vec<u8>, name: &str, link_type: u16) {
     block(out, INTERFACE_DESCRIPTION, |out| {
-        put16(out, LINKTYPE_ETHERNET);
+        put16(out, link_type);
         put16(out, 0);
         put32(out, 0); // frames are kept whole
         option(out, IF_NAME, &name.as_bytes()[..name.len().min(usize::from(u16::MAX))]);
@@ -173,7 +174,7 @@ mod tests {
         ) {
             let mut file = Vec::new();
             section(&mut file);
-            interface(&mut file, "h1:eth0");
+            interface(&mut file, "h1:eth0", ETHERNET);
             let before = file.len();
             let octets = [&head[..], &rest[..]];
             let direction = Some(Direction::Outbound);

@@ -5,11 +5,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
 use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool};
+use airloom_engine::medium::capture::{self, Sniffed};
 use airloom_engine::settings::{LinkSettings, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, Handed, HostLoss, LinkId, Outlet, Place, PortId, SwitchId, Why, segment};
+use airloom_engine::{
+    End, Engine, Handed, HostLoss, LinkId, MediumId, Outlet, Place, PortId, SwitchId, Why, segment,
+};
 
-use crate::capture::Capture;
+use crate::capture::{Capture, Ear};
 use crate::clock::WallClock;
 use crate::error::Error;
 use crate::intake::{Intake, Read};
@@ -98,6 +101,9 @@ pub struct Edge {
     switches: Vec<String>,
     comment: String,
     scratch: Box<[u8]>,
+    /// Names of media, and the ports of their radios, by number.
+    pub(crate) media: Vec<(String, Vec<usize>)>,
+    air: Vec<u8>,
 }
 
 /// The engine and its edge.
@@ -130,6 +136,8 @@ impl World {
             switches: Vec::new(),
             comment: String::with_capacity(256),
             scratch: vec![0; LARGE].into_boxed_slice(),
+            media: Vec::new(),
+            air: Vec::with_capacity(4096),
         };
         Self {
             engine,
@@ -262,7 +270,7 @@ impl World {
         }
         let wanted = ports.map(|names| names.into_iter().collect());
         self.edge.capture = Some(Capture::create(path, wanted)?);
-        Ok(())
+        self.sniff()
     }
 
     /// Has time follow a clock from now on.
@@ -404,9 +412,39 @@ impl Outlet for Edge {
         let port = (origin, self.ports[origin].name.as_str());
         capture.frame(port, at, (frame, pool), None, &self.comment);
     }
+
+    fn sniffed(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
+        self.hear(medium, sniffed, pool);
+    }
 }
 
 impl Edge {
+    /// Adds what is on the air to the capture.
+    fn hear(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
+        let (Some(capture), Some((name, radios))) = (&mut self.capture, self.media.get(medium.index()))
+        else {
+            return;
+        };
+        let octets =
+            sniffed.frame.map_or(0, |frame| segment::complete(&frame, pool, frame.first, &mut self.scratch));
+        self.air.clear();
+        capture::write(sniffed, &self.scratch[..octets], &mut self.air);
+        let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
+        let heard = sniffed.radio.and_then(|radio| Some((radio, *radios.get(radio.number() as usize)?)));
+        match heard {
+            Some((radio, port)) => {
+                let port = self.ports[port].name.as_str();
+                let named = || format!("{port} on the air");
+                capture.sniffed(Ear::Radio(number, radio.number()), Some(port), sniffed.at, &self.air, named);
+            }
+            None => {
+                let channel = sniffed.channel;
+                let named = || format!("{name}, channel {}", channel.number);
+                capture.sniffed(Ear::Channel(number, channel.mhz), None, sniffed.at, &self.air, named);
+            }
+        }
+    }
+
     /// Keeps what reached a memory port, segment by segment.
     fn keep(&mut self, port: usize, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
         if self.clock.is_some() && self.received.len() + usize::from(frame.count) > RECEIVED {

@@ -114,8 +114,11 @@ class Engine:
         port, medium, on, position (x, y, z in m), access_point (port or None), mhz, queued
         (frames), settings, counts {sent, expected, unanswered, requests, requests_unanswered,
         given_up, refused, received, duplicates, broken}, airtime in ns {idle, transmitting,
-        receiving, collided, busy}.
+        receiving, collided, busy}, peers {port: attempts, unanswered, rate (bit/s, of the last
+        transmission), received, signal_dbm (of the last frame, or None)}.
         """
+    def channels(self) -> list[dict[str, Any]]:
+        """Every channel that was used: medium, channel, mhz, frames; busy, overlapped, sent in ns."""
     def signal(self, sender: str, receiver: str) -> float:
         """Power in dBm at which one radio would hear another now, fading apart."""
     def ledger(self) -> dict[str, Any]:

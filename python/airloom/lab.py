@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from airloom import doctor
 from airloom.errors import LabError, RunError, ScenarioError
 from airloom.lab_parts import Completed, LiveLink, LiveNode, LiveProgram, code_of
+from airloom.lab_radio import LiveRadio, positions, radios_of
 from airloom.live import LiveServer
 from airloom.measure import Reading
 from airloom.measuring import Measuring
@@ -36,7 +37,7 @@ from airloom.scenario.model import Measurement, Scenario
 from airloom.verdict import Verdict
 from airloom.watch import Watcher
 
-__all__ = ["Completed", "Lab", "LiveLink", "LiveNode", "LiveProgram"]
+__all__ = ["Completed", "Lab", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
 
 
 class Lab:
@@ -174,6 +175,26 @@ class Lab:
             f"{'no link joins' if not found else f'{len(found)} links join'} {first} and {second}",
             cure=f"name one: {names}" if found else f"links are: {', '.join(self._links)}",
         )
+
+    @property
+    def radios(self) -> list[LiveRadio]:
+        """All radios."""
+        return list(radios_of(self._up().world).values())
+
+    def radio(self, name: str) -> LiveRadio:
+        """A radio by ``node:interface``, or by its node if that has only one."""
+        radios = radios_of(self._up().world)
+        found = [radio for port, radio in radios.items() if name in (port, port.partition(":")[0])]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(radio.name for radio in found)
+            raise RunError("radio.ambiguous", f"{name} has {len(found)} radios", cure=f"name one: {names}")
+        raise _unknown("radio", name, radios)
+
+    def positions(self) -> dict[str, tuple[float, float, float]]:
+        """Node with radios: where it is now, in metres (east, north, height)."""
+        return positions(self._up().world)
 
     def now(self) -> int:
         """Engine time in nanoseconds."""

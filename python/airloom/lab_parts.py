@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import RunError
+from airloom.lab_radio import move
 from airloom.nodes.kind import Exit, Process
 from airloom.plan import LinkPlan, NodePlan
 from airloom.planning.settings import changed
@@ -173,6 +174,10 @@ class LiveNode:
     def counters(self) -> dict[str, dict[str, int]]:
         """Interface: packets, octets, errors and drops, as the node's kernel counts."""
         return self._handle.counters()
+
+    def move(self, *position: str) -> None:
+        """Puts it somewhere else, where it stays: ``move("10 m", "0 m")``, height third."""
+        move(self._world, self.name, position)
 
     def stop(self) -> None:
         """Switches it off: all its programs are killed, its interfaces and links go down."""

@@ -21,7 +21,7 @@ from airloom.measure import Metric, Place, Tool, tool_for
 from airloom.measuring import Measuring
 from airloom.plan import Plan
 from airloom.programs import Supervised, signal_name, words_of
-from airloom.radiowatch import RadioWatch
+from airloom.radiowatch import RadioWatch, channels_of
 from airloom.results import (
     Claim,
     Details,
@@ -283,6 +283,7 @@ class OneRun:
             happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
             topology=Topology.of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
+            channels=channels_of(self.world),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airloom.errors import LabError
-from airloom.results.details import RadioLink, RadioUse
+from airloom.results.details import ChannelUse, RadioLink, RadioUse
 from airloom.world import World
 
 PERIOD = 1.0
@@ -134,4 +134,20 @@ def use_of(radio: View) -> RadioUse:
         place_m=(east, north, up),
         airtime_ns=dict(radio["airtime"]),
         counts=dict(radio["counts"]),
+    )
+
+
+def channels_of(world: World) -> tuple[ChannelUse, ...]:
+    """All channels that were used, for ``details.json``."""
+    if not world.plan.media:
+        return ()
+    return tuple(
+        ChannelUse(
+            medium=one["medium"],
+            channel=one["channel"],
+            mhz=one["mhz"],
+            frames=one["frames"],
+            airtime_ns={key: one[key] for key in ("busy", "overlapped", "sent")},
+        )
+        for one in world.channels()
     )

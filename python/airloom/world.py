@@ -24,6 +24,7 @@ from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.world import Nodes
 from airloom.plan import LinkPlan, Plan
+from airloom.radio_door import RadioDoors
 
 
 class World:
@@ -79,6 +80,8 @@ class World:
             self._engine = _engine.Engine(self.plan.seed)
             stack.callback(self._close_engine)
             self._connect(self._engine)
+            if self.plan.media:
+                stack.callback(RadioDoors(self).close)
             self._stack = stack.pop_all()
         return self
 
@@ -188,6 +191,11 @@ class World:
         """All radios as they are now (see ``Engine.radios``)."""
         with _translated():
             return self.engine.radios()
+
+    def channels(self) -> list[dict[str, Any]]:
+        """All channels that were used (see ``Engine.channels``)."""
+        with _translated():
+            return self.engine.channels()
 
     def _close_engine(self) -> None:
         self.end()

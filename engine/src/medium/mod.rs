@@ -27,6 +27,7 @@ mod hearing;
 mod laws;
 mod mac;
 mod noise;
+mod peers;
 mod radio;
 mod reach;
 mod settings;
@@ -40,6 +41,7 @@ pub use laws::{
     WallSettings,
 };
 pub use noise::NoiseSettings;
+pub use peers::PeerCounts;
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
 pub use sniff::ChannelAirtime;
@@ -274,6 +276,7 @@ impl Medium {
             heard_from: BTreeMap::new(),
             waiting: 0,
             counts: RadioCounts::default(),
+            peers: BTreeMap::new(),
             settings,
         });
         self.soak(id.index());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::airtime::Account;
 use super::bss::Cell;
+use super::peers::PeerCounts;
 use super::phy::Phy;
 use super::rate::RateControl;
 use super::settings::RadioSettings;
@@ -254,6 +255,7 @@ pub(super) struct Radio {
     pub(super) heard_from: BTreeMap<(u32, u8), Heard>,
     pub(super) waiting: u32,
     pub(super) counts: RadioCounts,
+    pub(super) peers: BTreeMap<u32, PeerCounts>,
 }
 
 /// What is remembered of a sender.

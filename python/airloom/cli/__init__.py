@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from airloom import __version__
-from airloom.cli import bench, check, compare, doctor, enter, experiment, report, run, schema, up
+from airloom.cli import bench, check, compare, doctor, enter, experiment, radio, report, run, schema, up
 from airloom.errors import LabError
 
 EPILOG = (
@@ -55,6 +55,7 @@ app.command("exec", context_settings={"ignore_unknown_options": True, "allow_int
     enter.exec_command
 )
 app.command("shell")(enter.shell_command)
+app.command("radio")(radio.command)
 app.command("compare")(compare.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)

@@ -145,6 +145,17 @@ class RadioLink(Part):
     """The rate that it would use next."""
 
 
+class ChannelUse(Part):
+    """One channel of a medium over the whole run, wherever its radios are."""
+
+    medium: str
+    channel: int
+    mhz: int
+    frames: int = 0
+    airtime_ns: dict[str, int] = Field(default_factory=dict)
+    """``busy``: somebody sent; ``overlapped``: several did at once; ``sent``: the sum of all frames."""
+
+
 class Details(Part):
     """The whole of ``details.json``."""
 
@@ -167,6 +178,7 @@ class Details(Part):
     radios: tuple[RadioUse, ...] = ()
     """All radios. Their ways are in the samples of ``radio``: metrics ``x``, ``y``, ``z`` in m, the radio's
     name in the place of the node; one sample for a radio that never moves."""
+    channels: tuple[ChannelUse, ...] = ()
     radio_links: tuple[RadioLink, ...] = ()
     """Over time they are in the samples of ``radio-link``: metrics ``rate`` in bit/s and ``retries`` (the
     share of attempts in the interval without an answer), ``sender>receiver`` in the place of the node."""

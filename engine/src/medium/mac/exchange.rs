@@ -167,6 +167,10 @@ impl Medium {
         if to != To::Group {
             radio.counts.expected += 1;
         }
+        if let To::Radio(to) = to {
+            let bits_per_second = radio.phy.rates[usize::from(rate)].bits_per_second;
+            radio.peers.entry(to.0).or_default().attempt(bits_per_second);
+        }
         let waiting = &mut radio.lanes[lane].queue[0];
         waiting.sequence = Some(sequence);
         waiting.rate = Some(rate);
@@ -370,6 +374,9 @@ impl Medium {
             let (to, tries, rate) = (waiting.to, waiting.tries, waiting.rate.unwrap_or(0));
             if waiting.kind == Kind::Data {
                 radio.rate.report(peer(to), rate, tries, false, now);
+            }
+            if let To::Radio(to) = to {
+                radio.peers.entry(to.0).or_default().unanswered += 1;
             }
         }
         let waiting = &radio.lanes[lane].queue[0];

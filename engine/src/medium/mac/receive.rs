@@ -47,6 +47,9 @@ impl Medium {
             }
             self.unanswered(index, at, outside);
         }
+        if mine || sending.to == To::Group {
+            self.radios[index].peers.entry(sending.from).or_default().heard(ear.power);
+        }
         if mine {
             self.radios[index].counts.received += 1;
             self.for_me(index, at, sending, ear, outside);

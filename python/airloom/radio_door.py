@@ -1,0 +1,286 @@
+"""A node's way to its own radios: what ``airloom radio`` in a node talks to.
+
+Every node with radios has a listening socket of the name :data:`ADDRESS` in its own network namespace.
+Names of that kind are seen in their namespace alone, so whoever reaches the socket is in the node, and
+the socket knows no radios but the node's.
+
+One request and one answer are a line of JSON each: ``{"do": "info", "radio": "wlan0"}`` gives
+``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import socket
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import HostError, LabError, RunError
+from airloom.nodes.netns import NetnsNode
+from airloom.planning import media
+from airloom.scenario.model import Tuning
+
+if TYPE_CHECKING:
+    from airloom.world import World
+
+ADDRESS = "\0airloom/radio"
+_CLONE_NEWNET = 0x4000_0000
+_LONGEST = 4096
+"""Octets of a request."""
+_MOST = 16
+"""Visitors of one node at a time."""
+
+
+class RadioDoors:
+    """The sockets of all nodes with radios, served by one thread while the world is open."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._selector = selectors.DefaultSelector()
+        self._guests: dict[str, int] = {}
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        nodes = dict.fromkeys(radio.node for medium in world.plan.media.values() for radio in medium.radios)
+        namespaces = {}
+        for name in nodes:
+            handle = world.nodes[name]
+            if isinstance(handle, NetnsNode):
+                namespaces[name] = handle.namespace.fileno()
+        for name, door in _open(namespaces).items():
+            self._selector.register(door, selectors.EVENT_READ, (name, None))
+        self._thread = threading.Thread(target=self._serve, name="airloom-radio", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Closes all doors: an open one would keep its node's namespace alive."""
+        os.eventfd_write(self._bell, 1)
+        self._thread.join()
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        self._selector.close()
+        os.close(self._bell)
+
+    def _serve(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj == self._bell:
+                    return
+                assert isinstance(key.fileobj, socket.socket)
+                node, text = key.data
+                try:
+                    if text is None:
+                        self._admit(node, key.fileobj)
+                    else:
+                        self._hear(node, key.fileobj, text)
+                except OSError:
+                    self._dismiss(node, key.fileobj, is_door=text is None)
+
+    def _admit(self, node: str, door: socket.socket) -> None:
+        guest, _ = door.accept()
+        if self._guests.get(node, 0) >= _MOST:
+            guest.close()
+            return
+        guest.setblocking(False)
+        self._guests[node] = self._guests.get(node, 0) + 1
+        self._selector.register(guest, selectors.EVENT_READ, (node, bytearray()))
+
+    def _hear(self, node: str, guest: socket.socket, text: bytearray) -> None:
+        piece = guest.recv(_LONGEST)
+        text += piece
+        if piece and b"\n" not in text and len(text) < _LONGEST:
+            return
+        try:
+            found = {"answer": answer(self._world, node, json.loads(text))}
+        except LabError as error:
+            found = {"error": {"code": error.code, "message": error.message, "cure": error.cure}}
+        except (ValueError, TypeError, KeyError, RecursionError):
+            found = {"error": {"code": "radio.request", "message": "not understood", "cure": None}}
+        guest.setblocking(True)
+        guest.settimeout(1.0)
+        with contextlib.suppress(OSError):  # it went away
+            guest.sendall(json.dumps(found).encode() + b"\n")
+        self._dismiss(node, guest, is_door=False)
+
+    def _dismiss(self, node: str, guest: socket.socket, *, is_door: bool) -> None:
+        if is_door:
+            return  # a visitor that went away before it was let in
+        self._selector.unregister(guest)
+        guest.close()
+        self._guests[node] -= 1
+
+
+def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
+    """A listening socket in each of the namespaces, made by a thread that visits them and ends."""
+    found: dict[str, socket.socket] = {}
+    errors: list[OSError] = []
+
+    def visit() -> None:
+        library = ctypes.CDLL(None, use_errno=True)
+        try:
+            for name, namespace in namespaces.items():
+                if library.setns(namespace, _CLONE_NEWNET):
+                    number = ctypes.get_errno()
+                    raise OSError(number, os.strerror(number))
+                door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                found[name] = door
+                door.bind(ADDRESS)
+                door.listen(_MOST)
+                door.setblocking(False)
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=visit, name="airloom-doors")
+    thread.start()
+    thread.join()
+    if errors:
+        for door in found.values():
+            door.close()
+        raise HostError("host.radio", f"a node's radio cannot be opened to it: {errors[0].strerror}")
+    return found
+
+
+def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
+    """What a node is told, or what it changes; about its own radios only."""
+    if not isinstance(request, Mapping):
+        raise RunError("radio.request", "a request is an object")
+    every = world.radios()
+    own = [radio for radio in every if radio["port"].partition(":")[0] == node]
+    name = request.get("radio")
+    chosen = [radio for radio in own if name is None or _name(radio) == name]
+    if not chosen:
+        names = ", ".join(_name(radio) for radio in own) or "none"
+        raise RunError("radio.unknown", f"this node has no radio {name}", cure=f"its radios are: {names}")
+    match request.get("do"):
+        case "info":
+            return [_info(radio) for radio in chosen]
+        case "link":
+            return [_link(radio, every) for radio in chosen]
+        case "station":
+            return [station for radio in chosen for station in _stations(radio, every)]
+        case "scan":
+            return [found for radio in chosen for found in _scan(world, radio, every)]
+        case "set":
+            if len(chosen) > 1:
+                names = ", ".join(_name(radio) for radio in chosen)
+                raise RunError("radio.ambiguous", "the node has several radios", cure=f"name one: {names}")
+            _set(world, chosen[0], str(request.get("key")), request.get("value"))
+            return None
+        case other:
+            raise RunError("radio.request", f"a radio cannot {other!r}")
+
+
+def _name(radio: Mapping[str, Any]) -> str:
+    name: str = radio["port"].partition(":")[2]
+    return name
+
+
+def _mac(radio: Mapping[str, Any]) -> str:
+    return ":".join(f"{octet:02x}" for octet in radio["settings"]["mac"])
+
+
+def _membership(radio: Mapping[str, Any]) -> tuple[str, str]:
+    """Mode and SSID."""
+    said = radio["settings"]["membership"]
+    if isinstance(said, str):
+        return "ad-hoc", ""
+    if "access-point" in said:
+        return "ap", said["access-point"]["ssid"]
+    return "station", said["station"]["ssid"]
+
+
+def _info(radio: Mapping[str, Any]) -> dict[str, Any]:
+    settings = radio["settings"]
+    rate = settings["rate"]
+    mode, ssid = _membership(radio)
+    return {
+        "radio": _name(radio),
+        "mac": _mac(radio),
+        "medium": radio["medium"],
+        "up": radio["on"],
+        "mode": mode,
+        "ssid": ssid,
+        "phy": settings["phy"],
+        "channel": settings["channel"],
+        "mhz": radio["mhz"],
+        "power_dbm": settings["power_dbm"],
+        "rate": rate if isinstance(rate, str) else "fixed",
+        "rate_bit_s": None if isinstance(rate, str) else rate["constant"],
+        "rts_octets": settings["rts_octets"],
+        "queued": radio["queued"],
+        "counts": radio["counts"],
+        "airtime_ns": radio["airtime"],
+    }
+
+
+def _link(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> dict[str, Any]:
+    mode, ssid = _membership(radio)
+    joined = next((other for other in every if other["port"] == radio["access_point"]), None)
+    found: dict[str, Any] = {"radio": _name(radio), "mode": mode, "ssid": ssid, "connected": None}
+    if joined is not None:
+        peer = radio["peers"].get(joined["port"], {})
+        found |= {
+            "connected": _mac(joined),
+            "mhz": joined["mhz"],
+            "signal_dbm": peer.get("signal_dbm"),
+            "rate_bit_s": peer.get("rate") or None,
+        }
+    return found
+
+
+def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    macs = {other["port"]: _mac(other) for other in every}
+    return [
+        {
+            "radio": _name(radio),
+            "mac": macs[port],
+            "received": peer["received"],
+            "attempts": peer["attempts"],
+            "unanswered": peer["unanswered"],
+            "signal_dbm": peer["signal_dbm"],
+            "rate_bit_s": peer["rate"] or None,
+        }
+        for port, peer in radio["peers"].items()
+    ]
+
+
+def _scan(world: World, radio: Mapping[str, Any], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The access points whose beacons this radio is strong enough to hear, on any channel of its own PHY."""
+    found = []
+    for other in every:
+        mode, ssid = _membership(other)
+        same = other["medium"] == radio["medium"] and other["port"] != radio["port"]
+        if mode != "ap" or not same or not other["on"] or not radio["on"]:
+            continue
+        signal = world.engine.signal(other["port"], radio["port"])
+        if signal >= radio["settings"]["receive_dbm"]:
+            channel, mhz = other["settings"]["channel"], other["mhz"]
+            found.append(
+                {"mac": _mac(other), "ssid": ssid, "channel": channel, "mhz": mhz, "signal_dbm": signal}
+            )
+    return sorted(found, key=lambda access_point: -access_point["signal_dbm"])
+
+
+def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
+    """A change in the scenario's words, as the engine's changes; refuses what is none."""
+    if key == "up":
+        if not isinstance(value, bool):
+            raise RunError("radio.value", f"{value!r} is neither true nor false")
+        return [{"on": value}]
+    if key == "channel" and isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if key not in Tuning.KEYS:
+        raise RunError(
+            "radio.key", f"a radio has no {key!r} to set", cure=f"allowed: {', '.join(Tuning.KEYS)}, up"
+        )
+    return media.tuning(Tuning(**{key: value}), phy)
+
+
+def _set(world: World, radio: Mapping[str, Any], key: str, value: Any) -> None:
+    for change in changes_of(key, value, radio["settings"]["phy"]):
+        world.set_radio(radio["port"], change)

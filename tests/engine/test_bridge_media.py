@@ -1,0 +1,130 @@
+"""Radio media through the engine's memory ports: exact, and the same every time."""
+
+import pytest
+
+_engine = pytest.importorskip("airloom._engine")
+
+RATES = {"802.11a": (6, 9, 12, 18, 24, 36, 48, 54), "802.11b": (1, 2, 5.5, 11)}
+
+
+def mac(number: int) -> bytes:
+    return bytes([2, 0, 0, 0, 0, number])
+
+
+def data(to: int, source: int, payload: int = 1470) -> bytes:
+    """An IPv4 UDP datagram in an Ethernet frame."""
+    return mac(to) + mac(source) + b"\x08\x00" + b"\x45".ljust(28, b"\0") + bytes(payload)
+
+
+def air(count: int, laws: dict | None = None, seed: int = 1, **settings: object) -> object:
+    engine = _engine.Engine(seed)
+    engine.add_medium("air", laws or {})
+    for number in range(1, count + 1):
+        engine.add_memory_port(f"n{number}")
+        given = {"mac": list(mac(number)), **settings}
+        engine.add_radio("air", f"n{number}", given, {"static": {"x": 5.0 * number}}, f"n{number}")
+    return engine
+
+
+def ideal(phy: str, mbit: float, payload: int = 1470) -> float:
+    """Seconds of one exchange of a saturated sender alone (IEEE Std 802.11-2020, clauses 10, 16, 17)."""
+    octets = 24 + 8 + 28 + payload + 4
+    if phy == "802.11a":
+        bits = mbit * 4
+        frame = 20 + 4 * -(-(16 + 8 * octets + 6) // bits)
+        answer = next(rate for rate in (24, 12, 6) if rate <= mbit)
+        ack = 20 + 4 * -(-(16 + 8 * 14 + 6) // (answer * 4))
+        return (34 + 7.5 * 9 + frame + 16 + ack) * 1e-6
+    frame = 192 + -(-8 * octets // mbit)
+    # The mandatory rates are all four; the answer comes at the highest that is not above the data's.
+    ack = 192 + -(-8 * 14 // mbit)
+    return (50 + 15.5 * 20 + frame + 10 + ack) * 1e-6
+
+
+@pytest.mark.parametrize(("phy", "mbit"), [(phy, mbit) for phy, rates in RATES.items() for mbit in rates])
+def test_a_saturated_sender_reaches_the_closed_form(phy: str, mbit: float) -> None:
+    channel = 36 if phy == "802.11a" else 1
+    engine = air(2, phy=phy, channel=channel, rate={"constant": int(mbit * 1e6)})
+    frame, sent = data(2, 1), 900
+    for _ in range(sent):
+        engine.offer("n1", 0, frame)
+    received = engine.step(60 * 10**9)
+    assert len(received) == sent
+    each = (received[-1][1] - received[0][1]) / (sent - 1) / 1e9
+    assert each == pytest.approx(ideal(phy, mbit), rel=0.02)
+
+
+def run(seed: int) -> tuple[list[object], list[object]]:
+    laws = {
+        "loss": {"log-distance": {"exponent": 3.0, "reference_m": 1.0, "reference_db": 46.7}},
+        "fading": "rayleigh",
+        "shadowing": {"sigma_db": 4.0, "decorrelation_m": 10.0},
+    }
+    engine = air(6, laws, seed, rate="minstrel")
+    for burst in range(200):
+        for number in range(1, 7):
+            engine.offer(f"n{number}", burst * 2_000_000, data(number % 6 + 1, number, 400))
+    engine.schedule_radio(100_000_000, "n1", {"channel": 40})
+    engine.schedule_radio(200_000_000, "n1", {"channel": 36})
+    engine.schedule_radio(150_000_000, "n2", {"position": {"x": 60.0}})
+    return engine.step(2 * 10**9), engine.radios()
+
+
+def test_one_seed_gives_one_trace() -> None:
+    first, again, other = run(1), run(1), run(2)
+    assert first == again
+    assert first[0] != other[0]
+
+
+def test_changes_come_at_their_instant() -> None:
+    engine = air(2, rate={"constant": 54_000_000})
+    second = 10**9
+    engine.schedule_radio(second, "n2", {"on": False})
+    engine.schedule_radio(2 * second, "n2", {"on": True})
+    for tenth in range(30):
+        engine.offer("n1", tenth * 100_000_000 + 1, data(2, 1, 100))
+    arrived = [at for _, at, _ in engine.step(4 * second)]
+    assert [len([at for at in arrived if at // second == number]) for number in range(3)] == [10, 0, 10]
+    dropped = engine.ledger()["dropped"]
+    assert set(dropped) <= {"retry-limit", "out-of-range"}
+    assert sum(dropped.values()) == 10
+
+
+def test_what_cannot_be_is_refused() -> None:
+    engine = air(1)
+    with pytest.raises(_engine.EngineError, match="no channel 7") as caught:
+        engine.set_radio("n1", {"channel": 7})
+    assert caught.value.args[0] == "radio.channel"
+    with pytest.raises(_engine.EngineError) as caught:
+        engine.add_radio("air", "n9", {}, {"static": {}}, "n9")
+    assert caught.value.args[0] == "engine.name.unknown"
+    with pytest.raises(_engine.EngineError) as caught:
+        _engine.read_movements("ns-2", "$node_(0) set W_ 1")
+    assert caught.value.args[0] == "mobility.trace"
+
+
+def test_noise_on_its_channel_only() -> None:
+    def delivered(channel: int) -> int:
+        engine = air(2, channel=channel, rate={"constant": 54_000_000})
+        band = [5.17e9, 5.19e9]
+        noise = {"power_dbm": 30.0, "band_hz": band, "from_ns": 0, "until_ns": None, "burst_ns": None}
+        engine.add_noise("air", noise, {"static": {"x": 7.0}})
+        for milli in range(20):
+            engine.offer("n1", milli * 1_000_000, data(2, 1, 100))
+        return len(engine.step(10**8))
+
+    assert (delivered(36), delivered(48)) == (0, 20)
+
+
+def test_the_accounts_add_up() -> None:
+    engine = air(2, rate={"constant": 54_000_000})
+    for _ in range(50):
+        engine.offer("n1", 0, data(2, 1))
+    engine.step(10**8)
+    one, other = engine.radios()
+    assert sum(one["airtime"].values()) == 10**8 == sum(other["airtime"].values())
+    assert one["peers"]["n2"]["attempts"] == 50 == other["peers"]["n1"]["received"]
+    assert other["peers"]["n1"]["signal_dbm"] == pytest.approx(engine.signal("n1", "n2"))
+    (channel,) = engine.channels()
+    assert (channel["frames"], channel["channel"]) == (100, 36)
+    assert (channel["busy"], channel["overlapped"]) == (channel["sent"], 0)
