@@ -57,7 +57,10 @@ pub fn furnish(
     let mut shown = Vec::new();
     for path in visible.iter().map(PathBuf::from).chain(resolver) {
         let path = fs::canonicalize(&path).map_err(at(&path.display().to_string()))?;
-        if OWN.iter().any(|(own, _)| path.starts_with(own)) && !shown.iter().any(|(seen, _)| *seen == path) {
+        if OWN.iter().any(|(own, _)| path.starts_with(own))
+            && !shown.iter().any(|(seen, _)| path.starts_with(seen))
+        {
+            // What lies below a folder that is shown is shown with it, and must not be made anew there.
             shown.push((path.clone(), hold(&path).map_err(at(&path.display().to_string()))?));
         }
     }
@@ -204,7 +207,10 @@ fn show(path: &Path, fd: &File) -> io::Result<()> {
         }
         File::create(path)?;
     }
-    bind_held(fd, path)
+    // One of the node's own folders as a whole is bound without what was mounted over it meanwhile.
+    let also = if OWN.iter().any(|(own, _)| path == Path::new(own)) { 0 } else { libc::MS_REC };
+    let held = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    mount(Some(&held), &path.to_string_lossy(), None, libc::MS_BIND | also, None)
 }
 
 fn bind_held(fd: &File, path: &Path) -> io::Result<()> {

@@ -78,6 +78,8 @@ def require_basics(*, restart: bool = False) -> None:
 PROGRAMS = (
     ("ping", "iputils-ping", "`ping` measurements"),
     ("iperf3", "iperf3", "`iperf3` measurements"),
+    ("iperf", "iperf", "`iperf` in Mininet's scripts and prompt, which take iperf3 without it"),
+    ("iptables", "iptables", "`NAT` nodes of Mininet's scripts"),
     ("tcpdump", "tcpdump", "looking into a node's interfaces"),
     ("ip", "iproute2", "looking at a node's addresses and routes"),
     ("babeld", "babeld", "the routing example with Babel"),

@@ -292,7 +292,7 @@ def converse(lab: Lab, stdin: IO[str]) -> bool:
             if prompt.onecmd(line):
                 break
         return not prompt.failed
-    with _history():
+    with History():
         while True:
             try:
                 prompt.cmdloop()
@@ -302,10 +302,10 @@ def converse(lab: Lab, stdin: IO[str]) -> bool:
                 prompt.say("^C")
 
 
-class _history(contextlib.ExitStack):
+class History(contextlib.ExitStack):
     """Keeps the history of commands in the user's state folder, if there is one to keep it in."""
 
-    def __enter__(self) -> _history:
+    def __enter__(self) -> History:
         with contextlib.suppress(ImportError, OSError):
             import readline
 

@@ -23,7 +23,7 @@ from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.world import Nodes
-from airloom.plan import LinkPlan, Plan
+from airloom.plan import LinkPlan, NodePlan, Plan
 from airloom.radio_door import RadioDoors
 
 
@@ -119,6 +119,25 @@ class World:
         if self._nodes is not None and names:
             self._nodes.wake(names)
 
+    # Growing and shrinking while it is open: a plan is where a world begins, not where it must end.
+
+    def add_node(self, plan: NodePlan) -> NodeHandle:
+        """Makes one more node; its interfaces become ports of the engine."""
+        if self._nodes is None:
+            raise RunError("world.closed", "the laboratory is not up")
+        with _translated():
+            handle = self._nodes.add(plan)
+            self.nodes = {**self.nodes, plan.name: handle}
+            self._add_ports(self.engine, plan)
+        return handle
+
+    def drop_node(self, name: str) -> None:
+        """Ends a node that was added; whoever gave it more interfaces has detached their ports."""
+        self.nodes = {other: handle for other, handle in self.nodes.items() if other != name}
+        if self._nodes is not None:
+            with _translated():
+                self._nodes.drop(name)
+
     def is_emulated(self, link: LinkPlan) -> bool:
         """Whether a link is the engine's, and not a bare wire between two native nodes."""
         return not all(self._is_native(end) for end in (link.a, link.b))
@@ -208,13 +227,7 @@ class World:
     def _connect(self, engine: _engine.Engine) -> None:
         """Ports, switches and links, in the plan's order, so that the engine's order is the plan's."""
         for node in self.plan.nodes.values():
-            taps = self.nodes[node.name].taps
-            for interface in node.interfaces:
-                port = f"{node.name}:{interface.name}"
-                if interface.real is not None:
-                    engine.add_interface_port(port, interface.real)
-                elif interface.name in taps:
-                    engine.add_tap_port(port, taps[interface.name], node.forwarding)
+            self._add_ports(engine, node)
         for switch in self.plan.switches.values():
             engine.add_switch(switch.name, switch.settings)
         for link in self.plan.links.values():
@@ -235,6 +248,15 @@ class World:
                 engine.set_frame_error(sender, receiver, share)
             for settings, motion in medium.noise:
                 engine.add_noise(medium.name, settings, motion)
+
+    def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
+        taps = self.nodes[node.name].taps
+        for interface in node.interfaces:
+            port = f"{node.name}:{interface.name}"
+            if interface.real is not None:
+                engine.add_interface_port(port, interface.real)
+            elif interface.name in taps:
+                engine.add_tap_port(port, taps[interface.name], node.forwarding)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,20 @@ from typing import Annotated
 import typer
 
 from airloom import __version__
-from airloom.cli import bench, check, compare, doctor, enter, experiment, radio, report, run, schema, up
+from airloom.cli import (
+    bench,
+    check,
+    compare,
+    doctor,
+    enter,
+    experiment,
+    mn,
+    radio,
+    report,
+    run,
+    schema,
+    up,
+)
 from airloom.errors import LabError
 
 EPILOG = (
@@ -56,6 +69,9 @@ app.command("exec", context_settings={"ignore_unknown_options": True, "allow_int
 )
 app.command("shell")(enter.shell_command)
 app.command("radio")(radio.command)
+_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False}
+app.command("mn", context_settings={**_THROUGH, "help_option_names": []})(mn.mn_command)
+app.command("mn-run", context_settings=_THROUGH)(mn.run_command)
 app.command("compare")(compare.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)

@@ -234,7 +234,11 @@ class Kind(ABC):
 
     @abstractmethod
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
-        """Makes the nodes; after an error nothing is left of them."""
+        """Makes nodes, beside those that it made before; after an error nothing is left of them."""
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Ends one of its nodes."""
 
     @abstractmethod
     def close(self) -> list[Exception]:

@@ -23,14 +23,19 @@ def refused() -> int:
 
 def advice(plan: Plan, limit: int | None = None) -> str | None:
     """What to do before a plan whose nodes may need more entries than there are; None if enough."""
-    most = _limit() if limit is None else limit
     # Each interface talks to one neighbour at least; a switch full of talkers needs more.
     wanted = sum(1 for node in plan.nodes.values() for interface in node.interfaces if interface.addresses)
+    return advice_for(wanted, f"{wanted} interfaces may want more", limit)
+
+
+def advice_for(wanted: int, why: str, limit: int | None = None) -> str | None:
+    """What to do before so many entries are wanted; None if there is room for them."""
+    most = _limit() if limit is None else limit
     if most is None or wanted <= most:
         return None
     return (
         f"this machine's kernel keeps at most {most} neighbours for all nodes together, and "
-        f"{wanted} interfaces may want more: run `sysctl -w net.ipv4.neigh.default.gc_thresh3={4 * wanted}`"
+        f"{why}: run `sysctl -w net.ipv4.neigh.default.gc_thresh3={4 * wanted}`"
     )
 
 

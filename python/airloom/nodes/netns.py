@@ -303,11 +303,20 @@ class NetnsKind(Kind):
             wired.setdefault(b, set()).add(b_interface)
         specs = [spec_of(plan, wired.get(plan.name, set())) for plan in plans]
         namespaces = translated(_engine.bring_up, specs, wires)
-        self._nodes = {
+        made: dict[str, NetnsNode] = {
             plan.name: NetnsNode(plan, self.name, namespace, self.site)
             for plan, namespace in zip(plans, namespaces, strict=True)
         }
-        return dict(self._nodes)
+        self._nodes |= made
+        return dict(made)
+
+    def drop(self, name: str) -> None:
+        node = self._nodes.pop(name)
+        node.close()
+        try:
+            node.wait_closed()
+        finally:
+            node.namespace.close()
 
     def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
         """Links that are veth pairs instead of the engine's: (node, interface, node, interface)."""

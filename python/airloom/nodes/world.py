@@ -65,6 +65,24 @@ class Nodes:
         self._refused = neighbours.refused()
         return dict(self._nodes)
 
+    def add(self, plan: NodePlan) -> NodeHandle:
+        """Makes one more node while the others are up."""
+        if plan.name in self._nodes:
+            raise RunError("node.exists", f"there is a node {plan.name} already")
+        kind = next((one for one in self._kinds if one.name == plan.kind), None)
+        if kind is None:
+            kind = KINDS[plan.kind](self._site)
+            self._kinds.append(kind)
+        handle = self._nodes[plan.name] = kind.bring_up([plan])[plan.name]
+        return handle
+
+    def drop(self, name: str) -> None:
+        """Ends one node while the others stay up."""
+        handle = self._nodes.pop(name)
+        for kind in self._kinds:
+            if kind.name == handle.kind:
+                kind.drop(name)
+
     def wake(self, names: Sequence[str]) -> None:
         """Gets many nodes ready to run programs at once."""
         for name in names:

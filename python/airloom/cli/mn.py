@@ -1,0 +1,36 @@
+"""``airloom mn`` and ``airloom mn-run``: Mininet's options and scripts."""
+
+from __future__ import annotations
+
+import typer
+
+
+def mn_command(context: typer.Context) -> None:
+    """Make a network from the options of Mininet's `mn`, and test it or give a prompt.
+
+    Such as: airloom mn --topo tree,2,3 --link tc,bw=10,delay=5ms --test pingall. `airloom mn --help` lists
+    the options; those without a meaning here are refused, each with its reason.
+    """
+    from airloom import doctor
+    from airloom.mininet.options import asked, main
+
+    asked(context.args)
+    doctor.require_basics(restart=True)
+    main(context.args)
+
+
+def run_command(context: typer.Context) -> None:
+    """Run a Python script that was written for Mininet, unchanged: airloom mn-run SCRIPT [ARGUMENT...]"""
+    from pathlib import Path
+
+    from airloom import doctor
+    from airloom.errors import ScenarioError
+    from airloom.mininet.hook import run_script
+
+    if not context.args or not Path(context.args[0]).is_file():
+        script = context.args[0] if context.args else "SCRIPT"
+        raise ScenarioError(
+            "mn.file", f"there is no file {script}", cure="airloom mn-run SCRIPT [ARGUMENT...]"
+        )
+    doctor.require_basics(restart=True)
+    run_script(context.args[0], context.args[1:])

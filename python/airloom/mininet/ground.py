@@ -1,0 +1,219 @@
+"""What all networks of one process stand on: one live world that grows and shrinks.
+
+Mininet's objects are real as soon as they are made: a host can run commands before there is a link,
+and links come while others carry traffic. The world opens with the first node and closes after the
+last, or when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airloom import doctor, evidence
+from airloom.hostwatch import HostWatch
+from airloom.mininet import inside
+from airloom.mininet.refusal import Misused
+from airloom.nodes.netns import NetnsNode
+from airloom.plan import NodePlan, Plan
+from airloom.scenario.model import Scenario
+from airloom.verdict import Evidence, Limits, Verdict, judge
+from airloom.world import World
+
+_SHARED = (Path("/tmp"), Path("/var/tmp"))
+"""Mininet's hosts share the machine's files; its scripts pass results through /tmp."""
+_SWITCH = {"switch": {"ageing_ns": 300_000_000_000, "addresses": 8192}}
+
+
+class Port:
+    """A node's interface as a port of the engine."""
+
+    def __init__(self, name: str, host: str, tap: inside.Tap) -> None:
+        self.name = name
+        self.host = host
+        self.tap = tap
+
+
+class Ground:
+    """The world, and who stands on it."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._hosts: dict[str, NetnsNode] = {}
+        self._switches: set[str] = set()
+        self._paths: dict[str, tuple[str, str]] = {}
+        """Link between two switches: the two."""
+        self._count = 0
+        plan = Plan(Scenario(name="mininet"), 1, {}, {}, {}, {})
+        self.world = self._stack.enter_context(
+            World(plan, visible=[path for path in _SHARED if path.is_dir()])
+        )
+        self._watch = self._stack.enter_context(HostWatch(self.world))
+        self.world.begin()
+
+    # Nodes
+
+    def add_host(self, name: str, cpu: float | None) -> NetnsNode:
+        """A node without interfaces."""
+        self._must_be_free(name)
+        plan = NodePlan(
+            name=name,
+            kind="netns",
+            interfaces=(),
+            routes=(),
+            forwarding=False,
+            cpu=cpu,
+            files={},
+            # As in Mininet, whose hosts have the kernel's own default: IPv6 is spoken.
+            sysctl={"net.ipv6.conf.default.disable_ipv6": "0"},
+        )
+        handle = self.world.add_node(plan)
+        assert isinstance(handle, NetnsNode)
+        self._hosts[name] = handle
+        return handle
+
+    def add_switch(self, name: str) -> str:
+        """A learning switch; gives its name in the engine, where a name is used once only."""
+        self._must_be_free(name)
+        self._switches.add(name)
+        self._count += 1
+        engine_name = f"{name}.{self._count}"
+        self.world.engine.add_switch(engine_name, _SWITCH)
+        return engine_name
+
+    def drop(self, name: str) -> None:
+        """Ends a node or a switch; with the last one the world ends."""
+        if name in self._hosts:
+            del self._hosts[name]
+            self.world.drop_node(name)
+        self._switches.discard(name)
+        if not self._hosts and not self._switches:
+            close()
+
+    def wake(self, names: list[str]) -> None:
+        """Has many hosts get ready for programs at once."""
+        for name in names:
+            self._hosts[name].wake()
+
+    # Interfaces and links
+
+    def plug(self, host: str, interface: str) -> Port:
+        """A new interface of a host."""
+        self._count += 1
+        name = f"{host}:{interface}.{self._count}"
+        tap = inside.make_tap(self._hosts[host].namespace.fileno(), interface)
+        self.world.engine.add_tap_port(name, tap.descriptor)
+        return Port(name, host, tap)
+
+    def unplug(self, port: Port) -> None:
+        """Takes an interface out of its host."""
+        if self.world.running:
+            self.world.engine.detach(port.name)
+        inside.remove_tap(port.tap)
+
+    def let_go(self, port: Port) -> None:
+        """Leaves an interface to the end of its host's namespace."""
+        if self.world.running:
+            self.world.engine.detach(port.name)
+        os.close(port.tap.descriptor)
+
+    def join(
+        self, label: str, a: str, b: str, forward: Mapping[str, Any], backward: Mapping[str, Any]
+    ) -> str:
+        """A link between two ports or switches, by their names in the engine; gives its name there."""
+        self._count += 1
+        name = f"{label}.{self._count}"
+        self.world.engine.connect(name, a, b, dict(forward), dict(backward))
+        return name
+
+    def bridge(self, link: str, a: str, b: str) -> None:
+        """Notes that a link joins two switches; refuses one that would close a loop."""
+        reached, further = {a}, [a]
+        while further:
+            here = further.pop()
+            for x, y in self._paths.values():
+                there = y if x == here else x if y == here else None
+                if there is not None and there not in reached:
+                    reached.add(there)
+                    further.append(there)
+        if b in reached:
+            raise Misused(
+                "loop",
+                f"the link between {a} and {b} closes a loop of switches, in which learning switches "
+                "would send broadcasts round for ever",
+                cure="take the link out; a spanning tree or flow tables need Open vSwitch, which Airloom "
+                "does not have yet",
+            )
+        self._paths[link] = (a, b)
+
+    def unbridge(self, link: str) -> None:
+        """Forgets a link between two switches."""
+        self._paths.pop(link, None)
+
+    # How far to trust it
+
+    def verdict(self) -> Verdict:
+        """How far what has happened until now can be trusted."""
+        engine, watch = self.world.engine, self._watch
+        ledger = {**engine.ledger(), "unresolved": self.world.neighbours_refused()}
+        lateness = engine.lateness()
+        seen = Evidence(
+            offered=int(ledger["offered"]),
+            host_lost=evidence.host_lost(ledger),
+            host_lost_by_port=evidence.host_lost_by_port(ledger),
+            delivery=evidence.lateness_of(lateness["delivery"]),
+            ingress=evidence.lateness_of(lateness["ingress"]),
+            cpu_pressure=watch.cpu_pressure(),
+            steal=watch.steal(),
+            engine_busy=evidence.engine_busy(lateness),
+            engine_wait=evidence.engine_wait(lateness),
+            node_wait=watch.node_wait(),
+            node_throttled=watch.node_throttled(),
+            notes=list(self.world.notes),
+            blind=watch.blind,
+        )
+        return judge(seen, Limits())
+
+    def close(self) -> None:
+        """Ends everything that is still there."""
+        self._stack.close()
+
+    def _must_be_free(self, name: str) -> None:
+        if name in self._hosts or name in self._switches:
+            raise Misused(
+                "name", f"there is a node {name} already", cure="stop the network before, or rename"
+            )
+
+
+_ground: Ground | None = None
+
+
+def ground() -> Ground:
+    """The world; opened if there is none."""
+    global _ground
+    if _ground is None:
+        doctor.require_basics(restart=True)
+        _ground = Ground()
+    return _ground
+
+
+def current() -> Ground | None:
+    """The world, if one is open."""
+    return _ground
+
+
+def close() -> None:
+    """Ends the world, if there is one."""
+    global _ground
+    old, _ground = _ground, None
+    if old is not None:
+        old.close()
+
+
+atexit.register(close)
+
+__all__ = ["Ground", "Port", "close", "current", "ground"]

@@ -1,0 +1,66 @@
+"""Runs scripts that were written for Mininet unchanged: ``import mininet.net`` finds this package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from airloom.mininet.refusal import Unsupported
+
+_HERE = "airloom.mininet"
+DOORS = ("clean", "cli", "link", "log", "net", "node", "nodelib", "topo", "topolib", "util")
+"""The modules that a script may import from."""
+
+
+class _Door(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives our module for one of Mininet's."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        package, _, rest = fullname.partition(".")
+        if package != "mininet":
+            return None
+        examples = rest.partition(".")[0] == "examples"
+        if rest and rest not in DOORS and not examples:
+            raise Unsupported(
+                f"import {fullname}",
+                "that module has no counterpart here",
+                cure=f"there are: {', '.join(DOORS)}",
+            )
+        return importlib.util.spec_from_loader(fullname, self, is_package=rest in ("", "examples"))
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        rest = spec.name.partition(".")[2]
+        if rest == "examples":
+            return ModuleType(spec.name)
+        if rest.startswith("examples."):  # another script in the folder of the one that runs
+            return importlib.import_module(rest.partition(".")[2])
+        return importlib.import_module(f"{_HERE}.{rest}" if rest else _HERE)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: it was executed under its own name."""
+
+
+def install() -> None:
+    """Has ``mininet`` mean this package from now on, even where Mininet is installed."""
+    if not any(isinstance(finder, _Door) for finder in sys.meta_path):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "mininet"]:
+            del sys.modules[name]
+        sys.meta_path.insert(0, _Door())
+
+
+def run_script(path: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """Runs a script as ``python SCRIPT ARGUMENTS`` would."""
+    install()
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    return runpy.run_path(path, run_name="__main__")

@@ -1,0 +1,499 @@
+"""Hosts: nodes with their own network stack and a shell."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import shlex
+import subprocess
+from typing import Any, ClassVar
+
+from airloom.mininet.ground import current, ground
+from airloom.mininet.log import debug, error, info
+from airloom.mininet.popen import NodePopen
+from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.shell import SENTINEL, Shell
+from airloom.mininet.util import decode, numCores
+from airloom.nodes.netns import NetnsNode
+
+_PID = re.compile("\x01(\\d+)\n")
+
+
+def call_with(owner: Any, results: dict[str, Any], method: str, **param: Any) -> Any:
+    """Calls a method of an object with a parameter's value, and keeps its result, unless that is None."""
+    ((name, value),) = param.items()
+    if value is None:
+        return None
+    act = getattr(owner, method)
+    if isinstance(value, list):
+        result = act(*value)
+    elif isinstance(value, dict):
+        result = act(**value)
+    else:
+        result = act(value)
+    results[name] = result
+    return result
+
+
+class Node:
+    """A virtual node with its own network stack and a shell."""
+
+    portBase = 0
+    inToNode: ClassVar[dict[int, Node]] = {}
+    outToNode: ClassVar[dict[int, Node]] = {}
+
+    def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
+        if not inNamespace:
+            raise Unsupported(
+                f"{type(self).__name__}({name!r}, inNamespace=False)",
+                "nodes here have namespaces of their own; none stands in the machine's own network",
+            )
+        self.name = str(params.get("name", name))
+        self.privateDirs = params.get("privateDirs", params.get("privateDir", []))
+        self.inNamespace = True
+        self.params: dict[str, Any] = params
+        self.intfs: dict[int, Any] = {}
+        """Port: interface."""
+        self.ports: dict[Any, int] = {}
+        """Interface: port."""
+        self.nameToIntf: dict[str, Any] = {}
+        self.waiting = False
+        self.readbuf = ""
+        self.lastCmd: str | None = None
+        self.lastPid: int | None = None
+        self.execed = False
+        self._shell: Shell | None = None
+        self._handle: NetnsNode | None = None
+        self._stand()
+        self.mountPrivateDirs()
+
+    def _stand(self) -> None:
+        """Makes the node itself."""
+        self._handle = ground().add_host(self.name, self._cpu())
+
+    def _cpu(self) -> float | None:
+        """Its share of one processor."""
+        return None
+
+    def __repr__(self) -> str:
+        intfs = ",".join(f"{intf.name}:{intf.IP()}" for intf in self.intfList())
+        return f"<{type(self).__name__} {self.name}: {intfs} pid={self.pid}> "
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def handle(self) -> NetnsNode:
+        """The node as Airloom knows it."""
+        if self._handle is None:
+            raise Misused("gone", f"node {self.name} is not up")
+        return self._handle
+
+    # The shell
+
+    @property
+    def shell(self) -> Shell:
+        """Its shell, which starts with its first use."""
+        if self._shell is None:
+            self._shell = Shell(self.name, self.handle)
+            self.inToNode[self._shell.descriptor] = self
+            self.outToNode[self._shell.descriptor] = self
+        return self._shell
+
+    @property
+    def stdout(self) -> _Stream:
+        """For ``poll``: where the shell's output comes."""
+        return _Stream(self.shell)
+
+    stdin = stdout
+
+    @property
+    def pid(self) -> int | None:
+        """The node's first process, in the machine's numbering: for ``nsenter`` and the like."""
+        if self._handle is None:
+            return None
+        self._handle.wake()
+        made = self._handle._made
+        return None if made is None else made.pid
+
+    def mountPrivateDirs(self) -> None:
+        """Gives the node folders of its own: a path is empty at first, (path, other) shows another folder."""
+        for wish in self.privateDirs:
+            if isinstance(wish, str):
+                act = f"mkdir -p {wish} && mount -t tmpfs n {wish}"
+            else:
+                path, source = wish[0], wish[1] % self.__dict__
+                act = f"mkdir -p {source} {path} && mount --bind {source} {path}"
+            said = self.cmd(f"({act}) || echo failed")
+            if "failed" in said:
+                raise Misused("private-dirs", f"{self.name}: privateDirs {wish}: {said.strip()}")
+
+    @classmethod
+    def fdToNode(cls, fd: int) -> Node | None:
+        """The node whose shell has a descriptor."""
+        return cls.outToNode.get(fd) or cls.inToNode.get(fd)
+
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Starts the shell now."""
+        if self._shell is not None:
+            error(f"{self.name}: shell is already running\n")
+        _ = self.shell
+
+    def read(self, size: int = 1024) -> str:
+        """At most so many characters of output; waits for the first."""
+        if not self.readbuf:
+            self.readbuf = self.shell.read()
+        text, self.readbuf = self.readbuf[:size], self.readbuf[size:]
+        return text
+
+    def readline(self) -> str | None:
+        """A line of output, if one is complete."""
+        self.readbuf += self.shell.read()
+        line, end, rest = self.readbuf.partition("\n")
+        if not end:
+            return None
+        self.readbuf = rest
+        return line
+
+    def write(self, data: str) -> None:
+        """Sends octets to the shell or to the program that runs in front."""
+        self.shell.write(data)
+
+    def waitReadable(self, timeoutms: float | None = None) -> bool:
+        """Whether output is there within so many milliseconds."""
+        return bool(self.readbuf) or self.shell.readable(None if timeoutms is None else timeoutms / 1000)
+
+    def sendCmd(self, *args: Any, **kwargs: Any) -> None:
+        """Sends a command and returns; :meth:`waitOutput` or :meth:`monitor` has what it says."""
+        assert not self.waiting, f"{self.name}: a command is running; waitOutput() first"
+        printPid = kwargs.get("printPid", True)
+        words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        cmd = " ".join(str(word) for word in words)
+        if not re.search(r"\w", cmd):
+            cmd = "echo -n"
+        self.lastCmd = cmd
+        self.lastPid = None
+        if printPid and cmd.rstrip().endswith("&") and not cmd.rstrip().endswith("&&"):
+            cmd += ' printf "\\001%d\\n" $!'
+        self.shell.write(cmd + "\n")
+        self.waiting = True
+
+    def sendInt(self, intr: str = "\x03") -> None:
+        """Interrupts the command that runs, as ^C does."""
+        self.write(intr)
+
+    def monitor(self, timeoutms: float | None = None, findPid: bool = True) -> str:
+        """Output of the command that runs; when it is complete ``waiting`` is false."""
+        if not self.waitReadable(timeoutms):
+            return ""
+        text = self.read(1 << 16)
+        if not text:
+            self.waiting = False
+            return ""
+        if findPid and "\x01" in text:
+            while not _PID.search(text) and self.waitReadable(1000):
+                text += self.read(1 << 16)
+            match = _PID.search(text)
+            if match:
+                self.lastPid = int(match.group(1))
+                text = text[: match.start()] + text[match.end() :]
+        if SENTINEL in text:
+            self.waiting = False
+            text = text.replace(SENTINEL, "")
+        return text
+
+    def waitOutput(self, verbose: bool = False, findPid: bool = True) -> str:
+        """Waits for the command that runs; its output with its errors."""
+        log = info if verbose else debug
+        found = ""
+        while self.waiting:
+            piece = self.monitor(findPid=findPid)
+            found += piece
+            log(piece)
+        return found
+
+    def cmd(self, *args: Any, **kwargs: Any) -> str:
+        """Runs a command in the shell; its output with its errors."""
+        verbose = kwargs.get("verbose", False)
+        (info if verbose else debug)(f"*** {self.name} : {args}\n")
+        self.sendCmd(*args, **kwargs)
+        return self.waitOutput(verbose)
+
+    def cmdPrint(self, *args: Any) -> str:
+        """Runs a command and shows it with its output."""
+        return self.cmd(*args, verbose=True)
+
+    def popen(self, *args: Any, **kwargs: Any) -> Any:
+        """Starts a program beside the shell; as :class:`subprocess.Popen`, with pipes by default."""
+        kwargs.pop("mncmd", None)
+        shell = kwargs.pop("shell", False)
+        text = any(kwargs.pop(word, None) for word in ("text", "universal_newlines", "encoding"))
+        for word in ("bufsize", "close_fds"):
+            kwargs.pop(word, None)
+        words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        if shell:
+            argv = ["/bin/sh", "-c", " ".join(map(str, words))]
+        elif len(words) == 1 and isinstance(words[0], str):
+            argv = shlex.split(words[0])
+        else:
+            argv = [str(word) for word in words]
+        unknown = sorted(set(kwargs) - {"stdin", "stdout", "stderr", "cwd", "env"})
+        if unknown:
+            raise Unsupported(f"{self.name}.popen({unknown[0]}=...)", "the program runs in another namespace")
+        return NodePopen(self.handle, argv, text=text, **kwargs)
+
+    def pexec(self, *args: Any, **kwargs: Any) -> tuple[str, str, int]:
+        """Runs a program beside the shell; its output, its errors and its exit code."""
+        popen = self.popen(*args, stdin=subprocess.DEVNULL, **kwargs)
+        out, err = popen.communicate()
+        return decode(out or b""), decode(err or b""), popen.wait()
+
+    def listens(self, port: int) -> bool:
+        """Whether a program in it listens on a TCP port."""
+        return self.handle.listens("tcp", port)
+
+    # Interfaces
+
+    def newPort(self) -> int:
+        """The next free port number."""
+        return max(self.ports.values()) + 1 if self.ports else self.portBase
+
+    def addIntf(self, intf: Any, port: int | None = None, moveIntfFn: Any = None) -> None:
+        """Takes an interface in."""
+        port = self.newPort() if port is None else port
+        self.intfs[port] = intf
+        self.ports[intf] = port
+        self.nameToIntf[intf.name] = intf
+
+    def delIntf(self, intf: Any) -> None:
+        """Forgets an interface."""
+        port = self.ports.pop(intf, None)
+        if port is not None:
+            self.intfs.pop(port, None)
+            self.nameToIntf.pop(intf.name, None)
+
+    def defaultIntf(self) -> Any:
+        """The interface with the lowest port; None without interfaces."""
+        return self.intfs[min(self.intfs)] if self.intfs else None
+
+    def intf(self, intf: Any = None) -> Any:
+        """An interface by its name; the default one if none is named."""
+        if not intf:
+            return self.defaultIntf()
+        return self.nameToIntf.get(intf) if isinstance(intf, str) else intf
+
+    def connectionsTo(self, node: Node) -> list[tuple[Any, Any]]:
+        """Pairs of interfaces that join this node with another."""
+        pairs = []
+        for intf in self.intfList():
+            link = intf.link
+            if link:
+                if link.intf1.node is self and link.intf2.node is node:
+                    pairs.append((link.intf1, link.intf2))
+                elif link.intf1.node is node and link.intf2.node is self:
+                    pairs.append((link.intf2, link.intf1))
+        return pairs
+
+    def connected(self) -> bool:
+        """Whether the node is joined to its controller: always, since learning needs none."""
+        return True
+
+    def deleteIntfs(self, checkName: bool = True) -> None:
+        """Removes all interfaces."""
+        for intf in list(self.intfList()):
+            intf.delete()
+
+    def intfList(self) -> list[Any]:
+        """The interfaces in the order of their ports."""
+        return [self.intfs[port] for port in sorted(self.intfs)]
+
+    def intfNames(self) -> list[str]:
+        """The names of the interfaces."""
+        return [str(intf) for intf in self.intfList()]
+
+    # Addresses and routes
+
+    def IP(self, intf: Any = None) -> str | None:
+        """The address of an interface, by default of the default one."""
+        found = self.intf(intf)
+        return found.IP() if found else None
+
+    def MAC(self, intf: Any = None) -> str | None:
+        """The hardware address of an interface."""
+        found = self.intf(intf)
+        return found.MAC() if found else None
+
+    def intfIsUp(self, intf: Any = None) -> bool:
+        """Whether an interface is up."""
+        found = self.intf(intf)
+        return bool(found and found.isUp())
+
+    def setIP(self, ip: str, prefixLen: int = 8, intf: Any = None, **kwargs: Any) -> Any:
+        """Sets the address of an interface: ``"10.0.0.1/8"``, or an address and a prefix length."""
+        if "/" not in ip:
+            ip = f"{ip}/{prefixLen}"
+        return self._its(intf).setIP(ip, **kwargs)
+
+    def setMAC(self, mac: str, intf: Any = None) -> Any:
+        """Sets the hardware address of an interface."""
+        return self._its(intf).setMAC(mac)
+
+    def setARP(self, ip: str, mac: str) -> str:
+        """Adds a neighbour that needs no ARP."""
+        intf = self._its(None)
+        for one in self.intfList():
+            if one.ip and ipaddress.ip_address(ip) in ipaddress.ip_network(
+                f"{one.ip}/{one.prefixLen}", strict=False
+            ):
+                intf = one
+                break
+        return self.cmd("ip", "neigh", "replace", ip, "lladdr", mac, "dev", intf, "nud", "permanent")
+
+    def setHostRoute(self, ip: str, intf: Any) -> str:
+        """Adds a route to one host."""
+        return self.cmd("ip", "route", "replace", ip, "dev", intf)
+
+    def setDefaultRoute(self, intf: Any = None) -> str:
+        """Sets the default route: an interface, or text such as ``via 10.0.0.254``."""
+        to = intf if isinstance(intf, str) and " " in intf else f"dev {self._its(intf)}"
+        return self.cmd(f"ip route replace default {to}")
+
+    def _its(self, intf: Any) -> Any:
+        found = self.intf(intf)
+        if found is None:
+            raise Misused("interface", f"node {self.name} has no interface {intf or ''}".rstrip())
+        return found
+
+    # Configuration
+
+    def setParam(self, results: dict[str, Any], method: str, **param: Any) -> Any:
+        """Calls a method with a parameter's value unless that is None."""
+        return call_with(self, results, method, **param)
+
+    def config(
+        self,
+        mac: str | None = None,
+        ip: str | None = None,
+        defaultRoute: Any = None,
+        lo: str = "up",
+        **_params: Any,
+    ) -> dict[str, Any]:
+        """Configures the node by its parameters; to be overridden."""
+        results: dict[str, Any] = {}
+        self.setParam(results, "setMAC", mac=mac)
+        self.setParam(results, "setIP", ip=ip)
+        self.setParam(results, "setDefaultRoute", defaultRoute=defaultRoute)
+        return results
+
+    def configDefault(self, **moreParams: Any) -> None:
+        """Configures the node by its own parameters and some more."""
+        self.params.update(moreParams)
+        self.config(**self.params)
+
+    def linkTo(self, node: Node, link: Any = None) -> Any:
+        """Joins this node with another."""
+        from airloom.mininet.link import Link
+
+        return (link or Link)(self, node)
+
+    # The end
+
+    def stop(self, deleteIntfs: bool = False) -> None:
+        """Ends the node."""
+        if deleteIntfs:
+            self.deleteIntfs()
+        self.terminate()
+
+    def terminate(self) -> None:
+        """Ends the node and everything that runs in it."""
+        if self._shell is not None:
+            self.inToNode.pop(self._shell.descriptor, None)
+            self.outToNode.pop(self._shell.descriptor, None)
+            self._shell.close()
+            self._shell = None
+        stands = current()
+        for intf in self.intfList():
+            intf.forsake()
+        if self._handle is not None:
+            self._handle = None
+            if stands is not None:
+                stands.drop(self.name)
+
+    def cleanup(self) -> None:
+        """Ends the node."""
+        self.terminate()
+
+    @classmethod
+    def setup(cls) -> None:
+        """Nothing: there are no kernel modules to load."""
+
+
+class _Stream:
+    """The output of a shell as a file, as far as scripts use it."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._shell.descriptor
+
+    def write(self, text: str) -> None:
+        """Sends text to the shell."""
+        self._shell.write(text)
+
+    def flush(self) -> None:
+        """Nothing: nothing is kept back."""
+
+
+class Host(Node):
+    """A host is a node."""
+
+
+class CPULimitedHost(Host):
+    """A host whose programs get a share of the machine's processors.
+
+    ``cpu`` is a fraction of all processors, held by the ``cpu`` control group (CFS bandwidth).
+    """
+
+    def __init__(self, name: str, sched: str = "cfs", **kwargs: Any) -> None:
+        if sched != "cfs":
+            raise Unsupported(
+                f"CPULimitedHost({name!r}, sched={sched!r})",
+                "shares are held by the completely fair scheduler",
+                cure="sched='cfs'",
+            )
+        self.sched = sched
+        self.period_us = int(kwargs.get("period_us", 100000))
+        super().__init__(name, **kwargs)
+
+    def _cpu(self) -> float | None:
+        fraction = self.params.get("cpu")
+        return None if fraction is None or fraction < 0 else float(fraction) * numCores()
+
+    def setCPUFrac(self, f: float, sched: str | None = None) -> None:
+        """Its share, which it has had from the beginning: another one is refused."""
+        if f != self.params.get("cpu"):
+            raise Unsupported(
+                f"{self.name}.setCPUFrac({f})",
+                "a host's share is fixed when it is made",
+                cure="addHost(name, cpu=...)",
+            )
+
+    def setCPUs(self, cores: Any, mems: Any = 0) -> None:
+        """Not here: hosts are not bound to processors."""
+        raise Unsupported(f"{self.name}.setCPUs({cores})", "hosts are not bound to processors")
+
+    def config(self, *, cpu: float | None = None, cores: Any = None, **params: Any) -> dict[str, Any]:  # type: ignore[override]
+        """Configures the host by its parameters."""
+        results = Node.config(self, **params)
+        if cpu is not None:
+            self.setParam(results, "setCPUFrac", cpu=cpu)
+        if cores is not None:
+            self.setParam(results, "setCPUs", cores=cores)
+        return results
+
+    def cpuSeconds(self) -> float:
+        """Processor time that its programs have used, in seconds."""
+        used = self.handle.cpu()
+        return (used.user_ns + used.system_ns) / 1e9

@@ -1,0 +1,439 @@
+"""The network: :class:`Mininet` makes nodes and links, starts, tests and stops them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from airloom.mininet import trials
+from airloom.mininet.ground import current
+from airloom.mininet.link import Intf, Link
+from airloom.mininet.log import debug, info, output
+from airloom.mininet.node import Controller, DefaultController, Host, Node, NullController, OVSSwitch, Switch
+from airloom.mininet.nodelib import NAT
+from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.topo import Topo
+from airloom.mininet.util import ipAdd, macColonHex, netParse
+
+VERSION = "2.3"
+"""The release of Mininet whose behaviour this follows."""
+
+
+class Mininet:
+    """A network of hosts and switches."""
+
+    def __init__(
+        self,
+        topo: Topo | None = None,
+        switch: Any = OVSSwitch,
+        host: Any = Host,
+        controller: Any = DefaultController,
+        link: Any = Link,
+        intf: Any = Intf,
+        build: bool = True,
+        xterms: bool = False,
+        cleanup: bool = False,
+        ipBase: str = "10.0.0.0/8",
+        inNamespace: bool = False,
+        autoSetMacs: bool = False,
+        autoStaticArp: bool = False,
+        autoPinCpus: bool = False,
+        listenPort: int | None = None,
+        waitConnected: bool | float = False,
+    ) -> None:
+        for word, asked, why in (
+            ("xterms", xterms, "hosts have no windows; use CLI, or popen"),
+            ("inNamespace", inNamespace, "switches are part of the engine, which needs no control network"),
+            ("autoPinCpus", autoPinCpus, "hosts are not bound to processors"),
+        ):
+            if asked:
+                raise Unsupported(f"Mininet({word}={asked})", why)
+        self.topo, self.switch, self.host, self.controller = topo, switch, host, controller
+        self.link, self.intf = link, intf
+        self.ipBase = ipBase
+        self.ipBaseNum, self.prefixLen = netParse(ipBase)
+        self.nextIP = (0xFFFFFFFF >> self.prefixLen) & self.ipBaseNum or 1
+        self.autoSetMacs, self.autoStaticArp = autoSetMacs, autoStaticArp
+        self.waitConn = waitConnected
+        self.hosts: list[Any] = []
+        self.switches: list[Any] = []
+        self.controllers: list[Any] = []
+        self.links: list[Any] = []
+        self.nameToNode: dict[str, Any] = {}
+        self.terms: list[Any] = []
+        self.built = False
+        self._stopped = False
+        if topo and build:
+            self.build()
+
+    @classmethod
+    def init(cls) -> None:
+        """Nothing: there is nothing to prepare."""
+
+    # Nodes
+
+    def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:
+        """Adds a host, with the next address unless ``ip`` says otherwise."""
+        defaults: dict[str, Any] = {
+            "ip": f"{ipAdd(self.nextIP, self.prefixLen, self.ipBaseNum)}/{self.prefixLen}"
+        }
+        if self.autoSetMacs:
+            defaults["mac"] = macColonHex(self.nextIP)
+        self.nextIP += 1
+        defaults.update(params)
+        made = (cls or self.host)(name, **defaults)
+        self.hosts.append(made)
+        self.nameToNode[name] = made
+        return made
+
+    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
+        """Adds a switch."""
+        made = (cls or self.switch)(name, **params)
+        self.switches.append(made)
+        self.nameToNode[name] = made
+        return made
+
+    def addController(self, name: Any = "c0", controller: Any = None, **params: Any) -> Any:
+        """Adds a controller; gives it, or None if there is to be none."""
+        controller = controller or self.controller
+        if isinstance(name, Controller):
+            label = name.name
+            made: Any = name
+        elif not isinstance(name, str):
+            raise Misused("controller", f"{name!r} is neither a name nor a Controller")
+        else:
+            label = name
+            made = controller(name, **params) if controller else None
+        if made is None or isinstance(made, NullController):
+            return None
+        self.controllers.append(made)
+        self.nameToNode[label] = made
+        return made
+
+    def addNAT(
+        self, name: str = "nat0", connect: Any = True, inNamespace: bool = False, **params: Any
+    ) -> Any:
+        """Adds a router to the machine's own network, which is not here; in a namespace, one to others."""
+        nat = self.addHost(name, cls=NAT, inNamespace=inNamespace, subnet=self.ipBase, **params)
+        if connect:
+            self.addLink(nat, connect if isinstance(connect, Node) else self.switches[0])
+            for host in self.hosts:
+                if "defaultRoute" not in host.params and host is not nat:
+                    host.params["defaultRoute"] = f"via {nat.params['ip'].partition('/')[0]}"
+        return nat
+
+    def delNode(self, node: Any, nodes: list[Any] | None = None) -> None:
+        """Removes a node with its links."""
+        for link in [one for one in self.links if node in (one.intf1.node, one.intf2.node)]:
+            self.delLink(link)
+        node.stop(deleteIntfs=True)
+        node.terminate()
+        for group in (self.hosts, self.switches, self.controllers):
+            if node in group:
+                group.remove(node)
+        self.nameToNode.pop(node.name, None)
+
+    delHost = delSwitch = delController = delNode
+
+    def getNodeByName(self, *args: str) -> Any:
+        """The node of a name, or a list for several names."""
+        found = [self[name] for name in args]
+        return found[0] if len(found) == 1 else found
+
+    get = getNodeByName
+
+    def __getitem__(self, name: str) -> Any:
+        return self.nameToNode[name]
+
+    def __delitem__(self, name: str) -> None:
+        self.delNode(self.nameToNode[name])
+
+    def __iter__(self) -> Iterator[str]:
+        for node in (*self.hosts, *self.switches, *self.controllers):
+            yield node.name
+
+    def __len__(self) -> int:
+        return len(self.hosts) + len(self.switches) + len(self.controllers)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.nameToNode
+
+    def keys(self) -> list[str]:
+        """The names of all nodes."""
+        return list(self)
+
+    def values(self) -> list[Any]:
+        """All nodes."""
+        return [self[name] for name in self]
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Names and nodes."""
+        return list(zip(self.keys(), self.values(), strict=True))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @staticmethod
+    def randMac() -> str:
+        """A hardware address with the lowest bits of its first octet 0."""
+        return macColonHex(random.randrange(1 << 48) & 0xFCFFFFFFFFFF)
+
+    # Links
+
+    def addLink(
+        self,
+        node1: Any,
+        node2: Any,
+        port1: int | None = None,
+        port2: int | None = None,
+        cls: Any = None,
+        **params: Any,
+    ) -> Any:
+        """Adds a link between two nodes, given by themselves or by name; while the network runs, too."""
+        ends = [self[end] if isinstance(end, str) else end for end in (node1, node2)]
+        options = dict(params)
+        if port1 is not None:
+            options.setdefault("port1", port1)
+        if port2 is not None:
+            options.setdefault("port2", port2)
+        if self.intf is not Intf:
+            options.setdefault("intf", self.intf)
+        made = (cls or self.link)(*ends, **options)
+        self.links.append(made)
+        return made
+
+    def delLink(self, link: Any) -> None:
+        """Removes a link."""
+        link.delete()
+        if link in self.links:
+            self.links.remove(link)
+
+    def linksBetween(self, node1: Any, node2: Any) -> list[Any]:
+        """The links between two nodes."""
+        return [link for link in self.links if {link.intf1.node, link.intf2.node} == {node1, node2}]
+
+    def delLinkBetween(self, node1: Any, node2: Any, index: int = 0, allLinks: bool = False) -> list[Any]:
+        """Removes a link between two nodes, or all."""
+        links = self.linksBetween(node1, node2)
+        links = links if allLinks else [links[index]]
+        for link in links:
+            self.delLink(link)
+        return links
+
+    def configLinkStatus(self, src: str, dst: str, status: str) -> None:
+        """Takes the links between two nodes ``up`` or ``down``."""
+        if status not in ("up", "down"):
+            raise Misused("status", f"link status {status!r}", cure="up or down")
+        for name in (src, dst):
+            if name not in self:
+                raise Misused("node", f"there is no node {name}")
+        links = self.linksBetween(self[src], self[dst])
+        if not links:
+            raise Misused("link", f"no link joins {src} and {dst}")
+        for link in links:
+            link.carry(status == "up")
+            for intf in (link.intf1, link.intf2):
+                if not isinstance(intf.node, Switch):
+                    intf.carry(status == "up")
+
+    # Up and down
+
+    def buildFromTopo(self, topo: Topo | None = None) -> None:
+        """Makes everything that a topology describes."""
+        topo = topo or self.topo
+        assert topo is not None
+        info("*** Creating network\n")
+        if not self.controllers and self.controller:
+            info("*** Adding controller\n")
+            classes = self.controller if isinstance(self.controller, list) else [self.controller]
+            for i, cls in enumerate(classes):
+                if isinstance(cls, Controller):
+                    self.addController(cls)
+                else:
+                    self.addController(f"c{i}", cls)
+        info("*** Adding hosts:\n")
+        for name in topo.hosts():
+            self.addHost(name, **topo.nodeInfo(name))
+            info(name + " ")
+        info("\n*** Adding switches:\n")
+        for name in topo.switches():
+            params = {key: value for key, value in topo.nodeInfo(name).items() if key != "isSwitch"}
+            self.addSwitch(name, **params)
+            info(name + " ")
+        info("\n*** Adding links:\n")
+        for src, dst, params in topo.links(sort=True, withInfo=True):
+            self.addLink(**params)
+            info(f"({src}, {dst}) ")
+        info("\n")
+
+    def build(self) -> None:
+        """Makes the topology, if there is one, and configures the hosts."""
+        if self.topo:
+            self.buildFromTopo(self.topo)
+        stands = current()
+        if stands is not None:
+            stands.wake([host.name for host in self.hosts])
+        info("*** Configuring hosts\n")
+        self.configHosts()
+        if self.autoStaticArp:
+            self.staticArp()
+        self.built = True
+
+    def configHosts(self) -> None:
+        """Configures every host by its parameters."""
+        for host in self.hosts:
+            info(host.name + " ")
+            if host.defaultIntf():
+                host.configDefault()
+            else:
+                host.configDefault(ip=None, mac=None)
+        info("\n")
+
+    def staticArp(self) -> None:
+        """Tells every host the hardware addresses of all others."""
+        for src in self.hosts:
+            for dst in self.hosts:
+                if src is not dst and dst.IP() and dst.MAC():
+                    src.setARP(ip=dst.IP(), mac=dst.MAC())
+
+    def start(self) -> None:
+        """Starts the controllers and switches."""
+        if not self.built:
+            self.build()
+        info("*** Starting controller\n")
+        for controller in self.controllers:
+            info(controller.name + " ")
+            controller.start()
+        info("\n")
+        info(f"*** Starting {len(self.switches)} switches\n")
+        for switch in self.switches:
+            info(switch.name + " ")
+            switch.start(self.controllers)
+        info("...\n")
+        if self.waitConn:
+            self.waitConnected(None if self.waitConn is True else self.waitConn)
+
+    def waitConnected(self, timeout: float | None = None, delay: float = 0.5) -> bool:
+        """Waits until all switches work: at once."""
+        info("*** Waiting for switches to connect\n")
+        info(*(switch.name for switch in self.switches), "\n")
+        return True
+
+    def stop(self) -> None:
+        """Ends the network; says how far its figures can be trusted, at log level info."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._tellVerdict()
+        info(f"*** Stopping {len(self.controllers)} controllers\n")
+        for controller in self.controllers:
+            info(controller.name + " ")
+            controller.stop()
+        info(f"\n*** Stopping {len(self.links)} links\n")
+        for link in self.links:
+            link.cut()
+        info(f"*** Stopping {len(self.switches)} switches\n")
+        for switch in self.switches:
+            info(switch.name + " ")
+            switch.stop()
+            switch.terminate()
+        info(f"\n*** Stopping {len(self.hosts)} hosts\n")
+        for host in self.hosts:
+            info(host.name + " ")
+            host.terminate()
+        info("\n*** Done\n")
+
+    def _tellVerdict(self) -> None:
+        stands = current()
+        if stands is None or not stands.world.running:
+            return
+        verdict = stands.verdict()
+        info(f"*** Verdict: {verdict.status}\n")
+        for reason in verdict.reasons:
+            (info if verdict.status == "degraded" else output)(f"*** {reason}\n")
+        for note in verdict.notes:
+            debug(f"*** {note}\n")
+
+    def run(self, test: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Starts, calls a test, and stops."""
+        self.start()
+        info("*** Running test\n")
+        result = test(*args, **kwargs)
+        self.stop()
+        return result
+
+    def interact(self) -> Any:
+        """Starts, and gives a prompt."""
+        from airloom.mininet.cli import CLI
+
+        self.start()
+        result = CLI(self)
+        self.stop()
+        return result
+
+    def startTerms(self) -> None:
+        """Not here."""
+        raise Unsupported("startTerms()", "hosts have no windows")
+
+    def stopXterms(self) -> None:
+        """Nothing: there are no windows."""
+
+    def monitor(self, hosts: list[Any] | None = None, timeoutms: int = -1) -> Iterator[tuple[Any, str]]:
+        """Output of many hosts as it comes: (host, text); (None, "") when nothing came in time."""
+        import select
+
+        hosts = hosts or self.hosts
+        poller = select.poll()
+        for host in hosts:
+            poller.register(host.stdout.fileno(), select.POLLIN)
+        while True:
+            ready = poller.poll(timeoutms if timeoutms >= 0 else None)
+            for descriptor, _ in ready:
+                host = Node.fdToNode(descriptor)
+                yield host, host.monitor() if host is not None else ""
+            if not ready:
+                yield None, ""
+
+    # Tests
+
+    ping = trials.ping
+    pingFull = trials.pingFull
+    pingAll = trials.pingAll
+    pingPair = trials.pingPair
+    pingAllFull = trials.pingAllFull
+    pingPairFull = trials.pingPairFull
+    iperf = trials.iperf
+    _parsePing = staticmethod(trials.parsePing)
+    _parsePingFull = staticmethod(trials.parsePingFull)
+    _parseIperf = staticmethod(trials.parseIperf)
+    _iperfVals = staticmethod(trials.iperfVals)
+
+    def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
+        """Lets every host compute without end for ``duration`` s; the percentages of all processors used."""
+        info(f"*** Testing CPU {cpu * 100:.0f}% bandwidth limit\n")
+        for host in self.hosts:
+            host.cmd("while true; do a=1; done &")
+        time.sleep(1)
+        before = [host.cpuSeconds() for host in self.hosts]
+        began = time.monotonic()
+        time.sleep(duration)
+        span = time.monotonic() - began
+        from airloom.mininet.util import numCores
+
+        shares = [
+            100 * (host.cpuSeconds() - used) / span / numCores()
+            for host, used in zip(self.hosts, before, strict=True)
+        ]
+        for host in self.hosts:
+            host.cmd("kill $!")
+        output(f"*** Results: {[round(share, 2) for share in shares]}\n")
+        return shares
+
+
+__all__ = ["VERSION", "Mininet"]

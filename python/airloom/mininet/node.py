@@ -1,0 +1,45 @@
+"""All kinds of nodes, under the name of the module that Mininet's scripts import them from."""
+
+from airloom.mininet.controllers import (
+    NOX,
+    Controller,
+    DefaultController,
+    DefaultControllers,
+    NullController,
+    OVSController,
+    RemoteController,
+    Ryu,
+    findController,
+)
+from airloom.mininet.hosts import CPULimitedHost, Host, Node
+from airloom.mininet.switches import (
+    IVSSwitch,
+    LinuxBridge,
+    OVSBridge,
+    OVSKernelSwitch,
+    OVSSwitch,
+    Switch,
+    UserSwitch,
+)
+
+__all__ = [
+    "NOX",
+    "CPULimitedHost",
+    "Controller",
+    "DefaultController",
+    "DefaultControllers",
+    "Host",
+    "IVSSwitch",
+    "LinuxBridge",
+    "Node",
+    "NullController",
+    "OVSBridge",
+    "OVSController",
+    "OVSKernelSwitch",
+    "OVSSwitch",
+    "RemoteController",
+    "Ryu",
+    "Switch",
+    "UserSwitch",
+    "findController",
+]

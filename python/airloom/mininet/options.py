@@ -1,0 +1,222 @@
+"""``airloom mn``: the options of ``mn``, and what it does with them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from airloom.errors import ScenarioError
+from airloom.mininet import hook
+from airloom.mininet.cli import CLI
+from airloom.mininet.link import Link, OVSLink, TCLink, TCULink
+from airloom.mininet.log import LEVELS, info, setLogLevel
+from airloom.mininet.net import Mininet
+from airloom.mininet.node import (
+    Controller,
+    CPULimitedHost,
+    DefaultController,
+    Host,
+    NullController,
+    OVSBridge,
+    OVSController,
+    OVSSwitch,
+    UserSwitch,
+)
+from airloom.mininet.nodelib import LinuxBridge
+from airloom.mininet.refusal import NO_FLOW_TABLES, Unsupported
+from airloom.mininet.topo import LinearTopo, MinimalTopo, SingleSwitchReversedTopo, SingleSwitchTopo
+from airloom.mininet.topolib import TreeTopo
+from airloom.mininet.util import buildTopo, custom, customClass, splitArgs
+
+WITHOUT_MEANING = {
+    "--xterms": "hosts have no windows; use the prompt, or `airloom shell`",
+    "--innamespace": "switches are part of the engine, which needs no control network",
+    "--listenport": NO_FLOW_TABLES,
+    "--pin": "hosts are not bound to processors",
+    "--nat": "nodes have namespaces of their own; none is joined to the machine's own network",
+    "--cluster": "a laboratory is on one machine",
+    "--placement": "a laboratory is on one machine",
+}
+"""Options of ``mn`` that are refused, and why."""
+_REFUSED_CHOICES = {
+    "switch": {"ivs": NO_FLOW_TABLES},
+    "controller": {"remote": NO_FLOW_TABLES, "nox": NO_FLOW_TABLES, "ryu": NO_FLOW_TABLES},
+    "host": {"rt": "shares are held by the completely fair scheduler: --host cfs"},
+    "topo": {"torus": "a torus has loops, in which learning switches would send broadcasts round for ever"},
+}
+_CHOICES: dict[str, dict[str, Any]] = {
+    "switch": {
+        "default": OVSSwitch,
+        "ovs": OVSSwitch,
+        "ovsk": OVSSwitch,
+        "ovsbr": OVSBridge,
+        "lxbr": LinuxBridge,
+        "user": UserSwitch,
+    },
+    "host": {"proc": Host, "cfs": custom(CPULimitedHost, sched="cfs")},
+    "controller": {
+        "default": DefaultController,
+        "ref": Controller,
+        "ovsc": OVSController,
+        "none": NullController,
+    },
+    "link": {"default": Link, "tc": TCLink, "tcu": TCULink, "ovs": OVSLink},
+    "topo": {
+        "minimal": MinimalTopo,
+        "linear": LinearTopo,
+        "reversed": SingleSwitchReversedTopo,
+        "single": SingleSwitchTopo,
+        "tree": TreeTopo,
+    },
+}
+_CUSTOM = {
+    "switches": "switch",
+    "hosts": "host",
+    "controllers": "controller",
+    "links": "link",
+    "topos": "topo",
+}
+"""Names in a --custom file, and the option that they add to."""
+_TESTS: dict[str, Callable[..., Any]] = {
+    "pingall": Mininet.pingAll,
+    "pingpair": Mininet.pingPair,
+    "iperf": Mininet.iperf,
+    "iperfudp": lambda net, **kw: net.iperf(l4Type="UDP", **kw),
+    "all": lambda net: (net.pingAll(), net.iperf()),
+    "none": lambda net: None,
+    "build": lambda net: None,
+    "cli": CLI,
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ScenarioError("mn.option", message, cure="airloom mn --help lists the options")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of ``mn`` that mean something here, and those that are refused."""
+    made = _Parser(
+        prog="airloom mn", description="Makes a network from Mininet's options; tests it or prompts."
+    )
+    for name in ("switch", "host", "controller", "link", "topo"):
+        default = {"topo": "minimal", "host": "proc"}.get(name, "default")
+        words = "|".join(_CHOICES[name])
+        made.add_argument(f"--{name}", default=default, metavar="NAME[,PARAM=VALUE...]", help=words)
+    made.add_argument("-c", "--clean", action="store_true", help="nothing is ever left behind; ends at once")
+    made.add_argument(
+        "--custom",
+        action="append",
+        default=[],
+        metavar="FILE,...",
+        help="read classes and topologies from .py files",
+    )
+    made.add_argument("--test", action="append", default=[], metavar="TEST", help="|".join(_TESTS))
+    made.add_argument("-i", "--ipbase", default="10.0.0.0/8", help="addresses of hosts")
+    made.add_argument("--mac", action="store_true", help="hardware addresses that follow the IP addresses")
+    made.add_argument("--arp", action="store_true", help="tell all hosts each other's hardware address")
+    made.add_argument("-v", "--verbosity", default="info", choices=list(LEVELS), help="what is told")
+    made.add_argument("--nolistenport", action="store_true", help="always so")
+    made.add_argument("--pre", metavar="FILE", help="commands before the tests")
+    made.add_argument("--post", metavar="FILE", help="commands after the tests")
+    made.add_argument("-w", "--wait", action="store_true", help="switches are ready at once")
+    made.add_argument("-t", "--twait", metavar="SECONDS", type=float, help="switches are ready at once")
+    made.add_argument("--version", action="store_true", help="print the version and end")
+    for name, why in WITHOUT_MEANING.items():
+        flags = ["-x", name] if name == "--xterms" else [name]
+        made.add_argument(*flags, nargs="?", const=True, metavar="...", help=f"refused: {why}")
+    return made
+
+
+def asked(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options, checked; :class:`ScenarioError` for those without a meaning here."""
+    options = parser().parse_args(list(arguments))
+    for name, why in WITHOUT_MEANING.items():
+        if getattr(options, name[2:]) is not None:
+            raise ScenarioError("mn.without-meaning", f"{name}: {why}")
+    for name, refused in _REFUSED_CHOICES.items():
+        word = getattr(options, name).partition(",")[0]
+        if word in refused:
+            raise ScenarioError("mn.without-meaning", f"--{name} {word}: {refused[word]}")
+    for file in (options.pre, options.post):
+        if file is not None and not Path(file).is_file():
+            raise ScenarioError("mn.file", f"there is no file {file}")
+    return options
+
+
+def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | None = None) -> Mininet:
+    """The network that the options describe; nodes and links are there, nothing is started."""
+    choices = {name: dict(words) for name, words in _CHOICES.items()}
+    for file in [file for files in options.custom for file in files.split(",")]:
+        for name, value in _read(file).items():
+            if name in _CUSTOM:
+                choices[_CUSTOM[name]].update(value)
+            elif name == "tests" and tests is not None:
+                tests.update(value)
+
+    def chosen(name: str) -> Any:
+        try:
+            if name == "topo":
+                return buildTopo(choices[name], options.topo)
+            return customClass(choices[name], getattr(options, name))
+        except (ValueError, TypeError) as error:
+            raise ScenarioError("mn.option", f"--{name} {getattr(options, name)}: {error}") from None
+
+    return Mininet(
+        topo=chosen("topo"),
+        switch=chosen("switch"),
+        host=chosen("host"),
+        controller=chosen("controller"),
+        link=chosen("link"),
+        ipBase=options.ipbase,
+        autoSetMacs=options.mac,
+        autoStaticArp=options.arp,
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Does what ``mn`` would do."""
+    options = asked(arguments)
+    if options.version:
+        from airloom import __version__
+
+        print(f"airloom {__version__}, with the options of mn 2.3")
+        return
+    if options.clean:
+        print("nothing to clean: what Airloom makes ends with its process")
+        return
+    setLogLevel(options.verbosity)
+    tests = dict(_TESTS)
+    began = time.monotonic()
+    try:
+        net = network(options, tests)
+        wanted = [splitArgs(test) for test in options.test or ["cli"]]
+        for name, _, _ in wanted:
+            if name not in tests:
+                raise ScenarioError("mn.option", f"--test {name}: unknown; there are: {', '.join(tests)}")
+        try:
+            net.start()
+            if options.pre:
+                CLI(net, script=options.pre)
+            for name, args, kwargs in wanted:
+                tests[name](net, *args, **kwargs)
+            if options.post:
+                CLI(net, script=options.post)
+        finally:
+            net.stop()
+    except Unsupported as error:
+        raise ScenarioError("mn.without-meaning", error.message, cure=error.cure) from None
+    info(f"completed in {time.monotonic() - began:.3f} seconds\n")
+
+
+def _read(file: str) -> dict[str, Any]:
+    """The names that a --custom file defines."""
+    if not Path(file).is_file():
+        raise ScenarioError("mn.file", f"there is no file {file}")
+    hook.install()
+    found: dict[str, Any] = {"__name__": Path(file).stem, "__file__": file}
+    exec(compile(Path(file).read_text(), file, "exec"), found)
+    return found

@@ -1,0 +1,45 @@
+"""What Mininet has and this does not: one kind of error, with the line of the script."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from airloom.errors import RunError
+
+_OWN = str(Path(__file__).resolve().parent.parent)
+
+
+class Unsupported(RunError):
+    """A call that has no honest meaning here; ``where`` is the line of the script that made it."""
+
+    def __init__(self, call: str, why: str, *, cure: str | None = None) -> None:
+        super().__init__("mininet.unsupported", f"{call}: {why}", where=line_of_script(), cure=cure)
+
+
+class Misused(RunError):
+    """A call with arguments that cannot be; ``where`` is the line of the script that made it."""
+
+    def __init__(self, code: str, message: str, *, cure: str | None = None) -> None:
+        super().__init__(f"mininet.{code}", message, where=line_of_script(), cure=cure)
+
+
+def line_of_script() -> str | None:
+    """``script.py:12``: the nearest caller outside of Airloom."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if Path(name).name in ("cmd.py", "runpy.py"):
+            return None  # typed at the prompt, or no script at all
+        if not name.startswith((_OWN, "<frozen", "<string>")):
+            return f"{Path(name).name}:{frame.f_lineno}"
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return None
+
+
+NO_FLOW_TABLES = (
+    "flow tables need Open vSwitch, which Airloom does not have yet; "
+    "its switches learn addresses by themselves"
+)

@@ -1,0 +1,341 @@
+"""Small helpers that Mininet's scripts use: names, addresses, arguments, waiting, monitoring."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+import select
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from airloom.mininet.log import output
+
+__all__ = [
+    "buildTopo",
+    "checkInt",
+    "custom",
+    "customClass",
+    "decode",
+    "dumpNetConnections",
+    "dumpNodeConnections",
+    "dumpPorts",
+    "encode",
+    "ensureRoot",
+    "errFail",
+    "errRun",
+    "fixLimits",
+    "ipAdd",
+    "ipNum",
+    "ipParse",
+    "ipStr",
+    "irange",
+    "isShellBuiltin",
+    "macColonHex",
+    "makeNumeric",
+    "natural",
+    "naturalSeq",
+    "netParse",
+    "numCores",
+    "oldQuietRun",
+    "oneError",
+    "pmonitor",
+    "quietRun",
+    "run",
+    "specialClass",
+    "splitArgs",
+    "waitListening",
+]
+
+
+def irange(start: int, end: int) -> range:
+    """From ``start`` to ``end``, both included."""
+    return range(start, end + 1)
+
+
+def natural(text: str) -> list[Any]:
+    """A key that sorts numbers in names by value: h2 before h10."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(text))]
+
+
+def naturalSeq(text: str) -> tuple[Any, ...]:
+    """The same as :func:`natural`, as a tuple."""
+    return tuple(natural(text))
+
+
+# Commands on this machine
+
+
+def _words(cmd: tuple[Any, ...]) -> list[str]:
+    if len(cmd) == 1 and isinstance(cmd[0], str):
+        return shlex.split(cmd[0])
+    if len(cmd) == 1 and isinstance(cmd[0], list | tuple):
+        return [str(word) for word in cmd[0]]
+    return [str(word) for word in cmd]
+
+
+def errRun(*cmd: Any, **kwargs: Any) -> tuple[str, str, int]:
+    """Runs a command on this machine; its output, its errors and its exit code."""
+    shell = kwargs.pop("shell", False)
+    echo = kwargs.pop("echo", False)
+    merged = kwargs.pop("stderr", None) == subprocess.STDOUT
+    words: Any = " ".join(map(str, cmd)) if shell else _words(cmd)
+    if echo:
+        output(words, "\n")
+    done = subprocess.run(
+        words,
+        shell=shell,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if merged else subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    return decode(done.stdout), decode(done.stderr or b""), done.returncode
+
+
+def run(cmd: Any) -> int:
+    """Runs a command on this machine with our own output; its exit code."""
+    return subprocess.call(_words((cmd,)))
+
+
+def quietRun(*cmd: Any, **kwargs: Any) -> str:
+    """Runs a command on this machine; its output with its errors."""
+    return errRun(*cmd, **{**kwargs, "stderr": subprocess.STDOUT})[0]
+
+
+oldQuietRun = quietRun
+
+
+def oneError(*cmd: Any, **kwargs: Any) -> str:
+    """Runs a command on this machine; its errors."""
+    return errRun(*cmd, **kwargs)[1]
+
+
+def errFail(*cmd: Any, **kwargs: Any) -> tuple[str, str, int]:
+    """Runs a command on this machine, and raises an error if it fails."""
+    out, err, code = errRun(*cmd, **kwargs)
+    if code:
+        raise RuntimeError(f"errFail: {' '.join(map(str, cmd))} failed with exit code {code}: {err}")
+    return out, err, code
+
+
+def isShellBuiltin(cmd: str) -> bool:
+    """Whether the first word of a command is bash's own."""
+    first = str(cmd).split(" ", 1)[0]
+    done = subprocess.run(
+        ["bash", "-c", 'type -t -- "$0"', first], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() in ("builtin", "keyword")
+
+
+def decode(octets: bytes | str) -> str:
+    """Text of octets."""
+    return octets if isinstance(octets, str) else codecs.decode(octets, "utf-8", "replace")
+
+
+def encode(text: bytes | str) -> bytes:
+    """Octets of text."""
+    return text if isinstance(text, bytes) else text.encode()
+
+
+# Addresses
+
+
+def ipStr(ip: int) -> str:
+    """A number as an IPv4 address."""
+    return ".".join(str(ip >> shift & 0xFF) for shift in (24, 16, 8, 0))
+
+
+def ipNum(w: int, x: int, y: int, z: int) -> int:
+    """Four numbers as an address's number."""
+    return w << 24 | x << 16 | y << 8 | z
+
+
+def ipParse(ip: str) -> int:
+    """An IPv4 address as a number; ``10.1`` means 10.0.0.1."""
+    parts = [int(part) for part in ip.split(".")]
+    if len(parts) > 4 or any(not 0 <= part < 256 for part in parts):
+        raise ValueError(f"{ip!r} is no IPv4 address")
+    w, x, y, z = [*parts[:-1], *[0] * (4 - len(parts)), parts[-1]]
+    return ipNum(w, x, y, z)
+
+
+def netParse(ipstr: str) -> tuple[int, int]:
+    """``10.0.0.0/8`` as (number, prefix length); without a length 24 for three parts, and so on."""
+    address, slash, length = ipstr.partition("/")
+    if not slash:
+        parts = address.split(".")
+        return ipParse(".".join([*parts, "0", "0", "0"][:4])), 8 * len(parts)
+    parts = address.split(".")
+    return ipParse(".".join([*parts, "0", "0", "0"][:4])), int(length)
+
+
+def ipAdd(i: int, prefixLen: int = 8, ipBaseNum: int = 0x0A000000) -> str:
+    """The address that is ``i`` above the beginning of a network."""
+    most = 0xFFFFFFFF >> prefixLen
+    if not 0 <= i <= most:
+        raise ValueError(f"there is no address {i} in a network of prefix length {prefixLen}")
+    return ipStr((ipBaseNum & (0xFFFFFFFF ^ most)) + i)
+
+
+def macColonHex(mac: int) -> str:
+    """A number as a hardware address."""
+    return (mac & 0xFFFFFFFFFFFF).to_bytes(6, "big").hex(":")
+
+
+# Arguments of options such as ``tree,depth=2,fanout=3``
+
+
+def makeNumeric(text: str) -> Any:
+    """An int or float if the text is one, otherwise the text."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def splitArgs(argstr: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """``name,1,a=2`` as name, positional and named arguments."""
+    name, *params = argstr.split(",")
+    args = [makeNumeric(param) for param in params if "=" not in param]
+    named = (param.partition("=") for param in params if "=" in param)
+    return name, args, {key: makeNumeric(value) for key, _, value in named}
+
+
+def custom(cls: Callable[..., Any], **params: Any) -> Callable[..., Any]:
+    """A constructor with some parameters set."""
+    made = partial(cls, **params)
+    made.__dict__["__name__"] = f"custom({getattr(cls, '__name__', cls)},{params})"
+    return made
+
+
+specialClass = custom
+
+
+def customClass(classes: dict[str, Any], argStr: str) -> Callable[..., Any]:
+    """The class that an option such as ``tc,bw=10`` names, with its parameters set."""
+    name, args, kwargs = splitArgs(argStr)
+    if name not in classes:
+        raise ValueError(f"unknown name {name!r}; there are: {', '.join(sorted(classes))}")
+    if args:
+        raise ValueError(f"{argStr}: parameters are written as name=value")
+    return custom(classes[name], **kwargs) if kwargs else classes[name]
+
+
+def buildTopo(topos: dict[str, Any], topoStr: str) -> Any:
+    """The topology that an option such as ``tree,2,3`` names."""
+    name, args, kwargs = splitArgs(topoStr)
+    if name not in topos:
+        raise ValueError(f"unknown topology {name!r}; there are: {', '.join(sorted(topos))}")
+    return topos[name](*args, **kwargs)
+
+
+def checkInt(text: str) -> None:
+    """Raises an error if the text is no number."""
+    int(text)
+
+
+# The machine
+
+
+def numCores() -> int:
+    """How many processors there are."""
+    return os.cpu_count() or 1
+
+
+def fixLimits() -> None:
+    """Nothing: Airloom raises the limits it needs by itself."""
+
+
+def ensureRoot() -> None:
+    """Ends the script if it may not make network namespaces."""
+    from airloom import doctor
+    from airloom.errors import LabError
+
+    try:
+        doctor.require_basics()
+    except LabError as error:
+        sys.exit(f"*** {error}")
+
+
+# Networks
+
+
+def dumpNodeConnections(nodes: Iterable[Any]) -> None:
+    """Prints every node's interfaces and what they are joined to."""
+    for node in nodes:
+        output(node.name)
+        _dumpConnections(node)
+        output("\n")
+
+
+def dumpNetConnections(net: Any) -> None:
+    """Prints the connections of all nodes of a network."""
+    dumpNodeConnections([*net.controllers, *net.switches, *net.hosts])
+
+
+def dumpPorts(switches: Iterable[Any]) -> None:
+    """Prints every switch's interfaces with their port numbers."""
+    for switch in switches:
+        output(f"{switch.name} ")
+        for intf in switch.intfList():
+            output(f"{intf}:{switch.ports[intf]} ")
+        output("\n")
+
+
+def _dumpConnections(node: Any) -> None:
+    for intf in node.intfList():
+        output(f" {intf}:")
+        if intf.link:
+            first, second = intf.link.intf1, intf.link.intf2
+            output(second if first == intf else first)
+        else:
+            output(" ")
+
+
+def pmonitor(
+    popens: dict[Any, Any], timeoutms: int = 500, readline: bool = True, readmax: int = 1024
+) -> Iterator[tuple[Any, str]]:
+    """Output of many programs as it comes: (key, text), or (None, "") when nothing came in time.
+
+    Programs that have ended are taken out of ``popens``; it is over when there is none left.
+    """
+    poller = select.poll()
+    by_descriptor = {}
+    for key, popen in popens.items():
+        descriptor = popen.stdout.fileno()
+        by_descriptor[descriptor] = key
+        poller.register(descriptor, select.POLLIN | select.POLLHUP)
+    while popens:
+        ready = poller.poll(timeoutms)
+        if not ready:
+            yield None, ""
+        for descriptor, event in ready:
+            key = by_descriptor[descriptor]
+            popen = popens[key]
+            if event & select.POLLIN:
+                piece = popen.stdout.readline() if readline else os.read(descriptor, readmax)
+                yield key, decode(piece)
+            elif event & select.POLLHUP:
+                poller.unregister(descriptor)
+                popen.poll()
+                del popens[key]
+
+
+def waitListening(
+    client: Any = None, server: Any = "127.0.0.1", port: Any = 80, timeout: float | None = None
+) -> bool:
+    """Waits until a program in ``server`` listens on a TCP port; false if ``timeout`` seconds pass."""
+    until = None if timeout is None else time.monotonic() + timeout
+    number = {"ssh": 22, "http": 80}.get(port, port)
+    while not server.listens(int(number)):
+        if until is not None and time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
