@@ -46,6 +46,8 @@ class World:
         self.zero = time.monotonic_ns()
         """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
         self._off: set[str] = set()
+        self._silenced: dict[str, list[str]] = {}
+        """Node that is off: its radios that went off with it."""
         """Nodes that are switched off."""
         self._wishes: list[tuple[int, str, bool]] = []
         """When (engine time), which link, and whether it was or is to be up from then on."""
@@ -154,16 +156,23 @@ class World:
             self._carry(name, up)
 
     def switch_off(self, name: str) -> None:
-        """Switches a node off: its programs are killed, and its links are down as seen from afar."""
+        """Switches a node off: its programs are killed, and its links and radios are down as seen from afar."""
         self._off.add(name)
         for link in self._links_of(name):
             self._carry(link, False)
+        if self.plan.media:
+            on = [radio["port"] for radio in self.radios() if radio["on"]]
+            self._silenced[name] = [port for port in on if port.partition(":")[0] == name]
+            for port in self._silenced[name]:
+                self.set_radio(port, {"on": False})
         self.nodes[name].kill()
 
     def switch_on(self, name: str) -> None:
         """Switches a node on again; its links go up, except those that are to be down."""
         self.nodes[name].restart()
         self._off.discard(name)
+        for port in self._silenced.pop(name, ()):
+            self.set_radio(port, {"on": True})
         now = self.now()
         for link in self._links_of(name):
             wishes = [(at, up) for at, which, up in self._wishes if which == link and at <= now]

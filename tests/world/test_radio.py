@@ -175,3 +175,29 @@ def test_hidden_senders_lose_where_a_request_to_send_helps(tmp_path: Path) -> No
 
     hidden, announced = carried("plain", "never"), carried("rts", "0 B")
     assert announced > 1.3 * hidden
+
+
+def test_a_chain_finds_its_routes_on_demand(tmp_path: Path) -> None:
+    daemon = Path(airloom.__file__).parents[2] / "examples" / "aodv"
+    topology = {
+        "generator": "chain",
+        "nodes": 4,
+        "spacing": "50 m",
+        "radio": {"phy": "802.11b", "channel": 1, "rate": "11 Mbit/s"},
+        "node": {"forwarding": True, "routing": "none"},
+    }
+    media = {"air": {"propagation": {"model": "disk", "range": "60 m"}}}
+    with lab(tmp_path, media=media, topology=topology) as up:
+        assert up["n1"].run("ip route").stdout == ""
+        for name in up.nodes:
+            up[name].start([sys.executable, str(daemon), "--interface", "wlan0"])
+        reach = "for i in $(seq 20); do ping -c 1 -W 1 n4 >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
+        assert up["n1"].run(reach).ok
+        hops = up["n1"].run("ping -c 1 -W 2 n4", check=True).stdout
+        assert "ttl=62" in hops  # two routers between
+        up["n3"].move("100 m", "500 m")
+        assert up.positions()["n3"] == (100.0, 500.0, 0.0)
+        assert not up["n1"].run("ping -c 1 -W 1 n4").ok
+        up["n3"].stop()
+        lost = up.ledger()["host_lost"]
+    assert lost == {}

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{ErrorModel, Fixed, Standard};
+use super::error::{ErrorModel, Fixed, Standard, Table};
 use super::mobility::{
     Area, ConstantVelocity, GaussMarkov, GroupMember, Mobility, Path, Position, RandomWalk, RandomWaypoint,
     Static, traces,
 };
+use super::phy::tables;
 use super::propagation::{
     Building, City, Cost231, Disk, Fading, Friis, ItuIndoor, LogDistance, Matrix, MatrixKind, PathLoss,
     Shadowing, TwoRay, Wall, Walls,
@@ -127,7 +128,7 @@ pub enum FadingSettings {
 }
 
 /// How bits fail; see [`super::error`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ErrorSettings {
     /// By signal to interference and noise, for each modulation and code.
@@ -137,6 +138,22 @@ pub enum ErrorSettings {
         /// Probability that a bit fails.
         bit_error: f64,
     },
+    /// By measured curves; a rate that has none follows the standard.
+    Table(Vec<CurveSettings>),
+}
+
+/// Frame error rate against the ratio of signal to interference and noise, for one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurveSettings {
+    /// Physical layer by name.
+    pub phy: String,
+    /// Rate in bit/s.
+    pub rate: u64,
+    /// Octets of the frames that it was measured with.
+    pub octets: u32,
+    /// Ratios in dB, ascending, with frame error rates of 0 to 1.
+    pub points: Vec<(f64, f64)>,
 }
 
 impl Default for MediumSettings {
@@ -311,9 +328,10 @@ impl MediumSettings {
                 Fading::Nakagami { m }
             }
         });
-        let errors: Box<dyn ErrorModel> = match self.errors {
+        let errors: Box<dyn ErrorModel> = match &self.errors {
             ErrorSettings::Standard => Box::new(Standard),
-            ErrorSettings::Fixed { bit_error } => {
+            ErrorSettings::Table(curves) => Box::new(table(curves)?),
+            &ErrorSettings::Fixed { bit_error } => {
                 within("errors.fixed.bit_error", bit_error, 0.0, 1.0)?;
                 Box::new(Fixed { bit_error })
             }
@@ -321,6 +339,24 @@ impl MediumSettings {
         medium.set_error_model(errors);
         Ok(medium)
     }
+}
+
+fn table(curves: &[CurveSettings]) -> Result<Table, SettingsError> {
+    let mut table = Table::default();
+    for curve in curves {
+        let wrong = |range: &str| SettingsError::Law {
+            setting: "errors.table",
+            value: format!("{} at {} bit/s", curve.phy, curve.rate),
+            range: range.to_owned(),
+        };
+        let phy = tables::by_name(&curve.phy).ok_or_else(|| wrong("the physical layers"))?;
+        let rate = phy.rate_index(curve.rate).ok_or_else(|| wrong("the rates of its physical layer"))?;
+        let rate = &phy.rates[usize::from(rate)];
+        if !table.add(rate.modulation, rate.coding, curve.octets, curve.points.clone()) {
+            return Err(wrong("curves with ascending ratios and frame error rates of 0 to 1"));
+        }
+    }
+    Ok(table)
 }
 
 fn check_area(area: &Area) -> Result<(), SettingsError> {

@@ -37,8 +37,8 @@ mod timers;
 pub use airtime::Airtime;
 pub use change::RadioChange;
 pub use laws::{
-    ErrorSettings, FadingSettings, LossSettings, MediumSettings, MobilitySettings, ShadowingSettings,
-    WallSettings,
+    CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, MobilitySettings,
+    ShadowingSettings, WallSettings,
 };
 pub use noise::NoiseSettings;
 pub use peers::PeerCounts;

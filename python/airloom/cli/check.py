@@ -34,6 +34,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         _count(len(plan.nodes), "node"),
         _count(len(plan.switches), "switch"),
         _count(len(plan.links), "link"),
+        _count(sum(len(medium.radios) for medium in plan.media.values()), "radio"),
     ]
     parts += [
         _count(len(scenario.programs), "program"),
@@ -45,6 +46,8 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     console.print(_nodes(plan))
     if plan.links:
         console.print(_links(plan))
+    if plan.media:
+        console.print(_radios(plan))
     guess = estimate(plan)
     runs = len(experiment.plans)
     each = f"{runs} runs of " if runs > 1 else ""
@@ -96,4 +99,29 @@ def _links(plan: Plan) -> Table:
         table.add_row(link.name, f"{link.a} - {link.b}", link_text(link.forward), back)
     if len(plan.links) > MOST_ROWS:
         table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
+    return table
+
+
+def _radios(plan: Plan) -> Table:
+    from rich.table import Table
+
+    from airloom.wording import si
+
+    table = Table(title="Radios", title_justify="left")
+    for column in ("radio", "medium", "phy", "channel", "power", "rate", "place"):
+        table.add_column(column)
+    radios = [(medium.name, radio) for medium in plan.media.values() for radio in medium.radios]
+    for medium, radio in radios[:MOST_ROWS]:
+        said = radio.settings
+        rate = said["rate"] if isinstance(said["rate"], str) else f"{si(said['rate']['constant'])}bit/s"
+        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else "16 dBm"
+        place = radio.motion.get("static")
+        where = (
+            next(iter(radio.motion))
+            if place is None
+            else ", ".join(f"{place.get(axis, 0):g}" for axis in "xyz"[: max(2, len(place))]) + " m"
+        )
+        table.add_row(radio.port, medium, said["phy"], str(said["channel"]), power, rate, where)
+    if len(radios) > MOST_ROWS:
+        table.add_row("...", f"{len(radios) - MOST_ROWS} more")
     return table

@@ -54,7 +54,9 @@ def make(scenario: Scenario, network: Network) -> Plan:
             name in forwarding,
             node.cpu,
             dict(node.files),
-            _sysctl(by_node[name], far) | {key: str(value) for key, value in node.sysctl.items()},
+            _sysctl(by_node[name], far)
+            | _redirects(by_node[name], name in forwarding)
+            | {key: str(value) for key, value in node.sysctl.items()},
         )
         for name, node in network.nodes.items()
     }
@@ -132,6 +134,14 @@ def _sysctl(ports: list[Port], far: dict[str, str]) -> dict[str, str]:
         return {}
     versions = {address.version for port in ports for address in port.addresses}
     return {key: value for key, value in far.items() if any(lifetime.SYSCTL[one] == key for one in versions)}
+
+
+def _redirects(ports: list[Port], forwarding: bool) -> dict[str, str]:
+    """A router on radio sends packets out where they came in; that is no reason to redirect the sender."""
+    radios = [port.name for port in ports if port.medium is not None]
+    if not forwarding or not radios:
+        return {}
+    return {f"net.ipv4.conf.{name}.send_redirects": "0" for name in ("all", *radios)}
 
 
 def _macs(ports: list[Port]) -> list[Problem]:

@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from airloom.scenario.model import Fading, Medium, Mobility, Node, Noise, Propagation, Tuning
+from airloom.planning import tables
+from airloom.scenario.model import Errors, Fading, Medium, Mobility, Node, Noise, Propagation, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.network import Network
 from airloom.scenario.radios import RadioEnd
@@ -49,9 +50,7 @@ def medium(settings: Medium, names: list[str]) -> dict[str, Any]:
         ],
         "floor_dbm": float(settings.floor),
         "fading": _fading(settings.fading),
-        "errors": "standard"
-        if settings.errors.model == "standard"
-        else {"fixed": {"bit_error": settings.errors.bit_error or 0.0}},
+        "errors": _errors(settings.errors),
     }
     if settings.shadowing is not None:
         found["shadowing"] = {
@@ -105,6 +104,16 @@ def _fading(fading: Fading | None) -> Any:
             return {"nakagami": {"m": fading.m or 1.5}}
         case _:
             return "rayleigh"
+
+
+def _errors(errors: Errors) -> Any:
+    match errors.model:
+        case "fixed":
+            return {"fixed": {"bit_error": errors.bit_error or 0.0}}
+        case "table":
+            return {"table": tables.frame_errors(errors.file or "")}
+        case _:
+            return "standard"
 
 
 def noise(settings: Noise) -> dict[str, Any]:

@@ -69,3 +69,28 @@ def delays(path: str) -> list[int]:
     if len(values) < 2:
         raise TableError("table.syntax", f"{Path(path).name} has fewer than two values")
     return sorted(values)
+
+
+def frame_errors(path: str) -> list[dict[str, Any]]:
+    """Measured frame error rates: lines of ``phy, Mbit/s, octets, dB, frame error rate``.
+
+    Lines with the same first three are one curve, in the order of their ratios.
+    """
+    curves: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
+    for place, line in _lines(path, "table.syntax"):
+        words = [word.strip() for word in line.split(",")]
+        try:
+            phy, rate, octets, ratio, lost = words
+            key = (phy, round(float(rate) * 1e6), int(octets))
+            point = (float(ratio), float(lost))
+        except (ValueError, OverflowError):
+            raise TableError(
+                "table.syntax",
+                f"{place}: {line[:60]!r} is no point of a curve",
+                cure="write it like 802.11a, 54, 1500, 22.5, 0.1",
+            ) from None
+        curves.setdefault(key, []).append(point)
+    return [
+        {"phy": phy, "rate": rate, "octets": octets, "points": sorted(points)}
+        for (phy, rate, octets), points in curves.items()
+    ]

@@ -122,8 +122,13 @@ class Wall(Model):
 class Errors(Model):
     """How bits fail."""
 
-    model: Literal["standard", "fixed"] = Field(
-        default="standard", description="by signal to noise and interference, or always alike"
+    model: Literal["standard", "table", "fixed"] = Field(
+        default="standard",
+        description="by signal to noise and interference, by measured curves, or always alike",
+    )
+    file: File | None = Field(
+        default=None,
+        description="table: comma-separated lines of phy, Mbit/s, octets, dB, frame error rate; needed",
     )
     bit_error: Fraction | None = Field(default=None, description="fixed: probability that a bit fails, 0")
 
@@ -137,7 +142,9 @@ class FrameError(Model):
 
 
 def _channel(value: Any) -> str:
-    return "<number>" if isinstance(value, int) and not isinstance(value, bool) else "<frequency>"
+    if isinstance(value, Frequency) or not isinstance(value, int) or isinstance(value, bool):
+        return "<frequency>"
+    return "<number>"
 
 
 Channel = Annotated[

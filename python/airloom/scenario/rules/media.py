@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from airloom.planning import media as words
+from airloom.planning import tables
 from airloom.scenario.model import Event, Medium, Mobility, Scenario, Tuning
 from airloom.scenario.model.base import nearest
 from airloom.scenario.model.media import TRACES
@@ -31,6 +32,7 @@ _PROPAGATION: dict[str, tuple[str, ...]] = {
 }
 _NEEDED: dict[str, tuple[str, ...]] = {"matrix": ("file",), "disk": ("range",)}
 _FADING: dict[str, tuple[str, ...]] = {"rayleigh": (), "rician": ("k",), "nakagami": ("m",)}
+_ERRORS: dict[str, tuple[str, ...]] = {"standard": (), "table": ("file",), "fixed": ("bit_error",)}
 _MOBILITY: dict[str, tuple[str, ...]] = {
     "velocity": ("velocity",),
     "random-waypoint": ("area", "corner", "speed", "pause"),
@@ -105,9 +107,12 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
     wrong = list(_takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation")))
     if medium.fading is not None:
         wrong += _takes(medium.fading, _FADING, {}, (*path, "fading"))
-    if medium.errors.bit_error is not None and medium.errors.model != "fixed":
-        where = (*path, "errors", "bit_error")
-        wrong.append(Problem("model.parameter", "'standard' takes no 'bit_error'", where, key=True))
+    wrong += _takes(medium.errors, _ERRORS, {"table": ("file",)}, (*path, "errors"))
+    if not wrong and medium.errors.file is not None:
+        try:
+            tables.frame_errors(medium.errors.file)
+        except tables.TableError as error:
+            wrong.append(Problem(error.code, error.message, (*path, "errors", "file"), error.cure))
     yield from wrong
     if not wrong:
         settings = words.medium(medium, [end.node for end in ends])
