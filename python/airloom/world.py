@@ -43,6 +43,7 @@ class World:
         self.notes: tuple[str, ...] = ()
         """What this machine does not do of what the plan says."""
         self.running = False
+        self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
         self.zero = time.monotonic_ns()
         """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
         self._off: set[str] = set()
@@ -99,6 +100,8 @@ class World:
     def end(self) -> None:
         """Stops the engine's clock: the ledger is final."""
         if self.running:
+            # What a node sends once its ports are closed is no frame of the run.
+            self._last_counters = self.counters()
             self.running = False
             with _translated():
                 self.engine.stop()
@@ -108,7 +111,9 @@ class World:
         return time.monotonic_ns() - self.zero
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Node, interface: packets, octets, errors and drops, as the nodes' kernels count."""
+        """Node, interface: packets, octets, errors and drops, as the nodes' kernels count until the end."""
+        if self._last_counters is not None:
+            return self._last_counters
         with _translated():
             return self._nodes.counters() if self._nodes is not None else {}
 
