@@ -381,6 +381,15 @@ _CURES = {
 }
 
 
+def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
+    """The controller's environment and more, without a folder for temporary files that only the host has.
+
+    A node has a /tmp of its own.
+    """
+    own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
+    return {**own, **(more or {})}
+
+
 def translated(act: Callable[..., Any], *arguments: object) -> Any:
     """Calls the engine module; its errors come as Airloom's, with a cure."""
     try:
