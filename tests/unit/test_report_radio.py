@@ -9,7 +9,7 @@ import pytest
 
 from airloom.report import page, radio, tables
 from airloom.results import Details, Ledger, RunReader, RunWriter, Verdict
-from airloom.results.details import RadioLink, RadioUse
+from airloom.results.details import ChannelUse, RadioLink, RadioUse
 
 SECOND = 1_000_000_000
 
@@ -36,6 +36,11 @@ def run(tmp_path: Path) -> RunReader:
             writer.record("radio-link", metric, unit, times, values, node="n1:wlan0>n2:wlan0")
         details = Details(
             radios=(use(1), use(2), use(3, 40)),
+            channels=(
+                ChannelUse(
+                    medium="air", channel=36, mhz=5180, frames=9, airtime_ns={"busy": 40, "overlapped": 5}
+                ),
+            ),
             radio_links=(
                 RadioLink(
                     sender="n1:wlan0",
@@ -81,6 +86,11 @@ def test_the_page_has_a_chapter_and_tables(run: RunReader) -> None:
     assert "Topology" not in titles, "nodes that only radios join are in the map"
     names = [one.name for one in tables.all_tables(run)]
     assert {"radios", "radio-links"} <= set(names)
+
+
+def test_a_channel_is_in_use_by_one_or_several(run: RunReader) -> None:
+    (row,) = radio.channels(run).rows
+    assert [cell.text for cell in row] == ["air", "36", "5180", "40.0 %", "5.0 %", "9"]
 
 
 def test_the_medium_explains_what_it_lost(run: RunReader) -> None:

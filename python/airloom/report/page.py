@@ -59,7 +59,9 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
         Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),
         Chapter("Topology", drawings=_known(_picture(run)), text=_whose(run)),
         Chapter(
-            "Radio", drawings=radio.drawings(run, frame), tables=_there(radio.radios(run), radio.links(run))
+            "Radio",
+            drawings=radio.drawings(run, frame),
+            tables=_there(radio.channels(run), radio.radios(run), radio.links(run)),
         ),
         Chapter("Over time", drawings=plots.over_time(found, run.details.happenings)),
         Chapter("Distributions", drawings=plots.distributions(found)),

@@ -317,3 +317,16 @@ def links(run: RunReader) -> Table:
     ]
     columns = ["from", "to", "attempts", "unanswered", "share", "rate"]
     return table("radio-links", "Radio links", columns, rows, numeric=(2, 3, 4, 5))
+
+
+def channels(run: RunReader) -> Table:
+    """How much each channel was in use, wherever its radios are."""
+    details = run.details
+    span = max((sum(one.airtime_ns.values()) for one in details.radios), default=0)
+    rows = []
+    for one in details.channels if span and not run.is_sweep else ():
+        busy, overlapped = (one.airtime_ns.get(word, 0) / span for word in ("busy", "overlapped"))
+        used = [f"{100 * share:.1f} %" for share in (busy, overlapped)]
+        rows.append([one.medium, str(one.channel), str(one.mhz), *used, f"{one.frames:,}"])
+    columns = ["medium", "channel", "MHz", "in use", "by several at once", "transmissions"]
+    return table("radio-channels", "Channels", columns, rows, numeric=(1, 2, 3, 4, 5))

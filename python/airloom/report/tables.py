@@ -62,6 +62,7 @@ def all_tables(run: RunReader) -> list[Table]:
         points(run),
         ledger(run),
         links(run),
+        radio.channels(run),
         radio.radios(run),
         radio.links(run),
         nodes(run),
