@@ -161,7 +161,7 @@ class World:
             self._carry(name, up)
 
     def switch_off(self, name: str) -> None:
-        """Switches a node off: its programs are killed, and its links and radios are down as seen from afar."""
+        """Switches a node off: its programs are killed, its links and radios are down as seen from afar."""
         self._off.add(name)
         for link in self._links_of(name):
             self._carry(link, False)
