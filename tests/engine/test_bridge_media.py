@@ -128,3 +128,29 @@ def test_the_accounts_add_up() -> None:
     (channel,) = engine.channels()
     assert (channel["frames"], channel["channel"]) == (100, 36)
     assert (channel["busy"], channel["overlapped"]) == (channel["sent"], 0)
+
+
+def test_a_station_looks_for_the_network_that_it_is_told() -> None:
+    engine = _engine.Engine(1)
+    engine.add_medium("air", {})
+    networks = {"one": 36, "two": 40}
+    for number, (ssid, channel) in enumerate(networks.items(), 1):
+        engine.add_memory_port(ssid)
+        point = {"access-point": {"ssid": ssid, "beacon_ns": 102_400_000}}
+        settings = {"mac": list(mac(number)), "channel": channel, "membership": point}
+        engine.add_radio("air", ssid, settings, {"static": {"x": 5.0 * number}}, ssid)
+    engine.add_memory_port("walker")
+    station = {"station": {"ssid": "one", "channels": [36, 40]}}
+    engine.add_radio("air", "walker", {"mac": list(mac(9)), "membership": station}, {"static": {}}, "walker")
+    second = 10**9
+    engine.step(2 * second)
+    assert engine.radios()[2]["access_point"] == "one"
+    engine.schedule_radio(2 * second + 1, "walker", {"ssid": "two"})
+    engine.step(4 * second)
+    walker = engine.radios()[2]
+    assert (walker["access_point"], walker["mhz"]) == ("two", 5200)
+    assert walker["settings"]["membership"]["station"]["ssid"] == "two"
+    engine.offer("walker", 4 * second, data(2, 9, 100))
+    assert [port for port, _, _ in engine.step(5 * second)] == ["two"]
+    with pytest.raises(_engine.EngineError, match="for stations"):
+        engine.set_radio("one", {"ssid": "three"})

@@ -152,6 +152,10 @@ def test_stations_reach_each_other_and_the_wires_through_an_access_point(tmp_pat
         assert up["s1"].run(reach.format("s2")).ok
         link = json.loads(up["s1"].run(RADIO + "link --json", env=PACKAGE).stdout)
         own = json.loads(up["ap"].run(RADIO + "info --json", env=PACKAGE).stdout)
+        (seen,) = json.loads(up["s1"].run(RADIO + "scan --json", env=PACKAGE).stdout)
+        assert (seen["ssid"], seen["channel"]) == ("lab", 36)
+        up["s1"].run(RADIO + "set ssid elsewhere", env=PACKAGE, check=True)
+        assert up.radio("s1").link()["connected"] is None
     assert link[0]["connected"] == own[0]["mac"]
 
 

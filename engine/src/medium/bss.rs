@@ -46,6 +46,8 @@ pub(super) struct Station {
     /// Until then faint beacons are put up with.
     content_until: Instant,
     doing: Search,
+    /// It was told to look for another network.
+    leaving: bool,
     /// Counts steps, so that timers of earlier ones are known as old.
     step: u32,
 }
@@ -103,6 +105,7 @@ impl Cell {
                 beacon_at: Instant::ZERO,
                 content_until: Instant::ZERO,
                 doing: Search::None,
+                leaving: false,
                 step: 0,
             })),
         }
@@ -192,6 +195,18 @@ impl Medium {
         self.calendar.push(self.now + span, Class::Timer, number(index), event);
     }
 
+    /// A station is to leave its network and look for another.
+    pub(super) fn seek(&mut self, index: usize, ssid: &str) {
+        let radio = &mut self.radios[index];
+        if let Membership::Station(roaming) = &mut radio.settings.membership {
+            ssid.clone_into(&mut roaming.ssid);
+        }
+        let Cell::Station(station) = &mut radio.cell else { return };
+        ssid.clone_into(&mut station.roaming.ssid);
+        station.leaving = true;
+        self.timer(index, Span::ZERO);
+    }
+
     /// Time for a beacon.
     pub(super) fn beacon(&mut self, index: usize, outside: &mut impl Outside) {
         let Cell::AccessPoint { beacon, .. } = &self.radios[index].cell else { return };
@@ -233,6 +248,11 @@ impl Medium {
         if engaged {
             // Not in the middle of an exchange.
             return self.timer(index, Span::from_millis(1));
+        }
+        if core::mem::take(&mut station.leaving) {
+            station.doing = Search::Scanning { at: 0, found: Vec::new() };
+            self.abandon(index, outside);
+            return self.scan(index, outside);
         }
         match &mut station.doing {
             Search::None => {

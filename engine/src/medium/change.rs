@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mobility::{Position, Static};
 use super::phy::Channel;
-use super::settings::{RateSettings, SettingsError, tuned};
+use super::settings::{Membership, RateSettings, SettingsError, tuned};
 use super::{Medium, Outside, RadioId, RadioSettings, rate};
 
 /// A change of a radio.
@@ -21,6 +21,8 @@ pub enum RadioChange {
     RtsOctets(Option<u32>),
     /// Another place, where it stays.
     Position(Position),
+    /// A station looks for the network of this name, 1 to 32 octets.
+    Ssid(String),
     /// Switched on, or off: then it hears nothing, sends nothing and drops what waits.
     On(bool),
 }
@@ -41,6 +43,18 @@ impl Medium {
             RadioChange::Rate(rate) => with(RadioSettings { rate: rate.clone(), ..state.settings.clone() }),
             RadioChange::Position(place) if !place.is_sane() => {
                 Err(SettingsError::Position { radio: state.name.clone() })
+            }
+            RadioChange::Ssid(ssid) => {
+                let fits = (1..=32).contains(&ssid.len());
+                if fits && matches!(state.settings.membership, Membership::Station(_)) {
+                    return Ok(());
+                }
+                Err(SettingsError::Range {
+                    radio: state.name.clone(),
+                    setting: "ssid",
+                    value: format!("{ssid:?}"),
+                    range: "1 to 32 octets, for stations",
+                })
             }
             RadioChange::Position(_) | RadioChange::RtsOctets(_) | RadioChange::On(_) => Ok(()),
         }
@@ -69,6 +83,7 @@ impl Medium {
                 state.rate = rate::controller(settings, state.phy);
                 state.settings.rate = settings.clone();
             }
+            RadioChange::Ssid(ssid) => self.seek(index, ssid),
             RadioChange::RtsOctets(octets) => state.settings.rts_octets = *octets,
             RadioChange::Position(place) => {
                 self.reach.places[index].mobility = Box::new(Static(*place));

@@ -27,7 +27,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
-    """Inside a node: show or set its radios. Keys: channel, power, rate, rts.
+    """Inside a node: show or set its radios. Keys: channel, power, rate, rts, ssid.
 
     Example: airloom exec n1 -- airloom radio set rate 12 Mbit/s
     """

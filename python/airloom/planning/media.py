@@ -231,6 +231,8 @@ def tuning(change: Tuning, phy: str) -> list[dict[str, Any]]:
         found.append({"rate": rate(change.rate)})
     if change.rts is not None:
         found.append({"rts-octets": None if change.rts == "never" else int(change.rts)})
+    if change.ssid is not None:
+        found.append({"ssid": change.ssid})
     return found
 
 

@@ -200,6 +200,10 @@ class Tuning(Model):
     rts: Threshold | None = Field(
         default=None, description="longer frames on the air are announced by RTS; never by default"
     )
+    ssid: Annotated[str, Field(max_length=32)] | None = Field(
+        default=None,
+        description="name of the network, which is one subnet on a medium; only stations may change it",
+    )
 
 
 class Radio(Tuning):
@@ -245,9 +249,6 @@ class Radio(Tuning):
     preamble: Literal["long", "short"] | None = Field(default=None, description="802.11b; long by default")
     mode: Literal["ad-hoc", "ap", "station"] | None = Field(
         default=None, description="without access point (default), an access point, or a station of one"
-    )
-    ssid: Annotated[str, Field(max_length=32)] | None = Field(
-        default=None, description="name of the network; radios of one medium and ssid are one subnet"
     )
     scan: Annotated[list[Channel], Listed] | None = Field(
         default=None, description="station: channels it looks on; its own by default"

@@ -368,6 +368,10 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_) -> Iterator[Problem]:
 
     if not any(getattr(change, key) is not None for key in change.model_fields_set):
         yield Problem("event.action", "'tune' names no property", path, "such as tune: {channel: 40}")
+    if change.ssid is not None and end.said.get("mode") != "station":
+        yield Problem(
+            "radio.mode", "only a station can look for another network", (*path, "ssid"), "leave it out"
+        )
     yield from _channel(change.channel, words.phy_of(end.said), (*path, "channel"))
     after = RadioEnd(end.node, end.name, end.medium, path, dict(end.said))
     for key in change.model_fields_set:
