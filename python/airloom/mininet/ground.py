@@ -45,6 +45,7 @@ class Ground:
         self._stack = contextlib.ExitStack()
         self._hosts: dict[str, NetnsNode] = {}
         self._switches: set[str] = set()
+        self._ports: dict[str, Port] = {}
         self._paths: dict[str, tuple[str, str]] = {}
         """Link between two switches: the two."""
         self._count = 0
@@ -107,19 +108,23 @@ class Ground:
         name = f"{host}:{interface}.{self._count}"
         tap = inside.make_tap(self._hosts[host].namespace.fileno(), interface)
         self.world.engine.add_tap_port(name, tap.descriptor)
-        return Port(name, host, tap)
+        port = self._ports[name] = Port(name, host, tap)
+        return port
 
     def unplug(self, port: Port) -> None:
         """Takes an interface out of its host."""
-        if self.world.running:
-            self.world.engine.detach(port.name)
+        self._detach(port)
         inside.remove_tap(port.tap)
 
     def let_go(self, port: Port) -> None:
         """Leaves an interface to the end of its host's namespace."""
+        self._detach(port)
+        os.close(port.tap.descriptor)
+
+    def _detach(self, port: Port) -> None:
+        del self._ports[port.name]
         if self.world.running:
             self.world.engine.detach(port.name)
-        os.close(port.tap.descriptor)
 
     def join(
         self, label: str, a: str, b: str, forward: Mapping[str, Any], backward: Mapping[str, Any]
@@ -159,7 +164,8 @@ class Ground:
     def verdict(self) -> Verdict:
         """How far what has happened until now can be trusted."""
         engine, watch = self.world.engine, self._watch
-        ledger = {**engine.ledger(), "unresolved": self.world.neighbours_refused()}
+        ledger = evidence.with_missed(engine.ledger(), self._counters())
+        ledger["unresolved"] = self.world.neighbours_refused()
         lateness = engine.lateness()
         seen = Evidence(
             offered=int(ledger["offered"]),
@@ -177,6 +183,16 @@ class Ground:
             blind=watch.blind,
         )
         return judge(seen, Limits())
+
+    def _counters(self) -> dict[str, dict[str, dict[str, int]]]:
+        """What the hosts' kernels count, under the names that their interfaces have as ports."""
+        read = self.world.counters()
+        found: dict[str, dict[str, dict[str, int]]] = {}
+        for port in self._ports.values():
+            counted = read.get(port.host, {}).get(port.tap.name)
+            if counted is not None:
+                found.setdefault(port.host, {})[port.name.partition(":")[2]] = counted
+        return found
 
     def close(self) -> None:
         """Ends everything that is still there."""
