@@ -65,3 +65,13 @@ def test_overload_is_never_called_valid(shell) -> None:
     assert result["verdict"]["status"] != "valid"
     assert result["verdict"]["reasons"], "it says why"
     shell.gone()
+
+
+def test_programs_in_nodes_do_not_look_for_the_hosts_temporary_folder(shell, scenario) -> None:
+    text = (
+        "name: tmp\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b]}]\n"
+        "programs: [{node: a, name: temporary, run: 'touch \"$(mktemp)\"'}]\n"
+    )
+    done = shell.run("run", scenario(text), "--out", "results", "-q")
+    assert done.returncode == 0, done.stderr
+    shell.gone()

@@ -106,7 +106,7 @@ class NetnsNode(NodeHandle):
             descriptors = streams(stdin, stdout, stderr, stack)
             return self._ready().start(
                 argv,
-                env={**os.environ, **(env or {})},
+                env=_environment(env),
                 folder=folder or "/tmp",
                 streams=descriptors,
                 tty=tty,
@@ -124,7 +124,7 @@ class NetnsNode(NodeHandle):
     ) -> Completed:
         return self._ready().run(
             argv,
-            env={**os.environ, **(env or {})},
+            env=_environment(env),
             folder=folder or "/tmp",
             input=input.encode() if isinstance(input, str) else input,
             timeout=timeout,
