@@ -1,5 +1,7 @@
 //! Radio media for Python: settings as dictionaries, radios as they are at a moment.
 
+use std::collections::HashMap;
+
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioSettings, SettingsError};
 use airloom_ports::media::{ChannelView, RadioView};
@@ -9,15 +11,19 @@ use pyo3::types::{PyDict, PyList};
 use crate::engine::read_settings;
 use crate::errors::Fault;
 
+/// Names of radios by medium and number.
+type Names<'a> = HashMap<(&'a str, u32), &'a str>;
+
 /// A radio as the stub of `Engine.radios` describes it.
-pub fn view<'py>(py: Python<'py>, radio: &RadioView) -> PyResult<Bound<'py, PyDict>> {
+fn view<'py>(py: Python<'py>, radio: &RadioView, names: &Names) -> PyResult<Bound<'py, PyDict>> {
+    let named = |number: u32| names.get(&(radio.medium.as_str(), number)).copied();
     let found = PyDict::new(py);
     let settings = &radio.settings;
     found.set_item("port", &radio.port)?;
     found.set_item("medium", &radio.medium)?;
     found.set_item("on", radio.on)?;
     found.set_item("position", (radio.position.x, radio.position.y, radio.position.z))?;
-    found.set_item("access_point", &radio.access_point)?;
+    found.set_item("access_point", radio.access_point.and_then(named))?;
     found.set_item("mhz", radio.mhz)?;
     found.set_item("queued", radio.queued)?;
     found.set_item("settings", pythonize::pythonize(py, settings)?)?;
@@ -49,7 +55,8 @@ pub fn view<'py>(py: Python<'py>, radio: &RadioView) -> PyResult<Bound<'py, PyDi
     }
     found.set_item("airtime", airtime)?;
     let peers = PyDict::new(py);
-    for (name, peer) in &radio.peers {
+    for (number, peer) in &radio.peers {
+        let Some(name) = named(*number) else { continue };
         let view = PyDict::new(py);
         view.set_item("attempts", peer.attempts)?;
         view.set_item("unanswered", peer.unanswered)?;
@@ -78,8 +85,10 @@ pub fn channel<'py>(py: Python<'py>, channel: &ChannelView) -> PyResult<Bound<'p
 /// All radios.
 pub fn views<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py, PyList>> {
     let found = PyList::empty(py);
+    let names =
+        radios.iter().map(|radio| ((radio.medium.as_str(), radio.number), radio.port.as_str())).collect();
     for radio in radios {
-        found.append(view(py, radio)?)?;
+        found.append(view(py, radio, &names)?)?;
     }
     Ok(found)
 }

@@ -26,12 +26,14 @@ pub struct RadioView {
     pub port: String,
     /// Name of its medium.
     pub medium: String,
+    /// Its number on the medium, by which others speak of it.
+    pub number: u32,
     /// Its settings now.
     pub settings: RadioSettings,
     /// Whether it is switched on.
     pub on: bool,
-    /// Its access point's port, if it is a station that has one.
-    pub access_point: Option<String>,
+    /// Its access point's number, if it is a station that has one.
+    pub access_point: Option<u32>,
     /// Where it is.
     pub position: Position,
     /// Its channel's centre in MHz.
@@ -42,8 +44,8 @@ pub struct RadioView {
     pub counts: RadioCounts,
     /// Where its time went.
     pub airtime: Airtime,
-    /// Whom it has met: the other's port, and what was exchanged.
-    pub peers: Vec<(String, PeerCounts)>,
+    /// Whom it has met: the other's number, and what was exchanged.
+    pub peers: Vec<(u32, PeerCounts)>,
 }
 
 /// A channel of a medium.
@@ -148,8 +150,7 @@ impl World {
     /// None in a world whose media are its own.
     pub fn radios(&mut self) -> Result<Vec<RadioView>, Error> {
         let names = std::mem::take(&mut self.media.radios);
-        let found =
-            names.iter().map(|(port, medium, radio)| self.view(&names, port, *medium, *radio)).collect();
+        let found = names.iter().map(|(port, medium, radio)| self.view(port, *medium, *radio)).collect();
         self.media.radios = names;
         found
     }
@@ -194,21 +195,14 @@ impl World {
         found.map(|(_, medium, radio)| (*medium, *radio)).ok_or_else(|| Error::unknown("radio", port))
     }
 
-    fn view(
-        &mut self,
-        names: &[(String, MediumId, RadioId)],
-        port: &str,
-        id: MediumId,
-        radio: RadioId,
-    ) -> Result<RadioView, Error> {
-        let name = self.media.media.iter().find(|(_, known)| *known == id);
-        let name = name.map(|(name, _)| name.clone()).unwrap_or_default();
+    fn view(&mut self, port: &str, id: MediumId, radio: RadioId) -> Result<RadioView, Error> {
         let medium = self.engine.medium(id)?;
-        let access_point = medium.access_point(radio);
-        let mut view = RadioView {
+        // Names of others are left to whoever shows this: the engine is not to wait for them.
+        Ok(RadioView {
             port: port.to_owned(),
-            access_point: None,
-            medium: name,
+            medium: self.media.media.get(id.index()).map(|(name, _)| name.clone()).unwrap_or_default(),
+            number: radio.number(),
+            access_point: medium.access_point(radio).map(RadioId::number),
             settings: medium.settings(radio).clone(),
             on: medium.is_on(radio),
             position: medium.position(radio),
@@ -216,12 +210,7 @@ impl World {
             queued: medium.queued(radio),
             counts: medium.counts(radio),
             airtime: medium.airtime(radio, medium.now()),
-            peers: Vec::new(),
-        };
-        let named = |radio: RadioId| names.iter().find(|known| (known.1, known.2) == (id, radio));
-        view.peers =
-            medium.peers(radio).filter_map(|(peer, counts)| Some((named(peer)?.0.clone(), counts))).collect();
-        view.access_point = access_point.and_then(named).map(|(port, ..)| port.clone());
-        Ok(view)
+            peers: medium.peers(radio).map(|(peer, counts)| (peer.number(), counts)).collect(),
+        })
     }
 }

@@ -222,7 +222,7 @@ def _link(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> dict[str, An
     mode, ssid = _membership(radio)
     joined = next((other for other in every if other["port"] == radio["access_point"]), None)
     found: dict[str, Any] = {"radio": _name(radio), "mode": mode, "ssid": ssid, "connected": None}
-    if joined is not None:
+    if mode == "station" and joined is not None:
         peer = radio["peers"].get(joined["port"], {})
         found |= {
             "connected": _mac(joined),
