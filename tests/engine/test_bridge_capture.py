@@ -185,3 +185,42 @@ def test_what_is_no_frame_is_captured_as_it_is(tmp_path):
         (8, 60, "out", ""),
         (8, 60, None, "dropped: nowhere at port a"),
     ]
+
+
+def on_the_air(path, ports=None):
+    engine = _engine.Engine(1)
+    engine.add_medium("air", {})
+    for number, address in enumerate((A, B), 1):
+        engine.add_memory_port(f"n{number}:wlan0")
+        settings = {"mac": list(address), "rate": {"constant": 54_000_000}}
+        place = {"static": {"x": 5.0 * number}}
+        engine.add_radio("air", f"n{number}:wlan0", settings, place, f"n{number}")
+    engine.capture(path, ports)
+    engine.offer("n1:wlan0", 0, frame(B, A, 7, 100))
+    engine.step(10**7)
+    engine.stop()
+    return read(path)
+
+
+def test_the_air_is_captured_by_channel_and_by_radio(tmp_path):
+    interfaces, packets = on_the_air(tmp_path / "air.pcapng")
+    assert sorted(interfaces) == [
+        "air, channel 36",
+        "n1:wlan0",
+        "n1:wlan0 on the air",
+        "n2:wlan0",
+        "n2:wlan0 on the air",
+    ]
+    channel = [packet["octets"] for packet in packets if packet["port"] == "air, channel 36"]
+    # Behind the radiotap header a data frame and its acknowledgment.
+    kinds = [octets[struct.unpack_from("<H", octets, 2)[0]] for octets in channel]
+    assert kinds == [0x08, 0xD4]
+    assert B in channel[0]
+    assert bytes([7]) * 40 in channel[0]
+    heard = [packet["octets"] for packet in packets if packet["port"] == "n2:wlan0 on the air"]
+    assert [octets[struct.unpack_from("<H", octets, 2)[0]] for octets in heard][:1] == [0x08]
+
+
+def test_the_air_of_one_radio_alone_may_be_captured(tmp_path):
+    interfaces, _ = on_the_air(tmp_path / "air.pcapng", ["n2:wlan0"])
+    assert sorted(interfaces) == ["n2:wlan0", "n2:wlan0 on the air"]
