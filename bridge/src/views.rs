@@ -83,6 +83,7 @@ impl Books {
                     tally(&view, name, value)?;
                 }
                 view.set_item("dropped", drops(py, &account.dropped)?)?;
+                view.set_item("paused_ns", account.paused.nanos())?;
                 both.set_item(direction.name(), view)?;
             }
             links.set_item(name, both)?;

@@ -40,11 +40,15 @@ pub(crate) struct Arrived {
     /// The wire that brought it.
     pub wire: u32,
     pub moving: Moving,
+    /// When it was to be there; earlier than now if a late host holds it up.
+    pub due: Instant,
 }
 
 /// The parts of the engine that all elements share, borrowed for one event.
 pub(crate) struct Context<'a> {
     pub now: Instant,
+    /// How far the wall clock has come, if one drives the engine.
+    pub wall: Option<Instant>,
     pub calendar: &'a mut Calendar<Event>,
     pub pool: &'a mut Pool,
     pub ledger: &'a mut Ledger,
@@ -55,9 +59,9 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     /// Hands a frame to a port's node.
-    pub fn deliver(&mut self, port: PortId, frame: Frame) {
+    pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame) {
         let tally = Tally::of(&frame);
-        match self.outlet.deliver(port, self.now, &frame, self.pool) {
+        match self.outlet.deliver(port, due, &frame, self.pool) {
             Handed::Taken => {
                 self.ledger.delivered += tally;
                 self.ledger.ports[port.index()].delivered += tally;

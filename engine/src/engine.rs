@@ -239,9 +239,21 @@ impl Engine {
     /// Lets time pass until `until`, that instant included. With [`Instant::NEVER`] it runs until
     /// nothing is left to do, and time stops there.
     pub fn advance(&mut self, until: Instant, outlet: &mut impl Outlet) {
+        self.run(until, None, outlet);
+    }
+
+    /// The same, driven by the wall clock, which shows `now`: what happens is as late as that.
+    /// A wire with a constant rate then never hands over faster than its rate to make up for it,
+    /// but pauses for the time lost ([`WireAccount::paused`]).
+    pub fn keep_up(&mut self, now: Instant, outlet: &mut impl Outlet) {
+        self.run(now, Some(now), outlet);
+    }
+
+    fn run(&mut self, until: Instant, wall: Option<Instant>, outlet: &mut impl Outlet) {
         while let Some((key, event)) = self.calendar.pop(until) {
             let mut context = Context {
                 now: key.at,
+                wall,
                 calendar: &mut self.calendar,
                 pool: &mut self.pool,
                 ledger: &mut self.ledger,
@@ -349,9 +361,9 @@ fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], media: &
 
 /// A frame has come to the end of a link.
 fn carry_on(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], arrived: Arrived) {
-    let Arrived { end, wire, moving } = arrived;
+    let Arrived { end, wire, moving, due } = arrived;
     match end {
-        End::Port(port) => context.deliver(port, moving.frame),
+        End::Port(port) => context.deliver(port, due, moving.frame),
         End::Switch(switch) => {
             // The two directions of a link have neighbouring numbers.
             let back = wire ^ 1;

@@ -73,6 +73,8 @@ pub(crate) struct Flights {
     strays: BinaryHeap<Reverse<Stray>>,
     number: u64,
     alarm: Alarm,
+    /// Nothing rings before this.
+    held: Instant,
 }
 
 impl Flights {
@@ -95,8 +97,13 @@ impl Flights {
 
     /// When to ring for the earliest, if the calendar does not know yet.
     pub fn ring(&mut self) -> Option<Instant> {
-        let next = self.next()?;
+        let next = self.next()?.max(self.held);
         self.alarm.set(next).then_some(next)
+    }
+
+    /// Lets the earliest wait until `until` although it is due.
+    pub fn hold(&mut self, until: Instant) {
+        self.held = until;
     }
 
     /// When the earliest is due.

@@ -9,6 +9,7 @@ use core::ops::{AddAssign, SubAssign};
 use crate::element::{Direction, LinkId, Place, PortId, SwitchId};
 use crate::fate::{HostLoss, Why};
 use crate::frame::Frame;
+use crate::time::Span;
 
 /// A number of frames and their octets, Ethernet header included, frame check sequence not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,6 +127,8 @@ pub struct WireAccount {
     pub queue: Tally,
     /// Most frames, and most octets, that ever waited.
     pub queue_highest: Tally,
+    /// How long it paused because the host was late.
+    pub paused: Span,
 }
 
 /// The account of one switch or hub.

@@ -1,7 +1,7 @@
 //! When a wire has sent so many octets: exact arithmetic for constant and trace-driven rates.
 
 use crate::settings::Rate;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 const NANOS: u64 = 1_000_000_000;
 
@@ -64,6 +64,21 @@ impl Pace {
             Self::Unlimited => now,
             Self::Constant(constant) => constant.send(now, behind, octets),
             Self::Trace(trace) => trace.send(now, octets),
+        }
+    }
+
+    /// Has a constant rate go on `pause` later than it would have.
+    pub fn pause(&mut self, pause: Span) {
+        if let Self::Constant(constant) = self {
+            constant.floor = constant.floor.saturating_add(pause.nanos());
+        }
+    }
+
+    /// How long `octets` take at a constant rate, rounded down; none at any other.
+    pub fn length(&self, octets: u64) -> Option<Span> {
+        match self {
+            Self::Constant(constant) => Some(Span::from_nanos(octets * 8 * NANOS / constant.rate)),
+            Self::Unlimited | Self::Trace(_) => None,
         }
     }
 

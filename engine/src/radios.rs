@@ -43,7 +43,8 @@ impl Outside for Ground<'_, '_> {
     }
 
     fn deliver(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
-        self.context.deliver(self.ports[radio.number() as usize], frame);
+        let now = self.context.now;
+        self.context.deliver(self.ports[radio.number() as usize], now, frame);
     }
 
     fn dropped(&mut self, radio: RadioId, _at: Instant, frame: Frame, why: Why) {

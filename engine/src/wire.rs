@@ -28,6 +28,7 @@ use crate::ledger::Tally;
 use crate::pace::Pace;
 use crate::queue::Queue;
 use crate::random::Stream;
+use crate::restraint::Restraint;
 use crate::segment;
 use crate::settings::{LinkSettings, Segments};
 use crate::time::{Instant, Span};
@@ -91,6 +92,7 @@ pub(crate) struct Wire {
     newest: Instant,
     /// Segments of the run being launched that are to be sent again.
     again: Vec<Frame>,
+    restraint: Restraint,
 }
 
 impl Wire {
@@ -118,6 +120,7 @@ impl Wire {
             flights: Flights::default(),
             newest: now,
             again: Vec::new(),
+            restraint: Restraint::default(),
         }
     }
 
@@ -206,8 +209,14 @@ impl Wire {
     /// Frames are due at the far end.
     pub fn arrive(&mut self, context: &mut Context) {
         self.flights.rung(context.now);
-        while let Some(moving) = self.flights.pop(context.now) {
-            self.hand_over(context, moving);
+        while let Some(due) = self.flights.next().filter(|&due| due <= context.now) {
+            if let Some(open) = self.restrained(context, due) {
+                self.flights.hold(open);
+                break;
+            }
+            if let Some(moving) = self.flights.pop(context.now) {
+                self.hand_over(context, moving, due);
+            }
         }
         if let Some(at) = self.flights.ring() {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
@@ -377,16 +386,40 @@ impl Wire {
         let last = moving.last.max(moving.at);
         let moving = Moving { last, ..moving };
         let due = if self.waits_for_last { last } else { moving.at };
-        if due == context.now && self.flights.next().is_none_or(|next| next > due) {
-            self.hand_over(context, moving);
+        let first = due == context.now && self.flights.next().is_none_or(|next| next > due);
+        if first && self.restrained(context, due).is_none() {
+            self.hand_over(context, moving, due);
         } else if let Some(at) = self.flights.push(due, moving) {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
         }
     }
 
-    fn hand_over(&mut self, context: &mut Context, moving: Moving) {
+    fn hand_over(&mut self, context: &mut Context, moving: Moving, due: Instant) {
+        if let (Some(wall), End::Port(_)) = (context.wall, self.to)
+            && let Some(length) = self.pace.length(self.charge.of(&moving.frame))
+        {
+            let pause = self.restraint.passed(wall.max(context.now), due, length);
+            self.pause(context, pause);
+        }
         context.ledger.wires[self.number as usize].left += Tally::of(&moving.frame);
-        context.work.push_back(Arrived { end: self.to, wire: self.number, moving });
+        context.work.push_back(Arrived { end: self.to, wire: self.number, moving, due });
+    }
+
+    /// Until when a frame that is due has to wait because the host was late with those before it.
+    fn restrained(&self, context: &Context, due: Instant) -> Option<Instant> {
+        let wall = context.wall?.max(context.now);
+        let limited = matches!(self.to, End::Port(_)) && self.pace.length(0).is_some();
+        limited.then(|| self.restraint.hold(wall, due)).flatten()
+    }
+
+    /// Sends what waits so much later. A wire that has nothing to send loses nothing.
+    fn pause(&mut self, context: &mut Context, pause: Span) {
+        if pause == Span::ZERO || (self.free <= context.now && self.queue.is_empty()) {
+            return;
+        }
+        self.free = self.free.max(context.now) + pause;
+        self.pace.pause(pause);
+        context.ledger.wires[self.number as usize].paused += pause;
     }
 
     fn wake(&mut self, context: &mut Context) {

@@ -296,7 +296,10 @@ impl World {
 
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: Instant) {
-        self.engine.advance(until, &mut self.edge);
+        match self.edge.clock {
+            Some(_) => self.engine.keep_up(until, &mut self.edge),
+            None => self.engine.advance(until, &mut self.edge),
+        }
     }
 
     /// A frame enters through a port at `at`, whatever stands behind it.

@@ -93,6 +93,16 @@ def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
+def paused(raw: Mapping[str, Any]) -> dict[str, int]:
+    """Directions of links that stood still because the engine was late, and how long: ns."""
+    return {
+        f"{name} {direction}": int(account["paused_ns"])
+        for name, both in raw["links"].items()
+        for direction, account in both.items()
+        if account["paused_ns"]
+    }
+
+
 def host_lost_by_port(raw: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """Which port lost how many frames, and why."""
     found: dict[str, dict[str, int]] = {}

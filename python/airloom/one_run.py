@@ -256,6 +256,8 @@ class OneRun:
             node_wait=watch.node_wait(),
             node_throttled=watch.node_throttled(),
             pacing=self.pacing,
+            paused=evidence.paused(ledger),
+            length=self.world.now(),
             notes=[*self.world.notes, *([carried] if carried else [])],
             blind=watch.blind,
         )

@@ -29,6 +29,9 @@ STRETCH_NS = 1_000_000_000
 ENGINE_BUSY = 0.9
 """Share of one processor above which the engine thread has no reserve (M/D/1: queues of four frames)."""
 
+PAUSED = 0.002
+"""Share of the run that a link may stand still: within it a mean rate still holds to 0.2 %."""
+
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
 
@@ -92,6 +95,10 @@ class Evidence:
     node_throttled: Mapping[str, Sequence[Share]] = field(default_factory=dict)
     """Node with a share of a processor: how much of the time that share was used up."""
     pacing: Sequence[Pacing] = ()
+    paused: Mapping[str, int] = field(default_factory=dict)
+    """Direction of a link: how long it stood still because the engine was late, ns."""
+    length: int = 0
+    """Length of the run, ns."""
     notes: Sequence[str] = ()
     blind: Sequence[str] = ()
     """What this machine does not let us observe."""
@@ -157,6 +164,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
             "engine.starved",
             "the engine's thread waited for a processor {value} of the time",
         ),
+        *_pauses(evidence),
         *_nodes(evidence, limits),
         *_pacing(evidence, limits),
     ]
@@ -189,6 +197,19 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
         "host.lost",
         f"the host, not the emulated network, lost {total} {frames}{share}{where}",
     )
+
+
+def _pauses(evidence: Evidence) -> Iterable[Reason]:
+    """A link never hands over faster than its rate to make up for a late engine: it loses the time."""
+    for link, paused in sorted(evidence.paused.items(), key=lambda one: (-one[1], one[0]))[:1]:
+        share = paused / evidence.length if evidence.length else 0.0
+        if share > PAUSED:
+            yield Reason(
+                "degraded",
+                "link.paused",
+                f"link {link} stood still for {_time(paused)} in all, {_percent(share)} of the run, "
+                f"because the engine was late (limit {_percent(PAUSED)})",
+            )
 
 
 def _lateness(lateness: Lateness, limits: Limits, which: Literal["delivery", "ingress"]) -> Iterable[Reason]:

@@ -1,0 +1,85 @@
+//! What a wire does when the host is late: it loses time, and never makes up for it.
+//!
+//! On the wall clock frames can be handed over later than the model says. Handing over at once
+//! all that became due meanwhile would be a burst faster than the wire. So after a late frame the
+//! next one leaves one transmission time behind it, and the wire pauses for as long as the host
+//! did: what waits is sent that much later. No window of real time ever gets more than the rate,
+//! [`SLACK`] and one frame; the time lost is counted, for the verdict to judge.
+//!
+//! Only what is late is restrained. Frames that are on time may be as close to each other as the
+//! model (jitter, say) has them, and a clock that jumps knows no lateness at all.
+
+use crate::time::{Instant, Span};
+
+/// Lateness that counts as none: what a machine takes to wake up. 0.5 % of 10 ms.
+pub(crate) const SLACK: Span = Span::from_micros(50);
+
+/// The restraint on one wire.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Restraint {
+    /// A late frame is handed over from here on.
+    open: Instant,
+    /// Lateness for which the wire has paused already.
+    settled: Span,
+}
+
+impl Restraint {
+    /// Until when a frame that was due at `due` has to wait; none if it may be handed over at `wall`.
+    pub fn hold(&self, wall: Instant, due: Instant) -> Option<Instant> {
+        let late = wall.since(due) > SLACK;
+        let open = self.open - SLACK;
+        (late && wall < open).then_some(open)
+    }
+
+    /// A frame that was due at `due` and takes `length` on the wire is handed over at `wall`.
+    /// Returns how much longer the wire has to pause.
+    pub fn passed(&mut self, wall: Instant, due: Instant, length: Span) -> Span {
+        let late = wall.since(due);
+        let before = self.settled;
+        if late > SLACK {
+            self.open = self.open.max(wall) + length;
+            self.settled = late;
+        } else {
+            self.open = wall + length;
+            self.settled = Span::ZERO;
+        }
+        self.settled.saturating_sub(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: Span = Span::from_micros(100);
+
+    fn at(micros: u64) -> Instant {
+        Instant::from_nanos(micros * 1000)
+    }
+
+    #[test]
+    fn frames_on_time_are_never_held() {
+        let mut restraint = Restraint::default();
+        for micros in [0, 1, 2, 30] {
+            assert_eq!(restraint.hold(at(micros + 40), at(micros)), None, "as close as they like");
+            assert_eq!(restraint.passed(at(micros + 40), at(micros), LENGTH), Span::ZERO);
+        }
+    }
+
+    #[test]
+    fn after_a_stall_frames_keep_their_distance_and_the_wire_pauses_once() {
+        let mut restraint = Restraint::default();
+        assert_eq!(restraint.passed(at(1_000), at(0), LENGTH), Span::from_micros(1_000));
+        let mut wall = at(1_000);
+        for frame in 1..20 {
+            let due = at(frame * 100);
+            while let Some(open) = restraint.hold(wall, due) {
+                assert!(open > wall);
+                wall = open;
+            }
+            let pause = restraint.passed(wall, due, LENGTH);
+            assert!(wall >= at(1_000 + frame * 100) - SLACK, "frame {frame} at {wall}");
+            assert!(pause <= SLACK, "{pause}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a wire does when the wall clock is late: never faster than its rate, and no time made up for.
+
+mod common;
+
+use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
+use airloom_engine::time::{Instant, Span};
+use airloom_engine::{Direction, End, Engine, Handed, Outlet, PortId};
+
+const RATE: u64 = 100_000_000;
+/// Octets of a frame, and on the wire.
+const OCTETS: u32 = 1514;
+const WIRE: u64 = 1538;
+const LENGTH: u64 = WIRE * 8 * 1_000_000_000 / RATE;
+const SLACK: u64 = 50_000;
+
+/// Writes down when frames were handed over by the wall clock, and when they were due.
+#[derive(Default)]
+struct Wall {
+    now: u64,
+    handed: Vec<(u64, u64)>,
+}
+
+impl Outlet for Wall {
+    fn deliver(&mut self, _: PortId, at: Instant, _: &Frame, _: &Pool) -> Handed {
+        self.handed.push((self.now, at.nanos()));
+        Handed::Taken
+    }
+}
+
+/// A saturated link whose driver comes at the given instants only.
+fn saturated(delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
+    let settings = LinkSettings {
+        rate: Rate::BitsPerSecond(RATE),
+        delay_ns: delay,
+        queue: QueueSettings { packets: Some(100_000), ..QueueSettings::default() },
+        ..LinkSettings::default()
+    };
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", false).expect("new");
+    let b = engine.add_port("b", false).expect("new");
+    let link =
+        engine.connect("a-b", End::Port(a), End::Port(b), &settings, &LinkSettings::default()).expect("fits");
+    for _ in 0..2_000 {
+        common::offer(&mut engine, a, 0, common::mac(2), common::mac(1), OCTETS);
+    }
+    let mut wall = Wall::default();
+    for visit in visits {
+        wall.now = visit;
+        engine.keep_up(Instant::from_nanos(visit), &mut wall);
+    }
+    common::check_ledger(&engine);
+    (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
+}
+
+/// Most frames in any 10 ms, beyond what the rate, the slack and one frame allow.
+fn excess(handed: &[(u64, u64)]) -> i64 {
+    let most = (10_000_000 + SLACK) / LENGTH + 2;
+    let worst = (0..handed.len())
+        .map(|first| handed[first..].iter().take_while(|(at, _)| at - handed[first].0 < 10_000_000).count())
+        .max()
+        .unwrap_or(0);
+    i64::try_from(worst).expect("small") - i64::try_from(most).expect("small")
+}
+
+#[test]
+fn on_time_it_is_exact_and_never_pauses() {
+    let visits = (1..1_000_000u64).map(|n| n * LENGTH).take(2_100);
+    let (handed, paused) = saturated(0, visits);
+    assert_eq!(handed.len(), 2_000);
+    assert!(handed.iter().enumerate().all(|(n, &(at, due))| at == due && due == (n as u64 + 1) * LENGTH));
+    assert_eq!(paused, 0);
+}
+
+#[test]
+fn small_lateness_costs_nothing() {
+    // Always 30 us late, as a machine that has to wake up is.
+    let visits = (1..2_200u64).map(|n| n * LENGTH + 30_000);
+    let (handed, paused) = saturated(0, visits);
+    assert_eq!(handed.len(), 2_000);
+    assert_eq!(paused, 0);
+    assert!(handed.iter().all(|(at, due)| at - due <= 30_000 + LENGTH));
+}
+
+#[test]
+fn a_stall_is_lost_and_not_made_up_for() {
+    for delay in [0, 1_000_000, 15_000_000] {
+        // A stall of 5 ms in the middle.
+        let step = 10_000;
+        let visits = (1..40_000u64).map(|n| n * step).filter(|at| !(100_000_000..105_000_000).contains(at));
+        let (handed, paused) = saturated(delay, visits);
+        assert_eq!(handed.len(), 2_000, "delay {delay}");
+        assert!(excess(&handed) <= 0, "delay {delay}: {} frames too many in 10 ms", excess(&handed));
+        assert!((4_800_000..5_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
+        let last = handed.last().expect("many").0;
+        let ideal = delay + 2_000 * LENGTH;
+        assert!((ideal + 4_700_000..ideal + 5_400_000).contains(&last), "delay {delay}: {last} for {ideal}");
+        // Once the pause has reached the far end, frames are on time again.
+        let tail = &handed[handed.len() - 100..];
+        assert!(tail.iter().all(|(at, due)| Span::from_nanos(at - due) <= Span::from_micros(60)));
+    }
+}
