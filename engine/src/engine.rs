@@ -243,8 +243,8 @@ impl Engine {
     }
 
     /// The same, driven by the wall clock, which shows `now`: what happens is as late as that.
-    /// A wire with a constant rate then never hands over faster than its rate to make up for it,
-    /// but pauses for the time lost ([`WireAccount::paused`]).
+    /// A wire with a constant rate then hands over hardly faster than its rate to make up for it,
+    /// and pauses for what it cannot make up for ([`WireAccount::paused`]).
     pub fn keep_up(&mut self, now: Instant, outlet: &mut impl Outlet) {
         self.run(now, Some(now), outlet);
     }

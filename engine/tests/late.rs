@@ -1,4 +1,4 @@
-//! What a wire does when the wall clock is late: never faster than its rate, and no time made up for.
+//! What a wire does when the wall clock is late: no window of 10 ms more than 1 % above its rate.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn saturated(delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>,
 
 /// Most frames in any 10 ms, beyond what the rate, the slack and one frame allow.
 fn excess(handed: &[(u64, u64)]) -> i64 {
-    let most = (10_000_000 + SLACK) / LENGTH + 2;
+    let most = (10_050_000 + SLACK) / LENGTH + 2;
     let worst = (0..handed.len())
         .map(|first| handed[first..].iter().take_while(|(at, _)| at - handed[first].0 < 10_000_000).count())
         .max()
@@ -83,7 +83,7 @@ fn small_lateness_costs_nothing() {
 }
 
 #[test]
-fn a_stall_is_lost_and_not_made_up_for() {
+fn a_long_stall_is_lost_but_for_the_millisecond_that_is_made_up_for() {
     for delay in [0, 1_000_000, 15_000_000] {
         // A stall of 5 ms in the middle.
         let step = 10_000;
@@ -91,12 +91,12 @@ fn a_stall_is_lost_and_not_made_up_for() {
         let (handed, paused) = saturated(delay, visits);
         assert_eq!(handed.len(), 2_000, "delay {delay}");
         assert!(excess(&handed) <= 0, "delay {delay}: {} frames too many in 10 ms", excess(&handed));
-        assert!((4_800_000..5_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
+        assert!((3_800_000..4_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
         let last = handed.last().expect("many").0;
         let ideal = delay + 2_000 * LENGTH;
-        assert!((ideal + 4_700_000..ideal + 5_400_000).contains(&last), "delay {delay}: {last} for {ideal}");
-        // Once the pause has reached the far end, frames are on time again.
+        assert!((ideal + 3_900_000..ideal + 4_500_000).contains(&last), "delay {delay}: {last} for {ideal}");
+        // Once the pause has reached the far end, frames are on time again, and less and less late.
         let tail = &handed[handed.len() - 100..];
-        assert!(tail.iter().all(|(at, due)| Span::from_nanos(at - due) <= Span::from_micros(60)));
+        assert!(tail.iter().all(|(at, due)| Span::from_nanos(at - due) <= Span::from_micros(500)));
     }
 }
