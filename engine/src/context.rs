@@ -47,8 +47,6 @@ pub(crate) struct Arrived {
 /// The parts of the engine that all elements share, borrowed for one event.
 pub(crate) struct Context<'a> {
     pub now: Instant,
-    /// How far the wall clock has come, if one drives the engine.
-    pub wall: Option<Instant>,
     pub calendar: &'a mut Calendar<Event>,
     pub pool: &'a mut Pool,
     pub ledger: &'a mut Ledger,

@@ -238,22 +238,14 @@ impl Engine {
 
     /// Lets time pass until `until`, that instant included. With [`Instant::NEVER`] it runs until
     /// nothing is left to do, and time stops there.
+    ///
+    /// If the outlet has a wall clock ([`Outlet::wall`]), what happens may be late by it. A wire
+    /// with a constant rate then hands over hardly faster than its rate to make up for it, and
+    /// pauses for what it cannot make up for ([`WireAccount::paused`]).
     pub fn advance(&mut self, until: Instant, outlet: &mut impl Outlet) {
-        self.run(until, None, outlet);
-    }
-
-    /// The same, driven by the wall clock, which shows `now`: what happens is as late as that.
-    /// A wire with a constant rate then hands over hardly faster than its rate to make up for it,
-    /// and pauses for what it cannot make up for ([`WireAccount::paused`]).
-    pub fn keep_up(&mut self, now: Instant, outlet: &mut impl Outlet) {
-        self.run(now, Some(now), outlet);
-    }
-
-    fn run(&mut self, until: Instant, wall: Option<Instant>, outlet: &mut impl Outlet) {
         while let Some((key, event)) = self.calendar.pop(until) {
             let mut context = Context {
                 now: key.at,
-                wall,
                 calendar: &mut self.calendar,
                 pool: &mut self.pool,
                 ledger: &mut self.ledger,
@@ -363,7 +355,10 @@ fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], media: &
 fn carry_on(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], arrived: Arrived) {
     let Arrived { end, wire, moving, due } = arrived;
     match end {
-        End::Port(port) => context.deliver(port, due, moving.frame),
+        End::Port(port) => {
+            context.deliver(port, due, moving.frame);
+            wires[wire as usize].handed_over(context);
+        }
         End::Switch(switch) => {
             // The two directions of a link have neighbouring numbers.
             let back = wire ^ 1;

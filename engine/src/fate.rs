@@ -130,6 +130,11 @@ pub trait Outlet {
         let _ = (port, at, frame, pool);
     }
 
+    /// What the wall clock shows, if one drives the engine: engine time that really has passed.
+    fn wall(&self) -> Option<Instant> {
+        None
+    }
+
     /// The emulated network dropped a frame, or a run of segments of one.
     fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
         let _ = (place, at, frame, why, pool);

@@ -5,7 +5,7 @@
 //! next one leaves almost one transmission time behind it, one part in [`GAIN`] sooner. Lateness of
 //! up to [`MADE_UP`] is made up for in that way; for what is beyond, the wire pauses, and what
 //! waits is sent that much later. No window of 10 ms of real time ever gets more than 1 % above the
-//! rate (half of it [`GAIN`], half [`SLACK`]) and one frame; the time lost is counted, for the
+//! rate (0.3 % of it [`GAIN`], 0.7 % [`SLACK`]) and one frame; the time lost is counted, for the
 //! verdict to judge.
 //!
 //! Only what is late is restrained. Frames that are on time may be as close to each other as the
@@ -13,19 +13,21 @@
 
 use crate::time::{Instant, Span};
 
-/// Lateness that counts as none: what a machine takes to wake up. 0.5 % of 10 ms.
-pub(crate) const SLACK: Span = Span::from_micros(50);
+/// Lateness that counts as none: what a machine takes to wake up. 0.7 % of 10 ms.
+pub(crate) const SLACK: Span = Span::from_micros(70);
 
 /// Lateness that is made up for; what is more is lost.
-pub(crate) const MADE_UP: Span = Span::from_millis(1);
+pub(crate) const MADE_UP: Span = Span::from_millis(10);
 /// Late frames follow each other by this part of a transmission sooner.
-const GAIN: u64 = 200;
+const GAIN: u64 = 333;
 
 /// The restraint on one wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Restraint {
     /// A late frame is handed over from here on.
     open: Instant,
+    /// How far behind a frame the next one may follow.
+    step: Span,
     /// Lateness for which the wire has paused already.
     settled: Span,
 }
@@ -44,13 +46,21 @@ impl Restraint {
         let late = wall.since(due);
         let before = self.settled;
         if late > SLACK {
-            self.open = self.open.max(wall) + length.saturating_sub(Span::from_nanos(length.nanos() / GAIN));
+            self.step = length.saturating_sub(Span::from_nanos(length.nanos() / GAIN));
+            self.open = self.open.max(wall) + self.step;
             self.settled = late.saturating_sub(MADE_UP);
         } else {
+            self.step = length;
             self.open = wall + length;
             self.settled = Span::ZERO;
         }
         self.settled.saturating_sub(before)
+    }
+
+    /// The frame has been handed over at `wall`: later than it seemed if the machine stood still
+    /// in between.
+    pub fn done(&mut self, wall: Instant) {
+        self.open = self.open.max(wall + self.step);
     }
 }
 
@@ -76,8 +86,8 @@ mod tests {
     #[test]
     fn after_a_stall_frames_keep_their_distance_and_the_wire_pauses_once() {
         let mut restraint = Restraint::default();
-        assert_eq!(restraint.passed(at(5_000), at(0), LENGTH), Span::from_micros(4_000));
-        let mut wall = at(5_000);
+        assert_eq!(restraint.passed(at(15_000), at(0), LENGTH), Span::from_micros(5_000));
+        let mut wall = at(15_000);
         for frame in 1..20 {
             let due = at(frame * 100);
             while let Some(open) = restraint.hold(wall, due) {
@@ -86,7 +96,7 @@ mod tests {
             }
             let pause = restraint.passed(wall, due, LENGTH);
             let made_up = Span::from_nanos(frame * LENGTH.nanos() / GAIN);
-            assert!(wall >= at(5_000 + frame * 100) - SLACK - made_up, "frame {frame} at {wall}");
+            assert!(wall >= at(15_000 + frame * 100) - SLACK - made_up, "frame {frame} at {wall}");
             assert_eq!(pause, Span::ZERO, "frame {frame}");
         }
     }

@@ -395,10 +395,10 @@ impl Wire {
     }
 
     fn hand_over(&mut self, context: &mut Context, moving: Moving, due: Instant) {
-        if let (Some(wall), End::Port(_)) = (context.wall, self.to)
+        if let Some(wall) = self.wall(context)
             && let Some(length) = self.pace.length(self.charge.of(&moving.frame))
         {
-            let pause = self.restraint.passed(wall.max(context.now), due, length);
+            let pause = self.restraint.passed(wall, due, length);
             self.pause(context, pause);
         }
         context.ledger.wires[self.number as usize].left += Tally::of(&moving.frame);
@@ -407,9 +407,21 @@ impl Wire {
 
     /// Until when a frame that is due has to wait because the host was late with those before it.
     fn restrained(&self, context: &Context, due: Instant) -> Option<Instant> {
-        let wall = context.wall?.max(context.now);
-        let limited = matches!(self.to, End::Port(_)) && self.pace.length(0).is_some();
-        limited.then(|| self.restraint.hold(wall, due)).flatten()
+        self.restraint.hold(self.wall(context)?, due)
+    }
+
+    /// The node has the frame that was handed over last.
+    pub fn handed_over(&mut self, context: &Context) {
+        if let Some(wall) = self.wall(context) {
+            self.restraint.done(wall);
+        }
+    }
+
+    /// What the wall clock shows, if this wire has to mind it: it has a rate, and a node behind it.
+    fn wall(&self, context: &Context) -> Option<Instant> {
+        let minds = matches!(self.to, End::Port(_)) && self.pace.length(0).is_some();
+        let wall = if minds { context.outlet.wall() } else { None };
+        wall.map(|wall| wall.max(context.now))
     }
 
     /// Sends what waits so much later. A wire that has nothing to send loses nothing.

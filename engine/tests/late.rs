@@ -4,7 +4,7 @@ mod common;
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
-use airloom_engine::time::{Instant, Span};
+use airloom_engine::time::Instant;
 use airloom_engine::{Direction, End, Engine, Handed, Outlet, PortId};
 
 const RATE: u64 = 100_000_000;
@@ -12,7 +12,7 @@ const RATE: u64 = 100_000_000;
 const OCTETS: u32 = 1514;
 const WIRE: u64 = 1538;
 const LENGTH: u64 = WIRE * 8 * 1_000_000_000 / RATE;
-const SLACK: u64 = 50_000;
+const SLACK: u64 = 70_000;
 
 /// Writes down when frames were handed over by the wall clock, and when they were due.
 #[derive(Default)]
@@ -22,6 +22,10 @@ struct Wall {
 }
 
 impl Outlet for Wall {
+    fn wall(&self) -> Option<Instant> {
+        Some(Instant::from_nanos(self.now))
+    }
+
     fn deliver(&mut self, _: PortId, at: Instant, _: &Frame, _: &Pool) -> Handed {
         self.handed.push((self.now, at.nanos()));
         Handed::Taken
@@ -47,7 +51,7 @@ fn saturated(delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>,
     let mut wall = Wall::default();
     for visit in visits {
         wall.now = visit;
-        engine.keep_up(Instant::from_nanos(visit), &mut wall);
+        engine.advance(Instant::from_nanos(visit), &mut wall);
     }
     common::check_ledger(&engine);
     (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
@@ -55,7 +59,7 @@ fn saturated(delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>,
 
 /// Most frames in any 10 ms, beyond what the rate, the slack and one frame allow.
 fn excess(handed: &[(u64, u64)]) -> i64 {
-    let most = (10_050_000 + SLACK) / LENGTH + 2;
+    let most = (10_030_000 + SLACK) / LENGTH + 2;
     let worst = (0..handed.len())
         .map(|first| handed[first..].iter().take_while(|(at, _)| at - handed[first].0 < 10_000_000).count())
         .max()
@@ -83,20 +87,23 @@ fn small_lateness_costs_nothing() {
 }
 
 #[test]
-fn a_long_stall_is_lost_but_for_the_millisecond_that_is_made_up_for() {
+fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
     for delay in [0, 1_000_000, 15_000_000] {
-        // A stall of 5 ms in the middle.
+        // A stall of 14 ms in the middle, of which 10 are made up for.
         let step = 10_000;
-        let visits = (1..40_000u64).map(|n| n * step).filter(|at| !(100_000_000..105_000_000).contains(at));
+        let visits = (1..45_000u64).map(|n| n * step).filter(|at| !(100_000_000..114_000_000).contains(at));
         let (handed, paused) = saturated(delay, visits);
         assert_eq!(handed.len(), 2_000, "delay {delay}");
         assert!(excess(&handed) <= 0, "delay {delay}: {} frames too many in 10 ms", excess(&handed));
         assert!((3_800_000..4_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
         let last = handed.last().expect("many").0;
         let ideal = delay + 2_000 * LENGTH;
-        assert!((ideal + 3_900_000..ideal + 4_500_000).contains(&last), "delay {delay}: {last} for {ideal}");
-        // Once the pause has reached the far end, frames are on time again, and less and less late.
-        let tail = &handed[handed.len() - 100..];
-        assert!(tail.iter().all(|(at, due)| Span::from_nanos(at - due) <= Span::from_micros(500)));
+        assert!(
+            (ideal + 12_000_000..ideal + 14_100_000).contains(&last),
+            "delay {delay}: {last} for {ideal}"
+        );
+        // Once the pause has reached the far end, frames are less and less late.
+        let tail: Vec<u64> = handed[handed.len() - 100..].iter().map(|(at, due)| at - due).collect();
+        assert!(tail[99] < tail[0] && tail[0] < 10_000_000, "{} then {}", tail[0], tail[99]);
     }
 }

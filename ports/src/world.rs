@@ -296,10 +296,7 @@ impl World {
 
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: Instant) {
-        match self.edge.clock {
-            Some(_) => self.engine.keep_up(until, &mut self.edge),
-            None => self.engine.advance(until, &mut self.edge),
-        }
+        self.engine.advance(until, &mut self.edge);
     }
 
     /// A frame enters through a port at `at`, whatever stands behind it.
@@ -361,6 +358,10 @@ impl Outlet for Edge {
             let port = (port.index(), self.ports[port.index()].name.as_str());
             capture.frame(port, at, (frame, pool), Some(Direction::Outbound), "");
         }
+    }
+
+    fn wall(&self) -> Option<Instant> {
+        self.clock.as_ref().map(WallClock::now)
     }
 
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
