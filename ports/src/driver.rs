@@ -19,8 +19,10 @@ use crate::lateness::Histogram;
 use crate::moderation::Moderation;
 use crate::patience::Patience;
 use crate::poller::Poller;
+use crate::precedence::Precedence;
 use crate::status::Status;
 use crate::tap::check;
+use crate::wakeful;
 use crate::world::{Outside, World};
 
 /// Most frames read from one port before the others have their turn.
@@ -203,15 +205,10 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
-        // SAFETY: the parameter of the scheduler outlives the call, PR_SET_TIMERSLACK takes its argument
-        // by value; the signal set is filled before it is used.
+        let precedence = Precedence::take();
+        self.driven.preferred = precedence.is_allowed();
+        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it is used.
         unsafe {
-            // Before whatever else wants a processor: niceness would not do, it counts only within a
-            // session where the kernel groups by sessions. The kernel keeps 5 % for the others. Without
-            // the right to it the loop stays as it is, and what that costs shows in the lateness.
-            let least = libc::sched_param { sched_priority: 1 };
-            let answer = libc::sched_setscheduler(0, libc::SCHED_RR, &raw const least);
-            self.driven.preferred = answer == 0;
             // The default lets the kernel be 50 us late on purpose.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
             // Signals are for the program's other threads.
@@ -219,11 +216,12 @@ impl Loop {
             libc::sigfillset(&raw mut all);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
-        let error = self.turn_until_stopped().err();
+        let _awake = wakeful::request();
+        let error = self.turn_until_stopped(precedence).err();
         (self.driven, error)
     }
 
-    fn turn_until_stopped(&mut self) -> Result<(), Error> {
+    fn turn_until_stopped(&mut self, mut precedence: Precedence) -> Result<(), Error> {
         let clock = self.driven.clock;
         let mut looked = clock.now();
         let mut patience = Patience::new(self.cost_of_a_sleep()?);
@@ -260,6 +258,7 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
+                precedence.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_a_sleep() {
                     patience.learn(cost);
                 }

@@ -31,6 +31,10 @@ def run(progress: Progress) -> list[BenchResult]:
                 continue
             progress(what)
             reading = _saturate(rate, frame, 1.03 * per_second)
+            span = int(reading.departures[-1] - reading.departures[0])
+            if (reading.departures.size - 1) * 1e9 / span < 1.01 * per_second:
+                progress(f"{what}: left out, the source could not fill the link")
+                continue
             limit = rate * 1e6
             mean, fastest = _mean(reading, wire) / limit, _fastest(reading, wire, limit)
             results += [
