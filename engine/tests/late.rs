@@ -89,21 +89,21 @@ fn small_lateness_costs_nothing() {
 #[test]
 fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
     for delay in [0, 1_000_000, 15_000_000] {
-        // A stall of 14 ms in the middle, of which 10 are made up for.
+        // A stall of 14 ms in the middle, of which 1 is made up for.
         let step = 10_000;
         let visits = (1..45_000u64).map(|n| n * step).filter(|at| !(100_000_000..114_000_000).contains(at));
         let (handed, paused) = saturated(delay, visits);
         assert_eq!(handed.len(), 2_000, "delay {delay}");
         assert!(excess(&handed) <= 0, "delay {delay}: {} frames too many in 10 ms", excess(&handed));
-        assert!((3_800_000..4_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
+        assert!((12_800_000..13_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
         let last = handed.last().expect("many").0;
         let ideal = delay + 2_000 * LENGTH;
         assert!(
-            (ideal + 12_000_000..ideal + 14_100_000).contains(&last),
+            (ideal + 12_800_000..ideal + 14_100_000).contains(&last),
             "delay {delay}: {last} for {ideal}"
         );
         // Once the pause has reached the far end, frames are less and less late.
         let tail: Vec<u64> = handed[handed.len() - 100..].iter().map(|(at, due)| at - due).collect();
-        assert!(tail[99] < tail[0] && tail[0] < 10_000_000, "{} then {}", tail[0], tail[99]);
+        assert!(tail[99] < tail[0] && tail[0] < 1_000_000, "{} then {}", tail[0], tail[99]);
     }
 }

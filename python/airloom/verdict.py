@@ -200,7 +200,7 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
 
 
 def _pauses(evidence: Evidence) -> Iterable[Reason]:
-    """A link makes up for a late engine at 1 % above its rate at most: beyond 10 ms it loses the time."""
+    """A link makes up for a late engine at 1 % above its rate at most: beyond 1 ms it loses the time."""
     for link, paused in sorted(evidence.paused.items(), key=lambda one: (-one[1], one[0]))[:1]:
         share = paused / evidence.length if evidence.length else 0.0
         if share > PAUSED:
