@@ -35,10 +35,15 @@ pub fn children() -> io::Result<OwnedFd> {
 
 /// Undoes what [`children`] and Rust's runtime did to signals, before another program takes over.
 pub fn default_signals() {
-    // SAFETY: the set is initialised by the call; the numbers are signals.
+    // The kernel's `struct sigaction`: handler (0 is the default), flags, restorer, mask. Asked of the kernel
+    // itself, because the C library keeps two signals for itself, which may have been ignored by
+    // whoever started us, and refuses to touch them.
+    let default = [0_u64; 4];
+    // SAFETY: the kernel reads four words; the set is initialised by the call; the numbers are signals.
     unsafe {
         for number in 1..=libc::SIGRTMAX() {
-            libc::signal(number, libc::SIG_DFL);
+            let none = std::ptr::null_mut::<u64>();
+            libc::syscall(libc::SYS_rt_sigaction, number, default.as_ptr(), none, size_of::<u64>());
         }
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
