@@ -2,27 +2,16 @@
 
 mod common;
 
-use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate};
+use airloom_engine::settings::{Discipline, QueueSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, End, Engine, LinkId, PortId, Why};
-use common::{Book, internet_sum, offer_octets, offer_super, run_dry};
+use airloom_engine::{Direction, Engine, LinkId, PortId, Why};
+use common::{Book, internet_sum, millisecond_link, offer_octets, offer_super, run_dry};
 
 /// 1000 octets and no overhead at 8 Mbit/s: a frame takes 1 ms.
 const MS: u64 = 1_000_000;
 
 fn link(queue: QueueSettings) -> (Engine, PortId, PortId, LinkId) {
-    let settings = LinkSettings {
-        rate: Rate::BitsPerSecond(8_000_000),
-        overhead: 0,
-        shortest: 0,
-        queue,
-        ..LinkSettings::default()
-    };
-    let mut engine = Engine::new(2);
-    let a = engine.add_port("a", false).expect("new name");
-    let b = engine.add_port("b", false).expect("new name");
-    let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
-    (engine, a, b, link)
+    millisecond_link(2, queue)
 }
 
 fn managed(discipline: Discipline, ecn: bool) -> QueueSettings {

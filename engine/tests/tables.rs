@@ -5,9 +5,9 @@ mod common;
 
 use std::fmt::Write;
 
-use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate};
+use airloom_engine::settings::{Discipline, QueueSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, End, Engine, Why};
+use airloom_engine::{Direction, Why};
 use common::{Book, compare, internet_sum, offer_octets, run_dry};
 
 /// An ECN-capable UDP packet over IPv4 of 1,000 octets in all.
@@ -24,17 +24,7 @@ fn packet(flow: u8) -> Vec<u8> {
 fn row(discipline: &Discipline, ecn: bool, load: u32) -> String {
     let queue =
         QueueSettings { packets: Some(100), discipline: discipline.clone(), ecn, ..QueueSettings::default() };
-    let settings = LinkSettings {
-        rate: Rate::BitsPerSecond(8_000_000),
-        overhead: 0,
-        shortest: 0,
-        queue,
-        ..LinkSettings::default()
-    };
-    let mut engine = Engine::new(11);
-    let a = engine.add_port("a", false).expect("new");
-    let b = engine.add_port("b", false).expect("new");
-    let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+    let (mut engine, a, _, link) = common::millisecond_link(11, queue);
     let mut dice = airloom_engine::random::Stream::named(11, "load");
     let mut book = Book::default();
     let mut at = 0.0;

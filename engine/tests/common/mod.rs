@@ -5,8 +5,9 @@ use std::path::Path;
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::segment;
+use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
-use airloom_engine::{Engine, Handed, HostLoss, Outlet, Place, PortId, Why};
+use airloom_engine::{End, Engine, Handed, HostLoss, LinkId, Outlet, Place, PortId, Why};
 
 /// One frame as a port got it; each segment of a super-frame is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,4 +167,20 @@ pub fn compare(name: &str, text: &str) {
     }
     let wanted = std::fs::read_to_string(&path).expect("a committed table");
     assert_eq!(text, wanted, "{} differs", path.display());
+}
+
+/// Two ports joined by 8 Mbit/s without overhead, so that a frame of 1000 octets takes 1 ms.
+pub fn millisecond_link(seed: u64, queue: QueueSettings) -> (Engine, PortId, PortId, LinkId) {
+    let settings = LinkSettings {
+        rate: Rate::BitsPerSecond(8_000_000),
+        overhead: 0,
+        shortest: 0,
+        queue,
+        ..LinkSettings::default()
+    };
+    let mut engine = Engine::new(seed);
+    let a = engine.add_port("a", false).expect("new name");
+    let b = engine.add_port("b", false).expect("new name");
+    let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("valid");
+    (engine, a, b, link)
 }
