@@ -15,6 +15,7 @@ from airloom import events
 from airloom.errors import LabError, RunError
 from airloom.measure.tool import Tool
 from airloom.measuring import Measuring
+from airloom.nodes.relay import Line
 from airloom.plan import Plan
 from airloom.programs import Supervised, signal_number
 from airloom.scenario.model import Event, Program
@@ -25,6 +26,8 @@ from airloom.world import World
 
 SETTLE = 5_000_000_000
 """How long programs may take to end when the run stops, SIGKILL included: ns."""
+ANSWER = 15_000_000_000
+"""How long measurements wait for controllers that no switch has met, once programs are ready: ns."""
 
 
 class Conductor:
@@ -58,6 +61,7 @@ class Conductor:
         """Measurements without a time of their own, in the scenario's order."""
         self._in_turn: str | None = None
         self._open_ended = False
+        self._waits_for_controllers = False
         self._stopping = False
         self._zero_realtime = 0
         self._on_measured: Callable[[Measuring], None] = lambda measuring: None
@@ -128,6 +132,10 @@ class Conductor:
         for tuned in events.radio_changes(self.plan):
             self.world.schedule_radio(tuned.at, tuned.port, tuned.change)
         self.world.begin()
+        if self.world.relay is not None:
+            self.world.relay.on_change(
+                lambda line: self.timeline.post(partial(self._controller_changed, line))
+            )
         self._zero_realtime = time.time_ns() - self.world.now()
         for supervised in self.programs.values():
             self.timeline.at(supervised.program.at, supervised.start)
@@ -200,11 +208,39 @@ class Conductor:
             return
         self._waiting = [name for name in self._waiting if not self.measurings[name].settled]
         if self._in_turn is None and self._waiting:
-            if not any(supervised.holds_up for supervised in self.programs.values()):
+            if any(supervised.holds_up for supervised in self.programs.values()):
+                return
+            if self._unmet():
+                if not self._waits_for_controllers:
+                    self._waits_for_controllers = True
+                    self.timeline.after(ANSWER, self._controllers_must_answer)
+            else:
                 self._in_turn = self._waiting.pop(0)
                 self._measure(self._in_turn)
         elif self._is_done():
             self.timeline.end()
+
+    def _unmet(self) -> list[Line]:
+        relay = self.world.relay
+        return relay.waiting() if relay is not None else []
+
+    def _controllers_must_answer(self) -> None:
+        """A measurement without its switches would measure nothing."""
+        unmet = self._unmet()
+        if self._stopping or not unmet or not self._waiting:
+            return
+        line = unmet[0]
+        more = f", nor do {len(unmet) - 1} others" if len(unmet) > 1 else ""
+        self.failure = self.failure or RunError(
+            "controller.unreachable",
+            f"switch {line}: no controller answers there{more}: {line.why.lower()}",
+            cure="start one as a program of that node, with `ready: {port: ...}`",
+        )
+        self.timeline.end()
+
+    def _controller_changed(self, line: Line) -> None:
+        self._note(f"{line} {'connected' if line.connected else 'lost'}")
+        self._go_on()
 
     def _is_done(self) -> bool:
         return (

@@ -35,6 +35,49 @@ class RoutePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerPlan:
+    """Where an OpenFlow controller listens: in a node, or at an address reached from this machine."""
+
+    host: str
+    port: int
+    node: str | None = None
+    """The node in whose network namespace ``host`` is meant."""
+
+    def __str__(self) -> str:
+        return f"tcp:{self.node or self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class BridgePortPlan:
+    """A port of a bridge: an interface of the node, or with ``peer`` one end of a patch to another bridge."""
+
+    name: str
+    number: int
+    """In OpenFlow."""
+    peer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BridgePlan:
+    """One bridge of an Open vSwitch: the switch itself, or a slice's part of it."""
+
+    name: str
+    ports: tuple[BridgePortPlan, ...]
+    controllers: tuple[ControllerPlan, ...]
+    settings: dict[str, str]
+    """Columns of the table Bridge (ovs-vswitchd.conf.db(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenVSwitchPlan:
+    """What runs in a node that is an Open vSwitch."""
+
+    bridges: tuple[BridgePlan, ...] = ()
+    flows: tuple[str, ...] = ()
+    """Flow table of the first bridge as ovs-ofctl(8) takes it, where slices are held apart."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodePlan:
     """A node with everything that its making needs."""
 
@@ -46,6 +89,12 @@ class NodePlan:
     cpu: float | None
     files: dict[str, str]
     sysctl: dict[str, str]
+    openvswitch: OpenVSwitchPlan | None = None
+
+    @property
+    def transit(self) -> bool:
+        """Whether it passes frames on."""
+        return self.forwarding or self.openvswitch is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from airloom import _engine
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import NodeHandle
+from airloom.nodes.relay import Relay
 from airloom.nodes.world import Nodes
 from airloom.plan import LinkPlan, NodePlan, Plan
 from airloom.radio_door import RadioDoors
@@ -120,6 +121,11 @@ class World:
     def neighbours_refused(self) -> int:
         """How often this machine had no room for a neighbour of a node, and so lost a packet."""
         return self._nodes.neighbours_refused() if self._nodes is not None else 0
+
+    @property
+    def relay(self) -> Relay | None:
+        """The control channels of Open vSwitches, if there are any."""
+        return self._nodes.relay if self._nodes is not None else None
 
     def wake(self, names: Sequence[str]) -> None:
         """Gets nodes ready to run programs, many at once, so that the first start does not wait."""
@@ -270,7 +276,7 @@ class World:
             if interface.real is not None:
                 engine.add_interface_port(port, interface.real)
             elif interface.name in taps:
-                engine.add_tap_port(port, taps[interface.name], node.forwarding)
+                engine.add_tap_port(port, taps[interface.name], node.transit)
 
 
 @contextlib.contextmanager

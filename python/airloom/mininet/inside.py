@@ -6,20 +6,18 @@ Addresses are set by the ioctls of netdevice(7), without starting a program.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import socket
 import struct
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from typing import TypeVar
 
 from airloom.errors import HostError, RunError
+from airloom.nodes.within import within
 
-_CLONE_NEWNET = 0x40000000
 _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _TUNSETIFF, _TUNSETPERSIST = 0x400454CA, 0x400454CB
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
@@ -29,29 +27,6 @@ _IFF_UP = 1
 _ARPHRD_ETHER = 1
 
 _Value = TypeVar("_Value")
-
-
-def within(namespace: int, act: Callable[[], _Value]) -> _Value:
-    """What ``act`` gives in a network namespace; this thread stays where it is."""
-    results: list[_Value] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            libc = ctypes.CDLL(None, use_errno=True)
-            if libc.setns(namespace, _CLONE_NEWNET) != 0:
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
-            results.append(act())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=work, name="airloom-inside", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,6 +219,8 @@ class Site:
     """Called when a node's first process has died unasked."""
     links: tuple[LinkPlan, ...] = ()
     """All links of the plan."""
+    namespace_of: Callable[[str], int | None] = lambda name: None
+    """The network namespace of a node by its name, as a descriptor; None while it is not up."""
 
 
 class Kind(ABC):

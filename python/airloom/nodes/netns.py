@@ -303,12 +303,15 @@ class NetnsKind(Kind):
             wired.setdefault(b, set()).add(b_interface)
         specs = [spec_of(plan, wired.get(plan.name, set())) for plan in plans]
         namespaces = translated(_engine.bring_up, specs, wires)
-        made: dict[str, NetnsNode] = {
-            plan.name: NetnsNode(plan, self.name, namespace, self.site)
-            for plan, namespace in zip(plans, namespaces, strict=True)
+        made = {
+            plan.name: self.node(plan, namespace) for plan, namespace in zip(plans, namespaces, strict=True)
         }
         self._nodes |= made
         return dict(made)
+
+    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:
+        """The handle of a node whose namespace has just been made."""
+        return NetnsNode(plan, self.name, namespace, self.site)
 
     def drop(self, name: str) -> None:
         node = self._nodes.pop(name)

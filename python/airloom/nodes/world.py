@@ -14,9 +14,11 @@ from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.native import NativeKind
 from airloom.nodes.netns import NetnsKind, NetnsNode, translated
+from airloom.nodes.openvswitch import OpenVSwitchKind
+from airloom.nodes.relay import Relay
 from airloom.plan import NodePlan, Plan
 
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (NetnsKind, NativeKind)}
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (NetnsKind, NativeKind, OpenVSwitchKind)}
 """Every kind by its name in a scenario."""
 
 
@@ -35,7 +37,11 @@ class Nodes:
         """What this machine, or a kind, does not do of what the plan says."""
         self._plan = plan
         self._site = Site(
-            keeper, tuple(path.resolve() for path in visible), on_failure, tuple(plan.links.values())
+            keeper,
+            tuple(path.resolve() for path in visible),
+            on_failure,
+            tuple(plan.links.values()),
+            self._namespace_of,
         )
         self._kinds: list[Kind] = []
         self._refused = 0
@@ -97,6 +103,11 @@ class Nodes:
             name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()
         }
 
+    @property
+    def relay(self) -> Relay | None:
+        """The control channels of Open vSwitches, if there are any."""
+        return next((kind.relay for kind in self._kinds if isinstance(kind, OpenVSwitchKind)), None)
+
     def neighbours_refused(self) -> int:
         """How often this machine had no room for a neighbour of a node since bring-up."""
         return neighbours.refused() - self._refused
@@ -114,6 +125,10 @@ class Nodes:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _namespace_of(self, name: str) -> int | None:
+        node = self._nodes.get(name)
+        return node.namespace.fileno() if isinstance(node, NetnsNode) and node.state == "up" else None
 
     def _end(self) -> list[Exception]:
         kinds, self._kinds = self._kinds, []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_interface
 
 from airloom.plan import InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
-from airloom.planning import lifetime, media, settings
+from airloom.planning import lifetime, media, openflow, settings
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
@@ -60,7 +60,10 @@ def make(scenario: Scenario, network: Network) -> Plan:
         )
         for name, node in network.nodes.items()
     }
+    switch_ports = openflow.switch_ports(network, segments)
+    nodes |= openflow.node_plans(scenario, network, switch_ports)
     ends: dict[tuple[int, int], str] = {(port.wire, port.side): f"{port.node}:{port.name}" for port in ports}
+    ends |= {(port.wire, port.side): f"{port.switch}:{port.name}" for port in switch_ports}
     links = {
         wire.name: LinkPlan(
             wire.name,
@@ -71,7 +74,11 @@ def make(scenario: Scenario, network: Network) -> Plan:
         )
         for index, wire in enumerate(network.wires)
     }
-    switches = {name: SwitchPlan(name, settings.switch(switch)) for name, switch in network.switches.items()}
+    switches = {
+        name: SwitchPlan(name, settings.switch(switch))
+        for name, switch in network.switches.items()
+        if name not in network.open_switches
+    }
     hosts = {
         name: str(plan.interfaces[0].addresses[0].ip)
         for name, plan in nodes.items()

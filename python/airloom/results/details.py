@@ -88,7 +88,7 @@ class Topology(Part):
     def of(cls, plan: Plan) -> Topology:
         """The picture of a plan."""
         vertices = [
-            Vertex(name=name, kind="router" if node.forwarding else "host")
+            Vertex(name=name, kind="switch" if node.openvswitch else "router" if node.forwarding else "host")
             for name, node in plan.nodes.items()
         ]
         vertices += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from airloom.scenario.generators import generate
 from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology
@@ -41,7 +42,7 @@ class Wire:
         return (*self.path, direction, name) if name in self.own.get(direction, ()) else (*self.path, name)
 
 
-@dataclass(slots=True)
+@dataclass
 class Network:
     """All nodes, switches and wires."""
 
@@ -53,6 +54,11 @@ class Network:
     generated: list[str] = field(default_factory=list)
     """The nodes that the generator made, in its order."""
     radios: list[RadioEnd] = field(default_factory=list)
+
+    @cached_property
+    def open_switches(self) -> frozenset[str]:
+        """The switches that are real Open vSwitches, in nodes of their own."""
+        return frozenset(name for name, switch in self.switches.items() if switch.kind == "openvswitch")
 
 
 def end(text: str) -> End:

@@ -27,6 +27,8 @@ _PARTS: tuple[type[Model], ...] = (
     model.TableJitter,
     model.GilbertElliott,
     model.Queue,
+    model.Slice,
+    model.Flow,
     model.Topology,
     model.Medium,
     model.Propagation,
@@ -144,7 +146,8 @@ _RULES = """\
 
 Refused before anything starts, beside unknown words and wrong units: two things of one name; references to
 what is not there; an address or MAC twice; networks that overlap; a link from a node to itself; a loop of
-switches or hubs, since these speak no spanning tree; different MTUs within a segment; a rate of zero or
+switches or hubs of the engine, since these speak no spanning tree; two slices that claim the same frames
+on a link; different MTUs within a segment; a rate of zero or
 beyond 1 Tbit/s; a file that is not there; events and measurements after the end of the run; a measurement
 whose packets would find no way, unless a routing daemon may still make one; a native node on a link that
 the kernel's own wire cannot be.

@@ -43,6 +43,7 @@ from airloom.scenario.model.media import (
     Waypoint,
 )
 from airloom.scenario.model.nodes import Interface, Node, Program, Ready
+from airloom.scenario.model.openflow import Flow, Slice
 from airloom.units import Duration, Prefix
 
 
@@ -77,6 +78,11 @@ class Scenario(Model):
         default={}, description="switches and hubs, by name", json_schema_extra=by_name
     )
     links: Annotated[list[Link], Listed] = Field(default=[], description="between nodes and switches")
+    slices: Annotated[dict[Name, Slice], Mapped] = Field(
+        default={},
+        description="isolated networks on the Open vSwitches, by name",
+        json_schema_extra=by_name,
+    )
     media: Annotated[dict[Name, Medium], Mapped] = Field(
         default={}, description="radio media, by name", json_schema_extra=by_name
     )
@@ -125,6 +131,7 @@ __all__ = [
     "Event",
     "Fading",
     "File",
+    "Flow",
     "FrameError",
     "GilbertElliott",
     "Interface",
@@ -151,6 +158,7 @@ __all__ = [
     "Ready",
     "Scenario",
     "Shadowing",
+    "Slice",
     "Switch",
     "TableJitter",
     "Topology",

@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from airloom.scenario.model.base import Count, File, Listed, Model, Mtu, Name
 from airloom.scenario.model.media import Radio
 from airloom.scenario.model.nodes import Node
+from airloom.scenario.model.openflow import Controller, Datapath, OpenFlow
 from airloom.units import Address, Duration, Fraction, Length, Rate, Size
 
 
@@ -201,10 +202,29 @@ class Topology(Model):
 
 
 class Switch(Model):
-    """A layer-2 element inside the engine."""
+    """A layer-2 element: inside the engine, or a real Open vSwitch in a node of its own."""
 
-    kind: Literal["switch", "hub"] = Field(
-        default="switch", description="a hub repeats every frame everywhere"
+    kind: Literal["switch", "hub", "openvswitch"] = Field(
+        default="switch",
+        description="a hub repeats every frame everywhere; openvswitch is the program, with flow tables",
     )
     ageing: Duration = Field(default=Duration("300 s"), description="how long a silent address is remembered")
     addresses: Count = Field(default=8192, description="most addresses remembered")
+    controllers: Annotated[list[Controller], Listed] = Field(
+        default=[],
+        description="openvswitch: `tcp:HOST:PORT` each; HOST is a node, or is reached from this machine",
+    )
+    protocols: Annotated[list[OpenFlow], Listed, Field(min_length=1)] | None = Field(
+        default=None, description="openvswitch: what it speaks; OpenFlow10 and OpenFlow13 by default"
+    )
+    fail_mode: Literal["standalone", "secure"] | None = Field(
+        default=None,
+        description="openvswitch: without a controller it learns by itself, or forwards by its flows alone; "
+        "secure by default if it has controllers",
+    )
+    datapath_id: Datapath | None = Field(
+        default=None, description="openvswitch: 1, 2, ... in the order of the switches by default"
+    )
+    spanning_tree: Literal["none", "stp", "rstp"] = Field(
+        default="none", description="openvswitch: IEEE 802.1D or 802.1w, which makes loops harmless"
+    )

@@ -36,7 +36,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     yield from _pools(scenario)
     if known:
         yield from ports_of(network)[1]
-        yield from _loops(network)
+        yield from _loops(scenario, network)
         yield from _native(scenario, network)
 
 
@@ -120,7 +120,7 @@ def _ends(wire: Wire, network: Network) -> Iterator[Problem]:
             )
             continue
         if end.name in network.switches:
-            if end.interface is not None:
+            if end.interface is not None and end.name not in network.open_switches:
                 yield Problem(
                     "interface.switch",
                     f"{end.name!r} is a switch; its ports have no names",
@@ -159,10 +159,23 @@ def _pools(scenario: Scenario) -> Iterator[Problem]:
             yield Problem("address.host", f"interfaces cannot have addresses of {pool}", path)
 
 
-def _loops(network: Network) -> Iterator[Problem]:
-    """Switches here speak no spanning tree, so a loop of them would flood for ever."""
+def _loops(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Learning switches without a spanning tree would flood for ever in a loop.
+
+    An Open vSwitch breaks it by a spanning tree, or has controllers, or flows alone, that know better.
+    """
     neighbours: dict[str, list[str]] = {}
     root: dict[str, str] = {name: name for name in network.switches}
+    sliced = any(slice_.controllers for slice_ in scenario.slices.values())
+
+    def careful(name: str) -> bool:
+        switch = network.switches[name]
+        return (
+            switch.spanning_tree != "none"
+            or bool(switch.controllers)
+            or switch.fail_mode == "secure"
+            or (sliced and name in network.open_switches)
+        )
 
     def top(name: str) -> str:
         while root[name] != name:
@@ -174,13 +187,16 @@ def _loops(network: Network) -> Iterator[Problem]:
         a, b = (end.name for end in wire.ends)
         if a not in network.switches or b not in network.switches or a == b:
             continue
+        if careful(a) or careful(b):
+            continue
         if top(a) == top(b):
             circle = " - ".join([*_way(neighbours, a, b), a])
             yield Problem(
                 "link.loop",
                 f"the link {wire.name} closes a loop of switches: {circle}",
                 wire.path,
-                "remove a link, or make one of them a node that routes or runs a spanning tree",
+                "remove a link, or make one of them a node that routes, "
+                "or an openvswitch with spanning_tree: stp",
             )
             continue
         root[top(a)] = top(b)

@@ -66,7 +66,8 @@ def _event(
     target = targets[0]
     name = getattr(event, target)
     if target == "node":
-        yield from node_exists(name, (*path, "node"), network)
+        if name not in network.open_switches:
+            yield from node_exists(name, (*path, "node"), network)
     elif target != "radio" and name not in (links if target == "link" else programs):
         yield Problem(
             f"{target}.unknown",

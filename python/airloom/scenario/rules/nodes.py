@@ -93,7 +93,8 @@ def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
 
 
 def _program(program: Program, path: Path_, network: Network) -> Iterator[Problem]:
-    yield from node_exists(program.node, (*path, "node"), network)
+    if program.node not in network.open_switches:
+        yield from node_exists(program.node, (*path, "node"), network)
     try:
         empty = not any(words(program))
     except ValueError as error:
@@ -122,7 +123,8 @@ def _program(program: Program, path: Path_, network: Network) -> Iterator[Proble
 def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
     """Refuses a name that is no node's."""
     if name in network.switches:
-        yield Problem("node.unknown", f"{name!r} is a switch, and nothing runs in it", path, "name a node")
+        what = "has no address" if name in network.open_switches else "nothing runs in it"
+        yield Problem("node.unknown", f"{name!r} is a switch, and {what}", path, "name a node")
     elif name in ("$first", "$last"):
         yield Problem("node.unknown", f"{name} is a node that a generator made", path, "give a 'topology:'")
     elif name not in network.nodes:

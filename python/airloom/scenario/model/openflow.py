@@ -1,0 +1,87 @@
+"""OpenFlow: where a switch's controllers are, and slices of a network of Open vSwitches."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from airloom.scenario.model.base import Listed, Model, Name
+from airloom.units import Prefix
+
+_ADDRESS = re.compile(r"tcp:(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", re.ASCII)
+
+
+def address_of(controller: str) -> tuple[str, int]:
+    """Host (a node's name, a name or an address) and TCP port of ``tcp:HOST:PORT``."""
+    found = _ADDRESS.fullmatch(controller)
+    if found is None or not 1 <= int(found.group(2)) <= 65535:
+        raise ValueError(controller)
+    return found.group(1).strip("[]"), int(found.group(2))
+
+
+def _controller(value: str) -> str:
+    try:
+        address_of(value)
+    except ValueError:
+        raise PydanticCustomError(
+            "controller.syntax",
+            "{message}",
+            {
+                "message": f"{value[:60]!r} is no address of a controller",
+                "cure": "write it tcp:NODE:PORT or tcp:ADDRESS:PORT, such as tcp:c0:6653",
+            },
+        ) from None
+    return value
+
+
+Controller = Annotated[str, AfterValidator(_controller)]
+"""``tcp:HOST:PORT``; a host that is a node's name is that node, any other is reached from this machine."""
+OpenFlow = Literal["OpenFlow10", "OpenFlow11", "OpenFlow12", "OpenFlow13", "OpenFlow14", "OpenFlow15"]
+"""A version of the protocol, as Open vSwitch calls it."""
+PROTOCOLS: tuple[OpenFlow, ...] = ("OpenFlow10", "OpenFlow13")
+Datapath = Annotated[int, Field(ge=1, lt=2**64, strict=True)]
+"""Number by which controllers know a switch."""
+
+
+class Flow(Model):
+    """Traffic that belongs to a slice, in both directions; what is left out may be anything."""
+
+    protocol: Literal["arp", "ipv4", "ipv6", "icmp", "icmp6", "tcp", "udp"] | None = Field(
+        default=None, description="of the frame"
+    )
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] | None = Field(
+        default=None, description="TCP or UDP port at either end"
+    )
+    network: Prefix | None = Field(
+        default=None, description="IPv4 prefix that both ends are in; its ARP is included"
+    )
+
+
+class Slice(Model):
+    """An isolated logical network on the Open vSwitches of a scenario, with controllers of its own."""
+
+    controllers: Annotated[list[Controller], Listed] = Field(
+        default=[], description="of this slice alone; without any, its switches learn by themselves"
+    )
+    links: Annotated[list[Name], Listed] = Field(
+        default=[], description="names of the links it reaches; by default all of the Open vSwitches"
+    )
+    vlan: Annotated[int, Field(ge=1, le=4094, strict=True)] | None = Field(
+        default=None,
+        description="802.1Q tag of its frames on links that it shares; its controllers see them untagged",
+    )
+    flows: Annotated[list[Flow], Listed] = Field(
+        default=[], description="what of the traffic is its own; by default all"
+    )
+    rest: bool = Field(default=False, description="all traffic on its links that no other slice has")
+
+
+def flow_words(flow: Any) -> str:
+    """A flow as messages show it: ``tcp port 80``."""
+    words = [] if flow.protocol is None else [flow.protocol]
+    words += [] if flow.port is None else [f"port {flow.port}"]
+    words += [] if flow.network is None else [f"network {flow.network}"]
+    return " ".join(words) or "everything"
