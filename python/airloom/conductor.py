@@ -63,7 +63,8 @@ class Conductor:
         self._open_ended = False
         self._waits_for_controllers = False
         self._stopping = False
-        self._zero_realtime = 0
+        self.zero_realtime = 0
+        """CLOCK_REALTIME at time zero: ns."""
         self._on_measured: Callable[[Measuring], None] = lambda measuring: None
         self._down_nodes: dict[str, list[Supervised]] = {}
         self._timed = {one.name: moment_of(one) for one in plan.scenario.measurements}
@@ -136,7 +137,7 @@ class Conductor:
             self.world.relay.on_change(
                 lambda line: self.timeline.post(partial(self._controller_changed, line))
             )
-        self._zero_realtime = time.time_ns() - self.world.now()
+        self.zero_realtime = time.time_ns() - self.world.now()
         for supervised in self.programs.values():
             self.timeline.at(supervised.program.at, supervised.start)
         self._events_left = len(scenario.events)
@@ -269,7 +270,7 @@ class Conductor:
     def _measure(self, name: str) -> None:
         measuring = self.measurings[name]
         if measuring.state == "prepared":
-            measuring.begin(self.world.zero, self._zero_realtime)
+            measuring.begin(self.world.zero, self.zero_realtime)
 
     def _prepared(self) -> bool:
         return all(one.state == "prepared" or one.settled for one in self.measurings.values())

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from airloom.errors import LabError, RunError
-from airloom.measure.tool import Ended, Outcome, Reading, Step, Tool
-from airloom.nodes.kind import Exit, NodeHandle, Process
+from airloom.measure.tool import Ended, Outcome, Reading, Skew, Step, Tool
+from airloom.nodes.kind import ClockReading, Exit, NodeHandle, Process
 from airloom.programs import GRACE, POLL
 from airloom.timeline import Timeline
 
@@ -63,6 +63,7 @@ class Measuring:
         self._running: dict[str, _Running] = {}
         self._zero = 0
         self._zero_realtime = 0
+        self._clocks: dict[str, ClockReading] = {}
 
     def follow(self, changed: Callable[[Measuring], None]) -> None:
         """Has this called at every change of state, instead of what was given before."""
@@ -84,6 +85,7 @@ class Measuring:
         for step in self._steps:
             for name, content in step.files.items():
                 (self.folder / name).write_bytes(content)
+        self._clocks = self._read_clocks()
         self._set("preparing")
         self._next_service([step for step in self._steps if step.service])
 
@@ -204,11 +206,11 @@ class Measuring:
     def _read(self) -> None:
         self._set("reading")
         ended = {role: running.ended for role, running in self._running.items() if running.ended is not None}
-        outcome = Outcome(self.folder, self._zero, self._zero_realtime, ended)
 
         def work() -> None:
             try:
-                reading = self.tool.read(outcome)
+                skews = self._skews()
+                reading = self.tool.read(Outcome(self.folder, self._zero, self._zero_realtime, ended, skews))
             except LabError as error:
                 failure = error
                 self._timeline.post(lambda: self._has_failed(failure))
@@ -220,6 +222,18 @@ class Measuring:
                 self._timeline.post(lambda: self._has_read(reading))
 
         threading.Thread(target=work, name=f"airloom-read-{self.name}", daemon=True).start()
+
+    def _read_clocks(self) -> dict[str, ClockReading]:
+        return {node: self._nodes[node].clock() for node in self.nodes}
+
+    def _skews(self) -> dict[str, Skew]:
+        """Of the steps whose nodes have clocks of their own."""
+        last = self._read_clocks()
+        return {
+            step.role: Skew(self._clocks[step.node], last[step.node])
+            for step in self._steps
+            if last[step.node].error
+        }
 
     def _has_read(self, reading: Reading) -> None:
         if self.state == "reading":

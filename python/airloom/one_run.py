@@ -17,7 +17,8 @@ from airloom import __version__, binaries, evidence
 from airloom.conductor import Conductor
 from airloom.errors import HostError, LabError, RunError
 from airloom.hostwatch import HostWatch
-from airloom.measure import Metric, Place, Tool, tool_for
+from airloom.measure import Metric, Place, Tool, capture, stages, tool_for
+from airloom.measure.flow import FlowReading
 from airloom.measuring import Measuring
 from airloom.plan import Plan
 from airloom.programs import Supervised, signal_name, words_of
@@ -34,6 +35,7 @@ from airloom.results import (
 from airloom.results.claims import from_measurements
 from airloom.results.details import Happening, NodeUse, ProgramEnd, Topology
 from airloom.scenario.model import Measurement as Asked
+from airloom.scenario.model import Traffic
 from airloom.verdict import Evidence, Pacing, Share, judge
 from airloom.verdict import Verdict as Judged
 from airloom.watch import Watcher
@@ -41,6 +43,9 @@ from airloom.world import World
 
 FIRST_PORT = 5201
 """Ports of measurements count from iperf3's own."""
+
+FOLLOWED = "stages.pcapng"
+"""What the engine saw of packets that are followed; deleted once it is read."""
 
 
 class OneRun:
@@ -69,6 +74,8 @@ class OneRun:
         """Measurement: packets for which its receiving socket had no room."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
         self._capture = writer.folder / "capture.pcapng" if capture else None
+        self._followed = measure and any(one.stages for one in traffic_of(plan))
+        """Whether packets are followed through the stages of their path, which needs what the engine saw."""
         self.stopped_by: str | None = None
         """Which signal asked it to stop."""
         self._conductor: Conductor | None = None
@@ -105,7 +112,7 @@ class OneRun:
                 World(
                     plan,
                     visible=[writer.folder, *own_programs()],
-                    capture=self._capture,
+                    capture=self._capture or (writer.folder / FOLLOWED if self._followed else None),
                     on_node_failure=self._node_failed,
                 )
             )
@@ -132,6 +139,7 @@ class OneRun:
             self.watcher.phase("collecting")
             self.world.end()
             self._collect()
+            self._follow()
 
     def verdict(self) -> Judged:
         """The verdict on what has happened until now."""
@@ -196,6 +204,24 @@ class OneRun:
             self.writer.record_table(measuring.name, reading.samples())
         except LabError as error:
             self.conductor.fail(error)
+
+    def _follow(self) -> None:
+        """Where the packets' time went, now that the capture is whole."""
+        if not self._followed:
+            return
+        path = self._capture or self.writer.folder / FOLLOWED
+        captured = list(capture.frames(path))
+        to_host = self.world.zero - self.conductor.zero_realtime
+        for name, measuring in self.conductor.measurings.items():
+            flow = measuring.reading
+            if not isinstance(flow, FlowReading) or flow.followed is None:
+                continue
+            boundaries = flow.boundaries | stages.at_the_engine(captured, flow.followed, to_host)
+            found = [as_measurement(name, metric) for metric in stages.metrics(boundaries, flow.followed)]
+            self.measured += found
+            self.writer.measured(*found)
+        if self._capture is None:
+            path.unlink()
 
     def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
         """What the verdict must know of a flow: its source's own timetable, and a full socket at its end."""
@@ -316,6 +342,11 @@ def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_
         )
         for number, measurement in enumerate(measurements)
     }
+
+
+def traffic_of(plan: Plan) -> list[Traffic]:
+    """The flows of Airloom's own generator among a plan's measurements."""
+    return [one.traffic for one in plan.scenario.measurements if one.traffic is not None]
 
 
 def own_programs() -> list[Path]:

@@ -13,7 +13,7 @@ from airloom.measure.records import LAST, parse, read
 RECORD = struct.Struct("<QQQII")
 
 
-def header(end=0, protocol=0, magic=b"AIRLTRAF", version=1, start=100, lengths=(64, 32)):
+def header(end=0, protocol=0, magic=b"AIRLTRAF", version=2, start=100, lengths=(64, 32)):
     return struct.pack(
         "<8sHHHBBHBBIQQqIIQ",
         magic,
@@ -82,7 +82,7 @@ def test_cut_short_is_read_to_the_last_whole_record(cut):
         (b"", "0 octets"),
         (header()[:63], "63 octets"),
         (header(magic=b"AIRLTRAX"), "does not begin with"),
-        (header(version=2), "version 2"),
+        (header(version=1), "version 1"),
         (header(lengths=(64, 40)), "lengths 64 and 40"),
         (header(end=2), "octets 14 to 18"),
         (header(protocol=3), "octets 14 to 18"),

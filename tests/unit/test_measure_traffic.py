@@ -26,7 +26,9 @@ def ask(**more):
         "at": 500,
     }
     return SimpleNamespace(
-        **values | {"family": None, "frame": None, "rate_of": "payload", "dscp": 0, "ecn": 0} | more
+        **values
+        | {"family": None, "frame": None, "rate_of": "payload", "dscp": 0, "ecn": 0, "stages": False}
+        | more
     )
 
 

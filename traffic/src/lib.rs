@@ -13,6 +13,8 @@
 //! until the receiver is scheduled; [`clock`] says how it is moved from `CLOCK_REALTIME`, with an error well below
 //! 1 us. `--user-stamps` takes user space's time instead. TCP's chunks always have user space's time.
 //!
+//! **Stages.** With `--stages` both ends also record when packets passed the kernel's boundaries: see [`stages`].
+//!
 //! **Pacing.** Deadlines are absolute, so that no error piles up: the sender sleeps to 30 us (`--spin`) before a
 //! deadline and watches the clock for the rest. How late each packet was is in the records and in the summary. A
 //! sender that is late sends what is due at once; one that is still late at the end of its time stops and says so
@@ -34,5 +36,6 @@ pub mod quantity;
 pub mod receive;
 pub mod record;
 pub mod send;
+pub mod stages;
 pub mod stop;
 pub mod summary;

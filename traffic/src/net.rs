@@ -17,7 +17,7 @@ pub fn family(address: IpAddr) -> Family {
 }
 
 /// Sets an option whose value is a plain C integer.
-fn set(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(crate) fn set(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which lives through the call.
     let done = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), INT) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -41,6 +41,8 @@ pub struct Common {
     pub record: Option<String>,
     /// Print the summary as JSON instead of as a sentence.
     pub json: bool,
+    /// Record when packets passed the kernel's boundaries.
+    pub stages: bool,
 }
 
 /// A flow to send.
@@ -155,6 +157,7 @@ struct Given {
     user_stamps: bool,
     buffer: Option<u64>,
     json: bool,
+    stages: bool,
 }
 
 /// Reads a command line, without the program's name.
@@ -216,6 +219,7 @@ fn both(word: &str, parser: &mut lexopt::Parser, given: &mut Given) -> Result<bo
         "flow" => given.flow = Some(parser.value()?.parse()?),
         "record" => given.record = Some(text(parser)?),
         "json" => given.json = true,
+        "stages" => given.stages = true,
         _ => return Ok(false),
     }
     Ok(true)
@@ -281,7 +285,11 @@ impl Given {
             Some("rtp") => Protocol::Rtp,
             Some(other) => return refuse(format!("--protocol {other}: expected udp, tcp or rtp")),
         };
-        Ok(Common { protocol, flow: self.flow, record: self.record.clone(), json: self.json })
+        if self.stages && protocol == Protocol::Tcp {
+            return refuse("--stages needs packets: udp or rtp");
+        }
+        let Self { flow, json, stages, .. } = *self;
+        Ok(Common { protocol, flow, record: self.record.clone(), json, stages })
     }
 
     fn port(&self) -> Result<u16, UsageError> {

@@ -1,11 +1,11 @@
 //! The record file: what one end of a flow saw, packet by packet.
 //!
-//! Fixed sizes, little-endian, version 1. A header of 64 octets:
+//! Fixed sizes, little-endian, version 2. A header of 64 octets:
 //!
 //! | octets | type | what |
 //! | --- | --- | --- |
 //! | 0..8 | | magic `AIRLTRAF` |
-//! | 8..10 | u16 | version, 1 |
+//! | 8..10 | u16 | version, 2 |
 //! | 10..12 | u16 | length of this header, 64 |
 //! | 12..14 | u16 | length of a record, 32 |
 //! | 14 | u8 | end: 0 sender, 1 receiver |
@@ -33,7 +33,9 @@
 //!
 //! All times are `CLOCK_MONOTONIC` ns. Flags: bit 0, the packet was *not* sent (the socket refused it); bit 1, a
 //! TCP write that was cut short; bit 2, this arrival's time was taken in user space although the file's are the
-//! kernel's; bits 8 to 15, the received traffic class (DSCP and ECN); bit 31, the last record.
+//! kernel's; bits 3 and 4, a boundary (see
+//! [`crate::stages::Stage`]): the record has only the packet's number and, in octets 16..24, when it passed there;
+//! bits 8 to 15, the received traffic class (DSCP and ECN); bit 31, the last record.
 //!
 //! The last record, written only when the program ends in order, has other fields: the number of records before
 //! it; the number of packets (TCP: octets) that the sender says it sent, or `u64::MAX` if nobody said; the time;
@@ -48,6 +50,7 @@ use airloom_engine::time::Instant;
 
 use crate::clock::Offset;
 use crate::frame::Family;
+use crate::stages::Stage;
 
 /// Octets of the header.
 pub const HEADER: usize = 64;
@@ -60,6 +63,8 @@ pub const NOT_SENT: u32 = 1;
 pub const CUT: u32 = 1 << 1;
 /// The arrival's time was taken in user space although the file's are the kernel's.
 pub const USER_STAMP: u32 = 1 << 2;
+/// Position of the boundary.
+pub const STAGE_SHIFT: u32 = 3;
 /// Position of the traffic class.
 pub const CLASS_SHIFT: u32 = 8;
 /// The last record.
@@ -119,7 +124,7 @@ impl Header {
     fn octets(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         out[0..8].copy_from_slice(b"AIRLTRAF");
-        out[8..10].copy_from_slice(&1_u16.to_le_bytes());
+        out[8..10].copy_from_slice(&2_u16.to_le_bytes());
         out[10..12].copy_from_slice(&64_u16.to_le_bytes());
         out[12..14].copy_from_slice(&32_u16.to_le_bytes());
         out[14] = u8::from(self.end == End::Receiver);
@@ -207,6 +212,12 @@ impl<W: Write> Writer<W> {
         self.write(&record.octets());
     }
 
+    /// Adds when a packet passed a boundary.
+    pub fn passed(&mut self, stage: Stage, sequence: u64, at: Instant) {
+        let flags = (stage as u32) << STAGE_SHIFT;
+        self.push(&Record { sequence, first: Instant::ZERO, second: at, size: 0, flags });
+    }
+
     /// Hands to the kernel what is buffered; called when the flow is idle anyway.
     pub fn flush(&mut self) {
         if let Some(Err(error)) = self.out.as_mut().map(Write::flush) {
@@ -276,7 +287,7 @@ mod tests {
         };
         writer.push(&record);
         writer.finish(Some(5), Instant::from_nanos(6), 1 << 40).unwrap();
-        assert_eq!(&file[..20], b"AIRLTRAF\x01\0\x40\0\x20\0\x01\x02\x01\x02\x01\x06");
+        assert_eq!(&file[..20], b"AIRLTRAF\x02\0\x40\0\x20\0\x01\x02\x01\x02\x01\x06");
         assert_eq!(&file[40..48], &(-9_i64).to_le_bytes());
         assert_eq!(file[56], 12);
         assert_eq!(file.len(), HEADER + 2 * RECORD);

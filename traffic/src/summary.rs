@@ -104,6 +104,9 @@ pub struct Summary {
     /// Sender: ICMP refusals that came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
+    /// Sender with `--stages`: what entering and leaving the kernel costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_call_ns: Option<u64>,
     /// TCP sender: segments sent again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u32>,
@@ -144,6 +147,7 @@ impl Summary {
             not_sent: None,
             refused: None,
             retransmits: None,
+            system_call_ns: None,
             pacing: None,
             announced: None,
             foreign: None,

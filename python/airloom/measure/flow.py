@@ -6,14 +6,15 @@ ns, and exact integers as far as they are differences of records; ratios are pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.signal import lfilter
 
-from airloom.measure.records import NOT_SENT, FlowRecord, Integers
+from airloom.measure.records import NOT_SENT, FlowRecord, Integers, Passed
+from airloom.measure.stages import Followed
 from airloom.measure.tool import MeasureError, Metric, joined, series
 
 Floats = npt.NDArray[np.float64]
@@ -70,6 +71,10 @@ class FlowReading:
     departures: Integers
     """Times of what was offered: packets, or TCP writes."""
     departure_octets: Integers
+    boundaries: dict[str, Passed] = field(default_factory=dict)
+    """When packets passed the boundaries of their path, where that was recorded (see :mod:`.stages`)."""
+    followed: Followed | None = None
+    """What to look for in a capture to know the rest of them."""
     zero: int = 0
     """The run's time zero, ns of CLOCK_MONOTONIC."""
     sender: str = ""

@@ -8,7 +8,8 @@ read up to its last whole record; anything else that is not as described is refu
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -24,6 +25,8 @@ CUT = 1 << 1
 """Flag: a TCP write that was cut short."""
 USER_STAMP = 1 << 2
 """Flag: this arrival was stamped in user space although the file's stamps are the kernel's."""
+_STAGES = ("", "queued", "driver", "read")
+"""The boundaries by their number in bits 3 and 4 of the flags."""
 LAST = 1 << 31
 
 _HEADER = struct.Struct("<8sHHHBBHBBIQQqIIQ")
@@ -36,6 +39,8 @@ _LARGEST = 1 << 62
 _NOBODY_SAID = (1 << 64) - 1
 
 Integers = npt.NDArray[np.int64]
+Passed = tuple[Integers, Integers]
+"""Numbers of packets, and ns of the node's CLOCK_MONOTONIC."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +72,28 @@ class FlowRecord:
     """Receiver only; empty at a sender."""
     octets: Integers
     flags: npt.NDArray[np.uint32]
+    passed: dict[str, Passed]
+    """Boundary of the kernel (``queued``, ``driver``, ``read``): when which packets passed it."""
     complete: bool
     """The program ended in order; otherwise the file may lack the last records."""
     announced: int | None
     """How many packets (TCP: octets) the sender says it sent."""
     overflowed: int
     """Packets that the receiving socket had no room for: lost by the host, not by the network."""
+
+    def moved(
+        self, own: Callable[[Integers], Integers], senders: Callable[[Integers], Integers]
+    ) -> FlowRecord:
+        """The same with its times on another clock; when packets were sent, they say on the sender's."""
+        ours = own if self.end == "sender" else senders
+        return replace(
+            self,
+            start=int(own(np.array([self.start]))[0]) if self.start else 0,
+            scheduled=own(self.scheduled),
+            sent=ours(self.sent),
+            received=own(self.received),
+            passed={name: (numbers, own(times)) for name, (numbers, times) in self.passed.items()},
+        )
 
     def table(self) -> pa.Table:
         """The records as an Arrow table with the columns that this end has."""
@@ -128,7 +149,7 @@ def parse(content: bytes, where: str = "record") -> FlowRecord:
     ) = _HEADER.unpack_from(content)
     if magic != b"AIRLTRAF":
         refuse("the file does not begin with AIRLTRAF")
-    if (version, header_length, record_length) != (1, _HEADER.size, _RECORD.itemsize):
+    if (version, header_length, record_length) != (2, _HEADER.size, _RECORD.itemsize):
         refuse(f"version {version} with lengths {header_length} and {record_length} is not known")
     if end >= len(_ENDS) or protocol >= len(_PROTOCOLS) or stamps > 1:
         refuse("octets 14 to 18 of the header have values that are not known")
@@ -149,6 +170,13 @@ def parse(content: bytes, where: str = "record") -> FlowRecord:
         beyond = np.flatnonzero(records[name] >= _LARGEST)
         if beyond.size:
             refuse(f"field {name!r} of record {int(beyond[0])} is beyond 2^62")
+    stage = records["flags"] >> 3 & 3
+    passed = {
+        name: (part["sequence"].astype(np.int64), part["second"].astype(np.int64))
+        for number, name in enumerate(_STAGES)
+        if number and (part := records[stage == number]).size
+    }
+    records = records[stage == 0]
     sends = _ENDS[end] == "sender"
     first = records["first"].astype(np.int64)
     second = records["second"].astype(np.int64)
@@ -170,6 +198,7 @@ def parse(content: bytes, where: str = "record") -> FlowRecord:
         received=none if sends else second,
         octets=records["octets"].astype(np.int64),
         flags=records["flags"].astype(np.uint32),
+        passed=passed,
         complete=complete,
         announced=announced,
         overflowed=overflowed,

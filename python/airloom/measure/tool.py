@@ -31,6 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from airloom.errors import RunError, ScenarioError
+from airloom.nodes.kind import ClockReading
 
 FOLDER = "{folder}"
 """Stands in a command for the measurement's folder."""
@@ -100,6 +101,28 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Skew:
+    """How the clock of a step's node stood to the host's at the begin and at the end of a measurement."""
+
+    first: ClockReading
+    last: ClockReading
+
+    @property
+    def error(self) -> int:
+        """Largest error of a time that was moved: ns."""
+        return max(self.first.error, self.last.error)
+
+    def to_host(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Times of the node's CLOCK_MONOTONIC as the host's, on the line through both readings."""
+        if self.first.ahead == self.last.ahead or self.last.at == self.first.at:
+            return np.asarray(times - self.first.ahead, np.int64)
+        drift = (self.last.ahead - self.first.ahead) / (self.last.at - self.first.at)
+        since = times - (self.first.at + self.first.ahead)
+        gained = np.rint(since * (drift / (1 + drift))).astype(np.int64)
+        return np.asarray(times - self.first.ahead - gained, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What is left when all steps have ended."""
 
@@ -111,6 +134,8 @@ class Outcome:
     """The same moment in CLOCK_REALTIME ns, for tools that stamp with the calendar's clock."""
     ended: Mapping[str, Ended]
     """Role of a step: how it ended."""
+    skews: Mapping[str, Skew] = field(default_factory=dict)
+    """Role of a step: how its node's clock stood to the host's; none where they are one clock."""
 
 
 @dataclass(frozen=True, slots=True)

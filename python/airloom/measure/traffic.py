@@ -6,13 +6,15 @@ last line of standard error.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airloom.errors import ScenarioError
+from airloom.measure import stages
 from airloom.measure.flow import FlowReading, join
-from airloom.measure.records import read
+from airloom.measure.records import NOT_SENT, FlowRecord, Integers, Passed, read
 from airloom.measure.tool import FOLDER, Listening, MeasureError, Outcome, Place, Step, failed
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ class TrafficTool:
         ask, place = self.ask, self.place
         port = str(place.port)
         limit = int(ask.duration) + _PATIENCE
-        common = ("--port", port, "--protocol", ask.protocol, "--record", "-", "--json")
+        followed = ("--stages",) if ask.stages else ()
+        common = ("--port", port, "--protocol", ask.protocol, "--record", "-", "--json", *followed)
         # Silence is no end: links may be down for long in an experiment.
         receive = (place.traffic, "receive", *common, "--idle", f"{limit} ns")
         send = [place.traffic, "send", "--to", place.address(ask.to, ask.family), *common]
@@ -97,9 +100,52 @@ class TrafficTool:
         for step in (sender, receiver):
             if outcome.ended[step.role].code not in step.expect:
                 raise failed("traffic", self.place.name, step, outcome)
+        skews = outcome.skews
+        ends = (sender, receiver)
+        here, there = (skews[end.role].to_host if end.role in skews else _same for end in ends)
         try:
-            flow = join(read(outcome.folder / sender.stdout), read(outcome.folder / receiver.stdout))
+            sent = read(outcome.folder / sender.stdout).moved(here, here)
+            received = read(outcome.folder / receiver.stdout).moved(there, here)
+            flow = join(sent, received)
         except MeasureError as error:
             error.where = error.where or f"measurement {self.place.name}"
             raise
+        if self.ask.stages:
+            flow = replace(
+                flow,
+                boundaries={
+                    "sent": _left(sent),
+                    "arrived": (received.sequence, received.received),
+                    **sent.passed,
+                    **received.passed,
+                },
+                followed=stages.Followed(
+                    port=self.place.port,
+                    rtp=self.ask.protocol == "rtp",
+                    sender=sender.node,
+                    receiver=receiver.node,
+                    system_call_ns=_summary(outcome.folder / sender.stderr).get("system_call_ns"),
+                    clock_error_ns=max((skew.error for skew in skews.values()), default=0),
+                ),
+            )
         return replace(flow, zero=outcome.zero, sender=sender.node, receiver=receiver.node)
+
+
+def _left(sent: FlowRecord) -> Passed:
+    """Every packet that the sender's socket took."""
+    taken = (sent.flags & NOT_SENT) == 0
+    return sent.sequence[taken], sent.sent[taken]
+
+
+def _same(times: Integers) -> Integers:
+    return times
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    """The program's own account: the last line of what it said."""
+    lines = path.read_text("utf-8", "replace").splitlines()
+    try:
+        found = json.loads(lines[-1]) if lines else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

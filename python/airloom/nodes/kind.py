@@ -18,6 +18,7 @@ soon.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,6 +90,18 @@ class Cpu:
     """Time in which the node was held back by its own share."""
     wait_ns: int | None = None
     """Time in which something in the node was ready to run and no processor was free."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """How a node's CLOCK_MONOTONIC stood to the host's at one moment."""
+
+    at: int
+    """The host's CLOCK_MONOTONIC: ns."""
+    ahead: int = 0
+    """The node's clock minus the host's: ns."""
+    error: int = 0
+    """Largest error of that: ns; 0 where both are one clock."""
 
 
 class Process(ABC):
@@ -202,6 +215,10 @@ class NodeHandle(ABC):
     @abstractmethod
     def cpu(self) -> Cpu:
         """Processor time since the node came up."""
+
+    def clock(self) -> ClockReading:
+        """How its clock stands to the host's now."""
+        return ClockReading(time.monotonic_ns())
 
     @abstractmethod
     def counters(self) -> dict[str, dict[str, int]]:

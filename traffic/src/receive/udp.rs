@@ -12,6 +12,7 @@ use crate::net::batch::{Arrived, Incoming};
 use crate::options::Receive;
 use crate::packet::{Header, Kind, Unwrap, behind_rtp};
 use crate::record::{CLASS_SHIFT, Protocol, Record, USER_STAMP};
+use crate::stages::Stage;
 use crate::summary::{Ended, Failure, Summary};
 
 /// How long what is still in the socket may be read at the end.
@@ -56,6 +57,9 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
                     match flow.read(&arrived, now, offset) {
                         Some(record) => {
                             writer.push(&record);
+                            if options.common.stages {
+                                writer.passed(Stage::Read, record.sequence, now);
+                            }
                             summary.add(record.second, record.size);
                             patience.heard(now);
                         }

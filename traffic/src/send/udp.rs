@@ -15,6 +15,7 @@ use crate::pacing::Pacing;
 use crate::packet::{HEADER, Header, Kind, RTP_HEADER, Rtp};
 use crate::pattern::{Due, Pattern};
 use crate::record::{NOT_SENT, Protocol, Record, Writer};
+use crate::stages::{Stamps, system_call};
 use crate::stop;
 use crate::summary::{Ended, Failure, Summary};
 
@@ -30,6 +31,7 @@ struct Sender<'a> {
     flow: u16,
     window: Window,
     writer: Writer<std::fs::File>,
+    stamps: Option<Stamps>,
     pacing: Pacing,
     sequence: u64,
     refused: u64,
@@ -46,6 +48,12 @@ pub(super) fn run(options: &Send, summary: &mut Summary) -> Result<(), Failure> 
     if options.dont_fragment {
         net::dont_fragment(&socket, family(to.ip())).map_err(cannot())?;
     }
+    let stamps = if options.common.stages {
+        summary.system_call_ns = Some(system_call().nanos());
+        Some(Stamps::ask(&socket).map_err(Failure::begin("the kernel does not stamp what is sent"))?)
+    } else {
+        None
+    };
     let window = Window::open(options);
     let mut sender = Sender {
         options,
@@ -55,6 +63,7 @@ pub(super) fn run(options: &Send, summary: &mut Summary) -> Result<(), Failure> 
         flow: options.common.flow.unwrap_or(1),
         window,
         writer: super::writer(options, window)?,
+        stamps,
         pacing: Pacing::default(),
         sequence: 0,
         refused: 0,
@@ -64,6 +73,7 @@ pub(super) fn run(options: &Send, summary: &mut Summary) -> Result<(), Failure> 
     if outcome.is_ok() {
         sender.mark_end();
     }
+    sender.fetch_stamps();
     summary.not_sent = Some(sender.not_sent);
     summary.refused = Some(sender.refused);
     summary.pacing = sender.pacing.summary();
@@ -113,6 +123,7 @@ impl Sender<'_> {
                 dues.iter_mut().for_each(|due| due.at = now.since(start));
             }
             self.send_now(&dues, now, summary)?;
+            self.fetch_stamps();
         }
         Ok(())
     }
@@ -159,15 +170,25 @@ impl Sender<'_> {
                 let record =
                     Record { sequence: self.sequence, first: scheduled, second: now, size: due.size, flags };
                 self.writer.push(&record);
-                self.sequence += 1;
                 if flags == 0 {
+                    if let Some(stamps) = &mut self.stamps {
+                        stamps.took(self.sequence);
+                    }
                     self.pacing.add(now.since(scheduled));
                     summary.add(now, due.size);
                 }
+                self.sequence += 1;
             }
             from += done;
         }
         Ok(())
+    }
+
+    /// Records the kernel's stamps that have come back by now.
+    fn fetch_stamps(&mut self) {
+        if let Some(stamps) = &mut self.stamps {
+            stamps.fetch(&self.socket, |stage, number, at| self.writer.passed(stage, number, at));
+        }
     }
 
     /// What to do about a packet that the socket refused: 1 to go on with the next, 0 to try it again.

@@ -94,6 +94,9 @@ class Traffic(Model):
     )
     family: Family | None = Field(default=None, description="of the address; by default that of the first")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+    stages: bool = Field(
+        default=False, description="UDP, RTP: also where the packets' time goes, stage by stage of their path"
+    )
 
 
 TOOLS = ("ping", "iperf3", "traffic")

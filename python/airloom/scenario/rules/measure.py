@@ -231,6 +231,14 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
         yield Problem(
             "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
         )
+    if tool.stages and tool.protocol == "tcp":
+        yield Problem(
+            "measurement.stages",
+            "TCP has no packets of its own to follow",
+            (*path, "stages"),
+            "protocol: udp, or leave 'stages' out",
+            key=True,
+        )
     yield from _sizes(tool, path)
     if tool.pattern == "trace":
         if tool.trace is None:

@@ -1,0 +1,44 @@
+"""The stages of a packet's path, measured on a real link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import airloom
+from airloom import Scenario
+from airloom.results import RunReader
+
+pytestmark = pytest.mark.world
+
+
+def test_the_emulated_network_takes_what_it_should_and_the_rest_is_the_hosts(tmp_path: Path) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "name": "stages",
+            "nodes": {"a": {}, "b": {}},
+            "links": [{"ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms"}],
+            "measurements": [
+                {
+                    "name": "flow",
+                    "traffic": {
+                        "from": "a", "to": "b", "interval": "4 ms", "size": "500 B", "duration": "1 s",
+                        "stages": True,
+                    },
+                }
+            ],
+        }
+    )  # fmt: skip
+    airloom.run(scenario, out=tmp_path / "out")
+    run = RunReader(tmp_path / "out")
+    found = {one.metric: one.mean for one in run.result.measurements}
+    wire = 8 * (14 + 20 + 8 + 500 + 4 + 20) * 100  # 10 Mbit/s: 100 ns a bit
+    assert found["stage_network_p50"] == 5_000_000 + wire
+    stages = ("send_stack", "send_queue", "send_device", "network", "receive_device")
+    means = [found[f"stage_{name}_mean"] for name in stages]
+    assert all(one is not None and one > 0 for one in means)
+    assert sum(means) == pytest.approx(found["delay_mean"], abs=20_000)
+    assert all(found[f"stage_{name}_lost"] == 0 for name in (*stages, "receive_stack"))
+    assert found["stage_system_call"] > 0
+    assert not (tmp_path / "out" / "stages.pcapng").exists()
