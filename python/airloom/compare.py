@@ -18,6 +18,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from airloom.origins import (
+    ComponentRow,
+    StageRow,
+    component_rows,
+    component_table,
+    is_stage,
+    stage_rows,
+    stage_table,
+)
 from airloom.report.tables import Cell, Table, shown_figure, table
 from airloom.results import Measurement, RunReader, Verdict
 from airloom.results.quantity import UNITS, number
@@ -84,6 +93,10 @@ class Comparison:
     first: Side
     second: Side
     rows: tuple[Row, ...]
+    stages: tuple[StageRow, ...] = ()
+    """Where the time of followed packets went."""
+    components: tuple[ComponentRow, ...] = ()
+    """Who used the processors."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -91,7 +104,12 @@ class Comparison:
             name: asdict(side) | {"kinds": list(side.kinds), "verdict": side.verdict.model_dump(mode="json")}
             for name, side in (("first", self.first), ("second", self.second))
         }
-        return {"schema": SCHEMA, "level": LEVEL, **sides, "rows": [asdict(row) for row in self.rows]}
+        rows = {
+            "rows": [asdict(row) for row in self.rows],
+            "stages": [asdict(row) for row in self.stages],
+            "components": [asdict(row) for row in self.components],
+        }
+        return {"schema": SCHEMA, "level": LEVEL, **sides, **rows}
 
     def to_json(self) -> str:
         """As text."""
@@ -113,6 +131,15 @@ class Comparison:
             raw=[{k: v for k, v in asdict(row).items() if k != "labels"} | row.labels for row in self.rows],
         )
 
+    def tables(self) -> list[Table]:
+        """The comparison, and where its differences come from as far as the runs tell."""
+        found = [self.table()]
+        if self.stages:
+            found.append(stage_table(list(self.stages)))
+        if self.components:
+            found.append(component_table(list(self.components)))
+        return found
+
     def render(self) -> RenderableType:
         """For the terminal: both verdicts, then the table."""
         from rich.console import Group
@@ -125,7 +152,7 @@ class Comparison:
             kinds = ", ".join(side.kinds)
             parts.append(Text(f"{place}: {side.folder} ({side.scenario}, {kinds}, seed {side.seed})"))
             parts.append(verdict(side.verdict))
-        return Group(*parts, rich_table(self.table()))
+        return Group(*parts, *map(rich_table, self.tables()))
 
 
 def compare(first: Path, second: Path) -> Comparison:
@@ -133,7 +160,9 @@ def compare(first: Path, second: Path) -> Comparison:
     a, b = RunReader(first), RunReader(second)
     left, right = _figures(a), _figures(b)
     rows = [_row(left.get(key), right.get(key), a, b) for key in dict.fromkeys([*left, *right])]
-    return Comparison(_side(a), _side(b), tuple(_judged(rows)))
+    return Comparison(
+        _side(a), _side(b), tuple(_judged(rows)), tuple(stage_rows(a, b)), tuple(component_rows(a, b))
+    )
 
 
 def welch(first: Estimate, second: Estimate) -> tuple[float, float, float] | None:
@@ -164,7 +193,9 @@ Key = tuple[str, str, str]
 
 def _figures(run: RunReader) -> dict[Key, Measurement]:
     return {
-        (one.name, one.metric, json.dumps(one.labels, sort_keys=True)): one for one in run.result.measurements
+        (one.name, one.metric, json.dumps(one.labels, sort_keys=True)): one
+        for one in run.result.measurements
+        if not is_stage(one)
     }
 
 

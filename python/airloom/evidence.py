@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airloom.hostwatch import NodeTrack
+from airloom.origins import COMPONENTS
 from airloom.plan import Plan
 from airloom.results import LatenessMicros, Ledger
 from airloom.results.details import Bin
@@ -140,6 +142,30 @@ def engine_busy(lateness: Mapping[str, Any]) -> list[Share]:
 def engine_wait(lateness: Mapping[str, Any]) -> list[Share]:
     """Share of each second in which the engine's thread was ready and had no processor."""
     return [_share(second, "waited") for second in lateness["status"]]
+
+
+def processors(tracks: Mapping[str, NodeTrack], lateness: Mapping[str, Any], length: int) -> dict[str, float]:
+    """Component (see :mod:`airloom.origins`): processors that it kept busy on average over ``length`` ns.
+
+    A node with a kernel of its own is seen from both sides: what the host counts as its user time is
+    its programs' (as its own kernel counts them) and, for the rest, its kernel's. Booting is left out.
+    """
+    if length <= 0:
+        return {}
+    found = dict.fromkeys(COMPONENTS, 0.0)
+    for track in tracks.values():
+        begin, end = track.used[0], track.used[-1]
+        if not track.within:
+            found["guest_user"] += end.user_ns / length
+            found["host_kernel"] += end.system_ns / length
+            continue
+        user = end.user_ns - begin.user_ns
+        own = min(user, max(0, track.within[-1].user_ns - track.within[0].user_ns))
+        found["guest_user"] += own / length
+        found["guest_kernel"] += (user - own) / length
+        found["host_kernel"] += (end.system_ns - begin.system_ns) / length
+    found["engine"] = sum(second["cpu"] for second in lateness["status"]) / length
+    return found
 
 
 def bins(lateness: Mapping[str, Any]) -> tuple[Bin, ...]:

@@ -50,6 +50,8 @@ class NodeTrack:
 
     times: list[int] = field(default_factory=list)
     used: list[Cpu] = field(default_factory=list)
+    within: list[Cpu] = field(default_factory=list)
+    """First and last count of the node's own kernel, if it has one."""
 
 
 def pressure_us(text: str) -> int:
@@ -174,6 +176,7 @@ class HostWatch:
                 continue
             try:
                 used = node.cpu()
+                within = node.within() if self._over.is_set() or name not in self._nodes else None
             except (LabError, OSError):
                 continue  # stopped, or gone while the run ends
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
@@ -181,6 +184,8 @@ class HostWatch:
             track = self._nodes.setdefault(name, NodeTrack())
             track.times.append(time.monotonic_ns())
             track.used.append(used)
+            if within is not None:
+                track.within.append(within)
 
     def _between(self, value: Callable[[Reading, Reading], float | None]) -> Iterable[Share]:
         zero = self._world.zero

@@ -307,6 +307,7 @@ class OneRun:
                 )
                 for name, track in watch.nodes.items()
             ),
+            processors=evidence.processors(watch.nodes, lateness, self.world.now()),
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
             happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
             topology=Topology.of(self.plan),

@@ -68,6 +68,7 @@ def test_stages_and_losses():
         "network": [500],
         "receive_device": [30],
         "receive_stack": [7],
+        "between": [630],
     }
     found = {one.name: one.value for one in metrics(boundaries, FLOW)}
     assert found["stage_send_queue_mean"] == 2.5

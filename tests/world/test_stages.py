@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 import airloom
 from airloom import Scenario
+from airloom.compare import compare
+from airloom.comparing import on_kinds
 from airloom.results import RunReader
 
 pytestmark = pytest.mark.world
@@ -42,3 +45,24 @@ def test_the_emulated_network_takes_what_it_should_and_the_rest_is_the_hosts(tmp
     assert all(found[f"stage_{name}_lost"] == 0 for name in (*stages, "receive_stack"))
     assert found["stage_system_call"] > 0
     assert not (tmp_path / "out" / "stages.pcapng").exists()
+
+
+def test_one_scenario_on_two_kinds_side_by_side(tmp_path: Path) -> None:
+    flow = {"from": "a", "to": "b", "interval": "4 ms", "size": "500 B", "duration": "1 s", "stages": True}
+    scenario = {
+        "name": "pair",
+        "nodes": {"a": {}, "b": {}},
+        "links": [{"ends": ["a", "b"], "rate": "10 Mbit/s"}],
+        "measurements": [{"name": "flow", "traffic": flow}],
+    }
+    source = tmp_path / "pair.yaml"
+    source.write_text(yaml.safe_dump(scenario))
+    first, second = on_kinds(source, ["netns", "native"], out=tmp_path / "out")
+    found = compare(first, second)
+    assert (found.first.kinds, found.second.kinds) == (("netns",), ("native",))
+    assert {row.metric for row in found.rows} >= {"throughput", "delay_mean"}
+    stages = {row.stage: row for row in found.stages}
+    assert list(stages) == ["send_stack", "send_queue", "between", "receive_stack"]
+    # HTB lets a thin flow pass at once; the emulated wire takes 10 Mbit/s seriously.
+    assert stages["between"].first_ns > 400_000 > stages["between"].second_ns
+    assert {row.component for row in found.components} >= {"engine"}

@@ -2,34 +2,103 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-Folder = Annotated[Path, typer.Argument(help="Folder of a run or a sweep.", exists=True, file_okay=False)]
+from airloom.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from airloom.compare import Comparison
 
 
 def command(
-    first: Folder,
-    second: Folder,
+    what: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Two or more folders of runs or sweeps; or a scenario, with --kinds.",
+            exists=True,
+            metavar="FOLDER FOLDER... | SCENARIO",
+        ),
+    ],
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="Run the scenario with all its nodes of each of these kinds: netns,uml,qemu."),
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, help="Of each kind; the scenario's own number by default.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="With --kinds: the folder for the runs, one below it for each kind.")
+    ] = None,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-` prints only that."),
     ] = None,
 ) -> None:
-    """Show how two runs differ, with confidence intervals.
+    """Show how runs differ, with confidence intervals, and where the differences come from.
 
-    The two may differ in anything: seed, node kind, a setting. Example: airloom compare out/a out/b
+    The first is what the others are compared with. Runs may differ in anything: seed, node kind, a
+    setting. Examples: airloom compare out/a out/b; airloom compare lab.yaml --kinds netns,uml
     """
     from rich.console import Console
 
     from airloom.compare import compare
 
-    found = compare(first, second)
+    if kinds is not None:
+        folders = _run(what, kinds, repetitions, out)
+    else:
+        folders = what
+        _only_folders(what)
+    found = [compare(folders[0], other) for other in folders[1:]]
+    if json_file != Path("-"):
+        for one in found:
+            Console().print(one.render())
     if json_file == Path("-"):
-        typer.echo(found.to_json(), nl=False)
-        return
-    Console().print(found.render())
-    if json_file is not None:
-        json_file.write_text(found.to_json(), encoding="utf-8")
+        typer.echo(_json(found), nl=False)
+    elif json_file is not None:
+        json_file.write_text(_json(found), encoding="utf-8")
+
+
+def _json(found: list[Comparison]) -> str:
+    """One comparison, or a list of them."""
+    if len(found) == 1:
+        return found[0].to_json()
+    return json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _only_folders(what: list[Path]) -> None:
+    for path in what:
+        if not path.is_dir():
+            raise ScenarioError(
+                "compare.folder",
+                "this is no folder of a run",
+                where=str(path),
+                cure="name folders, or say with --kinds on what the scenario is to run",
+            )
+    if len(what) < 2:
+        raise ScenarioError(
+            "compare.one", "one run alone cannot be compared", where=str(what[0]), cure="name another folder"
+        )
+
+
+def _run(what: list[Path], kinds: str, repetitions: int | None, out: Path | None) -> list[Path]:
+    from rich.console import Console
+
+    from airloom import doctor
+    from airloom.cli.display import Display
+    from airloom.comparing import on_kinds
+
+    doctor.require_basics(restart=True)
+    wanted = [word.strip() for word in kinds.split(",") if word.strip()]
+    if len(what) != 1 or what[0].is_dir():
+        raise ScenarioError(
+            "compare.scenario",
+            "--kinds runs one scenario on several kinds",
+            where=" ".join(map(str, what)),
+            cure="name one scenario file, or leave --kinds out to compare folders",
+        )
+    with Display(Console(stderr=True)) as display:
+        return on_kinds(what[0], wanted, repetitions=repetitions, out=out, watcher=display)

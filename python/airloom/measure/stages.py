@@ -44,6 +44,9 @@ STAGES: dict[str, tuple[str, str]] = {
 }
 """Name of a stage: the boundaries between which it lies."""
 
+BETWEEN = {"between": ("driver", "arrived")}
+"""From driver to driver: what stands for the three in the middle where no engine is on the path."""
+
 TITLES = {
     "send_stack": "system call and the sending node's network stack",
     "send_queue": "the sending node's queueing discipline",
@@ -51,6 +54,7 @@ TITLES = {
     "network": "the emulated network",
     "receive_device": "the engine's lateness, the host's kernel where it lies on the path, virtual device",
     "receive_stack": "the receiving node's network stack, and waking the program",
+    "between": "from driver to driver",
 }
 
 _MAGIC = struct.pack("!HB", 0xA17A, 1)
@@ -124,7 +128,7 @@ def _columns(found: Mapping[int, int]) -> Passed:
 def durations(boundaries: Mapping[str, Passed]) -> dict[str, Integers]:
     """Stage: ns that each packet spent in it, of the packets that are known at both of its ends."""
     found = {}
-    for name, (begin, end) in STAGES.items():
+    for name, (begin, end) in (STAGES | BETWEEN).items():
         if begin in boundaries and end in boundaries:
             (first, begun), (second, ended) = boundaries[begin], boundaries[end]
             _, here, there = np.intersect1d(first, second, return_indices=True)

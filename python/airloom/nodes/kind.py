@@ -216,6 +216,10 @@ class NodeHandle(ABC):
     def cpu(self) -> Cpu:
         """Processor time since the node came up."""
 
+    def within(self) -> Cpu | None:
+        """Processor time as the node's own kernel counts it; None where the host's kernel is its kernel."""
+        return None
+
     def clock(self) -> ClockReading:
         """How its clock stands to the host's now."""
         return ClockReading(time.monotonic_ns())

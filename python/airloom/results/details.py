@@ -172,6 +172,8 @@ class Details(Part):
     """Frames that this machine lost, by reason."""
     lateness: tuple[Bin, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
+    processors: dict[str, float] = Field(default_factory=dict)
+    """``guest_user``, ``guest_kernel``, ``host_kernel``, ``engine``: processors kept busy on average."""
     programs: tuple[ProgramEnd, ...] = ()
     happenings: tuple[Happening, ...] = ()
     topology: Topology = Topology()

@@ -1,0 +1,59 @@
+"""Running one scenario on several kinds of nodes, to compare what each makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from airloom import runs
+from airloom.errors import ScenarioError
+from airloom.nodes.world import KINDS
+from airloom.scenario.model import Scenario
+from airloom.watch import Watcher
+
+
+def of_kind(scenario: Scenario, kind: str) -> Scenario:
+    """The scenario with all its nodes, generated ones too, of one kind."""
+    if kind not in KINDS:
+        raise ScenarioError(
+            "kind.unknown",
+            f"there is no kind of node {kind!r}",
+            where="--kinds",
+            cure=f"kinds: {', '.join(KINDS)}",
+        )
+    nodes = {name: node.model_copy(update={"kind": kind}) for name, node in scenario.nodes.items()}
+    topology = scenario.topology
+    if topology is not None:
+        topology = topology.model_copy(update={"node": topology.node.model_copy(update={"kind": kind})})
+    return scenario.model_copy(update={"nodes": nodes, "topology": topology})
+
+
+def on_kinds(
+    source: Path,
+    kinds: Sequence[str],
+    *,
+    repetitions: int | None = None,
+    out: Path | None = None,
+    watcher: Watcher | None = None,
+) -> list[Path]:
+    """Runs a scenario once for each kind, in order; gives the folders of the runs.
+
+    Everything is checked for every kind before the first starts.
+    """
+    if len(set(kinds)) < 2:
+        raise ScenarioError(
+            "compare.kinds",
+            "a comparison needs two kinds or more",
+            where="--kinds",
+            cure="such as --kinds netns,uml",
+        )
+    scenario = runs.prepare(source, repetitions=repetitions).scenario
+    scenarios = {kind: of_kind(scenario, kind) for kind in kinds}
+    experiments = {kind: runs.prepare(one) for kind, one in scenarios.items()}
+    base = out if out is not None else runs.default_folder(f"{scenario.name}-kinds")
+    folders = []
+    for kind, experiment in experiments.items():
+        folder = base / kind
+        runs.execute(experiment, folder, capture=False, resume=False, watcher=watcher or Watcher())
+        folders.append(folder)
+    return folders
