@@ -53,7 +53,12 @@ test-rust: setup
 	@tools/packages test
 	cargo test --workspace --locked
 
-test-python: setup
+# What tests and examples use beside what the laboratory needs.
+$(VENV)/.sdn: sdn.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock
+	@touch $@
+
+test-python: setup $(VENV)/.sdn
 	@tools/packages test
 	@# Tests of the real world share the machine with whatever else it does: one that failed has one more try, alone.
 	$(BIN)/python -m pytest || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))
 
-NEEDS = {"babel": "babeld", "mobile-babel": "babeld", "ospf": "/usr/lib/frr/ospfd"}
+NEEDS = {
+    "babel": "babeld",
+    "mobile-babel": "babeld",
+    "ospf": "/usr/lib/frr/ospfd",
+    "openflow": "/usr/sbin/ovs-vswitchd",
+}
 """Programs that an example runs and not every machine has."""
 
 pytestmark = pytest.mark.world
@@ -25,6 +31,8 @@ def require(name: str) -> None:
     program = NEEDS[name]
     if shutil.which(program) is None and not os.access(program, os.X_OK):
         pytest.skip(f"{program} is not installed")
+    if name == "openflow" and find_spec("os_ken") is None:
+        pytest.skip("os-ken is not installed: pip install 'airloom[sdn]'")
 
 
 def ran(shell, name: str) -> dict:
@@ -46,7 +54,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
     assert not any(shell.folder.glob("*.json")), "a check leaves nothing"
 
 
-@pytest.mark.parametrize("name", ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel"])
+@pytest.mark.parametrize("name", ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "openflow"])
 def test_an_example_does_what_it_claims(shell, name: str) -> None:
     require(name)
     result = ran(shell, name)

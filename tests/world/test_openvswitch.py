@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import airloom
-from airloom import RunError, Scenario
+from airloom import RunError, Scenario, ScenarioError
 
 pytestmark = [
     pytest.mark.world,
@@ -17,6 +22,10 @@ pytestmark = [
         reason="sudo apt-get install openvswitch-switch",
     ),
 ]
+
+needs_controller = pytest.mark.skipif(
+    shutil.which("ovs-testcontroller") is None, reason="sudo apt-get install openvswitch-testcontroller"
+)
 
 
 def scenario(**more: Any) -> Scenario:
@@ -29,6 +38,12 @@ def scenario(**more: Any) -> Scenario:
             **more,
         }
     )
+
+
+def figure(result: airloom.RunResult, name: str, metric: str) -> float:
+    (found,) = [one.mean for one in result.result.measurements if (one.name, one.metric) == (name, metric)]
+    assert found is not None
+    return found
 
 
 def answers(lab: airloom.Lab, source: str, target: str, wait: float = 3.0) -> bool:
@@ -95,3 +110,208 @@ def test_a_spanning_tree_makes_a_loop_harmless(tmp_path):
         assert "+5 duplicates" not in done.stdout
         frames = lab.ledger()["delivered"]
         assert frames < 2000
+
+
+# Controllers
+
+HOSTILE = Path(__file__).with_name("hostile.py").read_text()
+TEST_CONTROLLER = {
+    "run": "ovs-testcontroller --unixctl=/tmp/ctl ptcp:6653",
+    "ready": {"port": 6653},
+    "until_end": True,
+}
+
+
+def learning(node: str) -> dict[str, Any]:
+    return {"node": node, "name": f"{node}-learning", "expect": None, **TEST_CONTROLLER}
+
+
+def hostile(node: str, what: str) -> dict[str, Any]:
+    run = ["python3", "-c", HOSTILE, "6653", what]
+    return {
+        "node": node,
+        "name": f"{node}-hostile",
+        "run": run,
+        "expect": None,
+        "ready": {"port": 6653},
+        "until_end": True,
+    }
+
+
+@needs_controller
+@pytest.mark.parametrize("version", ["OpenFlow10", "OpenFlow13"])
+def test_a_controller_in_a_node_teaches_the_switch(tmp_path, version):
+    asked = scenario(
+        nodes={"h1": {}, "h2": {}, "c0": {}},
+        switches={"s1": {"kind": "openvswitch", "controllers": ["tcp:c0:6653"], "protocols": [version]}},
+        programs=[learning("c0")],
+        measurements=[{"name": "rtt", "ping": {"from": "h1", "to": "h2", "count": 10, "interval": "50 ms"}}],
+    )
+    result = airloom.run(asked, out=tmp_path / "out")
+    assert figure(result, "rtt", "received") >= 9
+
+
+@needs_controller
+def test_without_its_controller_a_switch_forwards_nothing_until_one_answers(tmp_path):
+    nodes = {"h1": {}, "h2": {}, "c0": {}}
+    switches = {"s1": {"kind": "openvswitch", "controllers": ["tcp:c0:6653"]}}
+    with airloom.Lab(scenario(nodes=nodes, switches=switches), out=tmp_path / "out") as lab:
+        assert not answers(lab, "h1", "h2", wait=1)
+        lab["c0"].start("ovs-testcontroller --unixctl=/tmp/ctl ptcp:6653")
+        assert any(answers(lab, "h1", "h2", wait=1) for _ in range(15))
+
+
+def test_a_controller_that_never_answers_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("airloom.conductor.ANSWER", 1_000_000_000)
+    asked = scenario(
+        nodes={"h1": {}, "h2": {}, "c0": {}},
+        switches={"s1": {"kind": "openvswitch", "controllers": ["tcp:c0:6653"]}},
+        measurements=[{"name": "rtt", "ping": {"from": "h1", "to": "h2", "count": 1}}],
+    )
+    with pytest.raises(
+        RunError, match=r"switch s1: tcp:c0:6653: no controller answers there: connection refused"
+    ):
+        airloom.run(asked, out=tmp_path / "out")
+
+
+def test_a_controller_outside_must_be_there_before_anything_starts(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    switches = {"s1": {"kind": "openvswitch", "controllers": [f"tcp:127.0.0.1:{port}"]}}
+    with pytest.raises(ScenarioError, match=f"no controller answers at tcp:127.0.0.1:{port}") as caught:
+        airloom.run(scenario(switches=switches), out=tmp_path / "out")
+    assert caught.value.exit_code == 2
+
+
+@needs_controller
+def test_a_controller_outside_the_laboratory(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    program = ["ovs-testcontroller", f"ptcp:{port}:127.0.0.1", f"--unixctl={tmp_path}/ctl"]
+    with subprocess.Popen(program) as controller:
+        try:
+            switches = {"s1": {"kind": "openvswitch", "controllers": [f"tcp:127.0.0.1:{port}"]}}
+            until = time.monotonic() + 10
+            while time.monotonic() < until:
+                try:
+                    lab = airloom.Lab(scenario(switches=switches), out=tmp_path / "out")
+                    lab.__enter__()
+                    break
+                except ScenarioError:  # it does not listen yet
+                    time.sleep(0.1)
+            with contextlib.ExitStack() as stack:
+                stack.push(lab)
+                assert any(answers(lab, "h1", "h2", wait=1) for _ in range(10))
+        finally:
+            controller.terminate()
+
+
+# Slices
+
+
+def sliced(first: str, second: str, **more: Any) -> Scenario:
+    """Two slices with two hosts each on two switches, whose link they share."""
+    return scenario(
+        nodes={"h1": {}, "h2": {}, "h3": {}, "h4": {}, "c1": {}, "c2": {}},
+        switches={"s1": {"kind": "openvswitch"}, "s2": {"kind": "openvswitch"}},
+        links=[
+            {"ends": [one, two]}
+            for one, two in (("h1", "s1"), ("s2", "h2"), ("h3", "s1"), ("s2", "h4"), ("s1", "s2"))
+        ],
+        slices={
+            "red": {"controllers": ["tcp:c1:6653"], "links": ["h1-s1", "s2-h2", "s1-s2"], "vlan": 10},
+            "blue": {"controllers": ["tcp:c2:6653"], "links": ["h3-s1", "s2-h4", "s1-s2"], "vlan": 20},
+        },
+        **more,
+    )
+
+
+def received(lab: airloom.Lab, node: str) -> int:
+    return lab[node].counters()["eth0"]["rx_packets"]
+
+
+def settled(lab: airloom.Lab) -> None:
+    relay = lab._up().world.relay
+    until = time.monotonic() + 20
+    while relay.waiting() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not relay.waiting()
+    time.sleep(0.5)  # until the first flows are in
+
+
+@needs_controller
+def test_two_slices_each_with_a_controller_do_not_hear_each_other(tmp_path):
+    with airloom.Lab(
+        sliced("red", "blue", programs=[learning("c1"), learning("c2")]), out=tmp_path / "out"
+    ) as lab:
+        settled(lab)
+        assert any(answers(lab, "h1", "h2", wait=1) for _ in range(5))
+        assert any(answers(lab, "h3", "h4", wait=1) for _ in range(5))
+        for one, other in (("h1", "h3"), ("h1", "h4"), ("h3", "h2")):
+            assert not answers(lab, one, other, wait=0.3)
+        flows = lab["s1"].run("ovs-ofctl dump-flows red", check=True).stdout
+        assert "n_packets" in flows
+        tagged = lab["s1"].run("ovs-ofctl -O OpenFlow13 dump-flows base", check=True).stdout
+        assert "dl_vlan=10" in tagged
+
+
+@needs_controller
+@pytest.mark.parametrize("what", ["drop", "flood"])
+def test_a_hostile_controller_reaches_its_own_slice_alone(tmp_path, what):
+    with airloom.Lab(
+        sliced("red", "blue", programs=[learning("c1"), hostile("c2", what)]), out=tmp_path / "out"
+    ) as lab:
+        settled(lab)
+        assert any(answers(lab, "h1", "h2", wait=1) for _ in range(5))
+        before = received(lab, "h1"), received(lab, "h2")
+        lab["h3"].run("ping -c 5 -i 0.2 -W 1 h4")
+        assert lab["h3"].run("ping -c 1 -W 1 h4").ok == (what == "flood")
+        # Neither what it sent out of all ports nor what its hosts did came to the other slice's.
+        assert received(lab, "h1") - before[0] <= 2
+        assert received(lab, "h2") - before[1] <= 2
+        done = lab["h1"].run("ping -c 10 -i 0.1 h2")
+        assert "10 received" in done.stdout
+        said = (tmp_path / "out" / "nodes" / "c2" / "c2-hostile.log").read_text()
+        assert said.count("flows 1\n") == 2
+        assert said.count("ports [2, 3]\n") == 2
+        assert "ports [1" not in said
+
+
+SERVER = "import socket,sys;s=socket.create_server(('',int(sys.argv[1])))\nwhile True: s.accept()"
+CLIENT = "import socket,sys;socket.create_connection((sys.argv[1],int(sys.argv[2])),float(sys.argv[3]))"
+
+
+@needs_controller
+def test_a_slice_of_the_flow_space_is_held_in_both_directions(tmp_path):
+    web = scenario(
+        nodes={"h1": {}, "h2": {}, "c1": {}, "c2": {}},
+        slices={
+            "web": {"controllers": ["tcp:c1:6653"], "flows": [{"protocol": "tcp", "port": 80}]},
+            "other": {"controllers": ["tcp:c2:6653"], "rest": True},
+        },
+        programs=[hostile("c1", "drop"), learning("c2")],
+    )
+    with airloom.Lab(web, out=tmp_path / "out") as lab:
+        settled(lab)
+        assert any(answers(lab, "h1", "h2", wait=1) for _ in range(5))
+        for port in ("80", "81"):
+            for host in ("h1", "h2"):
+                lab[host].start(["python3", "-c", SERVER, port])
+        until = time.monotonic() + 10
+        while not all(lab[host].listens(port) for host in ("h1", "h2") for port in (80, 81)):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+        def opens(source: str, target: str, port: int, wait: float) -> bool:
+            address = lab.addresses[target]
+            return lab[source].run(["python3", "-c", CLIENT, address, str(port), str(wait)]).ok
+
+        for source, target in (("h1", "h2"), ("h2", "h1")):
+            assert opens(source, target, 81, wait=5)
+            assert not opens(source, target, 80, wait=0.7)
+        # The other slice would let it through by its own flows, but never has such a frame.
+        lab["s1"].run("ovs-ofctl add-flow other priority=65535,actions=flood", check=True)
+        assert not opens("h1", "h2", 80, wait=0.7)
+        lab["s1"].run("ovs-ofctl del-flows --strict web priority=65535", check=True)
+        lab["s1"].run("ovs-ofctl add-flow web priority=65535,actions=normal", check=True)
+        assert opens("h1", "h2", 80, wait=5)

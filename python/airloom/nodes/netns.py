@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -387,10 +388,11 @@ _CURES = {
 def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
     """The controller's environment and more, without a folder for temporary files that only the host has.
 
-    A node has a /tmp of its own.
+    A node has a /tmp of its own. ``AIRLOOM_PYTHON`` is the interpreter of Airloom itself, with all that is
+    installed beside it.
     """
     own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
-    return {**own, **(more or {})}
+    return {**own, "AIRLOOM_PYTHON": sys.executable, **(more or {})}
 
 
 def translated(act: Callable[..., Any], *arguments: object) -> Any:

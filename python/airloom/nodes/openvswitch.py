@@ -44,8 +44,8 @@ ovsdb-server $run/conf.db --remote=punix:$run/db.sock --detach --no-chdir --pidf
     --log-file=$run/ovsdb-server.log -vconsole:off || exit 1
 ovs-vswitchd unix:$run/db.sock --no-chdir --pidfile --log-file=$run/ovs-vswitchd.log -vconsole:off &
 daemon=$!
-ovs-vsctl --timeout=50 -- "$@" && { [ -z "$FLOWS" ] ||
-    ovs-ofctl -O OpenFlow13 add-flows "$FLOWS" - ; } && echo ready
+{ ovs-vsctl --timeout=50 -- "$@" && { [ -z "$FLOWS" ] ||
+    ovs-ofctl -O OpenFlow13 add-flows "$FLOWS" - ; } && echo ready ; } || kill $daemon
 wait $daemon
 echo "ovs-vswitchd has ended with exit code $?"
 tail -n 2 $run/ovs-vswitchd.log
@@ -92,12 +92,12 @@ class OpenVSwitchNode(NetnsNode):
     def controller_rows(self, bridge: str, controllers: Iterable[ControllerPlan]) -> Iterator[list[str]]:
         """A bridge's controllers, each behind a channel of its own."""
         names = []
-        for number, controller in enumerate(controllers):
+        for controller in controllers:
             line = self._relay.open(self.name, self.namespace.fileno(), bridge, controller)
             target = f'target="tcp:{LOOPBACK}:{line.port}"'
-            names.append(f"@c{number}")
+            names.append(f"@c{line.port}")
             yield [
-                *(f"--id=@c{number}", "create", "controller", target),
+                *(f"--id={names[-1]}", "create", "controller", target),
                 *("connection_mode=out-of-band", "max_backoff=1000"),
             ]
         if names:

@@ -148,7 +148,7 @@ class Relay:
         os.eventfd_write(self._bell, 1)
 
     def on_change(self, act: Callable[[Line], None]) -> None:
-        """Has ``act`` called, on the relay's thread, whenever a switch and a controller have met or parted."""
+        """Has ``act`` called, on the relay's thread, when a switch and a controller have met or parted."""
         self._changed.append(act)
 
     def waiting(self) -> list[Line]:

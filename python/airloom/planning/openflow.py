@@ -200,7 +200,7 @@ def _separation(port: int, here: Mapping[str, Slice], patches: Mapping[tuple[str
     """The base's flows for one interface and the slices that reach it."""
     rows: list[str] = []
     shared = len(here) > 1
-    for tag in {slice_.vlan if shared else None for slice_ in here.values()}:
+    for tag in dict.fromkeys(slice_.vlan if shared else None for slice_ in here.values()):
         together = {name: one for name, one in here.items() if not shared or one.vlan == tag}
         outside = f"in_port={port}" + _tagged(tag, shared)
         contested = flowspace.contested([one.flows for one in together.values()])

@@ -133,6 +133,31 @@ File = Annotated[str, AfterValidator(_file)]
 """Path of a file that must exist, relative to the scenario's folder."""
 
 
+def _folder(value: str, info: ValidationInfo) -> str:
+    base = (info.context or {}).get("folder")
+    if base is None or value.startswith("/"):
+        return value
+    path = Path(base, value)
+    try:
+        found = path.is_dir()
+    except (OSError, ValueError):
+        found = False
+    if not found:
+        raise PydanticCustomError(
+            "file.missing",
+            "{message}",
+            {
+                "message": f"there is no folder {value!r}",
+                "cure": "a relative path starts at the scenario's own folder",
+            },
+        )
+    return str(path.resolve())
+
+
+Folder = Annotated[str, AfterValidator(_folder)]
+"""Path of a folder as a node sees it; a relative one starts at the scenario's folder, and must exist."""
+
+
 def _empty_lists(value: Any, handler: Any) -> Any:
     return handler([] if value is None else value)
 

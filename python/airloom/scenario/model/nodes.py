@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airloom.scenario.model.base import Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.base import Folder, Listed, Mapped, Model, Mtu, Name, by_name
 from airloom.scenario.model.media import Mobility, Position, Radio
 from airloom.units import Address, Duration, Share
 
@@ -76,7 +76,9 @@ class Program(Model):
     env: Annotated[dict[str, str], Mapped] = Field(
         default={}, description="environment, beside the node's own"
     )
-    folder: str | None = Field(default=None, description="working folder; the node's own /tmp by default")
+    folder: Folder | None = Field(
+        default=None, description="working folder, of this machine; the node's own /tmp by default"
+    )
     ready: Ready | None = Field(
         default=None, description="when it counts as ready; what comes after it waits"
     )

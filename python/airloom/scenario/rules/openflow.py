@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from airloom import flowspace
-from airloom.planning.openflow import BASE, KIND, PORT_NAME, WHOLE, links_of, switch_ports
+from airloom.planning.openflow import BASE, KIND, PORT_NAME, WHOLE, links_of
 from airloom.scenario.model import Flow, Scenario, Slice, Switch
 from airloom.scenario.model.base import nearest
 from airloom.scenario.model.openflow import address_of, flow_words
@@ -106,16 +106,6 @@ def _ports(network: Network) -> Iterator[Problem]:
                     (*wire.path, "ends", side),
                     f"write {end.name!r} alone, or {end.name}:eth7 for port 7 of OpenFlow",
                 )
-    seen: set[tuple[str, int]] = set()
-    for port in switch_ports(network):
-        if (port.switch, port.number) in seen:
-            wire = network.wires[port.wire]
-            yield Problem(
-                "interface.duplicate",
-                f"port {port.switch}:{port.name} already has a link",
-                (*wire.path, "ends", port.side),
-            )
-        seen.add((port.switch, port.number))
 
 
 def _slice(name: str, slice_: Slice, scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -144,7 +134,7 @@ def _slice(name: str, slice_: Slice, scenario: Scenario, network: Network) -> It
                 "slice.link",
                 f"no link {link!r} ends at an Open vSwitch",
                 (*path, "links", number),
-                nearest(link, known),
+                nearest(link, sorted(known)),
             )
     if slice_.rest and slice_.flows:
         yield Problem(
