@@ -57,6 +57,11 @@ impl LinkSettings {
         ensure(overhead, "link.overhead", "overhead", &self.overhead, "at most 1024 octets")?;
         let shortest = self.shortest <= LARGEST_MTU;
         ensure(shortest, "link.shortest", "shortest", &self.shortest, "at most 9216 octets")?;
+        span(self.gap_ns, "link.gap", "gap_ns")?;
+        span(self.receiver.latency_ns, "link.receiver.latency", "receiver.latency_ns")?;
+        span(self.receiver.moderation_ns, "link.receiver.moderation", "receiver.moderation_ns")?;
+        self.receiver.service.check()?;
+        span(self.receiver.tick_ns, "link.receiver.tick", "receiver.tick_ns")?;
         self.queue.check()
     }
 }
@@ -106,6 +111,9 @@ impl Jitter {
                 let holds = *shape > 1.0 && shape.is_finite();
                 let allowed = "a shape is above 1, so that the mean exists";
                 ensure(holds, "link.jitter.pareto.shape", "jitter.pareto.shape", shape, allowed)
+            }
+            Self::Exponential { mean_ns } => {
+                span(*mean_ns, "link.jitter.exponential.mean", "jitter.exponential.mean_ns")
             }
             Self::Table { values_ns } => {
                 let holds = (1..=LONGEST_TABLE).contains(&values_ns.len());

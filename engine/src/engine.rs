@@ -224,6 +224,13 @@ impl Engine {
         }
     }
 
+    /// Whether a wire is there that loses what its host is late ([`crate::settings::Late::Slip`]): then it is worth
+    /// something to be on time.
+    #[must_use]
+    pub fn slips(&self) -> bool {
+        self.wires.iter().any(Wire::slips)
+    }
+
     /// When the engine next has something to do.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {

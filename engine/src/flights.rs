@@ -115,6 +115,14 @@ impl Flights {
         }
     }
 
+    /// The earliest and when it is due.
+    pub fn first(&self) -> Option<(Instant, Frame)> {
+        let due = self.next()?;
+        let train = self.train.front().filter(|flight| flight.due == due);
+        let flight = train.or_else(|| self.strays.peek().map(|Reverse(stray)| &stray.flight))?;
+        Some((due, flight.moving.frame))
+    }
+
     /// The earliest, if it is due at `until` or before.
     pub fn pop(&mut self, until: Instant) -> Option<Moving> {
         let next = self.next()?;

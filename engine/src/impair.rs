@@ -63,10 +63,7 @@ impl Impairments {
         self.duplicate = settings.duplicate;
         self.corrupt = settings.corrupt;
         self.reorder = settings.reorder;
-        self.jitter = settings.jitter.clone();
-        if let Jitter::Table { values_ns } = &mut self.jitter {
-            values_ns.sort_unstable();
-        }
+        self.jitter = settings.jitter.prepared();
         self.overtakes = settings.jitter_reorders;
         let certain = self.duplicate == 0.0 && self.corrupt == 0.0 && self.reorder == 0.0;
         self.any = !(certain && self.loss == Loss::None && self.jitter == Jitter::None);
@@ -117,24 +114,41 @@ impl Impairments {
     }
 
     /// Draws how much longer than the delay a frame takes, in nanoseconds; may be negative.
+    pub fn variation(&mut self) -> i64 {
+        self.jitter.draw(&mut self.stream)
+    }
+}
+
+impl Jitter {
+    /// The law with the values of a table in order, as [`Self::draw`] wants them.
+    pub(crate) fn prepared(&self) -> Self {
+        let mut law = self.clone();
+        if let Self::Table { values_ns } = &mut law {
+            values_ns.sort_unstable();
+        }
+        law
+    }
+
+    /// Draws from the law, in nanoseconds; may be negative.
     ///
     /// The formulas stand with [`Jitter`]. They use the mathematics library in Rust, not the
     /// machine's, so that the same seed gives the same nanoseconds everywhere.
-    pub fn variation(&mut self) -> i64 {
-        match &self.jitter {
-            Jitter::None => 0,
-            Jitter::Uniform { spread_ns } => {
-                let drawn = self.stream.below(2 * spread_ns + 1);
+    pub(crate) fn draw(&self, stream: &mut Stream) -> i64 {
+        match self {
+            Self::None => 0,
+            Self::Uniform { spread_ns } => {
+                let drawn = stream.below(2 * spread_ns + 1);
                 signed(drawn) - signed(*spread_ns)
             }
-            Jitter::Normal { sigma_ns } => nanos(self.stream.normal() * float(*sigma_ns)),
-            Jitter::Pareto { scale_ns, shape } => {
-                let u = 1.0 - self.stream.unit();
+            Self::Normal { sigma_ns } => nanos(stream.normal() * float(*sigma_ns)),
+            Self::Pareto { scale_ns, shape } => {
+                let u = 1.0 - stream.unit();
                 nanos(float(*scale_ns) * (libm::pow(u, -1.0 / shape) - 1.0))
             }
-            Jitter::Table { values_ns } => {
+            Self::Exponential { mean_ns } => nanos(stream.exponential() * float(*mean_ns)),
+            Self::Table { values_ns } => {
                 let last = values_ns.len() - 1;
-                let place = self.stream.unit() * float(last as u64);
+                let place = stream.unit() * float(last as u64);
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the table
                 let index = place as usize;
                 let (low, high) = (values_ns[index], values_ns[(index + 1).min(last)]);

@@ -24,6 +24,7 @@ mod packet;
 mod queue;
 mod radios;
 pub mod random;
+mod receiver;
 mod restraint;
 pub mod segment;
 pub mod settings;

@@ -40,6 +40,52 @@ pub struct LinkSettings {
     pub queue: QueueSettings,
     /// Whether the frames of a super-frame are timed one by one or carried together.
     pub segments: Segments,
+    /// What becomes of time that the host was late.
+    pub late: Late,
+    /// How long the sender's adapter rests after each frame, in nanoseconds: it fetches the next
+    /// one's description meanwhile. Back to back it sends `octets * 8 / rate + gap`.
+    pub gap_ns: u64,
+    /// What the equipment at the far end adds.
+    pub receiver: Receiver,
+}
+
+/// What a wire does when the host hands its frames over late, on the wall clock; a stepped engine
+/// is never late. The mechanism is in `restraint.rs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Late {
+    /// Lateness of up to 70 us counts as none, up to 1 ms is made up for at 0.3 %: the mean rate
+    /// is kept, single frames may follow each other faster than the wire.
+    #[default]
+    CatchUp,
+    /// A frame is never handed over sooner behind the one before it than its own octets take: what
+    /// was lost stays lost, but for what fits into a third of the overhead (8 of 24 octets on Ethernet, of
+    /// the gap of 12), up to 0.3 ms.
+    Slip,
+}
+
+/// A model of the equipment that a wire ends in, beyond the wire itself. All of it is off by
+/// default. A frame is seen at `ceil(m + s)`: `m` is the interrupt that brings it, `s` the host's
+/// service and `ceil` its clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Receiver {
+    /// Forwarding latency of a store-and-forward switch, from the last bit in to the first bit
+    /// out (RFC 1242, section 3.8), in nanoseconds; some microseconds in wire-speed switches. It may
+    /// stand for any constant latency of an endpoint too.
+    pub latency_ns: u64,
+    /// Interrupt moderation: the least time between two receive interrupts, in nanoseconds. A
+    /// frame that comes later than that after an interrupt raises one at once; earlier ones wait and come
+    /// together: `m = max(arrival, last interrupt + moderation)`. So works the throttling register of Intel's
+    /// gigabit adapters (82574 data sheet, 7.4.4: steps of 256 ns; e1000e's `InterruptThrottleRate`, 4000 to 20000
+    /// interrupts/s by default, which are 250 to 50 us).
+    pub moderation_ns: u64,
+    /// How long the host takes from the interrupt to the program, drawn for each frame; draws
+    /// below zero count as zero, and frames keep their order.
+    pub service: Jitter,
+    /// Granularity of the host's clock, in nanoseconds: nothing is seen between its ticks. 1 ms to
+    /// 15.625 ms where stamps come from a timer interrupt.
+    pub tick_ns: u64,
 }
 
 /// How fast bits leave.
@@ -89,6 +135,11 @@ pub enum Jitter {
         scale_ns: u64,
         /// Shape, above 1 so that the mean exists.
         shape: f64,
+    },
+    /// Exponential with mean `mean_ns`: what independent causes of delay that come at random make.
+    Exponential {
+        /// Mean in nanoseconds.
+        mean_ns: u64,
     },
     /// Drawn from measured values, linear between neighbours of the sorted table.
     Table {
@@ -229,7 +280,16 @@ impl Default for LinkSettings {
             shortest: 60,
             queue: QueueSettings::default(),
             segments: Segments::Timed,
+            late: Late::default(),
+            gap_ns: 0,
+            receiver: Receiver::default(),
         }
+    }
+}
+
+impl Default for Receiver {
+    fn default() -> Self {
+        Self { latency_ns: 0, moderation_ns: 0, service: Jitter::None, tick_ns: 0 }
     }
 }
 

@@ -28,9 +28,10 @@ use crate::ledger::Tally;
 use crate::pace::Pace;
 use crate::queue::Queue;
 use crate::random::Stream;
-use crate::restraint::Restraint;
+use crate::receiver::Receiver;
+use crate::restraint::{Length, Restraint};
 use crate::segment;
-use crate::settings::{LinkSettings, Segments};
+use crate::settings::{Late, LinkSettings, Segments};
 use crate::time::{Instant, Span};
 
 /// What a frame costs on the wire.
@@ -48,6 +49,12 @@ impl Charge {
     /// Octets charged for one frame of so many.
     pub fn of_frame(self, octets: u32) -> u64 {
         u64::from(octets).max(self.shortest) + self.overhead
+    }
+
+    /// Octets of a frame's charge that may be missed without the frame being faster than the wire:
+    /// 8 of the 12 of Ethernet's gap, and as large a part of any other overhead.
+    pub fn spare(self) -> u64 {
+        self.overhead / 3
     }
 
     /// Octets charged for a frame, or for all frames of a run.
@@ -70,6 +77,11 @@ pub(crate) struct Site<'a> {
     pub waits_for_last: bool,
 }
 
+/// From the end of a frame's transmission to its arrival at whatever the wire ends in.
+fn delay(settings: &LinkSettings) -> Span {
+    Span::from_nanos(settings.delay_ns.saturating_add(settings.receiver.latency_ns))
+}
+
 /// One direction of a link.
 pub(crate) struct Wire {
     number: u32,
@@ -84,6 +96,9 @@ pub(crate) struct Wire {
     carried: bool,
     queue: Queue,
     impairments: Impairments,
+    receiver: Receiver,
+    /// How long the sender rests after a frame.
+    gap: Span,
     /// When the wire is free.
     free: Instant,
     alarm: Alarm,
@@ -110,9 +125,11 @@ impl Wire {
             up: true,
             queue: Queue::new(&settings.queue, &pace, charge, stream("queue")),
             impairments: Impairments::new(stream("wire"), settings),
+            receiver: Receiver::new(stream("receiver"), &settings.receiver),
+            gap: Span::from_nanos(settings.gap_ns),
             pace,
             charge,
-            delay: Span::from_nanos(settings.delay_ns),
+            delay: delay(settings),
             carried: settings.segments == Segments::Carried,
             settings: Box::new(settings.clone()),
             free: now,
@@ -120,13 +137,18 @@ impl Wire {
             flights: Flights::default(),
             newest: now,
             again: Vec::new(),
-            restraint: Restraint::default(),
+            restraint: Restraint::new(settings.late),
         }
     }
 
     /// The link that this wire belongs to is up.
     pub fn is_up(&self) -> bool {
         self.up
+    }
+
+    /// Whether it hands frames over to a node and loses the time that it was late.
+    pub fn slips(&self) -> bool {
+        self.settings.late == Late::Slip && matches!(self.to, End::Port(_))
     }
 
     /// Calls `visit` for all that waits and all that is on its way.
@@ -144,7 +166,10 @@ impl Wire {
         let old = &self.settings.queue;
         self.queue.change(context, self.place, old, &settings.queue, &self.pace, self.charge);
         self.impairments.change(settings);
-        self.delay = Span::from_nanos(settings.delay_ns);
+        self.receiver.change(&settings.receiver);
+        self.restraint.change(settings.late);
+        self.gap = Span::from_nanos(settings.gap_ns);
+        self.delay = delay(settings);
         self.carried = settings.segments == Segments::Carried;
         *self.settings = settings.clone();
     }
@@ -209,8 +234,8 @@ impl Wire {
     /// Frames are due at the far end.
     pub fn arrive(&mut self, context: &mut Context) {
         self.flights.rung(context.now);
-        while let Some(due) = self.flights.next().filter(|&due| due <= context.now) {
-            if let Some(open) = self.restrained(context, due) {
+        while let Some((due, frame)) = self.flights.first().filter(|&(due, _)| due <= context.now) {
+            if let Some(open) = self.restrained(context, due, &frame) {
                 self.flights.hold(open);
                 break;
             }
@@ -261,7 +286,8 @@ impl Wire {
             if frame.count == 1 { all } else { self.charge.of_frame(frame.segment_octets(frame.first)) };
         let mut first = self.pace.send(now, behind, one);
         let mut last = if frame.count == 1 { first } else { self.pace.send(first, true, all - one) };
-        self.free = last;
+        self.free = last + self.gap;
+        self.pace.pause(self.gap);
         if moving.last > now {
             // Carried here as a run whose later segments are still coming: the wire is charged
             // for them now, but none leaves before it has come.
@@ -341,8 +367,10 @@ impl Wire {
         for frame in again.drain(..) {
             let tally = Tally::of(&frame);
             context.ledger.wires[self.number as usize].duplicated += tally;
-            self.free = self.pace.send(self.free.max(context.now), true, self.charge.of(&frame));
-            let at = self.vary(self.free.max(last), None);
+            let left = self.pace.send(self.free.max(context.now), true, self.charge.of(&frame));
+            self.free = left + self.gap;
+            self.pace.pause(self.gap);
+            let at = self.vary(left.max(last), None);
             let moving = Moving { frame, at, last: at };
             if self.impairments.corrupts() {
                 self.fly_corrupted(context, moving);
@@ -385,9 +413,9 @@ impl Wire {
     fn fly(&mut self, context: &mut Context, moving: Moving) {
         let last = moving.last.max(moving.at);
         let moving = Moving { last, ..moving };
-        let due = if self.waits_for_last { last } else { moving.at };
+        let due = self.receiver.sees(if self.waits_for_last { last } else { moving.at });
         let first = due == context.now && self.flights.next().is_none_or(|next| next > due);
-        if first && self.restrained(context, due).is_none() {
+        if first && self.restrained(context, due, &moving.frame).is_none() {
             self.hand_over(context, moving, due);
         } else if let Some(at) = self.flights.push(due, moving) {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
@@ -396,7 +424,7 @@ impl Wire {
 
     fn hand_over(&mut self, context: &mut Context, moving: Moving, due: Instant) {
         if let Some(wall) = self.wall(context)
-            && let Some(length) = self.pace.length(self.charge.of(&moving.frame))
+            && let Some(length) = self.length(&moving.frame)
         {
             let pause = self.restraint.passed(wall, due, length);
             self.pause(context, pause);
@@ -406,8 +434,15 @@ impl Wire {
     }
 
     /// Until when a frame that is due has to wait because the host was late with those before it.
-    fn restrained(&self, context: &Context, due: Instant) -> Option<Instant> {
-        self.restraint.hold(self.wall(context)?, due)
+    fn restrained(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
+        self.restraint.hold(self.wall(context)?, due, self.length(frame)?)
+    }
+
+    /// How long a frame, or a run, takes on the wire, and what part of that is gap.
+    fn length(&self, frame: &Frame) -> Option<Length> {
+        let all = self.pace.length(self.charge.of(frame))?;
+        let spare = self.pace.length(self.charge.spare() * u64::from(frame.count))?;
+        Some(Length { all, spare })
     }
 
     /// The node has the frame that was handed over last.

@@ -4,7 +4,7 @@ mod common;
 
 use airloom_engine::frame::Frame;
 use airloom_engine::settings::{
-    Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
+    Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments, SwitchSettings,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId};
@@ -43,6 +43,17 @@ fn disciplines() -> impl Strategy<Value = Discipline> {
             Discipline::FqCoDel { target_ns, interval_ns: target_ns + more, quantum, flows }
         }),
     ]
+}
+
+fn receivers() -> impl Strategy<Value = Receiver> {
+    (0..50_000_u64, 0..500_000_u64, jitters(), 0..2_000_000_u64).prop_map(
+        |(latency_ns, moderation_ns, service, tick_ns)| Receiver {
+            latency_ns,
+            moderation_ns,
+            service,
+            tick_ns,
+        },
+    )
 }
 
 fn queues() -> impl Strategy<Value = QueueSettings> {
@@ -87,8 +98,9 @@ fn small_chance() -> impl Strategy<Value = f64> {
 fn links() -> impl Strategy<Value = LinkSettings> {
     let chances = (small_chance(), small_chance(), small_chance(), any::<bool>());
     let sizes = (prop_oneof![Just(1500_u32), 68..9216_u32], 0..100_u32, 0..100_u32, any::<bool>());
-    (rates(), 0..5_000_000_u64, jitters(), losses(), chances, sizes, queues()).prop_map(
-        |(rate, delay_ns, jitter, loss, chances, sizes, queue)| {
+    let equipment = (0..10_000_u64, receivers());
+    (rates(), 0..5_000_000_u64, jitters(), losses(), chances, sizes, queues(), equipment).prop_map(
+        |(rate, delay_ns, jitter, loss, chances, sizes, queue, (gap_ns, receiver))| {
             let (duplicate, corrupt, reorder, jitter_reorders) = chances;
             let (mtu, overhead, shortest, timed) = sizes;
             let segments = if timed { Segments::Timed } else { Segments::Carried };
@@ -106,6 +118,9 @@ fn links() -> impl Strategy<Value = LinkSettings> {
                 shortest,
                 queue,
                 segments,
+                late: Late::CatchUp,
+                gap_ns,
+                receiver,
             }
         },
     )
@@ -219,7 +234,7 @@ proptest! {
         prop_assert_eq!(u64::try_from(book.deliveries.len()).expect("few"), ledger.delivered.frames);
     }
 
-    /// Without jitter no window of deliveries is faster than the rate, from the first frame on,
+    /// Without jitter, and without a model of the receiver, no window of deliveries is faster than the rate, from the first frame on,
     /// and nobody overtakes; whatever the queue and the losses.
     #[test]
     fn no_window_is_faster_than_the_rate(
@@ -234,6 +249,7 @@ proptest! {
             reorder: 0.0,
             corrupt: 0.0,
             mtu: 9216,
+            receiver: Receiver::default(),
             ..settings
         };
         let mut engine = Engine::new(1);

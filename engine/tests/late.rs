@@ -1,9 +1,12 @@
-//! What a wire does when the wall clock is late: no window of 10 ms more than 1 % above its rate.
+//! What a wire does when the wall clock is late: no window of 10 ms more than 1 % above its rate, and if it
+//! slips, no window at all above it.
 
 mod common;
 
+use proptest::prelude::*;
+
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
+use airloom_engine::settings::{Late, LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
 use airloom_engine::{Direction, End, Engine, Handed, Outlet, PortId};
 
@@ -13,6 +16,9 @@ const OCTETS: u32 = 1514;
 const WIRE: u64 = 1538;
 const LENGTH: u64 = WIRE * 8 * 1_000_000_000 / RATE;
 const SLACK: u64 = 70_000;
+
+/// Octets of a frame and its check sequence take this long.
+const OCTETS_ALONE: u64 = (OCTETS as u64 + 4) * 8 * 1_000_000_000 / RATE;
 
 /// Writes down when frames were handed over by the wall clock, and when they were due.
 #[derive(Default)]
@@ -33,8 +39,9 @@ impl Outlet for Wall {
 }
 
 /// A saturated link whose driver comes at the given instants only.
-fn saturated(delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
+fn saturated(late: Late, delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
     let settings = LinkSettings {
+        late,
         rate: Rate::BitsPerSecond(RATE),
         delay_ns: delay,
         queue: QueueSettings { packets: Some(100_000), ..QueueSettings::default() },
@@ -70,7 +77,7 @@ fn excess(handed: &[(u64, u64)]) -> i64 {
 #[test]
 fn on_time_it_is_exact_and_never_pauses() {
     let visits = (1..1_000_000u64).map(|n| n * LENGTH).take(2_100);
-    let (handed, paused) = saturated(0, visits);
+    let (handed, paused) = saturated(Late::CatchUp, 0, visits);
     assert_eq!(handed.len(), 2_000);
     assert!(handed.iter().enumerate().all(|(n, &(at, due))| at == due && due == (n as u64 + 1) * LENGTH));
     assert_eq!(paused, 0);
@@ -80,7 +87,7 @@ fn on_time_it_is_exact_and_never_pauses() {
 fn small_lateness_costs_nothing() {
     // Always 30 us late, as a machine that has to wake up is.
     let visits = (1..2_200u64).map(|n| n * LENGTH + 30_000);
-    let (handed, paused) = saturated(0, visits);
+    let (handed, paused) = saturated(Late::CatchUp, 0, visits);
     assert_eq!(handed.len(), 2_000);
     assert_eq!(paused, 0);
     assert!(handed.iter().all(|(at, due)| at - due <= 30_000 + LENGTH));
@@ -92,7 +99,7 @@ fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
         // A stall of 14 ms in the middle, of which 1 is made up for.
         let step = 10_000;
         let visits = (1..45_000u64).map(|n| n * step).filter(|at| !(100_000_000..114_000_000).contains(at));
-        let (handed, paused) = saturated(delay, visits);
+        let (handed, paused) = saturated(Late::CatchUp, delay, visits);
         assert_eq!(handed.len(), 2_000, "delay {delay}");
         assert!(excess(&handed) <= 0, "delay {delay}: {} frames too many in 10 ms", excess(&handed));
         assert!((12_800_000..13_300_000).contains(&paused), "delay {delay}: paused {paused} ns");
@@ -106,4 +113,41 @@ fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
         let tail: Vec<u64> = handed[handed.len() - 100..].iter().map(|(at, due)| at - due).collect();
         assert!(tail[99] < tail[0] && tail[0] < 1_000_000, "{} then {}", tail[0], tail[99]);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// However late and irregular the driver is: from the first frame on, in any window of frames, what comes
+    /// after the first took at least as long as its octets take at the rate.
+    #[test]
+    fn what_slips_is_in_no_window_faster_than_its_rate(
+        delay in 0..2_000_000_u64,
+        gaps in prop::collection::vec((1..4_000_u64, 0..40_u64), 50..400),
+    ) {
+        let mut now = 0;
+        // Mostly visits every few microseconds, now and then late by up to 4 ms.
+        let visits = gaps.into_iter().flat_map(|(gap, rare)| {
+            let late = if rare == 0 { gap * 1_000 } else { gap };
+            (0..200).map(move |n| if n == 0 { late } else { 2_000 + gap })
+        });
+        let visits: Vec<u64> = visits.map(|gap| { now += gap; now }).collect();
+        let (handed, _) = saturated(Late::Slip, delay, visits.into_iter());
+        // Every single distance is long enough, so every window is.
+        for pair in handed.windows(2) {
+            let apart = pair[1].0 - pair[0].0;
+            prop_assert!(apart >= OCTETS_ALONE, "{apart} ns apart, {OCTETS_ALONE} needed");
+        }
+    }
+}
+
+#[test]
+fn what_slips_makes_up_for_short_lateness_in_the_gaps() {
+    // Every tenth visit is 5 us late: 8 octets, 640 ns, of each gap are enough to make up for it.
+    let visits = (1..2_200u64).map(|n| n * LENGTH + if n % 10 == 0 { 5_000 } else { 0 });
+    let visits = visits.flat_map(|at| [at, at + 1_000, at + 2_000, at + 5_000]);
+    let (handed, paused) = saturated(Late::Slip, 0, visits);
+    assert_eq!((handed.len(), paused), (2_000, 0));
+    let most = handed.iter().map(|(at, due)| at - due).max().unwrap_or(0);
+    assert!(most <= 10_000, "{most} ns late");
 }

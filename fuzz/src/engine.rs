@@ -5,7 +5,7 @@
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{
-    Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
+    Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments, SwitchSettings,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine, Handed, HostLoss, LinkId, Outlet, PortId, SwitchId};
@@ -57,17 +57,7 @@ impl Reader<'_> {
             }
             _ => Rate::BitsPerSecond(self.number()),
         };
-        let jitter = match self.octet() % 6 {
-            0 => Jitter::Uniform { spread_ns: self.number() },
-            1 => Jitter::Normal { sigma_ns: self.number() },
-            2 => Jitter::Pareto { scale_ns: self.number(), shape: 1.0 + self.chance() },
-            3 => Jitter::Table {
-                values_ns: (0..self.octet() % 5)
-                    .map(|_| i64::from_be_bytes(self.number().to_be_bytes()))
-                    .collect(),
-            },
-            _ => Jitter::None,
-        };
+        let jitter = self.law();
         let loss = match self.octet() % 4 {
             0 => Loss::Bernoulli { probability: self.chance() },
             1 => Loss::GilbertElliott {
@@ -114,6 +104,29 @@ impl Reader<'_> {
                 ecn: self.octet() % 2 == 0,
             },
             segments: if self.octet() % 2 == 0 { Segments::Timed } else { Segments::Carried },
+            late: if self.octet() % 2 == 0 { Late::CatchUp } else { Late::Slip },
+            gap_ns: self.option().unwrap_or(0),
+            receiver: Receiver {
+                latency_ns: self.option().unwrap_or(0),
+                moderation_ns: self.option().unwrap_or(0),
+                service: self.law(),
+                tick_ns: self.option().unwrap_or(0),
+            },
+        }
+    }
+
+    fn law(&mut self) -> Jitter {
+        match self.octet() % 7 {
+            0 => Jitter::Uniform { spread_ns: self.number() },
+            1 => Jitter::Normal { sigma_ns: self.number() },
+            2 => Jitter::Pareto { scale_ns: self.number(), shape: 1.0 + self.chance() },
+            3 => Jitter::Table {
+                values_ns: (0..self.octet() % 5)
+                    .map(|_| i64::from_be_bytes(self.number().to_be_bytes()))
+                    .collect(),
+            },
+            4 => Jitter::Exponential { mean_ns: self.number() },
+            _ => Jitter::None,
         }
     }
 

@@ -225,6 +225,7 @@ impl Loop {
         let clock = self.driven.clock;
         let mut looked = clock.now();
         let mut patience = Patience::new(self.cost_of_a_sleep()?);
+        patience.mind(self.driven.world.engine.slips());
         let mut moderation = Moderation::default();
         let mut woken = looked;
         self.driven.status.begin(looked);
@@ -258,6 +259,7 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
+                patience.mind(self.driven.world.engine.slips());
                 precedence.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_a_sleep() {
                     patience.learn(cost);

@@ -8,22 +8,26 @@
 //! * For what is due later the loop wakes early, by as much as its wakes were late before, and is
 //!   awake for the rest.
 //!
-//! For [`SHARE`] parts of time asleep, one may go that way, so that it ends when the loop has much
+//! For some parts of time asleep, one may go that way, so that it ends when the loop has much
 //! to do; what is not used is saved for bursts, up to [`SAVED`]. The limit matters: a loop that goes before all others and never sleeps
 //! takes a processor from the nodes, until the kernel stops it for 50 ms to let them run. And it
 //! never stays awake only because frames might come: who would send them may be waiting for this
 //! very processor.
+//!
+//! Where links slip, a late wake is lost rate. There one part awake is allowed for two asleep, and
+//! fewer wakes may be late.
 
 use airloom_engine::time::Span;
 
-/// Parts of time asleep for one part that may be spent awake to be on time.
-const SHARE: u64 = 5;
+/// Parts of time asleep for one part that may be spent awake to be on time; and of that many wakes,
+/// one may be later than the advance.
+const USUAL: (u64, u64) = (5, 8);
+/// The same where a late wake is lost rate.
+const PUNCTUAL: (u64, u64) = (2, 30);
 /// Most that is saved for bursts.
 const SAVED: Span = Span::from_millis(5);
 /// Longest advance: a machine that wakes later than this needs help of another kind.
 const ADVANCE: Span = Span::from_micros(120);
-/// Of this many wakes, one may be later than the advance.
-const EXCEPT_ONE_IN: u64 = 8;
 /// Step of the learning in nanoseconds.
 const STEP: u64 = 400;
 /// Bounds of what a sleep may be taken to cost, whatever was measured at the start.
@@ -35,13 +39,28 @@ pub struct Patience {
     cost: Span,
     advance: Span,
     saved: Span,
+    punctual: bool,
 }
 
 impl Patience {
     /// Begins with nothing learned and all saved, on a machine where a sleep costs `cost`.
     #[must_use]
     pub fn new(cost: Span) -> Self {
-        Self { cost: cost.clamp(COST.0, COST.1), advance: Span::from_micros(40), saved: SAVED }
+        Self {
+            cost: cost.clamp(COST.0, COST.1),
+            advance: Span::from_micros(40),
+            saved: SAVED,
+            punctual: false,
+        }
+    }
+
+    /// Says whether late wakes cost rate.
+    pub fn mind(&mut self, punctual: bool) {
+        self.punctual = punctual;
+    }
+
+    fn allowed(&self) -> (u64, u64) {
+        if self.punctual { PUNCTUAL } else { USUAL }
     }
 
     /// Learns what a sleep cost of late.
@@ -61,7 +80,7 @@ impl Patience {
     pub fn woke(&mut self, late: Span) {
         // A quantile by stochastic approximation: up a lot when exceeded, down a little when not.
         self.advance = if late > self.advance {
-            (self.advance + Span::from_nanos(STEP * (EXCEPT_ONE_IN - 1))).min(ADVANCE)
+            (self.advance + Span::from_nanos(STEP * (self.allowed().1 - 1))).min(ADVANCE)
         } else {
             self.advance.saturating_sub(Span::from_nanos(STEP))
         };
@@ -69,7 +88,7 @@ impl Patience {
 
     /// Accounts for time asleep.
     pub fn slept(&mut self, length: Span) {
-        self.saved = (self.saved + Span::from_nanos(length.nanos() / SHARE)).min(SAVED);
+        self.saved = (self.saved + Span::from_nanos(length.nanos() / self.allowed().0)).min(SAVED);
     }
 
     /// Accounts for time spent awake to be on time.
@@ -107,6 +126,6 @@ mod tests {
             patience.slept(Span::from_micros(10));
             slept += Span::from_micros(10);
         }
-        assert!(spent.nanos() <= slept.nanos() / SHARE + SAVED.nanos());
+        assert!(spent.nanos() <= slept.nanos() / USUAL.0 + SAVED.nanos());
     }
 }

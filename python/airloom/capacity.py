@@ -45,12 +45,12 @@ def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, l
     return last_good
 
 
-def point(folder: Path, name: str, scenario: Scenario) -> RunReader:
-    """The run of that name: read if it was finished before, else made."""
+def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:
+    """The run of that name: read if it was finished before, else made, with a capture if asked."""
     place = folder / POINTS / name
     if (place / "result.json").exists() and (done := RunReader(place)).finished:
         return done
-    return runs.run(scenario, out=place)
+    return runs.run(scenario, out=place, capture=capture)
 
 
 def whole(folder: Path) -> tuple[Verdict, Ledger]:

@@ -271,3 +271,30 @@ def test_any_connected_network_of_routers_and_switches_is_reachable_throughout(p
     plan = plan_of(**parts)
     assert_sound(plan)
     assert_connected(plan)
+
+
+def test_equipment_goes_with_the_wires_that_end_in_it() -> None:
+    scenario = Scenario.from_yaml(
+        """
+        name: test
+        nodes:
+          h1: {interfaces: {eth0: {adapter: {gap: 4 us, moderation: 50 us, service: {exponential: 20 us}}}}}
+          h2: {}
+        switches: {s1: {latency: 7 us}}
+        links:
+          - {ends: [h1, s1], late: slip}
+          - {ends: [s1, h2]}
+        """
+    )
+    links = check(scenario).plans[0].links
+    assert links["h1-s1"].forward == {"late": "slip", "gap_ns": 4_000, "receiver": {"latency_ns": 7_000}}
+    assert links["h1-s1"].backward == {
+        "late": "slip",
+        "receiver": {
+            "moderation_ns": 50_000,
+            "tick_ns": 0,
+            "service": {"exponential": {"mean_ns": 20_000}},
+        },
+    }
+    assert links["s1-h2"].forward == {}
+    assert links["s1-h2"].backward == {"receiver": {"latency_ns": 7_000}}

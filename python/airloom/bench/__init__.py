@@ -27,6 +27,7 @@ BENCHMARKS: dict[str, str] = {
     "delay": "how exactly delays of 0.1 to 100 ms are kept",
     "grid": "radio in real time: 400 nodes and 100 flows on 12 channels; one flow's cost",
     "medium": "the radio medium's engine alone beside ns-3.44: 10 and 50 saturated stations",
+    "mininet": "beside Mininet with Linux bridges: linear,100, TCP over 16 and 64 switches, memory",
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
 }

@@ -193,6 +193,29 @@ def rate(times: Integers, octets: Integers) -> float | None:
     return float((octets.sum() - octets[times.argmin()]) * 8e9 / span) if span else None
 
 
+def bandwidth(times: Integers, octets: Integers, packets: int = 1) -> Floats:
+    """Bandwidth in bit/s over every window of so many packets, in order of arrival.
+
+    ``8 * (octets of packets i+1 to i+k) / (t[i+k] - t[i])``: the first packet only opens the window. With one
+    packet it is the instantaneous bandwidth; windows of no length (two packets with one stamp) are infinite.
+    No longer window is ever faster than the fastest single one, and a window of k packets or more is no
+    faster than the fastest of k to 2k - 1.
+    """
+    if times.size <= packets:
+        return np.empty(0, np.float64)
+    sums = np.concatenate([[0], np.cumsum(octets)])
+    bits = 8e9 * (sums[packets + 1 :] - sums[1:-packets])
+    spans = (times[packets:] - times[:-packets]).astype(np.float64)
+    with np.errstate(divide="ignore"):
+        return np.asarray(bits / spans, np.float64)
+
+
+def fastest(times: Integers, octets: Integers, packets: int = 1) -> float:
+    """The highest bandwidth in bit/s of all windows of ``packets`` packets or more."""
+    found = [bandwidth(times, octets, k) for k in range(packets, 2 * packets)]
+    return max((float(one.max()) for one in found if one.size), default=0.0)
+
+
 def intervals(times: Integers, octets: Integers, length: int) -> tuple[Integers, Floats]:
     """Rates in bit/s in whole intervals of ``length`` ns from the first time on, and the intervals' ends.
 

@@ -9,7 +9,7 @@ from airloom.planning import lifetime, media, openflow, settings
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
-from airloom.scenario.model import Scenario
+from airloom.scenario.model import Adapter, Scenario, Switch
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem, Problems
 
@@ -34,7 +34,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     }
     _alone(network, ports)
     tables = routes(network, segments, forwarding, scenario.routes)
-    far = lifetime.settings(network, (4, 6))
+    lasting = lifetime.settings(network, (4, 6))
     nodes = {
         name: NodePlan(
             name,
@@ -54,7 +54,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             name in forwarding,
             node.cpu,
             dict(node.files),
-            _sysctl(by_node[name], far)
+            _sysctl(by_node[name], lasting)
             | _redirects(by_node[name], name in forwarding)
             | {key: str(value) for key, value in node.sysctl.items()},
         )
@@ -64,13 +64,18 @@ def make(scenario: Scenario, network: Network) -> Plan:
     nodes |= openflow.node_plans(scenario, network, switch_ports)
     ends: dict[tuple[int, int], str] = {(port.wire, port.side): f"{port.node}:{port.name}" for port in ports}
     ends |= {(port.wire, port.side): f"{port.switch}:{port.name}" for port in switch_ports}
+    adapters = {(port.wire, port.side): port.settings.adapter for port in ports if port.wire >= 0}
+
+    def far(wire: int, side: int) -> Adapter | Switch | None:
+        return adapters.get((wire, side)) or network.switches.get(network.wires[wire].ends[side].name)
+
     links = {
         wire.name: LinkPlan(
             wire.name,
             ends.get((index, 0), wire.ends[0].name),
             ends.get((index, 1), wire.ends[1].name),
-            settings.link(wire.forward),
-            settings.link(wire.backward),
+            settings.wire(wire.forward, adapters.get((index, 0)), far(index, 1)),
+            settings.wire(wire.backward, adapters.get((index, 1)), far(index, 0)),
         )
         for index, wire in enumerate(network.wires)
     }

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from airloom.planning import tables
-from airloom.scenario.model import Direction, GilbertElliott, Queue, Switch
-from airloom.scenario.model.links import NormalJitter, ParetoJitter, TableJitter, UniformJitter
+from airloom.scenario.model import (
+    Adapter,
+    Direction,
+    ExponentialJitter,
+    GilbertElliott,
+    NormalJitter,
+    ParetoJitter,
+    Queue,
+    Switch,
+    TableJitter,
+    UniformJitter,
+)
 
 
 def link(direction: Direction) -> dict[str, Any]:
@@ -27,7 +37,7 @@ def changed(settings: dict[str, Any], change: Direction) -> dict[str, Any]:
         result["jitter"] = _jitter(change.jitter)
     if change.loss is not None:
         result["loss"] = _loss(change.loss)
-    for name in ("jitter_reorders", "duplicate", "corrupt", "reorder", "mtu", "segments"):
+    for name in ("jitter_reorders", "duplicate", "corrupt", "reorder", "mtu", "segments", "late"):
         value = getattr(change, name)
         if value is not None:
             result[name] = value
@@ -35,6 +45,22 @@ def changed(settings: dict[str, Any], change: Direction) -> dict[str, Any]:
         result["overhead"] = int(change.overhead)
     if change.queue is not None:
         result["queue"] = _queue(change.queue)
+    return result
+
+
+def wire(direction: Direction, sender: Adapter | None, receiver: Adapter | Switch | None) -> dict[str, Any]:
+    """One direction's settings with the models of the equipment at its ends."""
+    result = link(direction)
+    if sender is not None and sender.gap:
+        result["gap_ns"] = int(sender.gap)
+    match receiver:
+        case Adapter():
+            adds = {"moderation_ns": int(receiver.moderation), "tick_ns": int(receiver.tick)}
+            if receiver.service is not None:
+                adds["service"] = _jitter(receiver.service)
+            result["receiver"] = adds
+        case Switch() if receiver.latency:
+            result["receiver"] = {"latency_ns": int(receiver.latency)}
     return result
 
 
@@ -53,6 +79,8 @@ def _jitter(jitter: Any) -> Any:
             return {"normal": {"sigma_ns": int(jitter.normal)}}
         case ParetoJitter():
             return {"pareto": {"scale_ns": int(jitter.pareto), "shape": jitter.shape}}
+        case ExponentialJitter():
+            return {"exponential": {"mean_ns": int(jitter.exponential)}}
         case TableJitter():
             return {"table": {"values_ns": tables.delays(jitter.table)}}
         case _:

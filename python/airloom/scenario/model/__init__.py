@@ -13,19 +13,22 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from airloom.scenario.model.base import Count, File, Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.jitter import (
+    ExponentialJitter,
+    Jitter,
+    NormalJitter,
+    ParetoJitter,
+    TableJitter,
+    UniformJitter,
+)
 from airloom.scenario.model.links import (
     Direction,
     GilbertElliott,
-    Jitter,
     Link,
     Loss,
-    NormalJitter,
-    ParetoJitter,
     Queue,
     Switch,
-    TableJitter,
     Topology,
-    UniformJitter,
 )
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
@@ -42,7 +45,7 @@ from airloom.scenario.model.media import (
     Wall,
     Waypoint,
 )
-from airloom.scenario.model.nodes import Interface, Node, Program, Ready
+from airloom.scenario.model.nodes import Adapter, Interface, Node, Program, Ready
 from airloom.scenario.model.openflow import Flow, Slice
 from airloom.units import Duration, Prefix
 
@@ -125,10 +128,12 @@ class Scenario(Model):
 
 
 __all__ = [
+    "Adapter",
     "Claim",
     "Direction",
     "Errors",
     "Event",
+    "ExponentialJitter",
     "Fading",
     "File",
     "Flow",

@@ -7,65 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from airloom.scenario.model.base import Count, File, Listed, Model, Mtu, Name
+from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Radio
 from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Datapath, OpenFlow
 from airloom.units import Address, Duration, Fraction, Length, Rate, Size
-
-
-class UniformJitter(Model):
-    """Delay varies evenly in plus or minus ``uniform``."""
-
-    uniform: Duration = Field(description="half of the width")
-
-
-class NormalJitter(Model):
-    """Delay varies normally with standard deviation ``normal``."""
-
-    normal: Duration = Field(description="standard deviation")
-
-
-class ParetoJitter(Model):
-    """Delay has a Pareto tail: ``pareto * (u**(-1/shape) - 1)`` is added, u uniform in (0, 1]."""
-
-    pareto: Duration = Field(description="scale")
-    shape: Annotated[float, Field(gt=1, le=1000, description="above 1, so that the mean exists")] = 3.0
-
-
-class TableJitter(Model):
-    """Delay varies like the values in a file, one duration a line (``0.2 ms``, ``-0.1 ms``)."""
-
-    table: File = Field(description="the file")
-
-
-def _jitter_kind(value: Any) -> str | None:
-    if value == "none":
-        return "<none>"
-    for word, model in _JITTERS.items():
-        if isinstance(value, model) or (isinstance(value, dict) and word in value):
-            return f"<{word}>"
-    return None
-
-
-_JITTERS: dict[str, type[Model]] = {
-    "normal": NormalJitter,
-    "pareto": ParetoJitter,
-    "table": TableJitter,
-    "uniform": UniformJitter,
-}
-
-Jitter = Annotated[
-    Annotated[UniformJitter, Tag("<uniform>")]
-    | Annotated[NormalJitter, Tag("<normal>")]
-    | Annotated[ParetoJitter, Tag("<pareto>")]
-    | Annotated[TableJitter, Tag("<table>")]
-    | Annotated[Literal["none"], Tag("<none>")],
-    Discriminator(
-        _jitter_kind,
-        custom_error_type="value.form",
-        custom_error_message="no form of jitter; it is none, or has the key uniform, normal, pareto or table",
-    ),
-]
 
 
 class GilbertElliott(Model):
@@ -147,6 +93,11 @@ class Direction(Model):
         default=None,
         description="segments of a super-frame are timed one by one (default), or carried together",
     )
+    late: Literal["catch-up", "slip"] | None = Field(
+        default=None,
+        description="when the host was late: make up for up to 1 ms of it (default), or keep frames apart as "
+        "their octets need, whatever it costs",
+    )
 
 
 class Link(Direction):
@@ -227,4 +178,7 @@ class Switch(Model):
     )
     spanning_tree: Literal["none", "stp", "rstp"] = Field(
         default="none", description="openvswitch: IEEE 802.1D or 802.1w, which makes loops harmless"
+    )
+    latency: Duration = Field(
+        default=Duration(0), description="from the last bit of a frame in to its first bit out; of a switch"
     )

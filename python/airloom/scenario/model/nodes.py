@@ -7,8 +7,29 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from airloom.scenario.model.base import Folder, Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Mobility, Position, Radio
 from airloom.units import Address, Duration, Share
+
+
+class Adapter(Model):
+    """What a network adapter and the host behind it add to a wire; nothing by default.
+
+    For formulas and sources see "Equipment" in docs/models.md.
+    """
+
+    moderation: Duration = Field(
+        default=Duration(0), description="least time between two receive interrupts; what comes sooner waits"
+    )
+    service: Jitter | None = Field(
+        default=None, description="from the interrupt to the program, drawn for each frame; below 0 is 0"
+    )
+    tick: Duration = Field(
+        default=Duration(0), description="granularity of the clock: nothing is received between its ticks"
+    )
+    gap: Duration = Field(
+        default=Duration(0), description="rest after each frame sent, beyond the wire's own gap"
+    )
 
 
 class Interface(Model):
@@ -24,6 +45,7 @@ class Interface(Model):
     real: Annotated[str, Field(pattern=r"^[^\s/:]{1,15}$")] | None = Field(
         default=None, description="name of a host interface: hardware in the loop"
     )
+    adapter: Adapter | None = Field(default=None, description="model of a real adapter; none by default")
 
 
 class Node(Model):

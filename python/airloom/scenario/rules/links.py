@@ -28,6 +28,16 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 yield from direction(own, (*path, word))
     if scenario.topology is not None:
         yield from direction(scenario.topology.link, ("topology", "link"))
+    for name, switch in scenario.switches.items():
+        if switch.kind != "switch" and switch.latency:
+            why = "a hub stores no frame" if switch.kind == "hub" else "Open vSwitch takes its own time"
+            yield Problem(
+                "switch.latency",
+                f"{name!r} has no latency to model: {why}",
+                ("switches", name, "latency"),
+                "leave the latency out, or make it of kind switch",
+                key=True,
+            )
     known = True
     for wire in network.wires:
         for found in _ends(wire, network):

@@ -35,6 +35,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             )
             continue
         yield from _node(name, node, used.get(name, set()))
+        yield from _adapters(name, node, node.kind or scenario.kind)
         for interface, said in node.interfaces.items():
             if said.real is not None:
                 owner = real.setdefault(said.real, f"{name}:{interface}")
@@ -90,6 +91,25 @@ def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
                 "it begins with 'net.', such as net.ipv4.tcp_congestion_control",
                 key=True,
             )
+
+
+def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
+    """An adapter is modelled where a wire of the engine ends."""
+    for interface, said in node.interfaces.items():
+        if said.adapter is None or (kind != "native" and interface not in node.radios):
+            continue
+        why = (
+            "is a radio"
+            if interface in node.radios
+            else "belongs to a native node, with a wire of the kernel"
+        )
+        yield Problem(
+            "interface.adapter",
+            f"{name}:{interface} {why}, and has no model of an adapter",
+            ("nodes", name, "interfaces", interface, "adapter"),
+            "leave it out",
+            key=True,
+        )
 
 
 def _program(program: Program, path: Path_, network: Network) -> Iterator[Problem]:

@@ -1,0 +1,165 @@
+"""The cases, their ideals, what was published of them, and what a series of packets says.
+
+Bandwidth counts Ethernet frames with their check sequence, in Mbit/s; jitter is RFC 4689's, in ms.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from airloom.measure.flow import FlowReading, bandwidth, fastest
+from airloom.scenario.model import Link, Measurement, Node, Pools, Queue, Scenario, Switch
+
+HEADER_AND_CHECK = 18
+"""Octets of a frame beside its packet."""
+GAP = 20
+"""Octets on the wire beside a frame: preamble 8, gap 12."""
+WINDOW = 10
+"""Frames of the windows that the table speaks of."""
+PACKETS = 1000
+"""Frames that may wait for a link, and what Mininet's links have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell of the study; rates in Mbit/s, octets of a frame with check sequence."""
+
+    id: str
+    link: int
+    load: int
+    frame: int
+    family: str = "ipv4"
+
+    @property
+    def mtu(self) -> int:
+        """Largest packet."""
+        return self.frame - HEADER_AND_CHECK
+
+    @property
+    def ideal(self) -> float:
+        """Mean bandwidth: the load, or what the wire leaves beside preamble and gap."""
+        return min(self.load, self.link * self.frame / (self.frame + GAP))
+
+    @property
+    def on_wire(self) -> float:
+        """How long a frame takes on the link: ns."""
+        return (self.frame + GAP) * 8e3 / self.link
+
+    def scenario(self, seconds: float, **link: object) -> Scenario:
+        """Host, switch, host, as in the study; its generator's load begins at once."""
+        wire = {"rate": f"{self.link} Mbit/s", "mtu": self.mtu, "queue": Queue(packets=PACKETS), **link}
+        six = self.family == "ipv6"
+        pools = Pools(ipv4=None, ipv6="fd00::/48") if six else Pools()
+        return Scenario(
+            name=f"mtu-study-{self.id.lower()}",
+            nodes={"h1": Node(), "h2": Node()},
+            switches={"s1": Switch()},
+            links=[Link(ends=("h1", "s1"), **wire), Link(ends=("s1", "h2"), **wire)],
+            addresses=pools,
+            measurements=[
+                # The addresses are known before the first packet.
+                Measurement(name="before", ping={"from": "h1", "to": "h2", "count": 2, "interval": "0.2 s"}),
+                Measurement(name="flow", traffic=self.traffic(seconds)),
+            ],
+        )
+
+    def traffic(self, seconds: float) -> dict[str, str]:
+        """The study's generator: frame size and rate."""
+        return {
+            "from": "h1",
+            "to": "h2",
+            "at": "1 s",
+            "duration": f"{seconds} s",
+            "frame": f"{self.frame} B",
+            "rate": f"{self.load} Mbit/s",
+            "rate_of": "frame",
+        }
+
+
+FRAMES = (1518, 4370, 7999)
+NINE = tuple(
+    Case(f"E-MTU-{number}", link, load, frame)
+    for number, (link, load, frame) in enumerate(
+        ((link, load, frame) for link, load in ((10, 10), (100, 10), (100, 100)) for frame in FRAMES), 1
+    )
+)
+MTUS = {"ipv4": (576, 1280, 1500, 9000), "ipv6": (1280, 1500, 9000)}
+"""Beside the study's; IPv6 needs 1280."""
+
+
+def sizes() -> tuple[Case, ...]:
+    """Other sizes, and IPv6, on a full link of 100 Mbit/s."""
+    return tuple(
+        Case(f"{family}-{mtu}", 100, 100, mtu + HEADER_AND_CHECK, family)
+        for family, mtus in MTUS.items()
+        for mtu in mtus
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What one run of a case shows: for every packet after the first a bandwidth and a jitter."""
+
+    mean: float
+    """Mbit/s from the first packet to the last."""
+    peak: float
+    """The fastest of all windows: two packets that follow each other."""
+    top: float
+    """The fastest window of WINDOW frames or more."""
+    low: float
+    """The slowest window of WINDOW frames."""
+    jitter: tuple[float, float, float]
+    """Mean, most and least: ms."""
+    packets: tuple[int, ...]
+    """Numbers of the packets that the curves show."""
+    bandwidths: tuple[float, ...]
+    """Of the WINDOW frames up to each of them."""
+    jitters: tuple[float, ...]
+    """Mean of the same."""
+
+    @classmethod
+    def of(cls, reading: FlowReading, frame: int) -> Series:
+        """From a flow whose packets are frames of one size."""
+        times = reading.arrived_at
+        octets = np.full(times.size, frame, np.int64)
+        windows = bandwidth(times, octets, WINDOW) / 1e6
+        jitter = reading.jitter / 1e6
+        last = times.size - 1
+        shown = np.unique(np.geomspace(WINDOW, last, 120).astype(int))
+        return cls(
+            mean=8e3 * frame * last / float(times[-1] - times[0]),
+            peak=fastest(times, octets, 1) / 1e6,
+            top=fastest(times, octets, WINDOW) / 1e6,
+            low=float(windows.min()),
+            jitter=(float(jitter.mean()), float(jitter.max()), float(jitter.min())),
+            packets=tuple(int(one) for one in shown),
+            bandwidths=tuple(float(windows[one - WINDOW]) for one in shown),
+            jitters=tuple(float(jitter[one - WINDOW : one].mean()) for one in shown),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A cell of the study's tables: mean, most, least; None where the paper misprints it."""
+
+    bandwidth: tuple[float | None, ...]
+    jitter: tuple[float | None, ...]
+
+
+def published() -> dict[tuple[str, str], Published]:
+    """By case and network: ``real`` or ``mininet``."""
+
+    def row(line: dict[str, str], what: str) -> tuple[float | None, ...]:
+        return tuple(
+            float(line[f"{what}_{one}"]) if line[f"{what}_{one}"] else None for one in ("mean", "max", "min")
+        )
+
+    with Path(__file__).with_name("paper.csv").open(newline="") as file:
+        return {
+            (line["case"], line["network"]): Published(row(line, "bandwidth"), row(line, "jitter"))
+            for line in csv.DictReader(file)
+        }

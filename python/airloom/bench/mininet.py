@@ -1,0 +1,62 @@
+"""Beside Mininet with Linux bridges: a row of a hundred switches, TCP over many, memory a host.
+
+Both sides run the same script of Mininet's API (``on_mininet.py``), one after the other.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from airloom.bench import BenchResult, Progress
+from airloom.peers.installed_mininet import on_airloom, on_mininet, required
+
+HOSTS = 100
+TIME_SHARE, MEMORY_SHARE = 0.2, 0.5
+"""Of Mininet's that ours may be."""
+SWITCHES = ((16, 1.1), (64, 3.0))
+"""In a row, and how many times Mininet's throughput is promised."""
+SECONDS = 4
+ROUNDS = 3
+PEER = "Mininet with Linux bridges"
+
+
+def run(progress: Progress) -> list[BenchResult]:
+    """Sides in turns; medians of three."""
+    required()
+    ups: dict[str, list[dict[str, float]]] = {"ours": [], "theirs": []}
+    for number in range(ROUNDS):
+        progress(f"{HOSTS} hosts and switches in a row, round {number + 1} of {ROUNDS}")
+        ups["ours"].append(on_airloom("standing", HOSTS))
+        ups["theirs"].append(on_mininet("standing", HOSTS))
+    if not all(one["answered"] for side in ups.values() for one in side):
+        raise RuntimeError("the last host of the row did not answer")
+
+    def median(side: str, *words: str) -> float:
+        return statistics.median(sum(one[word] for word in words) for one in ups[side])
+
+    ours, theirs = median("ours", "up", "down"), median("theirs", "up", "down")
+    light, heavy = median("ours", "octets_a_host"), median("theirs", "octets_a_host")
+    results = [
+        BenchResult(
+            f"linear,{HOSTS} built, started and stopped", "s", ours, PEER, theirs, ours / theirs,
+            "at most a fifth of it", ours <= TIME_SHARE * theirs,
+        ),
+        BenchResult(
+            f"memory a host, of {HOSTS}, with its switch", "B", light, PEER, heavy, light / heavy,
+            "at most half of it", light <= MEMORY_SHARE * heavy,
+        ),
+    ]  # fmt: skip
+    for switches, least in SWITCHES:
+        rates: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for number in range(ROUNDS):
+            progress(f"TCP over {switches} switches, round {number + 1} of {ROUNDS}")
+            rates["ours"].append(on_airloom("tcp", switches, SECONDS)["bits_a_second"])
+            rates["theirs"].append(on_mininet("tcp", switches, SECONDS)["bits_a_second"])
+        fast, slow = statistics.median(rates["ours"]), statistics.median(rates["theirs"])
+        results.append(
+            BenchResult(
+                f"TCP over {switches} switches", "bit/s", fast, PEER, slow, fast / slow,
+                f"at least {least:g} times it", fast >= least * slow,
+            )
+        )  # fmt: skip
+    return results

@@ -1,0 +1,1 @@
+"""What Airloom is measured beside, where it is installed on this machine."""

@@ -1,0 +1,70 @@
+"""Mininet as it is installed on this machine, as a peer: found, and run where it touches nothing.
+
+It runs in a network and a mount namespace of its own, so that its switches, which are bridges in the
+namespace that it runs in, and whatever it would leave behind end with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from airloom.errors import HostError
+
+SCRIPT = Path(__file__).with_name("on_mininet.py")
+CURE = "sudo apt-get install mininet bridge-utils iperf3"
+_PYTHONS = ("/usr/bin/python3", "python3")
+_ALONE = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+_BEGIN = 'mount -t sysfs sysfs /sys && ip link set lo up && exec "$@"'
+
+
+@functools.cache
+def python() -> str | None:
+    """The interpreter that has Mininet; None where there is none, or what it needs is missing."""
+    if not all(
+        shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin") for name in ("brctl", "mnexec", "iperf3")
+    ):
+        return None
+    for name in _PYTHONS:
+        path = shutil.which(name)
+        if path is None:
+            continue
+        asked = subprocess.run([path, "-c", "import mininet.net"], capture_output=True, timeout=60)
+        if asked.returncode == 0:
+            return path
+    return None
+
+
+def required() -> str:
+    """The interpreter, or :class:`HostError` with the command that installs Mininet."""
+    found = python()
+    if found is None:
+        raise HostError("host.lacks", "Mininet is not installed", cure=CURE)
+    return found
+
+
+def on_mininet(*words: object, timeout: float = 300) -> dict[str, Any]:
+    """What ``on_mininet.py`` says when the installed Mininet runs it; needs root."""
+    command = [*_ALONE, "sh", "-c", _BEGIN, "sh", required(), str(SCRIPT), *map(str, words)]
+    return _said(command, timeout)
+
+
+def on_airloom(*words: object, timeout: float = 300) -> dict[str, Any]:
+    """What ``on_mininet.py`` says when Airloom's door of that name runs it."""
+    return _said([sys.executable, "-m", "airloom", "mn-run", str(SCRIPT), *map(str, words)], timeout)
+
+
+def _said(command: list[str], timeout: float) -> dict[str, Any]:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        raise HostError(
+            "host.peer", f"{' '.join(command[-3:])} failed: {(done.stderr or done.stdout).strip()[-500:]}"
+        )
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found

@@ -1,0 +1,138 @@
+"""What is measured on Mininet's API, by Mininet itself and by Airloom's door of that name alike.
+
+A script of Mininet's own kind: it imports nothing of Airloom, and prints one line of JSON.
+
+    on_mininet.py standing HOSTS             a row of switches with a host each: time up and down, memory
+    on_mininet.py tcp SWITCHES SECONDS       one TCP flow from end to end of such a row, without shaping
+    on_mininet.py stream TRAFFIC RATE MTU FOLDER FAMILY WORD...   two hosts, a switch, one recorded flow
+"""
+
+import json
+import shutil
+import sys
+import time
+from typing import Any
+
+import mininet.net
+from mininet.link import TCLink
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host
+from mininet.nodelib import LinuxBridge
+from mininet.topo import LinearTopo
+
+# Mininet would raise limits of the whole machine. Nothing here needs that.
+mininet.net.fixLimits = lambda: None
+
+
+def memory() -> int:
+    """Memory of the machine that is available, in octets."""
+    with open("/proc/meminfo") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines["MemAvailable"].split()[0]) * 1024
+
+
+def row(switches: int) -> Any:
+    """A row of switches with a host each, started."""
+    net = Mininet(LinearTopo(switches), switch=LinuxBridge, host=Host, controller=None)
+    net.start()
+    return net
+
+
+def standing(hosts: int) -> dict[str, Any]:
+    """Seconds up and down, and memory."""
+    free, begun = memory(), time.monotonic()
+    net = row(hosts)
+    up, used = time.monotonic(), free - memory()
+    first, last = net.get("h1"), net.get(f"h{hosts}")
+    answered = " 0% packet loss" in first.cmd(f"ping -c 1 -W 5 {last.IP()}")
+    ending = time.monotonic()
+    net.stop()
+    ended = time.monotonic()
+    return {"up": up - begun, "down": ended - ending, "octets_a_host": used / hosts, "answered": answered}
+
+
+def tcp(switches: int, seconds: int) -> dict[str, Any]:
+    """Bit/s of one flow of iperf3 with cubic, the first second left out."""
+    net = row(switches)
+    client, server = net.get("h1"), net.get(f"h{switches}")
+    client.cmd(f"ping -c 1 -W 5 {server.IP()}")
+    listening = server.popen(["iperf3", "-s", "-1", "-p", "5201"])
+    time.sleep(0.5)
+    said = client.cmd(f"iperf3 -c {server.IP()} -p 5201 -t {seconds + 1} -O 1 -C cubic -J")
+    listening.wait()
+    net.stop()
+    return {"bits_a_second": json.loads(said)["end"]["sum_received"]["bits_per_second"]}
+
+
+def stream(traffic: str, rate: str, mtu: str, folder: str, family: str, *words: str) -> dict[str, Any]:
+    """Records of one flow over a link of `rate` Mbit/s by TCLink; gives what the receiver said."""
+    net = Mininet(switch=LinuxBridge, link=TCLink, controller=None)
+    hosts = [net.addHost(f"h{n}", ip=f"10.0.0.{n}/8") for n in (1, 2)]
+    switch = net.addSwitch("s1")
+    for host in hosts:
+        net.addLink(host, switch, bw=float(rate))
+    net.start()
+    for node, names in (
+        (hosts[0], ["h1-eth0"]),
+        (hosts[1], ["h2-eth0"]),
+        (switch, ["s1-eth1", "s1-eth2", "s1"]),
+    ):
+        for name in names:
+            node.cmd(f"ip link set dev {name} mtu {mtu}")
+    addresses = [host.IP() for host in hosts]
+    if family == "ipv6":
+        addresses = ["fd00::1", "fd00::2"]
+        for number, host in enumerate(hosts, 1):
+            host.cmd(f"ip -6 address add fd00::{number}/64 dev h{number}-eth0 nodad")
+    hosts[0].cmd(f"ping -c 2 -i 0.2 -W 5 {addresses[1]}")
+    receiver = hosts[1].popen(
+        [
+            traffic,
+            "receive",
+            "--port",
+            "6000",
+            "--record",
+            f"{folder}/receiver.rec",
+            "--idle",
+            "2 s",
+            "--json",
+        ]
+    )
+    time.sleep(0.5)
+    sender = hosts[0].popen(
+        [
+            traffic,
+            "send",
+            "--to",
+            addresses[1],
+            "--port",
+            "6000",
+            "--record",
+            f"{folder}/sender.rec",
+            "--json",
+            *words,
+        ]
+    )
+    codes = [sender.wait(), receiver.wait()]
+    net.stop()
+    return {"codes": codes}
+
+
+def main() -> None:
+    """Does what the command line names."""
+    setLogLevel("error")
+    what, *words = sys.argv[1:]
+    if what == "standing":
+        said = standing(int(words[0]))
+    elif what == "tcp":
+        said = tcp(int(words[0]), int(words[1]))
+    else:
+        said = stream(*words)
+    print(json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    if shutil.which("iperf3") is None:
+        sys.exit("iperf3 is missing")
+    main()
