@@ -15,15 +15,17 @@ use airloom_ports::capture::Account;
 use airloom_ports::driver::{Driven, Driver};
 use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
+use airloom_ports::nodes::read_mac;
 use airloom_ports::tap::Tap;
+use airloom_ports::vhost::{Card, Vhost};
 use airloom_ports::world::{Outside, World};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde::de::DeserializeOwned;
 
 use crate::errors::Fault;
-use crate::media;
 use crate::views::{Books, Punctuality};
+use crate::{guests, media};
 
 enum State {
     /// Being built, or stepped.
@@ -132,6 +134,23 @@ impl Engine {
     #[pyo3(signature = (name, transit = false))]
     fn add_memory_port(&self, py: Python<'_>, name: String, transit: bool) -> PyResult<()> {
         self.add(py, name, transit, Outside::Memory)
+    }
+
+    #[pyo3(signature = (name, listener, mac, mtu, transit = false))]
+    fn add_vhost_port(
+        &self,
+        py: Python<'_>,
+        name: String,
+        listener: i32,
+        mac: &str,
+        mtu: u16,
+        transit: bool,
+    ) -> PyResult<()> {
+        self.add(py, name, transit, vhost(listener, mac, mtu)?)
+    }
+
+    fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {
+        self.exchange(py, name, vhost(listener, mac, mtu)?)
     }
 
     fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
@@ -372,6 +391,11 @@ impl Engine {
         self.act(py, "signal", move |world| world.power_at(&sender, &receiver))
     }
 
+    fn guests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let guests = self.read(py, guests::of, |driven, _| guests::of(&driven.world))?;
+        guests::view(py, &guests)
+    }
+
     fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.read(py, Books::of, |driven, _| Books::of(&driven.world))?.view(py)
     }
@@ -426,7 +450,14 @@ fn as_bytes<'py>(
     received.into_iter().map(|(port, at, octets)| (port, at, PyBytes::new(py, &octets))).collect()
 }
 
-/// A descriptor of the engine's own for the same TAP.
+/// The network device of the guest that will connect to a listening socket.
+fn vhost(listener: i32, mac: &str, mtu: u16) -> Result<Outside, Fault> {
+    let mac = read_mac(mac).map_err(Fault::Settings)?;
+    let vhost = Vhost::serve(duplicate(listener)?, Card { mac, mtu })?;
+    Ok(Outside::Vhost(Box::new(vhost)))
+}
+
+/// A descriptor of the engine's own for the same TAP or socket.
 fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
     if fd < 0 {
         return Err(Fault::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF)));

@@ -5,6 +5,7 @@
 
 mod engine;
 mod errors;
+mod guests;
 mod media;
 mod nodes;
 mod views;

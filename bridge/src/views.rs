@@ -27,7 +27,7 @@ impl Books {
             world.switch_names().iter().filter_map(|name| Some((name.clone(), world.switch(name).ok()?)));
         Self {
             ledger: world.engine.ledger().clone(),
-            ports: ports.map(|(port, &id)| (port.name.clone(), id, port.missed, port.gone)).collect(),
+            ports: ports.map(|(port, &id)| (port.name.clone(), id, port.missed, port.is_gone())).collect(),
             links: links.collect(),
             switches: switches.collect(),
         }

@@ -65,6 +65,7 @@ impl Context<'_> {
                 self.ledger.ports[port.index()].delivered += tally;
             }
             Handed::Lost(loss) => self.ledger.lose(port, loss, tally),
+            Handed::NotUp => return self.drop(Place::Port(port), frame, Why::NotUp),
         }
         self.pool.release(frame.buffer);
     }

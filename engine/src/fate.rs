@@ -39,11 +39,13 @@ pub enum Why {
     RadioOff,
     /// The radio had no access point, or the access point no such station.
     NotAssociated,
+    /// The node behind the port had not come up yet: its guest's driver was not there.
+    NotUp,
 }
 
 impl Why {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::QueueFull,
         Self::EarlyDrop,
         Self::RandomLoss,
@@ -59,6 +61,7 @@ impl Why {
         Self::RadioQueueFull,
         Self::RadioOff,
         Self::NotAssociated,
+        Self::NotUp,
     ];
 
     /// The word used in ledgers, captures and results.
@@ -80,6 +83,7 @@ impl Why {
             Self::RadioQueueFull => "radio-queue-full",
             Self::RadioOff => "radio-off",
             Self::NotAssociated => "not-associated",
+            Self::NotUp => "not-up",
         }
     }
 }
@@ -89,6 +93,8 @@ impl Why {
 pub enum HostLoss {
     /// The receiving ring or socket had no room.
     RingFull,
+    /// The driver of a guest had no buffer ready: the guest did not get the processor in time.
+    GuestRingFull,
     /// The node or its interface is down or gone.
     NodeGone,
     /// The host refused it for another reason.
@@ -97,13 +103,14 @@ pub enum HostLoss {
 
 impl HostLoss {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 3] = [Self::RingFull, Self::NodeGone, Self::Refused];
+    pub const ALL: [Self; 4] = [Self::RingFull, Self::GuestRingFull, Self::NodeGone, Self::Refused];
 
     /// The word used in ledgers and results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::RingFull => "ring-full",
+            Self::GuestRingFull => "guest-ring-full",
             Self::NodeGone => "node-gone",
             Self::Refused => "refused",
         }
@@ -117,6 +124,8 @@ pub enum Handed {
     Taken,
     /// The host lost it.
     Lost(HostLoss),
+    /// The node has not come up yet: to the emulated network it is not there.
+    NotUp,
 }
 
 /// Where frames leave the engine. The engine gives its buffer back after each call.

@@ -251,6 +251,7 @@ impl Loop {
             let now = clock.now();
             self.note_backlog(now);
             self.driven.world.advance(now);
+            self.driven.world.tell_guests();
             let end = clock.now();
             let second = self.driven.status.current();
             let busy = end.since(start);
@@ -371,6 +372,7 @@ impl Loop {
             frames += 1;
             octets += taken.octets;
         };
+        world.tell_guests();
         status.current().taken_in += u64::from(frames);
         let port = &mut world.edge.ports[index];
         if emptied {

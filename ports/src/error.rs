@@ -27,6 +27,14 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The descriptor is not a socket to which a guest can connect.
+    #[error("descriptor {fd} cannot be a guest's socket: {why}")]
+    VhostSocket {
+        /// The descriptor.
+        fd: i32,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A real interface cannot be joined.
     #[error("cannot attach to interface {name}: {what}: {source}")]
     Interface {
@@ -85,7 +93,7 @@ pub enum Error {
 
 impl Error {
     /// Every code that [`Error::code`] can give, beside those of the engine.
-    pub const CODES: [&'static str; 10] = [
+    pub const CODES: [&'static str; 11] = [
         "host.tun-device",
         "host.tap-create",
         "host.tap-descriptor",
@@ -96,6 +104,7 @@ impl Error {
         "run.engine-bug",
         "engine.name.unknown",
         "engine.frame.length",
+        "host.vhost-socket",
     ];
 
     /// The error's stable name.
@@ -105,6 +114,7 @@ impl Error {
             Self::TunDevice(_) => Self::CODES[0],
             Self::TapCreate { .. } => Self::CODES[1],
             Self::TapDescriptor { .. } => Self::CODES[2],
+            Self::VhostSocket { .. } => Self::CODES[10],
             Self::Interface { .. } => Self::CODES[3],
             Self::Capture { .. } => Self::CODES[4],
             Self::Loop { .. } => Self::CODES[5],

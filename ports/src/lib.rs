@@ -18,6 +18,7 @@ mod poller;
 mod precedence;
 pub mod status;
 pub mod tap;
+pub mod vhost;
 pub mod vnet;
 mod wakeful;
 pub mod world;

@@ -97,3 +97,10 @@ impl Poller {
         self.events[index].u64
     }
 }
+
+impl AsRawFd for Poller {
+    /// Readable while any member is ready, so that one poller can be a member of another.
+    fn as_raw_fd(&self) -> RawFd {
+        self.epoll.as_raw_fd()
+    }
+}

@@ -22,6 +22,7 @@ use crate::media::Media;
 use crate::outgo;
 use crate::pcapng::Direction;
 use crate::tap::Tap;
+use crate::vhost::{Standing, Vhost};
 use crate::vnet::{self, Meaning};
 
 /// Octets of the largest frame.
@@ -36,6 +37,8 @@ pub enum Outside {
     Tap(Tap),
     /// A real interface of the host.
     Interface(Interface),
+    /// The network device of a guest.
+    Vhost(Box<Vhost>),
     /// The program that drives the engine.
     Memory,
     /// Nothing for now: what goes there is lost. A TAP keeps its namespace alive, so that of a
@@ -62,12 +65,22 @@ pub struct Port {
 }
 
 impl Port {
+    /// True if nobody is behind it any more, for now or for ever.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        match &self.outside {
+            Outside::Vhost(vhost) => vhost.standing() == Standing::Gone,
+            _ => self.gone,
+        }
+    }
+
     /// The descriptor to wait on.
     #[must_use]
     pub fn fd(&self) -> Option<RawFd> {
         match &self.outside {
             Outside::Tap(tap) => Some(tap.as_raw_fd()),
             Outside::Interface(interface) => Some(interface.as_raw_fd()),
+            Outside::Vhost(vhost) => Some(vhost.as_raw_fd()),
             Outside::Memory | Outside::Nothing => None,
         }
     }
@@ -94,6 +107,8 @@ pub struct Edge {
     pub received: Vec<Received>,
     /// The capture, if there is one.
     pub capture: Option<Capture>,
+    /// Numbers of the ports that have, or had, a guest behind them.
+    guests: Vec<usize>,
     /// None while the engine is stepped.
     pub(crate) clock: Option<WallClock>,
     /// Names of links and switches, by number.
@@ -130,6 +145,7 @@ impl World {
             ports: Vec::new(),
             delivery: Histogram::default(),
             received: Vec::new(),
+            guests: Vec::new(),
             capture: None,
             clock: None,
             links: Vec::new(),
@@ -159,6 +175,7 @@ impl World {
         let id = self.engine.add_port(name, transit)?;
         debug_assert_eq!(id.index(), self.edge.ports.len());
         self.ids.push(id);
+        self.edge.meet(id.index(), &outside);
         self.ports.insert(name.to_owned(), id);
         self.edge.ports.push(Port {
             name: name.to_owned(),
@@ -255,6 +272,7 @@ impl World {
 
     /// Puts another thing behind a port: the new TAP of a node that starts again.
     pub fn exchange(&mut self, port: PortId, outside: Outside) {
+        self.edge.meet(port.index(), &outside);
         let port = &mut self.edge.ports[port.index()];
         port.outside = outside;
         port.gone = false;
@@ -294,6 +312,15 @@ impl World {
         }
     }
 
+    /// Tells the guests what has come for them since the last call.
+    pub(crate) fn tell_guests(&mut self) {
+        for &guest in &self.edge.guests {
+            if let Outside::Vhost(vhost) = &mut self.edge.ports[guest].outside {
+                vhost.tell();
+            }
+        }
+    }
+
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: Instant) {
         self.engine.advance(until, &mut self.edge);
@@ -319,9 +346,10 @@ impl World {
     pub(crate) fn take_in(&mut self, index: usize, clock: &WallClock) -> Option<Taken> {
         let port = &mut self.edge.ports[index];
         let pool = self.engine.pool();
-        let read = match &port.outside {
+        let read = match &mut port.outside {
             Outside::Tap(tap) => self.intake.tap(tap, pool),
             Outside::Interface(interface) => self.intake.interface(interface, pool),
+            Outside::Vhost(vhost) => vhost.take(pool),
             Outside::Memory | Outside::Nothing => Read::Empty,
         };
         match read {
@@ -370,17 +398,21 @@ impl Outlet for Edge {
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             self.delivery.record(clock.now().since(at), at, number);
         }
-        let handed = match &self.ports[index].outside {
-            _ if self.ports[index].gone => Handed::Lost(HostLoss::NodeGone),
+        let port = &mut self.ports[index];
+        let handed = match &mut port.outside {
+            _ if port.gone => Handed::Lost(HostLoss::NodeGone),
             Outside::Nothing => Handed::Lost(HostLoss::NodeGone),
             Outside::Tap(tap) => outgo::write(tap.as_raw_fd(), vnet::OCTETS, frame, pool),
             Outside::Interface(interface) => {
                 outgo::write(interface.as_raw_fd(), interface::VNET_OCTETS, frame, pool)
             }
+            Outside::Vhost(vhost) => vhost.put(frame, pool, &mut self.scratch),
             Outside::Memory => self.keep(index, at, frame, pool),
         };
         if let Some(capture) = &mut self.capture {
             let (direction, comment) = match handed {
+                // The engine drops it, and says so itself.
+                Handed::NotUp => return handed,
                 Handed::Taken => (Some(Direction::Inbound), ""),
                 Handed::Lost(loss) => {
                     self.comment.clear();
@@ -423,6 +455,13 @@ impl Outlet for Edge {
 }
 
 impl Edge {
+    /// Remembers a port that has a guest to be told.
+    fn meet(&mut self, port: usize, outside: &Outside) {
+        if matches!(outside, Outside::Vhost(_)) && !self.guests.contains(&port) {
+            self.guests.push(port);
+        }
+    }
+
     /// Adds what is on the air to the capture.
     fn hear(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
         let (Some(capture), Some((name, radios))) = (&mut self.capture, self.media.get(medium.index()))

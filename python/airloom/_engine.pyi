@@ -69,6 +69,16 @@ class Engine:
     def __init__(self, seed: int) -> None: ...
     def add_tap_port(self, name: str, fd: int, transit: bool = False) -> None:
         """A TAP by its descriptor, which is duplicated; possible while the engine runs."""
+    def add_vhost_port(self, name: str, listener: int, mac: str, mtu: int, transit: bool = False) -> None:
+        """The network device of a guest (virtio-net), served to whoever connects by vhost-user.
+
+        ``listener``: a listening Unix stream socket, which is duplicated; its path is what the guest is
+        told (``virtio_uml.device=PATH:1``, or ``-chardev socket,path=PATH``). The guest reads ``mac``
+        and ``mtu`` (octets) from the device. The loop serves it: the engine must run when the guest
+        starts. A guest that ends and starts again connects again; one connection at a time.
+        """
+    def attach_vhost(self, name: str, listener: int, mac: str, mtu: int) -> None:
+        """Puts another guest's device behind a port."""
     def attach_tap(self, name: str, fd: int) -> None:
         """Puts another TAP behind a port: that of a node which was made anew."""
     def detach(self, name: str) -> None:
@@ -121,6 +131,16 @@ class Engine:
         """Every channel that was used: medium, channel, mhz, frames; busy, overlapped, sent in ns."""
     def signal(self, sender: str, receiver: str) -> float:
         """Power in dBm at which one radio would hear another now, fading apart."""
+    def guests(self) -> dict[str, dict[str, Any]]:
+        """Ports of guests (vhost), by name, and what crossed the boundary to each.
+
+        standing: awaited (no driver yet: frames to it drop as ``not-up``), up, or gone (host loss
+        ``node-gone``); cause: why the last connection ended, or None; connections: guests so far;
+        features: the virtio features agreed upon, as bits. Frames as the guest's queues hold them, a
+        super-frame being one: taken, put, and their _octets; full: frames for which the guest had no
+        buffer ready (host loss ``guest-ring-full``). kicks: times that the guest told of frames;
+        calls: times that it was told of something; spared: times that it did not want to be.
+        """
     def ledger(self) -> dict[str, Any]:
         """Where every frame went.
 

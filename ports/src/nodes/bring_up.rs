@@ -149,7 +149,7 @@ fn connect(namespaces: &[Namespace], wires: &[WireSpec]) -> Result<(), Error> {
         let interface =
             node.spec.interfaces.iter().find(|interface| interface.name == end.interface && !interface.tap);
         let interface = interface.ok_or_else(|| fail("interface without TAP", &end.interface))?;
-        let mac = spec::mac(&interface.mac).map_err(|why| Error::Spec {
+        let mac = spec::read_mac(&interface.mac).map_err(|why| Error::Spec {
             node: end.node.clone(),
             what: "MAC",
             value: interface.mac.clone(),

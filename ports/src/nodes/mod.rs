@@ -18,4 +18,4 @@ pub use bring_up::{bring_up, tear_down};
 pub use error::Error;
 pub use namespace::{Counters, Namespace, counters_of, inside};
 pub use shape::Shape;
-pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, WireEnd, WireSpec};
+pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, WireEnd, WireSpec, read_mac};

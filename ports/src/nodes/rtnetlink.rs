@@ -75,7 +75,7 @@ pub(super) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> 
     };
     batch.request(NEW_LINK, 0, &link_body(LOOPBACK, UP, UP), "lo up".to_owned());
     for (interface, &index) in node.interfaces.iter().zip(indices) {
-        let mac = spec::mac(&interface.mac).map_err(|why| bad("MAC", &interface.mac, why))?;
+        let mac = spec::read_mac(&interface.mac).map_err(|why| bad("MAC", &interface.mac, why))?;
         up(batch, interface, index, mac);
     }
     for (interface, &index) in node.interfaces.iter().zip(indices) {
@@ -169,7 +169,7 @@ fn add_route(batch: &mut Batch, route: &RouteSpec, index: i32) -> Result<(), Str
 fn add_neighbour(batch: &mut Batch, neighbour: &NeighbourSpec, index: i32) -> Result<(), String> {
     let address: IpAddr =
         neighbour.address.parse().map_err(|error: std::net::AddrParseError| error.to_string())?;
-    let mac = spec::mac(&neighbour.mac)?;
+    let mac = spec::read_mac(&neighbour.mac)?;
     let mut body = [0; 12];
     body[0] = family(address);
     body[4..8].copy_from_slice(&index.to_ne_bytes());

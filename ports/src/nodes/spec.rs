@@ -133,8 +133,11 @@ pub(super) fn check(nodes: &[NodeSpec]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Six octets in hexadecimal with colons.
-pub(super) fn mac(text: &str) -> Result<[u8; 6], String> {
+/// Reads six octets in hexadecimal with colons.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn read_mac(text: &str) -> Result<[u8; 6], String> {
     let mut octets = [0; 6];
     let mut words = text.split(':');
     for octet in &mut octets {
@@ -164,7 +167,7 @@ pub(super) fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NodeSpec, check, mac, prefix};
+    use super::{NodeSpec, check, prefix, read_mac};
 
     fn node(name: &str) -> NodeSpec {
         NodeSpec {
@@ -180,11 +183,11 @@ mod tests {
 
     #[test]
     fn a_mac_is_six_octets_and_not_multicast() {
-        assert_eq!(mac("02:00:0a:00:00:01"), Ok([2, 0, 10, 0, 0, 1]));
+        assert_eq!(read_mac("02:00:0a:00:00:01"), Ok([2, 0, 10, 0, 0, 1]));
         for bad in
             ["", "02:00", "02:00:00:00:00:00:00", "2:0:0:0:0:1", "01:00:00:00:00:00", "zz:00:00:00:00:00"]
         {
-            assert!(mac(bad).is_err(), "{bad}");
+            assert!(read_mac(bad).is_err(), "{bad}");
         }
     }
 

@@ -240,7 +240,7 @@ def ledger(run: RunReader) -> Table:
     )
 
 
-_ON_THE_AIR = {
+_IN_WORDS = {
     "collision": "a broadcast that nobody took, for something else was on the air",
     "noise": "a broadcast too weak or too noisy for all in reach",
     "out-of-range": "nobody whom it was for could hear it",
@@ -248,14 +248,15 @@ _ON_THE_AIR = {
     "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
     "radio-off": "the radio was switched off",
     "not-associated": "no access point, or no such station",
+    "not-up": "the guest behind the port had not come up yet",
 }
-"""The medium's reasons in words; those of links speak for themselves."""
+"""Reasons of media and guests in words; those of links speak for themselves."""
 
 
 def cause_of(reason: str) -> str:
     """A reason of emulated loss as people read it."""
     words = reason.replace("-", " ")
-    return f"{words}: {_ON_THE_AIR[reason]}" if reason in _ON_THE_AIR else words
+    return f"{words}: {_IN_WORDS[reason]}" if reason in _IN_WORDS else words
 
 
 def is_accounted(run: RunReader) -> bool:

@@ -1,0 +1,164 @@
+//! The connection to a guest's front end: whole messages in, with the descriptors beside them, and answers
+//! out. Nothing here ever waits.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::cause::Cause;
+use super::message::{HEADER, Header, LONGEST, REGIONS};
+use crate::tap::check;
+
+/// Room for the descriptors of one message, as 64-bit words so that it is aligned for a cmsghdr.
+const CONTROL: usize = 2 + REGIONS.div_ceil(2) + 2;
+
+/// A connected stream socket, and the message that is coming in.
+#[derive(Debug)]
+pub struct Connection {
+    socket: OwnedFd,
+    octets: Box<[u8; HEADER + LONGEST]>,
+    filled: usize,
+    header: Option<Header>,
+    files: Vec<OwnedFd>,
+}
+
+/// A message that is complete.
+#[derive(Debug)]
+pub struct Message<'a> {
+    /// Its beginning.
+    pub header: Header,
+    /// What follows.
+    pub body: &'a [u8],
+    /// What came beside it.
+    pub files: Vec<OwnedFd>,
+}
+
+impl Connection {
+    /// Accepts one from a listening socket; none if nobody is there.
+    #[must_use]
+    pub fn accept(listener: RawFd) -> Option<Self> {
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: the peer's address is not asked for.
+        let fd = unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
+        check(fd).ok()?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Some(Self::new(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// A connection over a socket that does not block.
+    #[must_use]
+    pub fn new(socket: OwnedFd) -> Self {
+        let octets = Box::new([0; HEADER + LONGEST]);
+        Self { socket, octets, filled: 0, header: None, files: Vec::new() }
+    }
+
+    /// The next message, if it is complete.
+    ///
+    /// # Errors
+    /// Why there will be none.
+    pub fn receive(&mut self) -> Result<Option<Message<'_>>, Cause> {
+        let header = match self.header {
+            Some(header) => header,
+            None => {
+                if !self.fill(HEADER)? {
+                    return Ok(None);
+                }
+                let octets = self.octets.first_chunk().copied().unwrap_or([0; HEADER]);
+                let request = u32::from_ne_bytes(octets.first_chunk().copied().unwrap_or_default());
+                let header = Header::read(octets).map_err(|flaw| Cause::Message { request, flaw })?;
+                *self.header.insert(header)
+            }
+        };
+        if !self.fill(HEADER + header.size)? {
+            return Ok(None);
+        }
+        (self.filled, self.header) = (0, None);
+        let files = std::mem::take(&mut self.files);
+        Ok(Some(Message { header, body: &self.octets[HEADER..HEADER + header.size], files }))
+    }
+
+    /// Sends an answer.
+    ///
+    /// # Errors
+    /// [`Cause::Deaf`] if the other side does not read, or [`Cause::Socket`].
+    pub fn send(&self, octets: &[u8]) -> Result<(), Cause> {
+        // SAFETY: the octets outlive the call.
+        let sent = unsafe {
+            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+            libc::send(self.socket.as_raw_fd(), octets.as_ptr().cast(), octets.len(), flags)
+        };
+        match usize::try_from(sent) {
+            Ok(sent) if sent == octets.len() => Ok(()),
+            Ok(_) => Err(Cause::Deaf),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Err(Cause::Deaf),
+                error => Err(gone(error)),
+            },
+        }
+    }
+
+    /// Receives until `until` octets are there; false if more have to come.
+    fn fill(&mut self, until: usize) -> Result<bool, Cause> {
+        while self.filled < until {
+            let got = match self.more(until) {
+                Ok(0) => return Err(Cause::Closed),
+                Ok(got) => got,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return Ok(false),
+                    io::ErrorKind::Interrupted => continue,
+                    _ => return Err(gone(error)),
+                },
+            };
+            self.filled += got;
+        }
+        Ok(true)
+    }
+
+    fn more(&mut self, until: usize) -> io::Result<usize> {
+        let room = &mut self.octets[self.filled..until];
+        let mut piece = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+        let mut control = [0u64; CONTROL];
+        // SAFETY: a msghdr is integers and pointers, for which zero is a value.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+        // SAFETY: the message refers to memory that outlives the call.
+        let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
+        let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel has filled the control buffer, the macros stay inside it, and every descriptor
+        // in it is new and belongs to nobody else.
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+            while let Some(head) = header.as_ref() {
+                if head.cmsg_level == libc::SOL_SOCKET && head.cmsg_type == libc::SCM_RIGHTS {
+                    let data: *const RawFd = libc::CMSG_DATA(header).cast();
+                    let before = data as usize - header as usize;
+                    let octets = head.cmsg_len.saturating_sub(before);
+                    for number in 0..octets / size_of::<RawFd>() {
+                        let file = std::ptr::read_unaligned(data.add(number));
+                        self.files.push(OwnedFd::from_raw_fd(file));
+                    }
+                }
+                header = libc::CMSG_NXTHDR(&raw const message, header);
+            }
+        }
+        // More than any message has: whoever sends them piles them up.
+        self.files.truncate(REGIONS);
+        Ok(got)
+    }
+}
+
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+fn gone(error: io::Error) -> Cause {
+    match error.raw_os_error() {
+        Some(libc::EPIPE | libc::ECONNRESET) => Cause::Closed,
+        _ => Cause::Socket(error),
+    }
+}

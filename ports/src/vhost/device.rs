@@ -1,0 +1,445 @@
+//! The network device that a guest sees: what was agreed upon with its front end, and its two queues.
+
+use std::os::fd::OwnedFd;
+
+use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool, Protocol};
+use airloom_engine::segment;
+
+use super::bell::Bell;
+use super::cause::Cause;
+use super::memory::Memory;
+use super::message::{CONFIG, QueuePlaces, Request};
+use super::queue::{self, Queue, Writer};
+use crate::vnet::{self, Meaning};
+
+/// Octets of the largest frame.
+const LARGE: usize = CLASSES[2];
+
+/// The queue from which the guest receives, and the one by which it sends.
+const RECEIVE: usize = 0;
+const SEND: usize = 1;
+
+/// Features of a network device (virtio 1.2, section 5.1.3), by number.
+mod feature {
+    pub const CSUM: u64 = 1 << 0;
+    pub const GUEST_CSUM: u64 = 1 << 1;
+    pub const MTU: u64 = 1 << 3;
+    pub const MAC: u64 = 1 << 5;
+    pub const GUEST_TSO4: u64 = 1 << 7;
+    pub const GUEST_TSO6: u64 = 1 << 8;
+    pub const GUEST_ECN: u64 = 1 << 9;
+    pub const HOST_TSO4: u64 = 1 << 11;
+    pub const HOST_TSO6: u64 = 1 << 12;
+    pub const HOST_ECN: u64 = 1 << 13;
+    pub const MRG_RXBUF: u64 = 1 << 15;
+    pub const INDIRECT_DESC: u64 = 1 << 28;
+    pub const EVENT_IDX: u64 = 1 << 29;
+    pub const PROTOCOL_FEATURES: u64 = 1 << 30;
+    pub const VERSION_1: u64 = 1 << 32;
+    pub const GUEST_USO4: u64 = 1 << 54;
+    pub const GUEST_USO6: u64 = 1 << 55;
+    pub const HOST_USO: u64 = 1 << 56;
+}
+
+/// What a device can have.
+pub const FEATURES: u64 = feature::CSUM
+    | feature::GUEST_CSUM
+    | feature::MTU
+    | feature::MAC
+    | feature::GUEST_TSO4
+    | feature::GUEST_TSO6
+    | feature::GUEST_ECN
+    | feature::HOST_TSO4
+    | feature::HOST_TSO6
+    | feature::HOST_ECN
+    | feature::MRG_RXBUF
+    | feature::INDIRECT_DESC
+    | feature::EVENT_IDX
+    | feature::PROTOCOL_FEATURES
+    | feature::VERSION_1
+    | feature::GUEST_USO4
+    | feature::GUEST_USO6
+    | feature::HOST_USO;
+
+/// Parts of the protocol: an answer to every message, the MTU, a channel of the back end's own, the
+/// configuration, a reset. The channel is never used, but without it User Mode Linux asks for no interrupt.
+const REPLY_ACK: u64 = 1 << 3;
+const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
+
+/// What a guest reads of its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Ethernet address.
+    pub mac: [u8; 6],
+    /// Octets of the longest packet, Ethernet header apart.
+    pub mtu: u16,
+}
+
+impl Card {
+    /// The configuration as the guest sees it: address, status, pairs of queues, MTU.
+    fn octets(self) -> [u8; CONFIG] {
+        let mut octets = [0; CONFIG];
+        octets[..6].copy_from_slice(&self.mac);
+        octets[8..10].copy_from_slice(&1u16.to_le_bytes());
+        octets[10..12].copy_from_slice(&self.mtu.to_le_bytes());
+        octets
+    }
+}
+
+/// What crossed the boundary to a guest, in frames as its queues hold them: a super-frame is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames taken from the guest, and their octets.
+    pub taken: u64,
+    /// Octets of these.
+    pub taken_octets: u64,
+    /// Frames put before the guest.
+    pub put: u64,
+    /// Octets of these.
+    pub put_octets: u64,
+    /// Frames for which the guest had no buffer ready.
+    pub full: u64,
+    /// Times that the guest told of something to take.
+    pub kicks: u64,
+    /// Times that the guest was told of something.
+    pub calls: u64,
+    /// Times that there was something, and the guest did not want to be told.
+    pub spared: u64,
+}
+
+/// What came of a request.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The answer that belongs to it.
+    pub reply: Option<Vec<u8>>,
+    /// The bell by which the guest tells of frames that it sends is another one now, or none.
+    pub kick: Option<Option<Bell>>,
+}
+
+/// One queue: what was said of it so far, and the queue once it is in use.
+#[derive(Debug, Default)]
+struct Side {
+    size: u16,
+    base: u16,
+    places: Option<QueuePlaces>,
+    kicked: bool,
+    enabled: bool,
+    call: Option<Bell>,
+    queue: Option<Queue>,
+}
+
+impl Side {
+    /// Stops it; what is said of it stays.
+    fn stop(&mut self) {
+        if let Some(queue) = self.queue.take() {
+            self.base = queue.next_available();
+        }
+    }
+}
+
+/// A device, with or without a guest.
+#[derive(Debug)]
+pub struct Device {
+    card: Card,
+    features: u64,
+    protocol: u64,
+    memory: Option<Memory>,
+    sides: [Side; 2],
+    /// Kept open: its end would be news to the guest.
+    channel: Option<OwnedFd>,
+    /// What crossed since it was made, whatever guests there were.
+    pub counts: Counts,
+}
+
+impl Device {
+    /// A device that nobody uses.
+    #[must_use]
+    pub fn new(card: Card) -> Self {
+        let sides = [Side::default(), Side::default()];
+        let counts = Counts::default();
+        Self { card, features: 0, protocol: 0, memory: None, sides, channel: None, counts }
+    }
+
+    /// Forgets the guest.
+    pub fn reset(&mut self) {
+        *self = Self { counts: self.counts, ..Self::new(self.card) };
+    }
+
+    /// True once the guest's driver uses both queues.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.sides.iter().all(|side| side.queue.is_some())
+    }
+
+    /// The features that were agreed upon.
+    #[must_use]
+    pub fn features(&self) -> u64 {
+        self.features
+    }
+
+    /// True if requests that ask for an answer get one.
+    #[must_use]
+    pub fn acknowledges(&self) -> bool {
+        self.protocol & REPLY_ACK != 0
+    }
+
+    /// Does what the front end asks.
+    ///
+    /// # Errors
+    /// Why it cannot be done; the connection is of no use then.
+    pub fn serve(&mut self, request: &Request, mut files: Vec<OwnedFd>) -> Result<Outcome, Cause> {
+        let mut outcome = Outcome::default();
+        let mut reply = |octets: &[u8]| outcome.reply = Some(octets.to_vec());
+        match request {
+            Request::GetFeatures => reply(&FEATURES.to_ne_bytes()),
+            Request::SetFeatures(features) => self.agree(*features)?,
+            Request::GetProtocolFeatures => reply(&PROTOCOL.to_ne_bytes()),
+            Request::SetProtocolFeatures(features) => {
+                if features & !PROTOCOL != 0 {
+                    return Err(Cause::Features(*features));
+                }
+                self.protocol = *features;
+            }
+            // Errors are told by closing the connection; the guest's own MTU is the guest's affair.
+            Request::SetOwner | Request::SetQueueError(..) | Request::SetMtu(_) | Request::SetConfig => {}
+            Request::Reset => {
+                let protocol = self.protocol;
+                self.reset();
+                self.protocol = protocol;
+                outcome.kick = Some(None);
+            }
+            Request::SetMemory(regions) => {
+                self.sides.iter_mut().for_each(Side::stop);
+                self.memory = Some(Memory::map(regions, files)?);
+                self.start()?;
+            }
+            Request::SetQueueSize(queue, size) => {
+                let refused = Cause::QueueSize(*size);
+                let size = u16::try_from(*size).ok().filter(|size| size.is_power_of_two());
+                let size = size.filter(|&size| size <= queue::LARGEST).ok_or(refused)?;
+                self.stopped(*queue)?.size = size;
+            }
+            Request::SetQueuePlaces(queue, places) => {
+                self.stopped(*queue)?.places = Some(*places);
+                self.start()?;
+            }
+            Request::SetQueueBase(queue, base) => {
+                self.stopped(*queue)?.base = u16::try_from(*base).map_err(|_| Cause::QueueBase(*base))?;
+                self.start()?;
+            }
+            Request::GetQueueBase(queue) => {
+                let side = self.stopped(*queue)?;
+                side.kicked = false;
+                let words = [*queue, u32::from(side.base)].map(u32::to_ne_bytes);
+                reply(words.as_flattened());
+                if *queue as usize == SEND {
+                    outcome.kick = Some(None);
+                }
+            }
+            Request::SetQueueKick(queue, true) => {
+                let bell = Bell::counting(files.pop().ok_or(Cause::NoDescriptor)?).map_err(Cause::Bell)?;
+                self.side(*queue)?.kicked = true;
+                if *queue as usize == SEND {
+                    outcome.kick = Some(Some(bell));
+                }
+                self.start()?;
+            }
+            // Without one the guest wants its queue to be looked at all the time.
+            Request::SetQueueKick(_, false) => return Err(Cause::NoDescriptor),
+            Request::SetQueueCall(queue, with) => {
+                let bell = with.then(|| files.pop().ok_or(Cause::NoDescriptor)).transpose()?;
+                self.side(*queue)?.call = bell.map(Bell::new).transpose().map_err(Cause::Bell)?;
+            }
+            Request::EnableQueue(queue, enabled) => {
+                let side = self.side(*queue)?;
+                side.enabled = *enabled;
+                if !enabled {
+                    side.stop();
+                }
+                self.start()?;
+            }
+            Request::SetChannel => self.channel = files.pop(),
+            Request::GetConfig(offset, octets) => {
+                let (from, octets) = (*offset as usize, *octets as usize);
+                let whole = self.card.octets();
+                let part = whole.get(from..from + octets).unwrap_or(&[]);
+                let head = [*offset, u32::try_from(part.len()).unwrap_or(0), 0].map(u32::to_ne_bytes);
+                reply(&[head.as_flattened(), part].concat());
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Takes one frame that the guest sends.
+    ///
+    /// # Errors
+    /// What the guest may not do with its queue.
+    pub fn take(&mut self, pool: &mut Pool) -> Result<Option<(BufferId, u32, Meaning)>, Cause> {
+        let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[SEND].queue) else {
+            return Ok(None);
+        };
+        let Some(buffers) = queue.take(memory).map_err(Cause::Send)? else { return Ok(None) };
+        let mut header = [0; vnet::OCTETS];
+        buffers.read(memory, 0, &mut header);
+        let octets = buffers.octets().saturating_sub(vnet::OCTETS);
+        let length = octets.min(LARGE);
+        let buffer = pool.take(length);
+        buffers.read(memory, vnet::OCTETS, &mut pool.octets_mut(buffer)[..length]);
+        queue.give_back(0);
+        let meaning = match &pool.octets(buffer)[..length] {
+            whole if length == octets => vnet::read(&header, whole),
+            _ => Meaning::NONSENSE,
+        };
+        self.counts.taken += 1;
+        self.counts.taken_octets += octets as u64;
+        let length = u32::try_from(length).expect("a buffer is shorter than 4 GB");
+        Ok(Some((buffer, length, meaning)))
+    }
+
+    /// Asks the guest to tell of the next frame that it sends. True if there is one already.
+    ///
+    /// # Errors
+    /// What the guest may not do with its queue.
+    pub fn listen(&mut self) -> Result<bool, Cause> {
+        let queue = self.sides[SEND].queue.as_mut();
+        queue.map_or(Ok(false), |queue| queue.listen().map_err(Cause::Send))
+    }
+
+    /// Puts a frame, or a run of segments of one, before the guest, in the pieces that it agreed to.
+    ///
+    /// # Errors
+    /// What the guest may not do with its queue.
+    pub fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Result<Handed, Cause> {
+        let has = |feature: u64| self.features & feature == feature;
+        let whole = match frame.segmentation.map(|cut| cut.protocol) {
+            _ if frame.count == 1 => true,
+            None => true,
+            Some(Protocol::Tcp4) => has(feature::GUEST_TSO4 | feature::GUEST_ECN),
+            Some(Protocol::Tcp6) => has(feature::GUEST_TSO6 | feature::GUEST_ECN),
+            Some(Protocol::Udp) => has(feature::GUEST_USO4 | feature::GUEST_USO6),
+        };
+        let open = frame.checksum.is_none() || has(feature::GUEST_CSUM);
+        let (runs, count) = if whole && open { (1, frame.count) } else { (frame.count, 1) };
+        let Some(queue) = &mut self.sides[RECEIVE].queue else {
+            return Ok(Handed::Lost(HostLoss::NodeGone));
+        };
+        // Each run needs one chain at least: none of them comes if not all can.
+        if queue.offered().map_err(Cause::Receive)? < runs {
+            self.counts.full += 1;
+            return Ok(Handed::Lost(HostLoss::GuestRingFull));
+        }
+        for run in 0..runs {
+            let first = frame.first + run;
+            let handed = if open {
+                let mut head = [0; segment::HEADER_MAX];
+                let cut = segment::header(frame, pool, first, count, &mut head);
+                let payload = &pool.octets(frame.buffer)[cut.payload];
+                let (head, rest) =
+                    if cut.header == 0 { (payload, &[][..]) } else { (&head[..cut.header], payload) };
+                let header = vnet::write(cut.segmentation, cut.checksum, head);
+                self.fill(header, [head, rest])?
+            } else {
+                let octets = segment::complete(frame, pool, first, scratch);
+                self.fill(vnet::write(None, None, &[]), [&scratch[..octets], &[]])?
+            };
+            if handed != Handed::Taken {
+                return Ok(handed);
+            }
+        }
+        Ok(Handed::Taken)
+    }
+
+    /// Writes one piece into the guest's buffers.
+    fn fill(&mut self, mut header: [u8; vnet::OCTETS], parts: [&[u8]; 2]) -> Result<Handed, Cause> {
+        let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[RECEIVE].queue) else {
+            return Ok(Handed::Lost(HostLoss::NodeGone));
+        };
+        let merges = self.features & feature::MRG_RXBUF != 0;
+        let octets = parts[0].len() + parts[1].len();
+        let most = if merges { u16::MAX } else { 1 };
+        let found = queue.room(memory, vnet::OCTETS + octets, most).map_err(Cause::Receive)?;
+        let Some(buffers) = found else {
+            // One buffer of a guest that takes no more for a frame, and too short.
+            let small = !merges && queue.offered().map_err(Cause::Receive)? > 0;
+            self.counts.full += u64::from(!small);
+            return Ok(Handed::Lost(if small { HostLoss::Refused } else { HostLoss::GuestRingFull }));
+        };
+        let chains = u16::try_from(buffers.chains()).unwrap_or(u16::MAX);
+        header[10..].copy_from_slice(&chains.to_le_bytes());
+        buffers.write(memory, 0, &header);
+        buffers.write(memory, vnet::OCTETS, parts[0]);
+        buffers.write(memory, vnet::OCTETS + parts[0].len(), parts[1]);
+        queue.give_back(vnet::OCTETS + octets);
+        self.counts.put += 1;
+        self.counts.put_octets += octets as u64;
+        Ok(Handed::Taken)
+    }
+
+    /// Tells the guest what it wants to be told. False if it cannot hear any more.
+    #[must_use]
+    pub fn tell(&mut self) -> bool {
+        let mut heard = true;
+        for side in &mut self.sides {
+            let Some(queue) = &mut side.queue else { continue };
+            if !queue.has_news() {
+                continue;
+            }
+            match (queue.tells(), &side.call) {
+                (true, Some(bell)) => {
+                    self.counts.calls += 1;
+                    heard &= bell.ring();
+                }
+                _ => self.counts.spared += 1,
+            }
+        }
+        heard
+    }
+
+    fn agree(&mut self, features: u64) -> Result<(), Cause> {
+        if features & !FEATURES != 0 || features & feature::VERSION_1 == 0 {
+            return Err(Cause::Features(features));
+        }
+        self.features = features;
+        Ok(())
+    }
+
+    fn side(&mut self, queue: u32) -> Result<&mut Side, Cause> {
+        let known = usize::try_from(queue).ok().and_then(|queue| self.sides.get_mut(queue));
+        known.ok_or(Cause::NoQueue(queue))
+    }
+
+    /// A queue that is not in use any more.
+    fn stopped(&mut self, queue: u32) -> Result<&mut Side, Cause> {
+        let side = self.side(queue)?;
+        side.stop();
+        Ok(side)
+    }
+
+    /// Takes those queues into use of which all is known.
+    fn start(&mut self) -> Result<(), Cause> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        let event_idx = self.features & feature::EVENT_IDX != 0;
+        let always = self.features & feature::PROTOCOL_FEATURES == 0;
+        for (side, writer) in self.sides.iter_mut().zip([Writer::Device, Writer::Guest]) {
+            let Some(places) = side.places else { continue };
+            if side.queue.is_some() || !side.kicked || side.size == 0 || !(side.enabled || always) {
+                continue;
+            }
+            let [descriptors, available, used] = queue::parts(side.size);
+            let area = |address, (octets, alignment)| {
+                memory.area(address, octets, alignment).ok_or(Cause::QueuePlace(address))
+            };
+            let areas = [
+                area(places.descriptors, descriptors)?,
+                area(places.available, available)?,
+                area(places.used, used)?,
+            ];
+            let queue = side.queue.insert(Queue::new(side.size, writer, areas, side.base, event_idx));
+            if writer == Writer::Device {
+                queue.ignore();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! A guest's memory, shared with it, and addresses in it that are never believed.
+//!
+//! The guest, on other processors, may change any octet at any time. So what is here is copied, or read
+//! and written as whole words, and no reference to it is ever made. An address that the guest names leads
+//! through [`Memory::find`], which knows the bounds.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use super::message::RegionSpec;
+
+/// Why a guest's memory cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// Not as many files as regions.
+    #[error("{regions} regions of memory came with {files} descriptors")]
+    Files {
+        /// Regions in the message.
+        regions: usize,
+        /// Descriptors beside it.
+        files: usize,
+    },
+    /// A region without octets, or one that reaches past the end of its address space.
+    #[error("a region of {0:#x} octets is none")]
+    Bounds(u64),
+    /// Not a file in memory, or one shorter than its region.
+    #[error("the file of a region of memory {0}")]
+    File(&'static str),
+    /// The kernel refused.
+    #[error("a region of memory cannot be mapped: {0}")]
+    Map(#[source] io::Error),
+}
+
+/// Octets of one file, mapped.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    octets: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, and all access goes by copies and atomic words.
+unsafe impl Send for Mapping {}
+// SAFETY: likewise; others write there at the same time anyway, being other processes.
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: made by mmap with this length, and nobody refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
+    }
+}
+
+/// Some consecutive octets of a guest's memory that stay mapped as long as this lives.
+#[derive(Clone, Debug)]
+pub struct Area {
+    mapping: Arc<Mapping>,
+    offset: usize,
+    octets: usize,
+}
+
+impl Area {
+    /// The part of it from `at` on, `octets` long.
+    fn part(&self, at: usize, octets: usize) -> Option<Self> {
+        let end = at.checked_add(octets)?;
+        (end <= self.octets).then(|| Self {
+            mapping: Arc::clone(&self.mapping),
+            offset: self.offset + at,
+            octets,
+        })
+    }
+
+    /// Where it begins, for alignment.
+    fn is_aligned(&self, to: usize) -> bool {
+        (self.mapping.start.as_ptr() as usize + self.offset) % to == 0
+    }
+
+    fn pointer(&self, at: usize, octets: usize) -> *mut u8 {
+        assert!(at <= self.octets && octets <= self.octets - at, "within the area");
+        // SAFETY: the area lies in its mapping, and `at` in the area.
+        unsafe { self.mapping.start.as_ptr().add(self.offset + at) }
+    }
+
+    /// Copies the octets from `at` on.
+    pub fn read(&self, at: usize, to: &mut [u8]) {
+        let from = self.pointer(at, to.len());
+        // SAFETY: both hold that many octets and do not overlap; whatever the guest writes meanwhile, octets
+        // are copied.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Copies octets to `at`.
+    pub fn write(&self, at: usize, from: &[u8]) {
+        let to = self.pointer(at, from.len());
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+    }
+
+    /// The 16-bit word at `at`, little-endian; everything that the guest wrote before it is seen too.
+    #[must_use]
+    pub fn load(&self, at: usize) -> u16 {
+        u16::from_le(self.word(at).load(Ordering::Acquire))
+    }
+
+    /// Sets the word at `at`; whoever sees it sees everything that was written before.
+    pub fn store(&self, at: usize, value: u16) {
+        self.word(at).store(value.to_le(), Ordering::Release);
+    }
+
+    fn word(&self, at: usize) -> &AtomicU16 {
+        let pointer = self.pointer(at, 2);
+        assert!((pointer as usize) % 2 == 0, "words are aligned");
+        // SAFETY: two aligned octets of memory that stays mapped, accessed as a word only.
+        unsafe { AtomicU16::from_ptr(pointer.cast()) }
+    }
+}
+
+/// One region: where the guest and its front end have it.
+#[derive(Debug)]
+struct Region {
+    guest: u64,
+    user: u64,
+    area: Area,
+}
+
+/// A place in a guest's memory that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    region: usize,
+    at: usize,
+    /// Octets from there on that were asked for and are in the same region.
+    pub octets: usize,
+}
+
+/// All of a guest's memory.
+#[derive(Debug)]
+pub struct Memory {
+    regions: Vec<Region>,
+}
+
+impl Memory {
+    /// Maps the regions from their files.
+    ///
+    /// # Errors
+    /// If the front end lied about them, or the kernel refuses.
+    pub fn map(specs: &[RegionSpec], files: Vec<OwnedFd>) -> Result<Self, MemoryError> {
+        if specs.len() != files.len() {
+            return Err(MemoryError::Files { regions: specs.len(), files: files.len() });
+        }
+        let regions = specs.iter().zip(&files).map(|(spec, file)| region(spec, file));
+        Ok(Self { regions: regions.collect::<Result<_, _>>()? })
+    }
+
+    /// The first octets of those that the guest has at `address`: all that lie in one region.
+    #[must_use]
+    pub fn find(&self, address: u64, octets: usize) -> Option<Place> {
+        self.regions.iter().enumerate().find_map(|(region, known)| {
+            let at = usize::try_from(address.checked_sub(known.guest)?).ok()?;
+            let rest = known.area.octets.checked_sub(at).filter(|&rest| rest > 0)?;
+            Some(Place { region, at, octets: octets.min(rest) })
+        })
+    }
+
+    /// What the front end has at `address`, aligned to `alignment`.
+    #[must_use]
+    pub fn area(&self, address: u64, octets: usize, alignment: usize) -> Option<Area> {
+        self.regions.iter().find_map(|known| {
+            let at = usize::try_from(address.checked_sub(known.user)?).ok()?;
+            known.area.part(at, octets).filter(|area| area.is_aligned(alignment))
+        })
+    }
+
+    /// Copies the octets from `skip` on of a place.
+    pub fn read(&self, place: Place, skip: usize, to: &mut [u8]) {
+        self.regions[place.region].area.read(place.at + skip, to);
+    }
+
+    /// Copies octets to a place, from `skip` on.
+    pub fn write(&self, place: Place, skip: usize, from: &[u8]) {
+        self.regions[place.region].area.write(place.at + skip, from);
+    }
+}
+
+fn region(spec: &RegionSpec, file: &OwnedFd) -> Result<Region, MemoryError> {
+    let bounds = || MemoryError::Bounds(spec.octets);
+    let end = |start: u64| start.checked_add(spec.octets).ok_or_else(bounds);
+    let (_, _, end) = (end(spec.guest)?, end(spec.user)?, end(spec.offset)?);
+    if spec.octets == 0 {
+        return Err(bounds());
+    }
+    // SAFETY: a stat is plain integers, for which zero is a value; the call fills it.
+    let (answer, stat) = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::fstat(file.as_raw_fd(), &raw mut stat), stat)
+    };
+    // Reading memory must not be reading a disk that does not answer, or a device.
+    if answer < 0 || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return Err(MemoryError::File("is not a regular file"));
+    }
+    if u64::try_from(stat.st_size).unwrap_or(0) < end {
+        return Err(MemoryError::File("is shorter than the region"));
+    }
+    // A mapping begins at a page, the region perhaps not.
+    let page = page();
+    let skip = spec.offset % page;
+    let fits = |value: u64| usize::try_from(value).map_err(|_| bounds());
+    let (skip, octets) = (fits(skip)?, fits(spec.octets)?);
+    let mapped = skip.checked_add(octets).ok_or_else(bounds)?;
+    let offset = libc::off_t::try_from(spec.offset - spec.offset % page).map_err(|_| bounds())?;
+    // SAFETY: a new mapping where the kernel likes it.
+    let start = unsafe {
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(std::ptr::null_mut(), mapped, both, libc::MAP_SHARED, file.as_raw_fd(), offset)
+    };
+    if start == libc::MAP_FAILED {
+        return Err(MemoryError::Map(io::Error::last_os_error()));
+    }
+    let start = NonNull::new(start.cast()).ok_or_else(bounds)?;
+    let mapping = Arc::new(Mapping { start, octets: mapped });
+    // Programs that are started from here need no part of it.
+    // SAFETY: the mapping was just made.
+    unsafe { libc::madvise(start.as_ptr().cast(), mapped, libc::MADV_DONTFORK) };
+    Ok(Region { guest: spec.guest, user: spec.user, area: Area { mapping, offset: skip, octets } })
+}
+
+fn page() -> u64 {
+    // SAFETY: no pointers are passed.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(page).unwrap_or(4096)
+}

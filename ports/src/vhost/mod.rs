@@ -1,0 +1,319 @@
+//! A guest's network device as a port: the back end of the vhost-user protocol.
+//!
+//! The guest (User Mode Linux, QEMU) connects to a listening socket and shares its memory; frames are
+//! copied straight between that memory and the engine's pool, without the host's kernel. The guest is not
+//! trusted: whatever it writes into its memory or its messages, the worst that happens is that its own
+//! port falls silent for a named [`Cause`]. A guest that starts again connects again.
+
+pub mod bell;
+mod cause;
+pub mod connection;
+pub mod device;
+pub mod memory;
+pub mod message;
+pub mod queue;
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::time::Span;
+
+pub use cause::Cause;
+pub use device::{Card, Counts};
+
+use crate::error::Error;
+use crate::intake::Read;
+use crate::poller::Poller;
+use crate::tap::check;
+use bell::Bell;
+use connection::Connection;
+use device::Device;
+use message::Request;
+
+/// What the port waits for, by number.
+const LISTENER: u64 = 0;
+const CONNECTION: u64 = 1;
+const KICK: u64 = 2;
+/// Frames after which the connection is looked at, however many more there are.
+const FRAMES: u32 = 1024;
+/// Messages that are served before the other ports have their turn.
+const MESSAGES: u32 = 32;
+
+/// How a port stands to its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// No guest has used the device yet.
+    Awaited,
+    /// A guest's driver uses it.
+    Up,
+    /// The guest is gone, or on its way back.
+    Gone,
+}
+
+impl Standing {
+    /// The word used in ledgers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Awaited => "awaited",
+            Self::Up => "up",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// The port of one network device.
+pub struct Vhost {
+    listener: OwnedFd,
+    poller: Poller,
+    connection: Option<Connection>,
+    kick: Option<Bell>,
+    /// Times that the port rang the guest's bell itself since it was last heard.
+    own_kicks: u64,
+    device: Device,
+    /// Frames taken since the connection was looked at.
+    frames: u32,
+    was_up: bool,
+    connections: u64,
+    cause: Option<Cause>,
+}
+
+impl std::fmt::Debug for Vhost {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Vhost").field("listener", &self.listener).field("device", &self.device).finish()
+    }
+}
+
+impl Vhost {
+    /// Serves the guest that connects to `listener`, a listening Unix stream socket.
+    ///
+    /// # Errors
+    /// [`Error::VhostSocket`] if it is none, [`Error::Loop`] if the kernel has no descriptor left.
+    pub fn serve(listener: OwnedFd, card: Card) -> Result<Self, Error> {
+        let raw = listener.as_raw_fd();
+        let fail = |why: String| Error::VhostSocket { fd: raw, why };
+        for (option, wanted, what) in [
+            (libc::SO_DOMAIN, libc::AF_UNIX, "a Unix socket"),
+            (libc::SO_TYPE, libc::SOCK_STREAM, "a stream socket"),
+            (libc::SO_ACCEPTCONN, 1, "listening"),
+        ] {
+            match option_of(raw, option) {
+                Ok(value) if value == wanted => {}
+                Ok(_) => return Err(fail(format!("it is not {what}"))),
+                Err(error) => return Err(fail(format!("it is not {what}: {error}"))),
+            }
+        }
+        // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
+        let set = unsafe {
+            let status = libc::fcntl(raw, libc::F_GETFL);
+            check(status).and_then(|()| check(libc::fcntl(raw, libc::F_SETFL, status | libc::O_NONBLOCK)))
+        };
+        set.map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        let poller = Poller::new()?;
+        poller.add(raw, LISTENER)?;
+        Ok(Self {
+            listener,
+            poller,
+            connection: None,
+            kick: None,
+            own_kicks: 0,
+            device: Device::new(card),
+            frames: 0,
+            was_up: false,
+            connections: 0,
+            cause: None,
+        })
+    }
+
+    /// How it stands to its guest.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match (self.device.is_up(), self.was_up) {
+            (true, _) => Standing::Up,
+            (false, false) => Standing::Awaited,
+            (false, true) => Standing::Gone,
+        }
+    }
+
+    /// Why the last guest has no connection any more.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Cause> {
+        self.cause.as_ref()
+    }
+
+    /// Guests that connected so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Takes one frame from the guest, and serves whatever else it wants.
+    pub(crate) fn take(&mut self, pool: &mut Pool) -> Read {
+        if self.frames == FRAMES {
+            self.frames = 0;
+            self.look();
+        }
+        for _ in 0..MESSAGES {
+            match self.device.take(pool) {
+                Ok(Some((buffer, octets, meaning))) => {
+                    self.frames += 1;
+                    return Read::Frame(buffer, octets, meaning);
+                }
+                Ok(None) => {}
+                Err(cause) => self.part(cause),
+            }
+            self.frames = 0;
+            if !self.look() {
+                break;
+            }
+        }
+        Read::Empty
+    }
+
+    /// Puts a frame before the guest.
+    pub(crate) fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Handed {
+        match self.standing() {
+            Standing::Awaited => return Handed::NotUp,
+            Standing::Gone => return Handed::Lost(HostLoss::NodeGone),
+            Standing::Up => {}
+        }
+        self.device.put(frame, pool, scratch).unwrap_or_else(|cause| {
+            self.part(cause);
+            Handed::Lost(HostLoss::NodeGone)
+        })
+    }
+
+    /// Tells the guest what it wants to be told.
+    pub(crate) fn tell(&mut self) {
+        if !self.device.tell() {
+            self.part(Cause::Closed);
+        }
+    }
+
+    /// Does what is to be done beside frames; false if there is nothing more.
+    fn look(&mut self) -> bool {
+        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
+        let mut more = false;
+        for index in 0..ready {
+            let done = match self.poller.ready(index) {
+                KICK => self.heard(),
+                CONNECTION => self.message(),
+                _ => self.accept(),
+            };
+            match done {
+                Ok(there) => more |= there,
+                Err(cause) => {
+                    self.part(cause);
+                    // What else was ready went with the connection.
+                    return true;
+                }
+            }
+        }
+        more
+    }
+
+    /// The guest told of frames. True if there are more of them.
+    fn heard(&mut self) -> Result<bool, Cause> {
+        let Some(bell) = &self.kick else { return Ok(false) };
+        let kicks = bell.heard().map_err(Cause::Bell)?;
+        self.device.counts.kicks += kicks.saturating_sub(std::mem::take(&mut self.own_kicks));
+        self.listen()
+    }
+
+    /// Asks the guest to tell of its next frame. If there is one already the port stays ready, since
+    /// others may have their turn before it is taken.
+    fn listen(&mut self) -> Result<bool, Cause> {
+        let more = self.device.listen()?;
+        if let (true, Some(bell)) = (more, &self.kick) {
+            self.own_kicks += u64::from(bell.ring());
+        }
+        Ok(more)
+    }
+
+    /// A guest is there.
+    fn accept(&mut self) -> Result<bool, Cause> {
+        let Some(connection) = Connection::accept(self.listener.as_raw_fd()) else { return Ok(false) };
+        self.poller.add(connection.as_raw_fd(), CONNECTION).map_err(|_| Cause::Closed)?;
+        // The next one has to wait for this one's end.
+        self.poller.remove(self.listener.as_raw_fd());
+        self.connection = Some(connection);
+        self.connections += 1;
+        Ok(true)
+    }
+
+    /// Serves one message.
+    fn message(&mut self) -> Result<bool, Cause> {
+        let Some(connection) = &mut self.connection else { return Ok(false) };
+        let Some(message) = connection.receive()? else { return Ok(false) };
+        let number = message.header.request;
+        let waits = message.header.needs_reply;
+        let flaw = |flaw| Cause::Message { request: number, flaw };
+        let request = Request::read(number, message.body).map_err(flaw)?;
+        let outcome = self.device.serve(&request, message.files)?;
+        if let Some(kick) = outcome.kick {
+            self.watch(kick)?;
+        }
+        let Some(connection) = &self.connection else { return Ok(false) };
+        if let Some(reply) = outcome.reply {
+            connection.send(&message::answer(number, &reply))?;
+        } else if waits && self.device.acknowledges() {
+            connection.send(&message::answer(number, &0u64.to_ne_bytes()))?;
+        }
+        if self.device.is_up() {
+            self.was_up = true;
+            self.listen()?;
+        }
+        Ok(true)
+    }
+
+    /// Listens to another bell of the guest, or to none.
+    fn watch(&mut self, kick: Option<Bell>) -> Result<(), Cause> {
+        if let Some(bell) = self.kick.take() {
+            // Closing is not enough: the guest has the same bell.
+            self.poller.remove(bell.as_raw_fd());
+        }
+        if let Some(bell) = &kick {
+            self.poller.add(bell.as_raw_fd(), KICK).map_err(|_| Cause::NoDescriptor)?;
+        }
+        (self.kick, self.own_kicks) = (kick, 0);
+        Ok(())
+    }
+
+    /// The guest is gone, or has to go. The next one is welcome.
+    fn part(&mut self, cause: Cause) {
+        if let Some(bell) = self.kick.take() {
+            self.poller.remove(bell.as_raw_fd());
+        }
+        if let Some(connection) = self.connection.take() {
+            self.poller.remove(connection.as_raw_fd());
+            // Removed before: this cannot fail for want of room.
+            let _ = self.poller.add(self.listener.as_raw_fd(), LISTENER);
+        }
+        self.device.reset();
+        self.cause = Some(cause);
+    }
+}
+
+impl AsRawFd for Vhost {
+    fn as_raw_fd(&self) -> RawFd {
+        self.poller.as_raw_fd()
+    }
+}
+
+/// A whole-number option of a socket.
+fn option_of(fd: RawFd, option: libc::c_int) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut octets = libc::socklen_t::try_from(size_of_val(&value)).expect("a small number");
+    // SAFETY: the value and its length outlive the call.
+    let answer =
+        unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, (&raw mut value).cast(), &raw mut octets) };
+    check(answer).map(|()| value)
+}
