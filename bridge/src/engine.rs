@@ -342,11 +342,12 @@ impl Engine {
         medium: String,
         settings: &Bound<'_, PyAny>,
         motion: &Bound<'_, PyAny>,
+        source: String,
     ) -> PyResult<()> {
         let settings: NoiseSettings = read_settings(settings, &format!("noise of {medium}"))?;
-        let motion: MobilitySettings = read_settings(motion, &format!("noise of {medium}"))?;
+        let motion: MobilitySettings = read_settings(motion, &format!("motion of {source}"))?;
         self.act(py, "add_noise", move |world| {
-            let motion = motion.build(world.engine.seed(), "noise")?;
+            let motion = motion.build(world.engine.seed(), &source)?;
             world.add_noise(&medium, settings, motion)
         })
     }
@@ -385,6 +386,11 @@ impl Engine {
             State::Lost => Err(Fault::LOST),
         })?;
         channels.iter().map(|channel| media::channel(py, channel)).collect()
+    }
+
+    fn scanned<'py>(&self, py: Python<'py>, port: String) -> PyResult<Bound<'py, PyDict>> {
+        let (times, seen) = self.act(py, "scanned", move |world| world.scanned(&port))?;
+        media::scanned(py, times, &seen)
     }
 
     fn signal(&self, py: Python<'_>, sender: String, receiver: String) -> PyResult<f64> {

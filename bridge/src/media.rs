@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioSettings, SettingsError};
-use airloom_ports::media::{ChannelView, RadioView};
+use airloom_ports::media::{ChannelView, RadioView, SightingView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -79,6 +79,25 @@ pub fn channel<'py>(py: Python<'py>, channel: &ChannelView) -> PyResult<Bound<'p
     found.set_item("overlapped", channel.airtime.overlapped.nanos())?;
     found.set_item("sent", channel.airtime.sent.nanos())?;
     found.set_item("frames", channel.airtime.frames)?;
+    Ok(found)
+}
+
+/// What a radio found when it looked around, as the stub of `Engine.scanned` describes it.
+pub fn scanned<'py>(py: Python<'py>, times: u64, seen: &[SightingView]) -> PyResult<Bound<'py, PyDict>> {
+    let list = PyList::empty(py);
+    for SightingView { port, sighting } in seen {
+        let one = PyDict::new(py);
+        one.set_item("port", port)?;
+        one.set_item("ssid", &sighting.ssid)?;
+        one.set_item("access_point", sighting.access_point)?;
+        one.set_item("channel", sighting.channel.number)?;
+        one.set_item("mhz", sighting.channel.mhz)?;
+        one.set_item("signal_dbm", sighting.signal_dbm)?;
+        list.append(one)?;
+    }
+    let found = PyDict::new(py);
+    found.set_item("times", times)?;
+    found.set_item("found", list)?;
     Ok(found)
 }
 

@@ -1,9 +1,15 @@
-//! The bodies of the fuzz targets `frame` and `engine` over their seeds and over random octets.
+//! The bodies of the fuzz targets over their seeds and over random octets; `ports` has the body of `vnet`.
 
 #[path = "../../fuzz/src/engine.rs"]
 mod engine;
 #[path = "../../fuzz/src/frame.rs"]
 mod frame;
+#[path = "../../fuzz/src/matrix.rs"]
+mod matrix;
+#[path = "../../fuzz/src/radiotap.rs"]
+mod radiotap;
+#[path = "../../fuzz/src/trace.rs"]
+mod trace;
 
 use std::path::Path;
 
@@ -49,4 +55,15 @@ fn hostile_frames_do_no_harm() {
 #[test]
 fn hostile_ports_and_careless_scenarios_do_no_harm() {
     exercise("engine", 1_000, engine::run);
+}
+
+#[test]
+fn hostile_traces_and_matrices_do_no_harm() {
+    exercise("trace", 3_000, trace::run);
+    exercise("matrix", 3_000, matrix::run);
+}
+
+#[test]
+fn hostile_frames_are_captured_from_the_air() {
+    exercise("radiotap", 3_000, radiotap::run);
 }

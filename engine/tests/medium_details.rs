@@ -6,7 +6,7 @@ mod world;
 
 use airloom_engine::Why;
 use airloom_engine::medium::error::Fixed;
-use airloom_engine::medium::mobility::{Position, Static};
+use airloom_engine::medium::mobility::{ConstantVelocity, Position, Static};
 use airloom_engine::medium::phy::{Channel, tables};
 use airloom_engine::medium::propagation::{Fading, Matrix};
 use airloom_engine::medium::{NoiseSettings, RadioChange, RadioId, RadioSettings, RateSettings};
@@ -235,6 +235,31 @@ fn noise_lowers_the_ratio_while_it_is_on() {
     assert!((goodput(&mut world, 9.05, 9.45) / full - 1.0).abs() < 0.06);
     let refused = NoiseSettings { power_dbm: 500.0, ..loud_settings() };
     assert!(world.medium.add_noise(refused, place()).expect_err("refused").to_string().contains("power"));
+}
+
+#[test]
+fn a_source_of_noise_that_comes_near_is_heard_more_and_more() {
+    // It passes at 20 m/s and is loudest after 10 s; the second one is off for a second before.
+    for burst_ns in [None, Some([9_000_000_000, 1_000_000_000])] {
+        let (mut world, a, b) = pair(&at_rate(54.0));
+        let noise = NoiseSettings { power_dbm: 13.0, band_hz: [5.17e9, 5.19e9], burst_ns, ..loud_settings() };
+        let motion = ConstantVelocity {
+            start: Position::new(5.0, -200.0, 0.0),
+            velocity: Position::new(0.0, 20.0, 0.0),
+        };
+        world.medium.add_noise(noise, Box::new(motion)).expect("valid");
+        world.saturate(at(0.0), a, b, PAYLOAD);
+        let goodput = |world: &mut World, from: f64| {
+            world.run(at(from));
+            world.start_counting(at(from));
+            world.run(at(from + 0.5));
+            world.goodput(a, b, Span::from_millis(500))
+        };
+        let [far, near, gone] = [2.2, 10.2, 18.2].map(|from| goodput(&mut world, from));
+        assert!(far > 29.0, "{far}");
+        assert!(near < 0.1 * far, "{near} of {far}");
+        assert!((gone / far - 1.0).abs() < 0.05, "{gone} of {far}");
+    }
 }
 
 fn loud_settings() -> NoiseSettings {

@@ -26,7 +26,7 @@ fn settings(dice: &mut Stream) -> RadioSettings {
             lost_ns: 100_000_000,
             ..Roaming::default()
         }),
-        _ => Membership::AdHoc,
+        _ => Membership::AdHoc { ssid: ["", "", "", "one"][pick(dice, 4)].to_owned(), beacon_ns: 20_000_000 },
     };
     RadioSettings {
         channel: CHANNELS[pick(dice, 3)],
@@ -76,12 +76,18 @@ fn storm(seed: u64) -> (u64, u64, usize) {
         let node = nodes[dice.below(14) as usize];
         match dice.below(60) {
             0 => {
-                let change = match dice.below(6) {
+                let change = match dice.below(10) {
                     0 => RadioChange::Channel(CHANNELS[dice.below(3) as usize]),
                     1 => RadioChange::Power(30.0 * dice.unit()),
                     2 => RadioChange::On(false),
                     3 => RadioChange::Position(Position::new(80.0 * dice.unit(), 0.0, 0.0)),
                     4 => RadioChange::RtsOctets(dice.chance(0.5).then_some(300)),
+                    5 => RadioChange::Ssid(["", "lab", "lab"][dice.below(3) as usize].to_owned()),
+                    6 => RadioChange::Scan {
+                        channels: CHANNELS[dice.below(3) as usize..].to_vec(),
+                        active: dice.chance(0.5),
+                        dwell_ns: 10_000_000,
+                    },
                     _ => RadioChange::On(true),
                 };
                 world.medium.change(node, &change, &mut world.ground);

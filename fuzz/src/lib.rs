@@ -3,4 +3,7 @@
 
 pub mod engine;
 pub mod frame;
+pub mod matrix;
+pub mod radiotap;
+pub mod trace;
 pub mod vnet;

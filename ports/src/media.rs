@@ -3,7 +3,7 @@
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
     Airtime, ChannelAirtime, MediumSettings, NoiseSettings, PeerCounts, RadioChange, RadioCounts, RadioId,
-    RadioSettings, SettingsError,
+    RadioSettings, SettingsError, Sighting,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, MediumId};
@@ -46,6 +46,15 @@ pub struct RadioView {
     pub airtime: Airtime,
     /// Whom it has met: the other's number, and what was exchanged.
     pub peers: Vec<(u32, PeerCounts)>,
+}
+
+/// Somebody whom a radio heard when it looked around.
+#[derive(Clone, Debug)]
+pub struct SightingView {
+    /// Name of its port.
+    pub port: String,
+    /// What was heard.
+    pub sighting: Sighting,
 }
 
 /// A channel of a medium.
@@ -153,6 +162,21 @@ impl World {
         let found = names.iter().map(|(port, medium, radio)| self.view(port, *medium, *radio)).collect();
         self.media.radios = names;
         found
+    }
+
+    /// How often a radio has looked around for its node, and whom it heard the last time.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name.
+    pub fn scanned(&mut self, port: &str) -> Result<(u64, Vec<SightingView>), Error> {
+        let (medium, radio) = self.radio(port)?;
+        let scanned = self.engine.medium(medium)?.scanned(radio).clone();
+        let named = |id: RadioId| {
+            let found = self.media.radios.iter().find(|(_, of, radio)| (*of, *radio) == (medium, id));
+            found.map(|(name, ..)| name.clone()).unwrap_or_default()
+        };
+        let view = |sighting: Sighting| SightingView { port: named(sighting.radio), sighting };
+        Ok((scanned.times, scanned.found.into_iter().map(view).collect()))
     }
 
     /// All channels that were used, medium by medium.

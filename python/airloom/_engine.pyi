@@ -112,8 +112,9 @@ class Engine:
         """Puts a radio behind a port. Radios of one ``node`` with one motion move together."""
     def set_frame_error(self, sender: str, receiver: str, probability: float) -> None:
         """Frames from one port's radio to another's fail with this probability, beside all else."""
-    def add_noise(self, medium: str, settings: dict[str, Any], motion: dict[str, Any]) -> None:
-        """A source of noise on a medium; settings are those of engine/src/medium/noise.rs."""
+    def add_noise(self, medium: str, settings: dict[str, Any], motion: dict[str, Any], source: str) -> None:
+        """A source of noise on a medium; settings are those of engine/src/medium/noise.rs. Random motions
+        differ by the name of the source."""
     def set_radio(self, port: str, change: dict[str, Any]) -> None:
         """A change now, in the words of engine/src/medium/change.rs: ``{"channel": 40}``."""
     def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
@@ -129,6 +130,13 @@ class Engine:
         """
     def channels(self) -> list[dict[str, Any]]:
         """Every channel that was used: medium, channel, mhz, frames; busy, overlapped, sent in ns."""
+    def scanned(self, port: str) -> dict[str, Any]:
+        """How often a radio has come back from looking around (``{"scan": ...}``), and whom it heard the
+        last time.
+
+        times; found, a list: port, ssid, access_point (or a member of an independent cell), channel, mhz,
+        signal_dbm.
+        """
     def signal(self, sender: str, receiver: str) -> float:
         """Power in dBm at which one radio would hear another now, fading apart."""
     def guests(self) -> dict[str, dict[str, Any]]:

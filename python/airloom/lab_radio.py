@@ -49,6 +49,16 @@ class LiveRadio:
         answer: list[dict[str, Any]] = self._ask("station")
         return answer
 
+    def scan(self, *channels: int, passive: bool = False) -> list[dict[str, Any]]:
+        """Looks around on these channels or on all, as ``airloom radio scan --json``, and waits until it is
+        back: 30 ms for each channel, 120 ms where it waits for beacons alone.
+        """
+        request = {"radio": self.name.partition(":")[2], "channels": channels, "passive": passive}
+        scans = radio_door.begin_scans(self._world, self._plan.node, request)
+        for scan in scans:
+            scan.wait()
+        return radio_door.answer_of(self._world, scans) or []
+
     def set(self, **values: Any) -> None:
         """Tunes it now, in the scenario's words: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``."""
         for key, value in values.items():

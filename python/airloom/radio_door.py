@@ -5,7 +5,8 @@ Names of that kind are seen in their namespace alone, so whoever reaches the soc
 the socket knows no radios but the node's.
 
 One request and one answer are a line of JSON each: ``{"do": "info", "radio": "wlan0"}`` gives
-``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``.
+``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``. Whoever has a radio look around
+waits for its answer until the radio is back; nobody else waits.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import os
 import selectors
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.netns import NetnsNode
 from airloom.planning import media
+from airloom.radio_scan import GLANCE, Scan, shown
 from airloom.scenario.model import Tuning
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class RadioDoors:
         self._world = world
         self._selector = selectors.DefaultSelector()
         self._guests: dict[str, int] = {}
+        self._waiting: list[tuple[str, socket.socket, list[Scan]]] = []
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._bell, selectors.EVENT_READ)
         nodes = dict.fromkeys(radio.node for medium in world.plan.media.values() for radio in medium.radios)
@@ -63,12 +66,14 @@ class RadioDoors:
         for key in list(self._selector.get_map().values()):
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
+        for _, guest, _ in self._waiting:
+            guest.close()
         self._selector.close()
         os.close(self._bell)
 
     def _serve(self) -> None:
         while True:
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(GLANCE if self._waiting else None):
                 if key.fileobj == self._bell:
                     return
                 assert isinstance(key.fileobj, socket.socket)
@@ -79,7 +84,9 @@ class RadioDoors:
                     else:
                         self._hear(node, key.fileobj, text)
                 except OSError:
-                    self._dismiss(node, key.fileobj, is_door=text is None)
+                    if text is not None:  # else a visitor that went away before it was let in
+                        self._dismiss(node, key.fileobj)
+            self._look_after_scans()
 
     def _admit(self, node: str, door: socket.socket) -> None:
         guest, _ = door.accept()
@@ -95,24 +102,54 @@ class RadioDoors:
         text += piece
         if piece and b"\n" not in text and len(text) < _LONGEST:
             return
-        try:
-            found = {"answer": answer(self._world, node, json.loads(text))}
-        except LabError as error:
-            found = {"error": {"code": error.code, "message": error.message, "cure": error.cure}}
-        except (ValueError, TypeError, KeyError, RecursionError):
-            found = {"error": {"code": "radio.request", "message": "not understood", "cure": None}}
+        self._selector.unregister(guest)
+        scans: list[Scan] = []
+
+        def reply() -> Any:
+            request = json.loads(text)
+            if isinstance(request, Mapping) and request.get("do") == "scan":
+                scans.extend(begin_scans(self._world, node, request))
+                return None
+            return answer(self._world, node, request)
+
+        found = _said(reply)
+        if scans:
+            self._waiting.append((node, guest, scans))
+        else:
+            self._tell(node, guest, found)
+
+    def _look_after_scans(self) -> None:
+        """Tells those whose radios have come back."""
+        for waiting in list(self._waiting):
+            node, guest, scans = waiting
+            found = _said(lambda scans=scans: answer_of(self._world, scans))  # type: ignore[misc]
+            if found != {"answer": None}:
+                self._waiting.remove(waiting)
+                self._tell(node, guest, found)
+
+    def _tell(self, node: str, guest: socket.socket, found: dict[str, Any]) -> None:
         guest.setblocking(True)
         guest.settimeout(1.0)
         with contextlib.suppress(OSError):  # it went away
             guest.sendall(json.dumps(found).encode() + b"\n")
-        self._dismiss(node, guest, is_door=False)
-
-    def _dismiss(self, node: str, guest: socket.socket, *, is_door: bool) -> None:
-        if is_door:
-            return  # a visitor that went away before it was let in
-        self._selector.unregister(guest)
         guest.close()
         self._guests[node] -= 1
+
+    def _dismiss(self, node: str, guest: socket.socket) -> None:
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(guest)
+        guest.close()
+        self._guests[node] -= 1
+
+
+def _said(reply: Callable[[], Any]) -> dict[str, Any]:
+    """What is answered, or what is wrong with the request."""
+    try:
+        return {"answer": reply()}
+    except LabError as error:
+        return {"error": {"code": error.code, "message": error.message, "cure": error.cure}}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {"error": {"code": "radio.request", "message": "not understood", "cure": None}}
 
 
 def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
@@ -145,8 +182,10 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     return found
 
 
-def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
-    """What a node is told, or what it changes; about its own radios only."""
+def _chosen(
+    world: World, node: str, request: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The node's radios that a request is about, and all radios that there are."""
     if not isinstance(request, Mapping):
         raise RunError("radio.request", "a request is an object")
     every = world.radios()
@@ -156,6 +195,12 @@ def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
     if not chosen:
         names = ", ".join(_name(radio) for radio in own) or "none"
         raise RunError("radio.unknown", f"this node has no radio {name}", cure=f"its radios are: {names}")
+    return chosen, every
+
+
+def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
+    """What a node is told, or what it changes; about its own radios only."""
+    chosen, every = _chosen(world, node, request)
     match request.get("do"):
         case "info":
             return [_info(radio) for radio in chosen]
@@ -163,8 +208,6 @@ def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
             return [_link(radio, every) for radio in chosen]
         case "station":
             return [station for radio in chosen for station in _stations(radio, every)]
-        case "scan":
-            return [found for radio in chosen for found in _scan(world, radio, every)]
         case "set":
             if len(chosen) > 1:
                 names = ", ".join(_name(radio) for radio in chosen)
@@ -173,6 +216,25 @@ def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
             return None
         case other:
             raise RunError("radio.request", f"a radio cannot {other!r}")
+
+
+def begin_scans(world: World, node: str, request: Mapping[str, Any]) -> list[Scan]:
+    """Has a node's radios look around."""
+    chosen, _ = _chosen(world, node, request)
+    channels = [int(channel) for channel in request.get("channels") or ()]
+    if not all(0 < channel <= 200 for channel in channels):
+        raise RunError("radio.channel", "a channel has a number from 1 to 200")
+    passive = request.get("passive") is True
+    return [Scan(world, radio, channels, passive=passive) for radio in chosen]
+
+
+def answer_of(world: World, scans: list[Scan]) -> list[dict[str, Any]] | None:
+    """What radios found; none while one of them is away."""
+    found = [scan.found() for scan in scans]
+    if None in found:
+        return None
+    every = world.radios()
+    return [one for scan, seen in zip(scans, found, strict=True) if seen for one in shown(scan, seen, every)]
 
 
 def _name(radio: Mapping[str, Any]) -> str:
@@ -187,11 +249,8 @@ def _mac(radio: Mapping[str, Any]) -> str:
 def _membership(radio: Mapping[str, Any]) -> tuple[str, str]:
     """Mode and SSID."""
     said = radio["settings"]["membership"]
-    if isinstance(said, str):
-        return "ad-hoc", ""
-    if "access-point" in said:
-        return "ap", said["access-point"]["ssid"]
-    return "station", said["station"]["ssid"]
+    ((mode, settings),) = said.items()
+    return {"access-point": "ap"}.get(mode, mode), settings["ssid"]
 
 
 def _info(radio: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,23 +306,6 @@ def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> list[dic
         }
         for port, peer in radio["peers"].items()
     ]
-
-
-def _scan(world: World, radio: Mapping[str, Any], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The access points whose beacons this radio is strong enough to hear, on any channel of its own PHY."""
-    found = []
-    for other in every:
-        mode, ssid = _membership(other)
-        same = other["medium"] == radio["medium"] and other["port"] != radio["port"]
-        if mode != "ap" or not same or not other["on"] or not radio["on"]:
-            continue
-        signal = world.engine.signal(other["port"], radio["port"])
-        if signal >= radio["settings"]["receive_dbm"]:
-            channel, mhz = other["settings"]["channel"], other["mhz"]
-            found.append(
-                {"mac": _mac(other), "ssid": ssid, "channel": channel, "mhz": mhz, "signal_dbm": signal}
-            )
-    return sorted(found, key=lambda access_point: -access_point["signal_dbm"])
 
 
 def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:

@@ -32,23 +32,6 @@ def seconds(ns: int | float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def figure(value: float | None, unit: str) -> str:
-    """A measured figure with its unit as people read it."""
-    if value is None:
-        return "-"
-    if unit == "ns":
-        return si(value / 1e9, "s")
-    if unit in ("bit/s", "s"):
-        return si(value, unit)
-    if unit == "1":
-        return f"{value:.4g}"
-    if unit == "%":
-        return f"{value:.3g} %"
-    if float(value).is_integer():
-        return f"{value:.0f} {unit}"
-    return f"{value:.4g} {unit}"
-
-
 def link_text(settings: dict[str, Any]) -> str:
     """One direction of a link: ``100 Mbit/s, 1 ms``."""
     parts = []

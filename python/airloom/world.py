@@ -231,6 +231,11 @@ class World:
         with _translated():
             return self.engine.radios()
 
+    def scanned(self, port: str) -> dict[str, Any]:
+        """What a radio found when it looked around last (see ``Engine.scanned``)."""
+        with _translated():
+            return self.engine.scanned(port)
+
     def channels(self) -> list[dict[str, Any]]:
         """All channels that were used (see ``Engine.channels``)."""
         with _translated():
@@ -266,8 +271,8 @@ class World:
                     engine.set_radio(radio.port, {"on": False})
             for sender, receiver, share in medium.frame_errors:
                 engine.set_frame_error(sender, receiver, share)
-            for settings, motion in medium.noise:
-                engine.add_noise(medium.name, settings, motion)
+            for number, (settings, motion) in enumerate(medium.noise):
+                engine.add_noise(medium.name, settings, motion, f"noise {number} of {medium.name}")
 
     def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
         taps = self.nodes[node.name].taps

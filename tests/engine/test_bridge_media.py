@@ -108,7 +108,7 @@ def test_noise_on_its_channel_only() -> None:
         engine = air(2, channel=channel, rate={"constant": 54_000_000})
         band = [5.17e9, 5.19e9]
         noise = {"power_dbm": 30.0, "band_hz": band, "from_ns": 0, "until_ns": None, "burst_ns": None}
-        engine.add_noise("air", noise, {"static": {"x": 7.0}})
+        engine.add_noise("air", noise, {"static": {"x": 7.0}}, "noise")
         for milli in range(20):
             engine.offer("n1", milli * 1_000_000, data(2, 1, 100))
         return len(engine.step(10**8))
@@ -154,3 +154,26 @@ def test_a_station_looks_for_the_network_that_it_is_told() -> None:
     assert [port for port, _, _ in engine.step(5 * second)] == ["two"]
     with pytest.raises(_engine.EngineError, match="for stations"):
         engine.set_radio("one", {"ssid": "three"})
+
+
+def test_a_radio_looks_around_and_says_whom_it_heard() -> None:
+    engine = _engine.Engine(1)
+    engine.add_medium("air", {})
+    membership = {"ad-hoc": {"ssid": "cell", "beacon_ns": 102_400_000}}
+    for number, (name, channel) in enumerate({"one": 36, "two": 44, "guest": 40}.items(), 1):
+        engine.add_memory_port(name)
+        settings = {"mac": list(mac(number)), "channel": channel, "membership": membership}
+        engine.add_radio("air", name, settings, {"static": {"x": 5.0 * number}}, name)
+    assert engine.scanned("guest") == {"times": 0, "found": []}
+    engine.set_radio("guest", {"scan": {"channels": [36, 44], "active": True, "dwell_ns": 30_000_000}})
+    engine.step(59_000_000)
+    assert engine.scanned("guest")["times"] == 0
+    engine.step(61_000_000)
+    assert engine.scanned("guest")["times"] == 1
+    engine.set_radio("guest", {"scan": {"channels": [36, 44], "active": False, "dwell_ns": 120_000_000}})
+    engine.step(2 * 10**9)
+    scanned = engine.scanned("guest")
+    assert scanned["times"] == 2
+    seen = [(one["port"], one["ssid"], one["mhz"], one["access_point"]) for one in scanned["found"]]
+    assert seen == [("one", "cell", 5180, False), ("two", "cell", 5220, False)]
+    assert scanned["found"][1]["signal_dbm"] == pytest.approx(engine.signal("two", "guest"), abs=0.1)

@@ -172,3 +172,20 @@ def test_a_sweep_may_go_over_a_medium() -> None:
     ).plans
     rates = [radios(plan)["a:wlan0"].settings["rate"]["constant"] for plan in plans]
     assert rates == [6_000_000, 54_000_000]
+
+
+def test_a_source_of_noise_may_move(tmp_path: Path) -> None:
+    trace = tmp_path / "noise.movements"
+    trace.write_text("0 1 1 5 9 9\n0 2 2 5 8 8\n")
+    walk = {"model": "random-walk", "area": ["10 m", "20 m"], "speed": "1 m/s"}
+    sources = [
+        {"position": ["1 m", "2 m"], "mobility": {"model": "velocity", "velocity": ["3 m/s", "0 m/s"]}},
+        {"mobility": walk},
+        {"mobility": {"model": "bonnmotion", "file": str(trace), "node": 1}},
+    ]
+    noise = [{**one, "power": "20 dBm", "channel": 36} for one in sources]
+    medium = plan_of(media={"air": {"noise": noise}}, nodes={"a": node(), "b": node("5 m")}).media["air"]
+    still, walking, traced = (motion for _, motion in medium.noise)
+    assert still == {"velocity": {"start": {"x": 1.0, "y": 2.0}, "velocity": {"x": 3.0, "y": 0.0}}}
+    assert walking["random-walk"]["area"]["height"] == 20.0
+    assert traced["path"][1] == [5_000_000_000, {"x": 8.0, "y": 8.0, "z": 0.0}]

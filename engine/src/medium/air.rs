@@ -185,7 +185,7 @@ impl Medium {
                     self.sniff(&sending, Some((ear, whole)), outside);
                 }
                 if whole {
-                    self.received(index, at, &mut sending, ear, outside);
+                    self.received(at, &mut sending, ear, outside);
                 } else {
                     if lock.disturbed {
                         sending.spoilt += 1;

@@ -5,6 +5,10 @@
 //! away (IEEE Std 802.11-2020, 11.1 and 11.3). Authentication is open and takes no frames of its
 //! own. A station that joins an access point leaves all others: their distribution system is
 //! taken to tell them.
+//!
+//! Independent cells of one name are one cell, which is joined without frames. Each time a beacon is due
+//! every member draws a delay, and the first to send speaks for all (11.1.3.5); their
+//! clocks are taken to agree. A cell without a name sends nothing.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +16,7 @@ use super::air::Sending;
 use super::phy::Channel;
 use super::radio::{Kind, RadioId, To, Waiting};
 use super::reach::Heard;
+use super::scan::{Order, Sighting};
 use super::settings::{Membership, Roaming};
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
@@ -26,12 +31,25 @@ const WEIGHT: f64 = 0.125;
 /// How a radio belongs to others.
 #[derive(Debug)]
 pub(super) enum Cell {
-    /// To everybody in range.
-    AdHoc,
+    /// To everybody in range who calls the cell by the same name.
+    AdHoc(Independent),
     /// Stations belong to it.
     AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32> },
     /// To an access point, or to nobody yet.
     Station(Box<Station>),
+}
+
+/// A radio's part in an independent cell.
+#[derive(Debug)]
+pub(super) struct Independent {
+    pub(super) ssid: String,
+    pub(super) beacon: Span,
+    /// When another member's beacon was heard last.
+    heard: Instant,
+    /// The last beacon was its own, so that it answers who looks around.
+    speaks: bool,
+    /// Its turns to send beacons are in the calendar.
+    turns: bool,
 }
 
 /// A station's search and membership.
@@ -45,21 +63,10 @@ pub(super) struct Station {
     beacon_at: Instant,
     /// Until then faint beacons are put up with.
     content_until: Instant,
-    doing: Search,
+    /// Has asked this access point and waits for its answer.
+    asking: Option<RadioId>,
     /// It was told to look for another network.
     leaving: bool,
-    /// Counts steps, so that timers of earlier ones are known as old.
-    step: u32,
-}
-
-#[derive(Debug)]
-enum Search {
-    /// Content where it is.
-    None,
-    /// On a channel of the list, with what was found so far.
-    Scanning { at: usize, found: Vec<(RadioId, Channel, f64)> },
-    /// Has asked this access point.
-    Asking(RadioId),
 }
 
 /// What becomes of a data frame that arrived.
@@ -80,18 +87,19 @@ impl Station {
     pub(super) fn home(&self) -> Option<RadioId> {
         self.joined
     }
-
-    /// Name of its network.
-    pub(super) fn ssid(&self) -> &str {
-        &self.roaming.ssid
-    }
 }
 
 impl Cell {
     /// The membership that the settings ask for, on channels that were checked.
     pub(super) fn new(membership: &Membership, channels: Vec<Channel>) -> Self {
         match membership {
-            Membership::AdHoc => Self::AdHoc,
+            Membership::AdHoc { ssid, beacon_ns } => Self::AdHoc(Independent {
+                ssid: ssid.clone(),
+                beacon: Span::from_nanos(*beacon_ns),
+                heard: Instant::ZERO,
+                speaks: false,
+                turns: false,
+            }),
             Membership::AccessPoint { ssid, beacon_ns } => Self::AccessPoint {
                 ssid: ssid.clone(),
                 beacon: Span::from_nanos(*beacon_ns),
@@ -104,9 +112,8 @@ impl Cell {
                 power_dbm: f64::NEG_INFINITY,
                 beacon_at: Instant::ZERO,
                 content_until: Instant::ZERO,
-                doing: Search::None,
+                asking: None,
                 leaving: false,
-                step: 0,
             })),
         }
     }
@@ -124,7 +131,7 @@ impl Medium {
         let known = self.addresses.get(&address).copied();
         match &self.radios[radio.index()].cell {
             _ if group && !matches!(self.radios[radio.index()].cell, Cell::Station(_)) => Some(To::Group),
-            Cell::AdHoc => Some(known.map_or(To::Nobody, To::Radio)),
+            Cell::AdHoc(_) => Some(known.map_or(To::Nobody, To::Radio)),
             Cell::AccessPoint { stations, .. } => {
                 known.filter(|station| stations.contains(&station.0)).map(To::Radio)
             }
@@ -136,7 +143,7 @@ impl Medium {
     #[must_use]
     pub fn access_point(&self, radio: RadioId) -> Option<RadioId> {
         match &self.radios[radio.index()].cell {
-            Cell::AdHoc => None,
+            Cell::AdHoc(_) => None,
             Cell::AccessPoint { .. } => Some(radio),
             Cell::Station(station) => station.joined,
         }
@@ -146,7 +153,7 @@ impl Medium {
     pub(super) fn belongs(&self, from: u32, to: u32) -> bool {
         let cell = |radio: u32| &self.radios[radio as usize].cell;
         match (cell(from), cell(to)) {
-            (Cell::AdHoc, Cell::AdHoc) => true,
+            (Cell::AdHoc(one), Cell::AdHoc(other)) => one.ssid == other.ssid,
             (Cell::AccessPoint { .. }, Cell::Station(station)) => station.joined == Some(RadioId(from)),
             (Cell::Station(_), Cell::AccessPoint { stations, .. }) => stations.contains(&from),
             _ => false,
@@ -159,7 +166,7 @@ impl Medium {
             return Course::Ignore;
         }
         match &self.radios[index].cell {
-            Cell::AdHoc => Course::Deliver,
+            Cell::AdHoc(_) => Course::Deliver,
             Cell::Station(_) => {
                 let own = octets.get(6..12) == Some(&self.radios[index].settings.mac[..]);
                 if own { Course::Ignore } else { Course::Deliver }
@@ -174,145 +181,201 @@ impl Medium {
 
     /// A radio begins its life in its cell.
     pub(super) fn enlist(&mut self, index: usize) {
-        let radio = number(index);
         match &self.radios[index].cell {
-            Cell::AdHoc => {}
+            Cell::AdHoc(_) => self.take_turns(index),
             Cell::AccessPoint { beacon, .. } => {
                 let interval = beacon.nanos();
                 let phase = self.radios[index].dice.below(interval);
-                let at = self.now + Span::from_nanos(phase);
-                self.calendar.push(at, Class::Timer, radio, Event::Beacon { radio });
+                self.next_beacon(index, self.now + Span::from_nanos(phase));
             }
             Cell::Station(_) => self.timer(index, Span::ZERO),
         }
     }
 
-    /// Wakes a station after `span`, unless something else happens to it before.
-    fn timer(&mut self, index: usize, span: Span) {
-        let Cell::Station(station) = &mut self.radios[index].cell else { return };
-        station.step = station.step.wrapping_add(1);
-        let event = Event::Roam { radio: number(index), step: station.step };
-        self.calendar.push(self.now + span, Class::Timer, number(index), event);
+    fn next_beacon(&mut self, index: usize, at: Instant) {
+        let radio = number(index);
+        self.calendar.push(at, Class::Timer, radio, Event::Beacon { radio });
     }
 
-    /// A station is to leave its network and look for another.
-    pub(super) fn seek(&mut self, index: usize, ssid: &str) {
-        let radio = &mut self.radios[index];
-        if let Membership::Station(roaming) = &mut radio.settings.membership {
-            ssid.clone_into(&mut roaming.ssid);
+    /// The member of an independent cell that has a name takes part in sending its beacons.
+    fn take_turns(&mut self, index: usize) {
+        let Cell::AdHoc(cell) = &mut self.radios[index].cell else { return };
+        if !cell.ssid.is_empty() && !core::mem::replace(&mut cell.turns, true) {
+            self.next_turn(index);
         }
-        let Cell::Station(station) = &mut radio.cell else { return };
-        ssid.clone_into(&mut station.roaming.ssid);
-        station.leaving = true;
-        self.timer(index, Span::ZERO);
+    }
+
+    /// Draws the delay after the next time at which a beacon of the independent cell is due.
+    fn next_turn(&mut self, index: usize) {
+        let radio = &mut self.radios[index];
+        let Cell::AdHoc(cell) = &radio.cell else { return };
+        let beacon = cell.beacon.nanos();
+        let due = Instant::from_nanos((self.now.nanos() / beacon + 1) * beacon);
+        let slots = radio.dice.below(2 * u64::from(radio.phy.cw_min) + 1);
+        let delay = radio.slot * slots;
+        self.next_beacon(index, due + delay);
+    }
+
+    /// A station is to leave its network and look for another; the member of an independent cell
+    /// is in another from now on.
+    pub(super) fn seek(&mut self, index: usize, name: &str) {
+        let radio = &mut self.radios[index];
+        match (&mut radio.settings.membership, &mut radio.cell) {
+            (Membership::Station(roaming), Cell::Station(station)) => {
+                name.clone_into(&mut roaming.ssid);
+                name.clone_into(&mut station.roaming.ssid);
+                station.leaving = true;
+                self.timer(index, Span::ZERO);
+            }
+            (Membership::AdHoc { ssid, .. }, Cell::AdHoc(cell)) => {
+                name.clone_into(ssid);
+                name.clone_into(&mut cell.ssid);
+                (cell.heard, cell.speaks) = (Instant::ZERO, false);
+                self.withdraw(index, Kind::Beacon);
+                self.take_turns(index);
+            }
+            _ => {}
+        }
     }
 
     /// Time for a beacon.
     pub(super) fn beacon(&mut self, index: usize, outside: &mut impl Outside) {
-        let Cell::AccessPoint { beacon, .. } = &self.radios[index].cell else { return };
-        let at = self.now + *beacon;
+        let now = self.now;
+        let radio = &mut self.radios[index];
         // A beacon that still waits takes the next one's place.
-        let waits = self.radios[index].lanes[0].queue.iter().any(|waiting| waiting.kind == Kind::Beacon);
-        if self.radios[index].switched_on && !waits {
-            self.manage(index, Kind::Beacon, To::Group, outside);
+        let waits = radio.lanes[0].queue.iter().any(|waiting| waiting.kind == Kind::Beacon);
+        let fit = radio.switched_on && !radio.away && !waits;
+        match &mut radio.cell {
+            Cell::AccessPoint { beacon, .. } => {
+                let at = now + *beacon;
+                if fit {
+                    self.manage(index, Kind::Beacon, To::Group, outside);
+                }
+                self.next_beacon(index, at);
+            }
+            Cell::AdHoc(cell) if cell.ssid.is_empty() => cell.turns = false,
+            Cell::AdHoc(cell) => {
+                let due = Instant::from_nanos(now.nanos() / cell.beacon.nanos() * cell.beacon.nanos());
+                if fit && cell.heard < due {
+                    cell.speaks = true;
+                    self.manage(index, Kind::Beacon, To::Group, outside);
+                }
+                self.next_turn(index);
+            }
+            Cell::Station(_) => {}
         }
-        self.calendar.push(at, Class::Timer, number(index), Event::Beacon { radio: number(index) });
     }
 
     /// Queues a management frame before everything that is not under way.
-    fn manage(&mut self, index: usize, kind: Kind, to: To, outside: &mut impl Outside) {
-        // Elements: fixed fields 12, name 2 and up to 32, rates 10, channel 3, traffic map 6.
+    pub(super) fn manage(&mut self, index: usize, kind: Kind, to: To, outside: &mut impl Outside) {
+        if !self.radios[index].switched_on {
+            return;
+        }
+        // Elements: fixed fields 12, name 2 and up to 32, rates 10, channel 3; traffic map 6, or
+        // parameters of an independent cell 4.
+        let last = if matches!(self.radios[index].cell, Cell::AdHoc(_)) { 4 } else { 6 };
         let body = match kind {
-            Kind::Beacon | Kind::ProbeResponse => 12 + 2 + 10 + 3 + 6,
+            Kind::Beacon | Kind::ProbeResponse => 12 + 2 + 10 + 3 + last,
             Kind::ProbeRequest => 2 + 10,
             Kind::AssociationRequest => 4 + 2 + 10,
             _ => 6 + 10,
         };
-        let name = match &self.radios[index].cell {
-            Cell::AccessPoint { ssid, .. } => ssid.len(),
-            Cell::Station(station) => station.roaming.ssid.len(),
-            Cell::AdHoc => 0,
-        };
-        let name = if kind == Kind::AssociationResponse { 0 } else { name };
+        let name = if kind == Kind::AssociationResponse { 0 } else { self.network_name(index, kind).len() };
         let waiting = Waiting::new(kind, to, body + number(name));
         self.enqueue(index, 0, self.now, waiting, outside);
     }
 
-    /// A station's timer has come.
-    pub(super) fn roam(&mut self, index: usize, step: u32, outside: &mut impl Outside) {
-        let engaged = self.radios[index].engaged();
-        let Cell::Station(station) = &mut self.radios[index].cell else { return };
-        if station.step != step {
-            return;
+    /// The name that a management frame of this radio carries.
+    pub(super) fn network_name(&self, index: usize, kind: Kind) -> &str {
+        let radio = &self.radios[index];
+        match (&radio.cell, &radio.scan) {
+            (_, scan) if kind == Kind::ProbeRequest => scan.as_ref().map_or("", |scan| scan.ssid()),
+            (Cell::AdHoc(cell), _) => &cell.ssid,
+            (Cell::AccessPoint { ssid, .. }, _) => ssid,
+            (Cell::Station(station), _) => &station.roaming.ssid,
         }
-        if engaged {
-            // Not in the middle of an exchange.
-            return self.timer(index, Span::from_millis(1));
-        }
-        if core::mem::take(&mut station.leaving) {
-            station.doing = Search::Scanning { at: 0, found: Vec::new() };
-            self.abandon(index, outside);
-            return self.scan(index, outside);
-        }
-        match &mut station.doing {
-            Search::None => {
-                let lost = Span::from_nanos(station.roaming.lost_ns);
-                let silent = self.now.since(station.beacon_at);
-                let faint = station.power_dbm < station.roaming.leave_dbm;
-                if station.joined.is_some() && !faint && silent < lost {
-                    let left = lost.saturating_sub(silent);
-                    return self.timer(index, left);
-                }
-                station.doing = Search::Scanning { at: 0, found: Vec::new() };
-            }
-            Search::Scanning { at, .. } => *at += 1,
-            Search::Asking(_) => {
-                // No answer: it has left its old access point and found no new one.
-                station.doing = Search::Scanning { at: 0, found: Vec::new() };
-                self.abandon(index, outside);
-            }
-        }
-        self.scan(index, outside);
     }
 
-    /// Listens on the next channel, or decides.
-    fn scan(&mut self, index: usize, outside: &mut impl Outside) {
+    /// True once for a station that was told to look for another network.
+    pub(super) fn leaves(&mut self, index: usize) -> bool {
+        let Cell::Station(station) = &mut self.radios[index].cell else { return false };
+        core::mem::take(&mut station.leaving)
+    }
+
+    /// True for a station that waits for an access point's answer.
+    pub(super) fn is_asking(&self, index: usize) -> bool {
+        matches!(&self.radios[index].cell, Cell::Station(station) if station.asking.is_some())
+    }
+
+    /// A station leaves its access point and looks around for another.
+    pub(super) fn start_over(&mut self, index: usize, outside: &mut impl Outside) {
+        self.abandon(index, outside);
+        self.look_for_network(index, outside);
+    }
+
+    fn look_for_network(&mut self, index: usize, outside: &mut impl Outside) {
         let Cell::Station(station) = &mut self.radios[index].cell else { return };
-        let Search::Scanning { at, found } = &mut station.doing else { return };
-        if let Some(&channel) = station.channels.get(*at) {
-            let (dwell, active) = (Span::from_nanos(station.roaming.dwell_ns), station.roaming.active);
-            self.radios[index].away = true;
-            self.retune(index, channel);
-            self.timer(index, dwell);
-            if active {
-                self.manage(index, Kind::ProbeRequest, To::Group, outside);
-            }
-            return;
+        station.asking = None;
+        let order = Order {
+            channels: station.channels.clone(),
+            dwell: Span::from_nanos(station.roaming.dwell_ns),
+            active: station.roaming.active,
+            ssid: station.roaming.ssid.clone(),
+            asked: false,
+        };
+        self.look(index, order, outside);
+    }
+
+    /// A station that is not looking around sees whether it should.
+    pub(super) fn roam(&mut self, index: usize, outside: &mut impl Outside) {
+        let Cell::Station(station) = &self.radios[index].cell else { return };
+        if station.asking.is_some() {
+            // No answer: it has left its old access point and found no new one.
+            return self.start_over(index, outside);
         }
-        let found = core::mem::take(found);
+        let lost = Span::from_nanos(station.roaming.lost_ns);
+        let silent = self.now.since(station.beacon_at);
+        let faint = station.power_dbm < station.roaming.leave_dbm;
+        if station.joined.is_some() && !faint && silent < lost {
+            return self.timer(index, lost.saturating_sub(silent));
+        }
+        self.look_for_network(index, outside);
+    }
+
+    /// A radio that looked around for its node goes on with what it did before.
+    pub(super) fn go_on(&mut self, index: usize) {
+        let Cell::Station(station) = &mut self.radios[index].cell else { return };
+        // It was away itself when no beacon came.
+        station.beacon_at = self.now;
+        let pause = if station.joined.is_some() { station.roaming.lost_ns } else { 0 };
+        self.timer(index, Span::from_nanos(pause));
+    }
+
+    /// A station has looked around and decides whom to join.
+    pub(super) fn decide(&mut self, index: usize, found: &[Sighting], outside: &mut impl Outside) {
+        let Cell::Station(station) = &mut self.radios[index].cell else { return };
+        let fits = |seen: &&Sighting| seen.access_point && seen.ssid == station.roaming.ssid;
         let silent = self.now.since(station.beacon_at) >= Span::from_nanos(station.roaming.lost_ns);
-        let seen = |old: &RadioId| !silent || found.iter().any(|seen| seen.0 == *old);
+        let seen = |old: &RadioId| !silent || found.iter().filter(fits).any(|seen| seen.radio == *old);
         let old = station.joined.filter(seen);
-        let best = found.iter().copied().max_by(|a, b| a.2.total_cmp(&b.2));
-        let home = old.and_then(|old| found.iter().copied().find(|seen| seen.0 == old));
+        let best = found.iter().filter(fits).max_by(|a, b| a.signal_dbm.total_cmp(&b.signal_dbm));
+        let home = old.and_then(|old| found.iter().find(|seen| seen.radio == old));
         let stays = match (home, best) {
-            (Some(home), Some(best)) => best.2 < home.2 + station.roaming.better_db,
+            (Some(home), Some(best)) => best.signal_dbm < home.signal_dbm + station.roaming.better_db,
             _ => best.is_none() && old.is_some(),
         };
         if let (true, Some(old)) = (stays, old) {
             let channel = self.reach.places[old.index()].channel;
-            return self.settle_with(index, old, channel, home.map(|seen| seen.2));
+            return self.settle_with(index, old, channel, home.map(|seen| seen.signal_dbm));
         }
-        let Some((access_point, channel, _)) = best else {
+        let Some(best) = best else {
             self.abandon(index, outside);
-            let Cell::Station(station) = &mut self.radios[index].cell else { return };
-            station.doing = Search::Scanning { at: 0, found: Vec::new() };
-            return self.scan(index, outside);
+            return self.timer(index, Span::ZERO);
         };
-        station.doing = Search::Asking(access_point);
-        self.retune(index, channel);
+        station.asking = Some(best.radio);
+        self.retune(index, best.channel);
         self.timer(index, ADMISSION);
-        self.manage(index, Kind::AssociationRequest, To::Radio(access_point), outside);
+        self.manage(index, Kind::AssociationRequest, To::Radio(best.radio), outside);
     }
 
     /// A station has nobody to send to any more: what waits is dropped.
@@ -345,9 +408,8 @@ impl Medium {
     fn settle_with(&mut self, index: usize, home: RadioId, channel: Channel, power_dbm: Option<f64>) {
         self.retune(index, channel);
         let radio = &mut self.radios[index];
-        radio.away = false;
         let Cell::Station(station) = &mut radio.cell else { return };
-        station.doing = Search::None;
+        station.asking = None;
         station.joined = Some(home);
         station.beacon_at = self.now;
         station.power_dbm = power_dbm.unwrap_or(station.power_dbm);
@@ -359,52 +421,52 @@ impl Medium {
                 waiting.to = To::Radio(home);
             }
         }
-        radio.resume(self.now);
-        self.timers.set(index, self.radios[index].next_at());
-        self.timer(index, pause);
+        let next = if radio.ordered.is_some() { Span::ZERO } else { pause };
+        self.come_back(index);
+        self.timer(index, next);
     }
 
     /// A management frame has arrived.
-    pub(super) fn managed(
-        &mut self,
-        index: usize,
-        sending: &Sending,
-        ear: &Heard,
-        outside: &mut impl Outside,
-    ) {
+    pub(super) fn managed(&mut self, sending: &Sending, ear: &Heard, outside: &mut impl Outside) {
+        let index = ear.radio as usize;
         let (from, own) = (RadioId(sending.from), ear.radio);
         let dbm = 10.0 * ear.power.log10();
-        let theirs = match &self.radios[from.index()].cell {
-            Cell::AccessPoint { ssid, .. } => ssid.clone(),
-            Cell::Station(station) => station.roaming.ssid.clone(),
-            Cell::AdHoc => return,
-        };
-        let channel = self.reach.places[from.index()].channel;
-        match (&mut self.radios[index].cell, sending.kind) {
-            (Cell::Station(station), Kind::Beacon | Kind::ProbeResponse)
-                if station.roaming.ssid == theirs =>
+        let theirs = self.network_name(from.index(), sending.kind).to_owned();
+        let is_access_point = matches!(self.radios[from.index()].cell, Cell::AccessPoint { .. });
+        let channel = sending.channel;
+        let radio = &mut self.radios[index];
+        if let (Some(scan), Kind::Beacon | Kind::ProbeResponse) = (&mut radio.scan, sending.kind) {
+            scan.sees(Sighting {
+                radio: from,
+                ssid: theirs.clone(),
+                access_point: is_access_point,
+                channel,
+                signal_dbm: dbm,
+            });
+        }
+        let is_content = radio.scan.is_none();
+        match (&mut radio.cell, sending.kind) {
+            (Cell::Station(station), Kind::Beacon | Kind::ProbeResponse) if station.joined == Some(from) => {
+                station.beacon_at = self.now;
+                station.power_dbm += WEIGHT * (dbm - station.power_dbm);
+                let faint = station.power_dbm < station.roaming.leave_dbm;
+                if faint && is_content && station.asking.is_none() && self.now >= station.content_until {
+                    self.timer(index, Span::ZERO);
+                }
+            }
+            (Cell::Station(station), Kind::AssociationResponse) if station.asking == Some(from) => {
+                self.settle_with(index, from, channel, Some(dbm));
+            }
+            (Cell::AdHoc(cell), Kind::Beacon) if cell.ssid == theirs && !is_access_point => {
+                (cell.heard, cell.speaks) = (self.now, false);
+                self.withdraw(index, Kind::Beacon);
+            }
+            (Cell::AccessPoint { ssid, .. }, Kind::ProbeRequest) if theirs.is_empty() || *ssid == theirs => {
+                self.manage(index, Kind::ProbeResponse, To::Radio(from), outside);
+            }
+            (Cell::AdHoc(cell), Kind::ProbeRequest)
+                if cell.speaks && (theirs.is_empty() || cell.ssid == theirs) =>
             {
-                if let Search::Scanning { found, .. } = &mut station.doing {
-                    match found.iter_mut().find(|seen| seen.0 == from) {
-                        Some(seen) => seen.2 = seen.2.max(dbm),
-                        None => found.push((from, channel, dbm)),
-                    }
-                }
-                if station.joined == Some(from) {
-                    station.beacon_at = self.now;
-                    station.power_dbm += WEIGHT * (dbm - station.power_dbm);
-                    let faint = station.power_dbm < station.roaming.leave_dbm;
-                    if faint && matches!(station.doing, Search::None) && self.now >= station.content_until {
-                        self.timer(index, Span::ZERO);
-                    }
-                }
-            }
-            (Cell::Station(station), Kind::AssociationResponse) => {
-                if matches!(station.doing, Search::Asking(asked) if asked == from) {
-                    self.settle_with(index, from, channel, Some(dbm));
-                }
-            }
-            (Cell::AccessPoint { ssid, .. }, Kind::ProbeRequest) if *ssid == theirs => {
                 self.manage(index, Kind::ProbeResponse, To::Radio(from), outside);
             }
             (Cell::AccessPoint { .. }, Kind::AssociationRequest) => {

@@ -167,7 +167,8 @@ fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
         }
         kind => {
             let start = out.len();
-            let capability: [u8; 2] = [0x01, 0x00];
+            let independent = sniffed.direction == Direction::Direct;
+            let capability: [u8; 2] = [if independent { 0x02 } else { 0x01 }, 0x00];
             let name = |out: &mut Vec<u8>| {
                 let octets = sniffed.ssid.as_bytes();
                 out.extend_from_slice(&[0, u8::try_from(octets.len()).unwrap_or(0)]);
@@ -192,11 +193,20 @@ fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(&[1, 8, 0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c]);
             if matches!(kind, Kind::Beacon | Kind::ProbeResponse) {
                 out.extend_from_slice(&[3, 1, u8::try_from(sniffed.channel.number).unwrap_or(0)]);
-                out.extend_from_slice(&[5, 4, 0, 1, 0, 0]);
+                let last: &[u8] = if independent { &[6, 2, 0, 0] } else { &[5, 4, 0, 1, 0, 0] };
+                out.extend_from_slice(last);
             }
-            debug_assert_eq!(out.len() - start, length, "{kind:?}");
+            // A radio may have been given another name while the frame waited, which keeps its length.
+            out.resize(start + length, 0);
         }
     }
+}
+
+/// The address by which an independent cell is known: members find the same one without frames,
+/// from the cell's name. It has the local bit.
+pub(super) fn cell_address(ssid: &str) -> [u8; 6] {
+    let [a, b, c, d] = if ssid.is_empty() { [0; 4] } else { crc32(ssid.as_bytes()).to_be_bytes() };
+    [2, 0, a, b, c, d]
 }
 
 /// CRC-32 of IEEE 802 (polynomial 0x04c11db7, reflected).

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::mobility::{Position, Static};
 use super::phy::Channel;
-use super::settings::{Membership, RateSettings, SettingsError, tuned};
+use super::scan::Order;
+use super::settings::{Membership, RateSettings, Roaming, SettingsError, tuned};
 use super::{Medium, Outside, RadioId, RadioSettings, rate};
+use crate::time::Span;
 
 /// A change of a radio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,8 +23,18 @@ pub enum RadioChange {
     RtsOctets(Option<u32>),
     /// Another place, where it stays.
     Position(Position),
-    /// A station looks for the network of this name, 1 to 32 octets.
+    /// A station looks for the network of this name, 1 to 32 octets; a radio without access point
+    /// is in the cell of this name, or in the nameless one.
     Ssid(String),
+    /// Looks around on other channels and comes back; see [`Medium::scanned`].
+    Scan {
+        /// Numbers of the channels, in order; empty for all that the physical layer has.
+        channels: Vec<u16>,
+        /// Asks with probe requests instead of waiting for beacons alone.
+        active: bool,
+        /// Time on each channel in nanoseconds, 1 ms to 10 s.
+        dwell_ns: u64,
+    },
     /// Switched on, or off: then it hears nothing, sends nothing and drops what waits.
     On(bool),
 }
@@ -44,17 +56,26 @@ impl Medium {
             RadioChange::Position(place) if !place.is_sane() => {
                 Err(SettingsError::Position { radio: state.name.clone() })
             }
-            RadioChange::Ssid(ssid) => {
-                let fits = (1..=32).contains(&ssid.len());
-                if fits && matches!(state.settings.membership, Membership::Station(_)) {
-                    return Ok(());
+            RadioChange::Ssid(name) => {
+                let mut settings = state.settings.clone();
+                match &mut settings.membership {
+                    Membership::Station(Roaming { ssid, .. }) if !name.is_empty() => name.clone_into(ssid),
+                    Membership::AdHoc { ssid, .. } => name.clone_into(ssid),
+                    _ => {
+                        return Err(SettingsError::Range {
+                            radio: state.name.clone(),
+                            setting: "ssid",
+                            value: format!("{name:?}"),
+                            range: "1 to 32 octets, for stations and cells without access point",
+                        });
+                    }
                 }
-                Err(SettingsError::Range {
-                    radio: state.name.clone(),
-                    setting: "ssid",
-                    value: format!("{ssid:?}"),
-                    range: "1 to 32 octets, for stations",
-                })
+                with(settings)
+            }
+            RadioChange::Scan { channels, dwell_ns, .. } => {
+                channels.iter().try_for_each(|&number| tuned(&state.name, state.phy, number).map(|_| ()))?;
+                let roaming = Roaming { ssid: "any".to_owned(), dwell_ns: *dwell_ns, ..Roaming::default() };
+                with(RadioSettings { membership: Membership::Station(roaming), ..state.settings.clone() })
             }
             RadioChange::Position(_) | RadioChange::RtsOctets(_) | RadioChange::On(_) => Ok(()),
         }
@@ -76,7 +97,10 @@ impl Medium {
             RadioChange::Channel(number) => {
                 if let Ok(channel) = tuned(&state.name, state.phy, *number) {
                     state.settings.channel = *number;
-                    self.retune(index, channel);
+                    match &mut state.scan {
+                        Some(scan) => scan.home = channel,
+                        None => self.retune(index, channel),
+                    }
                 }
             }
             RadioChange::Rate(settings) => {
@@ -84,6 +108,20 @@ impl Medium {
                 state.settings.rate = settings.clone();
             }
             RadioChange::Ssid(ssid) => self.seek(index, ssid),
+            RadioChange::Scan { channels, active, dwell_ns } => {
+                let phy = state.phy;
+                let order = Order {
+                    channels: match channels.as_slice() {
+                        [] => Channel::all(phy.bands).collect(),
+                        some => some.iter().filter_map(|&n| Channel::numbered(phy.bands, n)).collect(),
+                    },
+                    dwell: Span::from_nanos(*dwell_ns),
+                    active: *active,
+                    ssid: String::new(),
+                    asked: true,
+                };
+                self.survey(index, order);
+            }
             RadioChange::RtsOctets(octets) => state.settings.rts_octets = *octets,
             RadioChange::Position(place) => {
                 self.reach.places[index].mobility = Box::new(Static(*place));
@@ -95,6 +133,7 @@ impl Medium {
                 self.reach.places[index].up = *on;
                 self.reach.retuned();
                 if !on {
+                    self.break_off(index);
                     self.flush(index, outside);
                 }
             }

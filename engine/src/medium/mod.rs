@@ -24,12 +24,14 @@ mod bss;
 pub mod capture;
 mod change;
 mod hearing;
+mod index;
 mod laws;
 mod mac;
 mod noise;
 mod peers;
 mod radio;
 mod reach;
+mod scan;
 mod settings;
 mod sniff;
 mod timers;
@@ -43,6 +45,7 @@ pub use laws::{
 pub use noise::NoiseSettings;
 pub use peers::PeerCounts;
 pub use radio::{Kind, RadioCounts, RadioId, To};
+pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
 pub use sniff::ChannelAirtime;
 
@@ -98,8 +101,8 @@ enum Event {
     Unclear { radio: u32, since: Instant },
     /// Time for a beacon.
     Beacon { radio: u32 },
-    /// A step of a station's search.
-    Roam { radio: u32, step: u32 },
+    /// A step of a search for networks.
+    Search { radio: u32, step: u32 },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -253,6 +256,10 @@ impl Medium {
             switched_on: true,
             cell: Cell::new(&settings.membership, checked.channels),
             away: false,
+            scan: None,
+            ordered: None,
+            scanned: Scanned::default(),
+            step: 0,
             energy: 0.0,
             signals: 0,
             lock: None,
@@ -311,7 +318,7 @@ impl Medium {
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
                 Event::Unclear { radio, since } => self.unclear(radio as usize, since, key.at),
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
-                Event::Roam { radio, step } => self.roam(radio as usize, step, outside),
+                Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;
@@ -369,6 +376,7 @@ impl Medium {
         self.reach.places[radio.index()].mobility = mobility;
         self.reach.moved(radio.index(), self.now);
         self.soak(radio.index());
+        self.follow_noise();
         Ok(())
     }
 
@@ -380,6 +388,13 @@ impl Medium {
     /// Power in dBm at which `to` would hear `from` now, without fading.
     pub fn power_at(&mut self, from: RadioId, to: RadioId) -> f64 {
         self.reach.path(from.index(), to.index(), self.now).0
+    }
+
+    /// How often the place of a radio was asked for or a loss between two was computed so far: the
+    /// work that grows with the number of radios.
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        self.reach.work()
     }
 
     /// What a radio counted.

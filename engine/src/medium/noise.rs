@@ -34,6 +34,8 @@ pub(super) struct Source {
     settings: NoiseSettings,
     mobility: Box<dyn Mobility>,
     on: bool,
+    /// Its next [`Turn::Refresh`] is in the calendar.
+    followed: bool,
 }
 
 /// Where something moves, powers are computed anew this often while a source is on.
@@ -72,7 +74,7 @@ impl Medium {
             let end = Instant::from_nanos(until).max(at);
             self.calendar.push(end, Class::Change, source, Event::Noise { source, turn: Turn::End });
         }
-        self.noises.push(Source { settings, mobility, on: false });
+        self.noises.push(Source { settings, mobility, on: false, followed: false });
         self.calendar.push(at, Class::Change, source, Event::Noise { source, turn: Turn::On });
         Ok(())
     }
@@ -90,21 +92,29 @@ impl Medium {
             (Turn::Off, Some([_, off])) => Some((Span::from_nanos(off), Turn::On)),
             _ => None,
         };
-        noise.on = match turn {
-            Turn::On => true,
-            Turn::Off | Turn::End => false,
-            Turn::Refresh => noise.on,
-        };
+        match turn {
+            Turn::On => noise.on = true,
+            Turn::Off | Turn::End => noise.on = false,
+            Turn::Refresh => noise.followed = false,
+        }
         if let Some((span, turn)) = next {
             self.calendar.push(now + span, Class::Change, source, Event::Noise { source, turn });
         }
-        let moves = noise.mobility.top_speed() > 0.0 || self.reach.moves();
-        if noise.on && moves && (turn == Turn::Refresh || next.is_none()) {
-            let event = Event::Noise { source, turn: Turn::Refresh };
-            self.calendar.push(now + REFRESH, Class::Change, source, event);
-        }
+        self.follow_noise();
         for index in 0..self.radios.len() {
             self.soak(index);
+        }
+    }
+
+    /// Sources that are on are looked at again and again while they, or radios, move.
+    pub(super) fn follow_noise(&mut self) {
+        let radios_move = !self.noises.is_empty() && self.reach.moves();
+        for (number, source) in (0u32..).zip(&mut self.noises) {
+            let moves = radios_move || source.mobility.top_speed() > 0.0;
+            if source.on && moves && !core::mem::replace(&mut source.followed, true) {
+                let event = Event::Noise { source: number, turn: Turn::Refresh };
+                self.calendar.push(self.now + REFRESH, Class::Change, number, event);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use super::bss::Cell;
 use super::peers::PeerCounts;
 use super::phy::Phy;
 use super::rate::RateControl;
+use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
 use crate::frame::Frame;
 use crate::random::Stream;
@@ -220,8 +221,14 @@ pub(super) struct Radio {
     pub(super) capture_ratio: f64,
     pub(super) switched_on: bool,
     pub(super) cell: Cell,
-    /// Looks around on other channels: data has to wait.
+    /// Looks around on other channels, or asks to be admitted: data has to wait.
     pub(super) away: bool,
+    pub(super) scan: Option<Scan>,
+    /// Its node wants it to look around as soon as it can.
+    pub(super) ordered: Option<Order>,
+    pub(super) scanned: Scanned,
+    /// Counts steps of its searches, so that timers of earlier ones are known as old.
+    pub(super) step: u32,
 
     // What it hears.
     pub(super) energy: f64,

@@ -2,13 +2,14 @@
 //!
 //! Each sender has a list of those whom its signal can reach, with the power that arrives. Between
 //! radios at rest the list is computed once; near moving ones the list of candidates is kept as
-//! long as nobody can have come closer than its slack, and the power is computed anew for each
-//! frame, at the exact positions of its start.
+//! long as nobody can have come closer than its slack, and the power between two of whom one moves
+//! is computed anew for each frame, at the exact positions of its start.
 
+use super::index::{Index, travel};
 use super::mobility::{Mobility, Position};
 use super::phy::Channel;
 use super::propagation::{LIGHT, PathLoss, Site};
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 
 /// A receiver of one transmission.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,8 @@ struct Candidate {
     radio: u32,
     delay_ns: u32,
     power: f64,
+    /// It or the sender moves: what stands here is old.
+    moves: bool,
 }
 
 /// Who hears whom.
@@ -60,6 +63,13 @@ pub(super) struct Reach {
     margin_db: f64,
     pub(super) places: Vec<Place>,
     lists: Vec<List>,
+    index: Index,
+    /// Whom a search may find, kept for its buffer.
+    nearby: Vec<u32>,
+    /// The greatest speed in m/s and the greatest antenna gain in dBi of all; none if not known.
+    extremes: Option<(f64, f64)>,
+    /// Places asked for and losses computed so far.
+    work: u64,
     /// Counts changes of channels, so that lists know when they are old.
     tuning: u64,
 }
@@ -71,7 +81,18 @@ pub(super) fn linear(db: f64) -> f64 {
 
 impl Reach {
     pub(super) fn new(loss: Box<dyn PathLoss>, floor_dbm: f64) -> Self {
-        Self { loss, floor_dbm, margin_db: 0.0, places: Vec::new(), lists: Vec::new(), tuning: 1 }
+        Self {
+            loss,
+            floor_dbm,
+            margin_db: 0.0,
+            places: Vec::new(),
+            lists: Vec::new(),
+            index: Index::default(),
+            nearby: Vec::new(),
+            extremes: None,
+            work: 0,
+            tuning: 1,
+        }
     }
 
     pub(super) fn add(&mut self, place: Place) {
@@ -83,14 +104,37 @@ impl Reach {
     /// Forgets everything computed: a position was set, a gain or a law changed.
     pub(super) fn changed(&mut self) {
         self.tuning += 1;
+        self.forget_places();
         for list in &mut self.lists {
             list.near_until = None;
         }
     }
 
+    fn forget_places(&mut self) {
+        self.index.forget();
+        self.extremes = None;
+    }
+
+    /// The greatest speed and the greatest antenna gain of all.
+    fn extremes(&mut self) -> (f64, f64) {
+        let places = &self.places;
+        *self.extremes.get_or_insert_with(|| {
+            places.iter().fold((0.0, f64::NEG_INFINITY), |(speed, gain), place| {
+                (place.mobility.top_speed().max(speed), place.gain_dbi.max(gain))
+            })
+        })
+    }
+
+    /// How often a place was asked for or a loss computed so far: the work that depends on the
+    /// number of radios.
+    pub(super) fn work(&self) -> u64 {
+        self.work
+    }
+
     /// Radio `radio` was put somewhere else. If it rests there, as all others do, lists that are
     /// known are corrected one by one; else everything is computed anew.
     pub(super) fn moved(&mut self, radio: usize, at: Instant) {
+        self.forget_places();
         if self.moves() {
             return self.changed();
         }
@@ -107,7 +151,7 @@ impl Reach {
             let near = &mut self.lists[from].near;
             // Ascending numbers, as a search finds them: results don't depend on what came first.
             let place = near.binary_search_by_key(&number, |candidate| candidate.radio);
-            let candidate = Candidate { radio: number, delay_ns, power: linear(dbm) };
+            let candidate = Candidate { radio: number, delay_ns, power: linear(dbm), moves: false };
             match (place, dbm >= least) {
                 (Ok(place), true) => near[place] = candidate,
                 (Ok(place), false) => {
@@ -148,6 +192,7 @@ impl Reach {
 
     /// Power in dBm that reaches `to` when `from` sends, and the delay in nanoseconds.
     pub(super) fn path(&mut self, from: usize, to: usize, at: Instant) -> (f64, u32) {
+        self.work += 1;
         let here = self.places[from].mobility.position(at);
         let there = self.places[to].mobility.position(at);
         let site =
@@ -168,8 +213,8 @@ impl Reach {
     }
 
     /// True if any radio moves.
-    pub(super) fn moves(&self) -> bool {
-        self.places.iter().any(|place| place.mobility.top_speed() > 0.0)
+    pub(super) fn moves(&mut self) -> bool {
+        self.extremes().0 > 0.0
     }
 
     /// Writes into `out` all who hear `from` when it starts to send at `at`.
@@ -180,13 +225,16 @@ impl Reach {
         }
         if self.lists[from].moving {
             let list = core::mem::take(&mut self.lists[from]);
-            for candidate in &list.near {
-                let to = candidate.radio as usize;
-                let Some((overlap, tuned)) = self.audible(from, to) else { continue };
-                let (dbm, delay_ns) = self.path(from, to, at);
-                if dbm >= self.least() {
-                    out.push(Heard { radio: candidate.radio, delay_ns, power: linear(dbm) * overlap, tuned });
+            for &Candidate { radio, mut delay_ns, mut power, moves } in &list.near {
+                let Some((overlap, tuned)) = self.audible(from, radio as usize) else { continue };
+                if moves {
+                    let (dbm, delay) = self.path(from, radio as usize, at);
+                    if dbm < self.least() {
+                        continue;
+                    }
+                    (delay_ns, power) = (delay, linear(dbm));
                 }
+                out.push(Heard { radio, delay_ns, power: power * overlap, tuned });
             }
             self.lists[from] = list;
             return;
@@ -195,7 +243,7 @@ impl Reach {
             let mut list = core::mem::take(&mut self.lists[from]);
             list.tuning = self.tuning;
             list.heard.clear();
-            for &Candidate { radio, delay_ns, power } in &list.near {
+            for &Candidate { radio, delay_ns, power, .. } in &list.near {
                 if let Some((overlap, tuned)) = self.audible(from, radio as usize) {
                     list.heard.push(Heard { radio, delay_ns, power: power * overlap, tuned });
                 }
@@ -229,12 +277,7 @@ impl Reach {
         list.near.clear();
         list.tuning = 0;
         let own_speed = self.places[from].mobility.top_speed();
-        let (mut fastest, mut gain) = (0f64, f64::NEG_INFINITY);
-        let others = self.places.iter().enumerate().filter(|(index, _)| *index != from);
-        for (_, place) in others {
-            fastest = fastest.max(place.mobility.top_speed());
-            gain = gain.max(place.gain_dbi);
-        }
+        let (fastest, gain) = self.extremes();
         let budget = self.places[from].eirp_dbm + gain - self.least();
         let hertz = self.places[from].channel.hertz();
         let reach = self.loss.reach_m(budget, hertz);
@@ -242,10 +285,22 @@ impl Reach {
         // A tenth of the reach as slack: fewer searches against a few candidates too many.
         let slack = reach.map_or(f64::INFINITY, |reach| (reach * 0.1).max(1.0));
         let here = self.places[from].mobility.position(at);
+        let mut nearby = core::mem::take(&mut self.nearby);
+        nearby.clear();
+        let some = reach.is_some_and(|reach| {
+            let places = self.places.iter_mut().map(|place| place.mobility.position(at));
+            self.work += self.index.refresh(at, reach, fastest, places);
+            self.index.near(here, reach + slack, &mut nearby)
+        });
+        if !some {
+            nearby.extend(0..u32::try_from(self.places.len()).unwrap_or(u32::MAX));
+        }
         list.moving = own_speed > 0.0;
-        for to in (0..self.places.len()).filter(|&to| to != from) {
-            let moves = speed > 0.0 && (own_speed > 0.0 || self.places[to].mobility.top_speed() > 0.0);
+        for &radio in nearby.iter().filter(|&&radio| radio as usize != from) {
+            let to = radio as usize;
+            let moves = own_speed > 0.0 || self.places[to].mobility.top_speed() > 0.0;
             if let Some(reach) = reach {
+                self.work += 1;
                 let apart = here.distance(self.places[to].mobility.position(at));
                 if apart > reach + if moves { slack } else { 0.0 } {
                     continue;
@@ -256,19 +311,10 @@ impl Reach {
                 continue;
             }
             list.moving |= moves;
-            list.near.push(Candidate {
-                radio: u32::try_from(to).unwrap_or(u32::MAX),
-                delay_ns,
-                power: linear(dbm),
-            });
+            list.near.push(Candidate { radio, delay_ns, power: linear(dbm), moves });
         }
-        list.near_until = Some(if speed > 0.0 && slack.is_finite() {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
-            let nanos = (slack / speed * 1e9) as u64;
-            at + Span::from_nanos(nanos)
-        } else {
-            Instant::NEVER
-        });
+        self.nearby = nearby;
+        list.near_until = Some(travel(slack, speed).map_or(Instant::NEVER, |span| at + span));
         self.lists[from] = list;
     }
 }

@@ -86,9 +86,14 @@ pub enum RateSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Membership {
-    /// Everybody in range directly, without access point (independent BSS; cells are not told
-    /// apart and no beacons are sent).
-    AdHoc,
+    /// Everybody in range directly, without access point (independent BSS).
+    AdHoc {
+        /// Name of the cell; members of other cells are not heard. A cell without a name sends no
+        /// beacons.
+        ssid: String,
+        /// Time between beacons in nanoseconds (102.4 ms).
+        beacon_ns: u64,
+    },
     /// An access point.
     AccessPoint {
         /// Name of the network.
@@ -99,6 +104,9 @@ pub enum Membership {
     /// A station that looks for an access point.
     Station(Roaming),
 }
+
+/// Time between beacons, 100 units of 1024 us.
+pub const BEACON_NS: u64 = 102_400_000;
 
 /// How a station finds and leaves access points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,7 +167,7 @@ impl Default for RadioSettings {
             qos: false,
             coverage_class: 0,
             as_ns3: false,
-            membership: Membership::AdHoc,
+            membership: Membership::AdHoc { ssid: String::new(), beacon_ns: BEACON_NS },
         }
     }
 }
@@ -364,18 +372,14 @@ impl RadioSettings {
         }
         let mut channels = Vec::new();
         match &self.membership {
-            Membership::AdHoc => {}
-            Membership::AccessPoint { ssid, beacon_ns } => {
+            Membership::AdHoc { ssid, beacon_ns } | Membership::AccessPoint { ssid, beacon_ns } => {
                 #[allow(clippy::cast_precision_loss)] // only for the message
-                let beacon = *beacon_ns as f64;
+                let (beacon, length) = (*beacon_ns as f64, ssid.len() as f64);
                 within("beacon_ns", beacon, 1e6, 1e10, "1 ms to 10 s, in nanoseconds")?;
-                within(
-                    "ssid length",
-                    f64::from(u16::try_from(ssid.len()).unwrap_or(u16::MAX)),
-                    1.0,
-                    32.0,
-                    "1 to 32 octets",
-                )?;
+                let nameless = ssid.is_empty() && matches!(self.membership, Membership::AdHoc { .. });
+                if !nameless {
+                    within("ssid length", length, 1.0, 32.0, "1 to 32 octets")?;
+                }
             }
             Membership::Station(roaming) => {
                 #[allow(clippy::cast_precision_loss)] // only for the message

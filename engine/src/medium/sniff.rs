@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::air::Sending;
 use super::bss::Cell;
-use super::capture::{Direction, Sniffed};
+use super::capture::{self, Direction, Sniffed};
 use super::phy::Channel;
 use super::radio::{Kind, RadioId, To};
 use super::reach::Heard;
@@ -103,15 +103,12 @@ impl Medium {
             _ => [0xff; 6],
         };
         let joined = |radio: RadioId| self.radios[radio.index()].settings.mac;
-        // Independent cells are known by an address of zeros with the local bit.
-        let (direction, network, ssid, beacon) = match &sender.cell {
-            Cell::AdHoc => (Direction::Direct, [2, 0, 0, 0, 0, 0], "", Span::ZERO),
-            Cell::AccessPoint { ssid, beacon, .. } => {
-                (Direction::FromAccessPoint, own, ssid.as_str(), *beacon)
-            }
+        let (direction, network, beacon) = match &sender.cell {
+            Cell::AdHoc(cell) => (Direction::Direct, capture::cell_address(&cell.ssid), cell.beacon),
+            Cell::AccessPoint { beacon, .. } => (Direction::FromAccessPoint, own, *beacon),
             Cell::Station(station) => {
                 let home = station.home().map_or([0xff; 6], joined);
-                (Direction::ToAccessPoint, home, station.ssid(), Span::ZERO)
+                (Direction::ToAccessPoint, home, Span::ZERO)
             }
         };
         let dbm = |milliwatts: f64| 10.0 * milliwatts.log10();
@@ -137,7 +134,7 @@ impl Medium {
             retry: sending.retry,
             direction,
             addresses: [receiver, own, network],
-            ssid,
+            ssid: self.network_name(sending.from as usize, sending.kind),
             beacon,
             frame: sending.frame,
         };

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import ScenarioError
-from airloom.wording import figure
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -99,16 +98,18 @@ def table(name: str, results: Sequence[BenchResult]) -> Table:
     """The results for a terminal."""
     from rich.table import Table
 
+    from airloom.results.quantity import readable
+
     rows = Table(title=name, title_justify="left")
     for column in ("metric", "value", "peer", "ratio", "promise", "holds"):
         rows.add_column(column, justify="right" if column in ("value", "ratio") else "left")
     for result in results:
         beside = result.peer or ""
         if result.peer_value is not None:
-            beside += f": {figure(result.peer_value, result.unit)}"
+            beside += f": {readable(result.peer_value, result.unit)}"
         rows.add_row(
             result.metric,
-            figure(result.value, result.unit),
+            readable(result.value, result.unit),
             beside,
             "" if result.ratio is None else f"{result.ratio:.3f}",
             result.promise or "",

@@ -20,8 +20,8 @@ from rich.progress import (
 )
 
 from airloom.results.headline import HEADLINES
+from airloom.results.quantity import readable
 from airloom.watch import Watcher
-from airloom.wording import figure
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
@@ -91,7 +91,7 @@ class Display(Watcher):
         self._drop(name)
         found = {one.name: one for one in metrics}
         first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
-        shown = ", ".join(f"{one.name.replace('_', ' ')} {figure(one.value, one.unit)}" for one in first)
+        shown = ", ".join(f"{one.name.replace('_', ' ')} {readable(one.value, one.unit)}" for one in first)
         self._say(f"[green]done[/]   [bold]{escape(name)}[/]  {escape(shown)}")
 
     def failed(self, name: str, message: str) -> None:

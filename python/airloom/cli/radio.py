@@ -18,7 +18,7 @@ def command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[info | link | scan | station | up | down | set KEY VALUE]",
+            metavar="[info | link | scan [passive] [CHANNEL ...] | station | up | down | set KEY VALUE]",
             help="What to do; info if nothing.",
         ),
     ] = None,
@@ -37,14 +37,24 @@ def command(
         request |= {"do": "set", "key": "up", "value": what == "up"}
     elif what == "set" and len(rest) >= 2:
         request |= {"key": rest[0], "value": " ".join(rest[1:])}
+    elif what == "scan" and _is_scan(rest):
+        request |= {"passive": "passive" in rest, "channels": [int(word) for word in rest if word.isdigit()]}
     elif what not in _SHOW or rest not in ([], ["dump"]):
-        raise typer.BadParameter("info, link, scan, station, up, down, or set KEY VALUE", param_hint="WORDS")
+        raise typer.BadParameter(
+            "info, link, scan [passive] [CHANNEL ...], station, up, down, or set KEY VALUE",
+            param_hint="WORDS",
+        )
     answer = ask(request)
     if as_json:
         typer.echo(json.dumps(answer, indent=1))
     elif answer is not None:
-        for line in _SHOW[what](answer):
+        for line in (line for one in answer for line in _SHOW[what](one)):
             typer.echo(line)
+
+
+def _is_scan(rest: list[str]) -> bool:
+    channels = rest[1:] if rest[:1] == ["passive"] else rest
+    return all(word.isascii() and word.isdigit() for word in channels)
 
 
 def ask(request: dict[str, Any]) -> Any:
@@ -76,67 +86,59 @@ def _signal(dbm: float | None) -> str:
     return "-" if dbm is None else f"{dbm:.1f} dBm"
 
 
-def _info(radios: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for one in radios:
-        rate = _rate(one["rate_bit_s"]) if one["rate"] == "fixed" else one["rate"]
-        lines += [
-            f"Interface {one['radio']}",
-            f"\taddr {one['mac']}",
-            *([f"\tssid {one['ssid']}"] if one["ssid"] else []),
-            f"\ttype {one['mode']}",
-            f"\tphy {one['phy']}, {'up' if one['up'] else 'down'}",
-            f"\tchannel {one['channel']} ({one['mhz']} MHz), width: 20 MHz",
-            f"\ttxpower {one['power_dbm']:.2f} dBm",
-            f"\trate {rate}",
-            f"\trts {'never' if one['rts_octets'] is None else one['rts_octets']}",
-        ]
-    return lines
+def _block(head: str, *rows: tuple[str, object]) -> list[str]:
+    return [head, *(f"\t{name}: {value}" for name, value in rows)]
 
 
-def _link(radios: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for one in radios:
-        if one["mode"] != "station":
-            lines.append(f"{one['radio']}: mode {one['mode']}, no access point")
-        elif one["connected"] is None:
-            lines.append("Not connected.")
-        else:
-            lines += [
-                f"Connected to {one['connected']} (on {one['radio']})",
-                f"\tSSID: {one['ssid']}",
-                f"\tfreq: {one['mhz']}",
-                f"\tsignal: {_signal(one['signal_dbm'])}",
-                f"\ttx bitrate: {_rate(one['rate_bit_s'])}",
-            ]
-    return lines
+def _info(radio: dict[str, Any]) -> list[str]:
+    rate = _rate(radio["rate_bit_s"]) if radio["rate"] == "fixed" else radio["rate"]
+    return _block(
+        f"Interface {radio['radio']}",
+        ("addr", radio["mac"]),
+        *([("SSID", radio["ssid"])] if radio["ssid"] else []),
+        ("type", radio["mode"]),
+        ("phy", f"{radio['phy']}, {'up' if radio['up'] else 'down'}"),
+        ("channel", f"{radio['channel']} ({radio['mhz']} MHz), width: 20 MHz"),
+        ("txpower", f"{radio['power_dbm']:.2f} dBm"),
+        ("rate", rate),
+        ("rts", "never" if radio["rts_octets"] is None else radio["rts_octets"]),
+    )
 
 
-def _station(stations: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for one in stations:
-        lines += [
-            f"Station {one['mac']} (on {one['radio']})",
-            f"\trx packets: {one['received']}",
-            f"\ttx attempts: {one['attempts']}",
-            f"\ttx unanswered: {one['unanswered']}",
-            f"\tsignal: {_signal(one['signal_dbm'])}",
-            f"\ttx bitrate: {_rate(one['rate_bit_s'])}",
-        ]
-    return lines
+def _link(radio: dict[str, Any]) -> list[str]:
+    if radio["mode"] != "station":
+        return [f"{radio['radio']}: mode {radio['mode']}, no access point"]
+    if radio["connected"] is None:
+        return ["Not connected."]
+    return _block(
+        f"Connected to {radio['connected']} (on {radio['radio']})",
+        ("SSID", radio["ssid"]),
+        ("freq", radio["mhz"]),
+        ("signal", _signal(radio["signal_dbm"])),
+        ("tx bitrate", _rate(radio["rate_bit_s"])),
+    )
 
 
-def _scan(found: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for one in found:
-        lines += [
-            f"BSS {one['mac']}",
-            f"\tfreq: {one['mhz']}",
-            f"\tsignal: {_signal(one['signal_dbm'])}",
-            f"\tSSID: {one['ssid']}",
-            f"\tchannel: {one['channel']}",
-        ]
-    return lines
+def _station(station: dict[str, Any]) -> list[str]:
+    return _block(
+        f"Station {station['mac']} (on {station['radio']})",
+        ("rx packets", station["received"]),
+        ("tx attempts", station["attempts"]),
+        ("tx unanswered", station["unanswered"]),
+        ("signal", _signal(station["signal_dbm"])),
+        ("tx bitrate", _rate(station["rate_bit_s"])),
+    )
+
+
+def _scan(found: dict[str, Any]) -> list[str]:
+    return _block(
+        f"BSS {found['mac']} (on {found['radio']})",
+        ("freq", found["mhz"]),
+        ("type", found["mode"]),
+        ("signal", _signal(found["signal_dbm"])),
+        ("SSID", found["ssid"]),
+        ("channel", found["channel"]),
+    )
 
 
 _SHOW = {"info": _info, "link": _link, "station": _station, "scan": _scan}

@@ -135,7 +135,7 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                 (of_node.get(pair.source, pair.source), of_node.get(pair.to, pair.to), pair.rate)
                 for pair in medium.frame_errors
             ),
-            tuple((media.noise(noise), {"static": media.place(noise.position)}) for noise in medium.noise),
+            tuple((media.noise(noise), media.motion(noise)) for noise in medium.noise),
         )
     return found
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from airloom.planning import tables
-from airloom.scenario.model import Errors, Fading, Medium, Mobility, Node, Noise, Propagation, Tuning
+from airloom.scenario.model import Errors, Fading, Medium, Mobility, Noise, Propagation, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.network import Network
 from airloom.scenario.radios import RadioEnd
@@ -217,7 +217,7 @@ def _membership(said: dict[str, Any], phy: str) -> Any:
                 station["leave_dbm"] = float(said["leave"])
             return {"station": station}
         case _:
-            return "ad-hoc"
+            return {"ad-hoc": {"ssid": said.get("ssid", ""), "beacon_ns": BEACON}}
 
 
 def tuning(change: Tuning, phy: str) -> list[dict[str, Any]]:
@@ -259,17 +259,30 @@ def traced(network: Network) -> dict[str, int]:
     return found
 
 
-def motion(node: Node, number: int = 0) -> dict[str, Any]:
-    """How a node moves; ``number`` is its place in a trace."""
-    moves = node.mobility
+class Moving(Protocol):
+    """A node or a source of noise: something that is somewhere."""
+
+    @property
+    def position(self) -> tuple[Length, ...] | None:
+        """Where it is, or starts."""
+
+    @property
+    def mobility(self) -> Mobility | None:
+        """How it moves."""
+
+
+def motion(one: Moving, number: int | None = None) -> dict[str, Any]:
+    """How something moves; ``number`` is its place in a trace, if it does not say one itself."""
+    moves = one.mobility
     if moves is None or moves.model == "velocity":
-        start = place(node.position or ())
+        start = place(one.position or ())
         if moves is None:
             return {"static": start}
         return {"velocity": {"start": start, "velocity": place(moves.velocity or ())}}  # type: ignore[arg-type]
     if moves.model in TRACES:
         ways = movements(moves.model, moves.file or "")
-        return {"path": [[at, {"x": x, "y": y, "z": z}] for at, x, y, z in ways.get(number, [])]}
+        way = ways.get((moves.node or 0) if number is None else number, [])
+        return {"path": [[at, {"x": x, "y": y, "z": z}] for at, x, y, z in way]}
     return _moves(moves)
 
 

@@ -8,7 +8,7 @@ use crate::medium::air::Sending;
 use crate::medium::bss::Course;
 use crate::medium::phy::ACK_OCTETS;
 use crate::medium::radio::{self, Answer, Kind, RadioId, Stage, To, Waiting};
-use crate::medium::reach;
+use crate::medium::reach::Heard as Ear;
 use crate::medium::{Event, Medium, Outside};
 use crate::time::{Instant, Span};
 
@@ -28,16 +28,15 @@ impl Medium {
         }
     }
 
-    /// A frame arrived well at radio `index`, its last symbol at `at`.
+    /// A frame arrived well, its last symbol at `at`.
     pub(in crate::medium) fn received(
         &mut self,
-        index: usize,
         at: Instant,
         sending: &mut Sending,
-        ear: &reach::Heard,
+        ear: &Ear,
         outside: &mut impl Outside,
     ) {
-        let own = RadioId(ear.radio);
+        let (own, index) = (RadioId(ear.radio), ear.radio as usize);
         self.radios[index].extended = false;
         self.radios[index].broken_at = None;
         let mine = sending.to == To::Radio(own);
@@ -52,10 +51,10 @@ impl Medium {
         }
         if mine {
             self.radios[index].counts.received += 1;
-            self.for_me(index, at, sending, ear, outside);
+            self.for_me(at, sending, ear, outside);
         } else if sending.to == To::Group {
             self.radios[index].counts.received += 1;
-            self.take(index, at, sending, ear, outside);
+            self.take(at, sending, ear, outside);
         } else {
             self.reserve(index, at, sending);
         }
@@ -90,14 +89,8 @@ impl Medium {
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    fn for_me(
-        &mut self,
-        index: usize,
-        at: Instant,
-        sending: &mut Sending,
-        ear: &reach::Heard,
-        outside: &mut impl Outside,
-    ) {
+    fn for_me(&mut self, at: Instant, sending: &mut Sending, ear: &Ear, outside: &mut impl Outside) {
+        let index = ear.radio as usize;
         let radio = &mut self.radios[index];
         let rate = radio.phy.response(sending.rate, radio.basic);
         let spent = radio.phy.sifs + radio.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
@@ -120,7 +113,7 @@ impl Medium {
                 radio.answer = Some(reply);
                 radio.recount(at);
                 if self.is_new(index, sending) {
-                    self.take(index, at, sending, ear, outside);
+                    self.take(at, sending, ear, outside);
                 } else {
                     self.radios[index].counts.duplicates += 1;
                 }
@@ -139,18 +132,12 @@ impl Medium {
     }
 
     /// A frame is taken in: once all its fragments are there it goes its way.
-    fn take(
-        &mut self,
-        index: usize,
-        at: Instant,
-        sending: &mut Sending,
-        ear: &reach::Heard,
-        outside: &mut impl Outside,
-    ) {
+    fn take(&mut self, at: Instant, sending: &mut Sending, ear: &Ear, outside: &mut impl Outside) {
+        let index = ear.radio as usize;
         if sending.more {
             return;
         }
-        let Some(frame) = sending.frame else { return self.managed(index, sending, ear, outside) };
+        let Some(frame) = sending.frame else { return self.managed(sending, ear, outside) };
         let course = self.course(index, sending, outside.octets(&frame));
         if sending.to == To::Group {
             if course == Course::Ignore {

@@ -36,6 +36,15 @@ impl Channel {
         })
     }
 
+    /// All channels of the bands, ascending in each.
+    pub fn all(bands: &[Band]) -> impl Iterator<Item = Self> {
+        let numbers = bands.iter().flat_map(|band| match band {
+            Band::Two => (1..=14).collect(),
+            Band::Five => FIVE.to_vec(),
+        });
+        numbers.filter_map(move |number| Self::numbered(bands, number))
+    }
+
     /// Share of the power sent on `self` that a receiver tuned to `other` takes in, 0 to 1.
     ///
     /// Same channel 1; channels 1 to 4 numbers apart at 2.4 GHz overlap by the factors of Mishra,

@@ -202,7 +202,7 @@ class Tuning(Model):
     )
     ssid: Annotated[str, Field(max_length=32)] | None = Field(
         default=None,
-        description="name of the network, which is one subnet on a medium; only stations may change it",
+        description="name of the network, which is one subnet on a medium; access points keep it",
     )
 
 
@@ -257,39 +257,6 @@ class Radio(Tuning):
         default=None, description="station: looks for a better access point below this; -75 dBm"
     )
     up: bool = Field(default=True, description="switched on at the start")
-
-
-class Noise(Model):
-    """A source of white noise that is no radio: it takes no part in contention."""
-
-    position: Position = Field(description="where it stands")
-    power: Power = Field(description="radiated over the whole band, -100 to 100 dBm")
-    channel: Annotated[int, Field(ge=1, le=200, strict=True)] | None = Field(
-        default=None, description="fills the 20 MHz of this channel; instead of a band"
-    )
-    band: tuple[Frequency, Frequency] | None = Field(default=None, description="lower and upper edge")
-    at: Duration = Field(default=Duration(0), description="when it is switched on first")
-    until: Duration | None = Field(default=None, description="when it is switched off for good")
-    on: Duration | None = Field(default=None, description="on and off in turns: how long it is on")
-    off: Duration | None = Field(default=None, description="on and off in turns: how long it is off")
-
-
-class Medium(Model):
-    """Shared channels: who hears whom, how strongly, and who collides."""
-
-    propagation: Propagation = Field(
-        default=Propagation(model="friis"), description="loss; free space by default"
-    )
-    shadowing: Shadowing | None = Field(default=None, description="variation from place to place")
-    fading: Fading | None = Field(default=None, description="variation from frame to frame")
-    walls: Annotated[list[Wall], Listed] = Field(default=[], description="that signals pass")
-    errors: Errors = Field(default=Errors(), description="how bits fail")
-    frame_errors: Annotated[list[FrameError], Listed] = Field(
-        default=[], description="failures of frames between pairs, beside all else"
-    )
-    noise: Annotated[list[Noise], Listed] = Field(default=[], description="sources of noise")
-    floor: Power = Field(default=Power("-117 dBm"), description="weaker signals are ignored")
-    radio: Radio = Field(default=Radio(), description="what its radios have in common")
 
 
 class Waypoint(Model):
@@ -358,3 +325,39 @@ class Mobility(Model):
     node: Annotated[int, Field(ge=0, strict=True)] | None = Field(
         default=None, description="traces: number of the node in the file; by default in the scenario's order"
     )
+
+
+class Noise(Model):
+    """A source of white noise that is no radio: it takes no part in contention."""
+
+    position: Position | None = Field(
+        default=None, description="where it stands, or where mobility: velocity starts"
+    )
+    mobility: Mobility | None = Field(default=None, description="how it moves, as a node may")
+    power: Power = Field(description="radiated over the whole band, -100 to 100 dBm")
+    channel: Annotated[int, Field(ge=1, le=200, strict=True)] | None = Field(
+        default=None, description="fills the 20 MHz of this channel; instead of a band"
+    )
+    band: tuple[Frequency, Frequency] | None = Field(default=None, description="lower and upper edge")
+    at: Duration = Field(default=Duration(0), description="when it is switched on first")
+    until: Duration | None = Field(default=None, description="when it is switched off for good")
+    on: Duration | None = Field(default=None, description="on and off in turns: how long it is on")
+    off: Duration | None = Field(default=None, description="on and off in turns: how long it is off")
+
+
+class Medium(Model):
+    """Shared channels: who hears whom, how strongly, and who collides."""
+
+    propagation: Propagation = Field(
+        default=Propagation(model="friis"), description="loss; free space by default"
+    )
+    shadowing: Shadowing | None = Field(default=None, description="variation from place to place")
+    fading: Fading | None = Field(default=None, description="variation from frame to frame")
+    walls: Annotated[list[Wall], Listed] = Field(default=[], description="that signals pass")
+    errors: Errors = Field(default=Errors(), description="how bits fail")
+    frame_errors: Annotated[list[FrameError], Listed] = Field(
+        default=[], description="failures of frames between pairs, beside all else"
+    )
+    noise: Annotated[list[Noise], Listed] = Field(default=[], description="sources of noise")
+    floor: Power = Field(default=Power("-117 dBm"), description="weaker signals are ignored")
+    radio: Radio = Field(default=Radio(), description="what its radios have in common")

@@ -12,7 +12,7 @@ from typing import Any
 
 from airloom.planning import media as words
 from airloom.planning import tables
-from airloom.scenario.model import Event, Medium, Mobility, Scenario, Tuning
+from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
 from airloom.scenario.model.base import nearest
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.network import Network
@@ -145,16 +145,45 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
             yield Problem(
                 "noise.until", "it would end before it begins", (*where, "until"), "a time after 'at'"
             )
-        noise_settings, still = words.noise(noise), {"static": words.place(noise.position)}
+        if noise.position is None and (noise.mobility is None or noise.mobility.model == "velocity"):
+            yield Problem(
+                "position.missing",
+                "nobody knows where the noise is",
+                where,
+                "give it a position: [0 m, 0 m], or a mobility",
+            )
+            continue
+        moving = list(_noise_motion(noise, where))
+        yield from moving
+        if moving:
+            continue
+        settings, motion = words.noise(noise), words.motion(noise)
 
-        def check(noise_settings: dict[str, Any] = noise_settings, still: dict[str, Any] = still) -> None:
+        def check(settings: dict[str, Any] = settings, motion: dict[str, Any] = motion) -> None:
             engine = _engine.Engine(1)
             engine.add_medium("air", {})
-            engine.add_noise("air", noise_settings, still)
+            engine.add_noise("air", settings, motion, "noise")
 
         found = _asked(check)
         if found is not None:
             yield Problem(found[0], found[1], where)
+
+
+def _noise_motion(noise: Noise, where: Path_) -> Iterator[Problem]:
+    moves = noise.mobility
+    if moves is None:
+        return
+    path = (*where, "mobility")
+    wrong = list(_mobility(moves, path))
+    yield from wrong
+    if wrong or moves.model not in TRACES:
+        return
+    if moves.node is None:
+        yield Problem(
+            "model.parameter", f"{moves.model!r} of a noise needs 'node'", path, "its number in the file"
+        )
+        return
+    yield from _traced(moves, moves.node, (*path, "file"))
 
 
 _LAWS = {
@@ -311,19 +340,26 @@ def _traces(network: Network) -> Iterator[Problem]:
         if moves.file in told:
             continue
         where: Path_ = ("nodes", name, "mobility", "file")
-        found = _asked(lambda moves=moves: _read(moves))  # type: ignore[misc]
-        if found is not None:
+        wrong = list(_traced(moves, number, where))
+        if any(problem.code != "mobility.trace.node" for problem in wrong):
             told.add(moves.file)
-            yield Problem(found[0], found[1], where)
-            continue
-        known = words.movements(moves.model, moves.file or "")
-        if number not in known:
-            yield Problem(
-                "mobility.trace.node",
-                f"the trace has no node {number}",
-                where,
-                f"it moves {len(known)} nodes: {', '.join(str(each) for each in list(known)[:12])}",
-            )
+        yield from wrong
+
+
+def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
+    """What is wrong with a trace, or with what it says of one node."""
+    found = _asked(lambda: _read(moves))
+    if found is not None:
+        yield Problem(found[0], found[1], where)
+        return
+    known = words.movements(moves.model, moves.file or "")
+    if number not in known:
+        yield Problem(
+            "mobility.trace.node",
+            f"the trace has no node {number}",
+            where,
+            f"it moves {len(known)} nodes: {', '.join(str(each) for each in list(known)[:12])}",
+        )
 
 
 def _read(moves: Mobility) -> None:
@@ -368,10 +404,8 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_) -> Iterator[Problem]:
 
     if not any(getattr(change, key) is not None for key in change.model_fields_set):
         yield Problem("event.action", "'tune' names no property", path, "such as tune: {channel: 40}")
-    if change.ssid is not None and end.said.get("mode") != "station":
-        yield Problem(
-            "radio.mode", "only a station can look for another network", (*path, "ssid"), "leave it out"
-        )
+    if change.ssid is not None and end.said.get("mode") == "ap":
+        yield Problem("radio.mode", "an access point keeps its ssid", (*path, "ssid"), "leave it out")
     yield from _channel(change.channel, words.phy_of(end.said), (*path, "channel"))
     after = RadioEnd(end.node, end.name, end.medium, path, dict(end.said))
     for key in change.model_fields_set:
