@@ -14,13 +14,17 @@
 #![cfg(target_os = "linux")]
 
 mod accounts;
+mod bounds;
 mod channel;
 mod groups;
+mod image;
 mod keeper;
 mod message;
+mod mounts;
 mod node;
 mod program;
 mod room;
+mod sealed;
 mod system;
 
 use std::process::ExitCode;
@@ -28,7 +32,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
-        (Some("keep"), Some(socket)) => match keeper::keep(&socket) {
+        (Some("keep"), Some(socket)) => match sealed::run_sealed().and_then(|()| keeper::keep(&socket)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("airloom-init: {error}");

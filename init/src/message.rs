@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts changes of these messages and of what they promise; the controller wants its own number,
 /// so that a program left over from an earlier build is told from this one.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// From the controller to the keeper.
 #[derive(Debug, Deserialize)]
@@ -41,6 +41,22 @@ pub struct NodeRequest {
     /// Most of one processor that it may use.
     #[serde(default)]
     pub cpu: Option<f64>,
+    /// What its root file system is, if not the host's.
+    #[serde(default)]
+    pub image: Option<Image>,
+}
+
+/// An unpacked image as a node's root.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// The unpacked files, a folder of the host that is never written.
+    pub root: String,
+    /// `user[:group]` by names or numbers, as whom programs run; empty for root.
+    #[serde(default)]
+    pub user: String,
+    /// Working folder of its programs, made if it is not there.
+    pub folder: String,
 }
 
 /// From the keeper to the controller.

@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use crate::bounds::Bounds;
 use crate::channel::Channel;
 use crate::message::{NodeRequest, Order, Report};
-use crate::{accounts, program, room, system};
+use crate::{accounts, image, program, room, system};
 
 /// Furnishes the node and serves its socket until the socket or the node ends.
 pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32 {
@@ -21,13 +22,22 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
     system::die_with_parent()?;
     system::call_myself(&format!("node {}", request.name))?;
     let entered = system::enter_network(std::os::fd::AsFd::as_fd(namespace));
-    let mut node =
-        Node { channel: Channel::new(system::keep_only(socket)?), programs: HashMap::new(), end: None };
-    let furnished = entered
-        .map_err(|error| format!("network namespace: {error}"))
-        .and_then(|()| room::furnish(&request.name, &request.files, &request.visible));
+    let mut node = Node {
+        channel: Channel::new(system::keep_only(socket)?),
+        programs: HashMap::new(),
+        bounds: None,
+        end: None,
+    };
+    let furnished =
+        entered.map_err(|error| format!("network namespace: {error}")).and_then(|()| match &request.image {
+            None => room::furnish(&request.name, &request.files, &request.visible).map(|notes| (notes, None)),
+            Some(image) => image::furnish(request, image).map(|(notes, bounds)| (notes, Some(bounds))),
+        });
     match furnished {
-        Ok(notes) => node.channel.send(&Report::Ready { notes })?,
+        Ok((notes, bounds)) => {
+            node.bounds = bounds;
+            node.channel.send(&Report::Ready { notes })?;
+        }
         Err(why) => {
             node.channel.send(&Report::Broken { why })?;
             return Ok(());
@@ -40,6 +50,8 @@ struct Node {
     channel: Channel,
     /// Process number: the controller's number of the program.
     programs: HashMap<i32, u64>,
+    /// What its programs may not do; None where they may do all that the run itself may.
+    bounds: Option<Bounds>,
     end: Option<Instant>,
 }
 
@@ -87,7 +99,7 @@ impl Node {
         match order {
             Order::Start(start) => {
                 let streams = self.channel.descriptors::<3>()?;
-                match program::start(&start, &streams) {
+                match program::start(&start, &streams, self.bounds.as_ref()) {
                     Ok(pid) => {
                         self.programs.insert(pid, start.id);
                         self.channel.send(&Report::Started { id: start.id, pid })?;

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
+use crate::bounds::Bounds;
 use crate::message::Start;
 use crate::system::{check, default_signals, text};
 
@@ -14,13 +15,13 @@ pub type Refused = (String, io::Error);
 
 /// Starts a program in a session and process group of its own; gives its process number once the
 /// program itself runs.
-pub fn start(start: &Start, streams: &[OwnedFd; 3]) -> Result<i32, Refused> {
-    let prepared = Prepared::new(start)?;
+pub fn start(start: &Start, streams: &[OwnedFd; 3], bounds: Option<&Bounds>) -> Result<i32, Refused> {
+    let prepared = Prepared::new(start, bounds)?;
     let (mut reader, mut writer) = pipe().map_err(|error| ("pipe".to_owned(), error))?;
     // SAFETY: this process has one thread; the child only prepares itself and becomes the program.
     let pid = check(unsafe { libc::fork() }).map_err(|error| ("fork".to_owned(), error))?;
     if pid == 0 {
-        let (step, error) = prepared.become_program(streams, start.tty);
+        let (step, error) = prepared.become_program(streams, start.tty, bounds);
         let number = error.raw_os_error().unwrap_or(libc::EINVAL);
         // Short enough for one write; the reader gets it whole.
         let _ = writer.write_all(format!("{number} {step}").as_bytes());
@@ -53,7 +54,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(start: &Start) -> Result<Self, Refused> {
+    fn new(start: &Start, bounds: Option<&Bounds>) -> Result<Self, Refused> {
         let fail = |step: &str| {
             let step = step.to_owned();
             move |error| (step, error)
@@ -67,8 +68,10 @@ impl Prepared {
                 .map(|path| text(path))
                 .collect();
         let argv: io::Result<Vec<CString>> = start.argv.iter().map(|word| text(word)).collect();
+        let home =
+            bounds.filter(|_| !start.env.contains_key("HOME")).map(|bounds| text(&bounds.home_in_env()));
         let env: io::Result<Vec<CString>> =
-            start.env.iter().map(|(key, value)| text(&format!("{key}={value}"))).collect();
+            start.env.iter().map(|(key, value)| text(&format!("{key}={value}"))).chain(home).collect();
         Ok(Self {
             candidates: candidates.map_err(fail("name of the program"))?,
             argv: argv.map_err(fail("arguments"))?,
@@ -80,7 +83,7 @@ impl Prepared {
     }
 
     /// Turns this process into the program; comes back only with what failed.
-    fn become_program(&self, streams: &[OwnedFd; 3], tty: bool) -> Refused {
+    fn become_program(&self, streams: &[OwnedFd; 3], tty: bool, bounds: Option<&Bounds>) -> Refused {
         let steps = || -> Result<(), Refused> {
             // SAFETY: no pointers are passed.
             check(unsafe { libc::setsid() }).map_err(|error| ("setsid".to_owned(), error))?;
@@ -97,6 +100,9 @@ impl Prepared {
             // SAFETY: the string outlives the call.
             check(unsafe { libc::chdir(self.folder.as_ptr()) })
                 .map_err(|error| (format!("working folder {}", self.folder_name), error))?;
+            if let Some(bounds) = bounds {
+                bounds.enter().map_err(|error| ("user and capabilities".to_owned(), error))?;
+            }
             Ok(())
         };
         if let Err(refused) = steps() {
@@ -194,18 +200,18 @@ mod tests {
 
     #[test]
     fn what_cannot_run_says_which_step_failed() {
-        let (step, error) = start(&wish(&["no-such-program"], "/"), &streams()).unwrap_err();
+        let (step, error) = start(&wish(&["no-such-program"], "/"), &streams(), None).unwrap_err();
         assert_eq!((step.as_str(), error.raw_os_error()), ("no-such-program", Some(libc::ENOENT)));
-        let (step, error) = start(&wish(&["/etc/passwd"], "/"), &streams()).unwrap_err();
+        let (step, error) = start(&wish(&["/etc/passwd"], "/"), &streams(), None).unwrap_err();
         assert_eq!((step.as_str(), error.raw_os_error()), ("/etc/passwd", Some(libc::EACCES)));
-        let (step, _) = start(&wish(&["true"], "/no/such/folder"), &streams()).unwrap_err();
+        let (step, _) = start(&wish(&["true"], "/no/such/folder"), &streams(), None).unwrap_err();
         assert!(step.contains("/no/such/folder"));
-        assert!(start(&wish(&[], "/"), &streams()).is_err());
+        assert!(start(&wish(&[], "/"), &streams(), None).is_err());
     }
 
     #[test]
     fn a_program_runs() {
-        let pid = start(&wish(&["true"], "/"), &streams()).unwrap();
+        let pid = start(&wish(&["true"], "/"), &streams(), None).unwrap();
         let mut status = 0;
         // SAFETY: the place outlives the call.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);

@@ -5,14 +5,14 @@
 //! those of the host in the node's mount namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::system::{check, text};
+use crate::mounts::{
+    self, STRICT, bind, bind_held, folder, folders, hold, memory, mount, sethostname, unmount, write_file,
+};
+use crate::system::check;
 
 /// Folders that a node has for itself, with their permissions; the first is where the others
 /// are prepared.
@@ -98,15 +98,14 @@ pub fn furnish(
         }
     }
     for (path, content) in files.iter().filter(|(path, _)| is_own(path)) {
-        write_in_own(Path::new(path), content).map_err(at(path))?;
+        write_file(Path::new(path), content).map_err(at(path))?;
     }
     for (path, fd) in &shown {
         show(path, fd).map_err(at(&path.display().to_string()))?;
     }
     sethostname(name).map_err(at("host name"))?;
-    let strict = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    mount(Some("proc"), "/proc", Some("proc"), strict, None).map_err(at("/proc"))?;
-    if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), strict, None) {
+    mount(Some("proc"), "/proc", Some("proc"), STRICT, None).map_err(at("/proc"))?;
+    if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), STRICT, None) {
         notes.push(format!("/sys shows the host's interfaces, not the node's: {error}"));
     }
     Ok(notes)
@@ -117,16 +116,10 @@ fn store(files: &BTreeMap<String, String>) -> io::Result<Vec<(String, String)>> 
     let mut stored = Vec::new();
     for (number, (path, content)) in files.iter().enumerate() {
         let source = format!("/tmp/file{number}");
-        fs::write(&source, content)?;
-        fs::set_permissions(&source, Permissions::from_mode(mode_of(content)))?;
+        write_file(Path::new(&source), content)?;
         stored.push((path.clone(), source));
     }
     Ok(stored)
-}
-
-/// A file that begins like a script can be executed.
-fn mode_of(content: &str) -> u32 {
-    if content.starts_with("#!") { 0o755 } else { 0o644 }
 }
 
 fn is_own(path: &str) -> bool {
@@ -169,11 +162,7 @@ fn extend(number: usize, folder: &Path) -> Result<(), String> {
         self::folder(Path::new(place), 0o755).map_err(fail)?;
     }
     let target = folder.to_string_lossy();
-    let layers = format!("lowerdir={target},upperdir={upper},workdir={work}");
-    let as_user = format!("{layers},userxattr");
-    mount(Some("overlay"), &target, Some("overlay"), 0, Some(&layers))
-        .or_else(|_| mount(Some("overlay"), &target, Some("overlay"), 0, Some(&as_user)))
-        .map_err(fail)
+    mounts::overlay(&target, &upper, &work, &target, 0).map_err(fail)
 }
 
 /// Puts a prepared file at its path: over the one that is there, or as a new one.
@@ -188,83 +177,9 @@ fn place(source: &str, path: &str) -> io::Result<()> {
     bind(source, &path.to_string_lossy())
 }
 
-fn write_in_own(path: &Path, content: &str) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        folders(parent)?;
-    }
-    fs::write(path, content)?;
-    fs::set_permissions(path, Permissions::from_mode(mode_of(content)))
-}
-
 /// Makes a part of the host visible again at its own path.
 fn show(path: &Path, fd: &File) -> io::Result<()> {
-    let is_folder = fd.metadata()?.is_dir();
-    if is_folder {
-        folders(path)?;
-    } else {
-        if let Some(parent) = path.parent() {
-            folders(parent)?;
-        }
-        File::create(path)?;
-    }
     // One of the node's own folders as a whole is bound without what was mounted over it meanwhile.
     let also = if OWN.iter().any(|(own, _)| path == Path::new(own)) { 0 } else { libc::MS_REC };
-    let held = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    mount(Some(&held), &path.to_string_lossy(), None, libc::MS_BIND | also, None)
-}
-
-fn bind_held(fd: &File, path: &Path) -> io::Result<()> {
-    bind(&format!("/proc/self/fd/{}", fd.as_raw_fd()), &path.to_string_lossy())
-}
-
-fn hold(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)
-}
-
-fn folder(path: &Path, mode: u32) -> io::Result<()> {
-    DirBuilder::new().mode(mode).create(path)?;
-    fs::set_permissions(path, Permissions::from_mode(mode))
-}
-
-fn folders(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path)
-}
-
-fn memory(target: &str, mode: u32) -> io::Result<()> {
-    let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(&format!("mode={mode:o}")))
-}
-
-fn bind(source: &str, target: &str) -> io::Result<()> {
-    mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
-}
-
-fn unmount(target: &str) -> io::Result<()> {
-    let target = text(target)?;
-    // SAFETY: the string outlives the call.
-    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
-}
-
-fn sethostname(name: &str) -> io::Result<()> {
-    // SAFETY: the string outlives the call and its length is given.
-    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
-}
-
-fn mount(
-    source: Option<&str>,
-    target: &str,
-    kind: Option<&str>,
-    flags: libc::c_ulong,
-    data: Option<&str>,
-) -> io::Result<()> {
-    let source = source.map(text).transpose()?;
-    let target = text(target)?;
-    let kind = kind.map(text).transpose()?;
-    let data = data.map(text).transpose()?;
-    let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
-    // SAFETY: all strings outlive the call.
-    let answer = unsafe {
-        libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, pointer(&data).cast())
-    };
-    check(answer).map(drop)
+    mounts::show(path, fd, also)
 }

@@ -10,6 +10,7 @@ from ipaddress import IPv4Interface, IPv6Interface
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airloom.images import Image
     from airloom.scenario.model import Scenario
 
 
@@ -90,6 +91,8 @@ class NodePlan:
     files: dict[str, str]
     sysctl: dict[str, str]
     openvswitch: OpenVSwitchPlan | None = None
+    image: Image | None = None
+    """Its root file system, if not the host's."""
 
     @property
     def transit(self) -> bool:

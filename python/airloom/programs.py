@@ -38,10 +38,10 @@ _SHELL_SIGNS = "|&;<>()$`*?\n"
 State = Literal["waiting", "running", "ready", "ended", "failed"]
 
 
-def words_of(run: str | list[str]) -> list[str]:
+def words_of(run: str | list[str] | None) -> list[str]:
     """The words of a command line; one that needs a shell gets ``/bin/sh``."""
-    if isinstance(run, list):
-        return run
+    if not isinstance(run, str):
+        return run or []
     return ["/bin/sh", "-c", run] if needs_shell(run) else shlex.split(run)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from imaging import busybox, entry, layer, oci
 
 import airloom
 from airloom import RunError, Scenario
@@ -332,3 +333,24 @@ def test_no_folder_of_another_place_is_written(tmp_path, monkeypatch):
     airloom.run(pair(measurements=[ping(count=1)]))
     (folder,) = Path("out").iterdir()
     assert folder.name.startswith("pair-")
+
+
+def test_containers_run_what_their_image_runs_and_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    command = ["sh", "-c", "hostname; cat /etc/greeting"]
+    oci(tmp_path / "tiny", [busybox(), layer(entry("etc/greeting", b"hello"))], {"Cmd": command})
+    said = {
+        "kind": "container",
+        "image": str(tmp_path / "tiny"),
+        "programs": [{"node": "a"}, {"node": "b", "run": "echo mine", "name": "mine"}],
+        "measurements": [
+            {"name": "flow", "traffic": {"from": "a", "to": "b", "rate": "1 Mbit/s", "duration": "1 s"}}
+        ],
+    }
+    result = airloom.run(pair({"delay": "5 ms"}, **said), out=tmp_path / "out")
+    assert result.result.kinds == ("container",)
+    assert (tmp_path / "out/nodes/a/a-sh.log").read_text() == "a\nhello"
+    assert (tmp_path / "out/nodes/b/mine.log").read_text() == "mine\n"
+    assert 5e6 <= figure(result, "flow", "delay_min") < 7e6

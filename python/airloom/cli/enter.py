@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli.options import LabName
+from airloom.errors import RunError
 
 Node = Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.")]
 
@@ -42,7 +43,13 @@ def shell_command(node: Node, lab: LabName = None) -> None:
     from airloom.live import Visit, find
     from airloom.terminal import attach
 
-    shell = os.environ.get("SHELL", "/bin/sh")
-    with Visit(find(lab)) as visit:
-        code = attach(visit, node, [shell], terminal=True)
-    raise typer.Exit(code)
+    for shell in dict.fromkeys((os.environ.get("SHELL", "/bin/sh"), "/bin/sh")):
+        try:
+            with Visit(find(lab)) as visit:
+                code = attach(visit, node, [shell], terminal=True)
+        except RunError as error:
+            # A container may not have the user's own shell.
+            if error.code != "program.start" or shell == "/bin/sh":
+                raise
+        else:
+            raise typer.Exit(code)

@@ -68,8 +68,10 @@ class Program(Process):
 class InitClient:
     """One node's first process."""
 
-    def __init__(self, node: str, channel: Channel, switchboard: Switchboard) -> None:
+    def __init__(self, node: str, channel: Channel, switchboard: Switchboard, missing: str) -> None:
         self.node = node
+        self._missing = missing
+        """What to do about a program that is not there."""
         self.channel = channel
         self._lock = threading.Condition()
         self._programs: dict[int, Program] = {}
@@ -123,7 +125,7 @@ class InitClient:
         if answer["event"] == "refused":
             with self._lock:
                 self._programs.pop(number, None)
-            raise _refusal(self.node, argv, answer)
+            raise self._refusal(argv, answer)
         program.pid = answer["pid"]
         return program
 
@@ -209,6 +211,17 @@ class InitClient:
         if answer is None:
             raise self._lost()
         return answer
+
+    def _refusal(self, argv: Sequence[str], answer: Message) -> RunError:
+        number = answer["errno"]
+        what, why = answer["what"], os.strerror(number)
+        cure = None
+        if argv and what == argv[0] and number == errno.ENOENT:
+            why = "no such program"
+            cure = self._missing
+        elif what.startswith("working folder") and number == errno.ENOENT:
+            cure = "a node sees its own /tmp and /run, not the host's"
+        return RunError("program.start", f"node {self.node}: cannot start {what}: {why}", cure=cure)
 
     def _lost(self) -> RunError:
         why = "has ended" if self._gone else f"does not answer within {_PATIENCE:g} s"
@@ -333,18 +346,6 @@ def _feed(descriptor: int, rest: memoryview) -> memoryview:
         return rest
     except BrokenPipeError:
         return rest[:0]
-
-
-def _refusal(node: str, argv: Sequence[str], answer: Message) -> RunError:
-    number = answer["errno"]
-    what, why = answer["what"], os.strerror(number)
-    cure = None
-    if argv and what == argv[0] and number == errno.ENOENT:
-        why = "no such program"
-        cure = "install it, or give its path; files below /tmp and /run of the host are not seen in a node"
-    elif what.startswith("working folder") and number == errno.ENOENT:
-        cure = "a node sees its own /tmp and /run, not the host's"
-    return RunError("program.start", f"node {node}: cannot start {what}: {why}", cure=cure)
 
 
 def streams(

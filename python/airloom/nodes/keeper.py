@@ -21,7 +21,7 @@ from airloom import binaries
 from airloom.errors import HostError, RunError
 from airloom.nodes.channel import Channel, Message, Switchboard
 
-_PROTOCOL = 2
+_PROTOCOL = 3
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
@@ -92,9 +92,13 @@ class Keeper:
         files: Mapping[str, str],
         visible: Sequence[Path],
         cpu: float | None,
+        image: Message | None = None,
         on_end: Callable[[Message], None],
     ) -> Made:
-        """Makes a node's first process in a network namespace; ``on_end`` is told of its end."""
+        """Makes a node's first process in a network namespace; ``on_end`` is told of its end.
+
+        ``image``: its root file system, if not the host's: ``root``, ``user``, ``folder``.
+        """
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with self._lock:
             self._waiting[name] = None
@@ -105,6 +109,7 @@ class Keeper:
             "files": dict(files),
             "visible": [str(path) for path in visible],
             "cpu": cpu,
+            "image": image,
         }
         try:
             with far:

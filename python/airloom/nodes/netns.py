@@ -36,6 +36,11 @@ _LISTENING = {"tcp": "0A", "udp": "07"}
 class NetnsNode(NodeHandle):
     """One node made of the host's kernel."""
 
+    missing: ClassVar[str] = (
+        "install it, or give its path; files below /tmp and /run of the host are not seen in a node"
+    )
+    """What to do about a program that is not in it."""
+
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         self.name = plan.name
         self.kind = kind
@@ -84,12 +89,13 @@ class NetnsNode(NodeHandle):
                 files=self._plan.files,
                 visible=site.visible,
                 cpu=self._plan.cpu,
+                image=self._image(),
                 on_end=lambda message: self._ended(over, message),
             )
             self._made = made
             self._notes = made.notes
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
-            self._init = InitClient(self.name, made.channel, site.keeper.switchboard)
+            self._init = InitClient(self.name, made.channel, site.keeper.switchboard, self.missing)
 
     def start(
         self,
@@ -107,8 +113,8 @@ class NetnsNode(NodeHandle):
             descriptors = streams(stdin, stdout, stderr, stack)
             return self._ready().start(
                 argv,
-                env=_environment(env),
-                folder=folder or "/tmp",
+                env=self._environment(env or {}),
+                folder=folder or self._folder(),
                 streams=descriptors,
                 tty=tty,
                 on_exit=on_exit,
@@ -125,8 +131,8 @@ class NetnsNode(NodeHandle):
     ) -> Completed:
         return self._ready().run(
             argv,
-            env=_environment(env),
-            folder=folder or "/tmp",
+            env=self._environment(env or {}),
+            folder=folder or self._folder(),
             input=input.encode() if isinstance(input, str) else input,
             timeout=timeout,
         )
@@ -215,6 +221,25 @@ class NetnsNode(NodeHandle):
         """Waits until its processes have ended."""
         if self._init is not None and not self._over.wait(_DYING):
             raise RunError("node.end", f"node {self.name}: its processes do not end within {_DYING:g} s")
+
+    # What a kind with a root file system of its own says otherwise
+
+    def _image(self) -> Message | None:
+        """The root file system of its programs; None is the host's."""
+        return None
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """The controller's environment and more, without a folder for temporary files that only the host has.
+
+        A node has a /tmp of its own. ``AIRLOOM_PYTHON`` is the interpreter of Airloom itself, with all
+        that is installed beside it.
+        """
+        own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
+        return {**own, "AIRLOOM_PYTHON": sys.executable, **more}
+
+    def _folder(self) -> str:
+        """Where its programs work if they are not told."""
+        return "/tmp"
 
     def _ready(self) -> InitClient:
         self.wake()
@@ -383,16 +408,6 @@ _CURES = {
     "host.descriptors": "raise the hard limit: ulimit -Hn, or LimitNOFILE= of the service",
     "host.tun-device": "modprobe tun; without root /dev/net/tun must be open to this user (mode 0666)",
 }
-
-
-def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
-    """The controller's environment and more, without a folder for temporary files that only the host has.
-
-    A node has a /tmp of its own. ``AIRLOOM_PYTHON`` is the interpreter of Airloom itself, with all that is
-    installed beside it.
-    """
-    own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
-    return {**own, "AIRLOOM_PYTHON": sys.executable, **(more or {})}
 
 
 def translated(act: Callable[..., Any], *arguments: object) -> Any:

@@ -10,6 +10,7 @@ from typing import Self
 from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.nodes import neighbours
+from airloom.nodes.container import ContainerKind
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.native import NativeKind
@@ -18,7 +19,9 @@ from airloom.nodes.openvswitch import OpenVSwitchKind
 from airloom.nodes.relay import Relay
 from airloom.plan import NodePlan, Plan
 
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (NetnsKind, NativeKind, OpenVSwitchKind)}
+KINDS: dict[str, type[Kind]] = {
+    kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind)
+}
 """Every kind by its name in a scenario."""
 
 

@@ -9,6 +9,7 @@ from airloom.planning import lifetime, media, openflow, settings
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
+from airloom.scenario.containers import image_of
 from airloom.scenario.model import Adapter, Scenario, Switch
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem, Problems
@@ -57,6 +58,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             _sysctl(by_node[name], lasting)
             | _redirects(by_node[name], name in forwarding)
             | {key: str(value) for key, value in node.sysctl.items()},
+            image=image_of(scenario, node),
         )
         for name, node in network.nodes.items()
     }

@@ -19,7 +19,7 @@ import airloom.planning.make as planning
 from airloom.errors import ScenarioError
 from airloom.plan import Plan
 from airloom.planning.reach import unreachable
-from airloom.scenario import paths, refusal
+from airloom.scenario import containers, paths, refusal
 from airloom.scenario.model import Scenario
 from airloom.scenario.names import named, seeded
 from airloom.scenario.network import expand
@@ -129,7 +129,7 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
     scenario = seeded(scenario, seed)
     try:
         network = expand(scenario)
-        scenario = named(scenario, network)
+        scenario = named(containers.with_commands(scenario, network), network)
         refusal.raise_first(problems(scenario, network), source)
         plan = planning.make(scenario, network)
         refusal.raise_first(unreachable(plan), source)

@@ -16,7 +16,7 @@ _Part = TypeVar("_Part", bound=Model)
 
 def words(program: Program) -> list[str]:
     """The words of a program's command line; raises ValueError if its quotes do not match."""
-    return shlex.split(program.run) if isinstance(program.run, str) else list(program.run)
+    return shlex.split(program.run) if isinstance(program.run, str) else list(program.run or ())
 
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:

@@ -117,6 +117,39 @@ def test_an_ordinary_user_has_nodes(tmp_path: Path, threads: bool) -> None:
     assert "share is not held" in lines[3]
 
 
+CONTAINER = """
+import os, sys
+sys.path[:0] = [{tests!r}, {images!r}]
+os.environ["XDG_CACHE_HOME"] = {folder!r}
+from imaging import busybox, oci
+from making import interface, node, plan_of
+from pathlib import Path
+from airloom import images
+from airloom.nodes import privilege
+from airloom.nodes.keeper import Keeper
+from airloom.nodes.world import Nodes
+
+privilege.ensure()
+path = oci(Path({folder!r}) / "image", [busybox()], {{"User": "app", "WorkingDir": "/srv"}})
+image = images.read(str(path), os.uname().machine)
+plan = node("c", interface("eth0", 1, "10.1.0.1/24"), kind="container", image=image)
+with Keeper() as keeper, Nodes(plan_of([plan]), keeper) as world:
+    c = world.bring_up()["c"]
+    print(c.exec(["sh", "-c", "pwd; id -u; ip link set eth0 mtu 1400 && ping -c1 10.1.0.1 | grep -c from"]))
+    print(*c.notes, sep="; ")
+"""
+
+
+def test_an_ordinary_user_has_containers(tmp_path: Path) -> None:
+    here = Path(__file__).parent
+    script = CONTAINER.format(tests=str(here), images=str(here.parents[1]), folder=str(tmp_path))
+    done = as_nobody(script, tmp_path, "666")
+    if "no user namespace" in done.stderr or "Skipped" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert r"stdout='/srv\n0\n1\n'" in done.stdout, done.stdout + done.stderr
+    assert "without root there is no user 1000 here" in done.stdout
+
+
 def test_a_closed_device_is_named_with_its_cure(tmp_path: Path) -> None:
     done = as_nobody(lab_script(), tmp_path, "600")
     assert done.returncode != 0

@@ -12,7 +12,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from airloom.scenario.model.base import Count, File, Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.base import (
+    Count,
+    File,
+    ImagePath,
+    KindName,
+    Listed,
+    Mapped,
+    Model,
+    Mtu,
+    Name,
+    by_name,
+)
 from airloom.scenario.model.jitter import (
     ExponentialJitter,
     Jitter,
@@ -73,7 +84,8 @@ class Scenario(Model):
         default=1, description="of every random number in the run"
     )
     duration: Duration | None = Field(default=None, description="by default until everything is done")
-    kind: Literal["netns", "native"] = Field(default="netns", description="how nodes are made")
+    kind: KindName = Field(default="netns", description="how nodes are made")
+    image: ImagePath | None = Field(default=None, description="of containers that name none themselves")
     nodes: Annotated[dict[Name, Node], Mapped] = Field(
         default={}, description="by name; nothing after a name means all defaults", json_schema_extra=by_name
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -156,6 +156,18 @@ def _folder(value: str, info: ValidationInfo) -> str:
 
 Folder = Annotated[str, AfterValidator(_folder)]
 """Path of a folder as a node sees it; a relative one starts at the scenario's folder, and must exist."""
+
+
+def _image(value: str, info: ValidationInfo) -> str:
+    folder = (info.context or {}).get("folder")
+    return value if folder is None else str(Path(folder, value))
+
+
+ImagePath = Annotated[str, AfterValidator(_image)]
+"""Path of an image, perhaps with ``:TAG``, relative to the scenario's folder; looked into by the rules."""
+
+KindName = Literal["netns", "native", "container"]
+"""How a node can be made."""
 
 
 def _empty_lists(value: Any, handler: Any) -> Any:

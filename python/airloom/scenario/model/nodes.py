@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airloom.scenario.model.base import Folder, Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.base import Folder, ImagePath, KindName, Listed, Mapped, Model, Mtu, Name, by_name
 from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Mobility, Position, Radio
 from airloom.units import Address, Duration, Share
@@ -51,7 +51,10 @@ class Interface(Model):
 class Node(Model):
     """One virtual node."""
 
-    kind: Literal["netns", "native"] | None = Field(default=None, description="by default the scenario's")
+    kind: KindName | None = Field(default=None, description="by default the scenario's")
+    image: ImagePath | None = Field(
+        default=None, description="container: folder or tar of an OCI image, `PATH` or `PATH:TAG`"
+    )
     forwarding: bool | None = Field(default=None, description="router; by default if it has two interfaces")
     cpu: Annotated[Share, Field(gt=0)] | None = Field(
         default=None, description="share of one processor, '50 %' or 0.5; needs root"
@@ -90,8 +93,9 @@ class Program(Model):
     """An unmodified program that runs in a node."""
 
     node: str = Field(description="name of the node, or `$first`, `$last`")
-    run: str | Annotated[list[str], Field(min_length=1)] = Field(
-        description="a command line, or a list of words"
+    run: str | Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None,
+        description="a command line, or a list of words; in a container by default what its image runs",
     )
     name: Name | None = Field(default=None, description="by default NODE-PROGRAM, such as r1-babeld")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")

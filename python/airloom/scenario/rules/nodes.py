@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from airloom.planning.ports import ports_of
+from airloom.scenario import containers
 from airloom.scenario.model import Node, Program, Scenario
 from airloom.scenario.model.base import nearest
 from airloom.scenario.names import words
@@ -23,6 +24,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     used: dict[str, set[str]] = {}
     for port in ports_of(network)[0]:
         used.setdefault(port.node, set()).add(port.name)
+    yield from containers.problems(scenario, network)
     real: dict[str, str] = {}
     for name, node in scenario.nodes.items():
         if network.generated and name not in used:
@@ -48,7 +50,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     names: set[str] = set()
     for index, program in enumerate(scenario.programs):
         path: Path_ = ("programs", index)
-        yield from _program(program, path, network)
+        yield from _program(program, path, scenario, network)
         if program.name is not None:
             if program.name in names:
                 yield Problem(
@@ -112,7 +114,7 @@ def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
         )
 
 
-def _program(program: Program, path: Path_, network: Network) -> Iterator[Problem]:
+def _program(program: Program, path: Path_, scenario: Scenario, network: Network) -> Iterator[Problem]:
     if program.node not in network.open_switches:
         yield from node_exists(program.node, (*path, "node"), network)
     try:
@@ -122,7 +124,9 @@ def _program(program: Program, path: Path_, network: Network) -> Iterator[Proble
             "program.run", f"the command line cannot be split: {str(error).lower()}", (*path, "run")
         )
     else:
-        if empty:
+        if program.run is None:
+            yield from containers.nothing_to_run(scenario, network, program, path)
+        elif empty:
             yield Problem("program.run", "the command line is empty", (*path, "run"))
     if program.ready is not None:
         given = [name for name in ("log", "port", "command") if getattr(program.ready, name) is not None]

@@ -1,0 +1,140 @@
+//! The file system of a node that has an image for its root.
+//!
+//! The unpacked image is a folder of the host that many nodes may share: each has a writable layer
+//! in memory over it, and nothing of the host is in reach but what is shown to it, read-only.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use crate::bounds::Bounds;
+use crate::message::{Image, NodeRequest};
+use crate::mounts::{
+    self, STRICT, bind, bind_held, folder, folders, held_path, hold, hold_all, memory, mount, sethostname,
+    unmount, write_file,
+};
+use crate::system::check;
+
+/// Devices of the host that have nothing of the host in them.
+const DEVICES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "net/tun"];
+/// Parts of /proc that are the whole machine's.
+const MACHINE: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
+const HIDDEN: [&str; 3] = ["/proc/kcore", "/proc/keys", "/proc/timer_list"];
+
+/// Makes the image this process's root; gives what this machine cannot do, and whom programs run as.
+pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bounds), String> {
+    let at = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("{what}: {error}")
+    };
+    // Everything of the host is held before it goes out of sight.
+    let lower = hold(Path::new(&image.root)).map_err(at(&image.root))?;
+    let shown = hold_all(request.visible.iter().map(Path::new))?;
+    let hosts = hold(Path::new("/etc/hosts")).ok();
+    let devices: Vec<(&str, File)> = DEVICES
+        .iter()
+        .filter_map(|name| hold(&Path::new("/dev").join(name)).ok().map(|fd| (*name, fd)))
+        .collect();
+
+    // What programs here hold of this process must not lead them back to the host.
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) }).map_err(at("root file system"))?;
+    enter(&lower).map_err(at("root file system (overlay)"))?;
+
+    let mut notes = Vec::new();
+    own_places().map_err(at("file systems of the kernel"))?;
+    if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), STRICT | libc::MS_RDONLY, None) {
+        notes.push(format!("there is no /sys in it: {error}"));
+    }
+    furnish_devices(&devices).map_err(at("/dev"))?;
+    guard().map_err(at("/proc"))?;
+
+    for (path, fd) in &shown {
+        let name = path.display().to_string();
+        mounts::show(path, fd, libc::MS_REC).map_err(at(&name))?;
+        mounts::read_only(&name).map_err(at(&name))?;
+    }
+    if let Some(hosts) = hosts {
+        write_file(Path::new("/etc/hosts"), "").map_err(at("/etc/hosts"))?;
+        bind_held(&hosts, Path::new("/etc/hosts")).map_err(at("/etc/hosts"))?;
+        mounts::read_only("/etc/hosts").map_err(at("/etc/hosts"))?;
+    }
+    // Only now: the kernel binds what is still mounted somewhere, and allows a new /proc to who sees one.
+    unmount(".").map_err(at("the host's root"))?;
+    std::env::set_current_dir("/").map_err(at("/"))?;
+    write_file(Path::new("/etc/hostname"), &format!("{}\n", request.name)).map_err(at("/etc/hostname"))?;
+    for (path, content) in &request.files {
+        if path == "/etc/hosts" {
+            unmount(path).map_err(at(path))?;
+        }
+        write_file(Path::new(path), content).map_err(at(path))?;
+    }
+    sethostname(&request.name).map_err(at("host name"))?;
+    folders(Path::new(&image.folder)).map_err(at(&image.folder))?;
+    let bounds = Bounds::of(&image.user)?.or_root(&mut notes);
+    Ok((notes, bounds))
+}
+
+/// Makes a writable layer over the image the root; the old one is at "." until it is unmounted.
+fn enter(lower: &File) -> io::Result<()> {
+    memory("/tmp", 0o700)?;
+    for place in ["/tmp/upper", "/tmp/work", "/tmp/root"] {
+        folder(Path::new(place), 0o755)?;
+    }
+    mounts::overlay(&held_path(lower), "/tmp/upper", "/tmp/work", "/tmp/root", libc::MS_NODEV)?;
+    std::env::set_current_dir("/tmp/root")?;
+    let here = c".";
+    // SAFETY: the string outlives the call.
+    check(unsafe { libc::syscall(libc::SYS_pivot_root, here.as_ptr(), here.as_ptr()) }).map(drop)
+}
+
+/// Mounts of the kernel's own, at places that every image must have.
+fn own_places() -> io::Result<()> {
+    for (path, mode) in
+        [("/proc", 0o555), ("/sys", 0o555), ("/dev", 0o755), ("/tmp", 0o1777), ("/run", 0o755)]
+    {
+        if !Path::new(path).is_dir() {
+            folder(Path::new(path), mode)?;
+        }
+    }
+    mount(Some("proc"), "/proc", Some("proc"), STRICT, None)
+}
+
+/// Closes what of /proc belongs to the whole machine; the node's own network settings stay open.
+fn guard() -> io::Result<()> {
+    let network = hold(Path::new("/proc/sys/net"))?;
+    for path in MACHINE.iter().filter(|path| Path::new(path).exists()) {
+        bind(path, path)?;
+        mounts::read_only(path)?;
+    }
+    bind_held(&network, Path::new("/proc/sys/net"))?;
+    for path in HIDDEN.iter().filter(|path| Path::new(path).exists()) {
+        bind("/dev/null", path)?;
+    }
+    Ok(())
+}
+
+fn furnish_devices(devices: &[(&str, File)]) -> io::Result<()> {
+    memory("/dev", 0o755)?;
+    for (name, fd) in devices {
+        mounts::show(&Path::new("/dev").join(name), fd, 0)?;
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "fd/0"),
+        ("stdout", "fd/1"),
+        ("stderr", "fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ] {
+        symlink(target, Path::new("/dev").join(name))?;
+    }
+    for (path, mode) in [("/dev/shm", 0o1777), ("/dev/pts", 0o755)] {
+        fs::create_dir(path)?;
+        if path == "/dev/shm" {
+            memory(path, mode)?;
+        }
+    }
+    let flags = libc::MS_NOSUID | libc::MS_NOEXEC;
+    mount(Some("devpts"), "/dev/pts", Some("devpts"), flags, Some("newinstance,ptmxmode=0666,mode=0620"))
+}

@@ -1,0 +1,143 @@
+//! Mounts and folders, in the words of this crate.
+
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::system::{check, text};
+
+/// What no file system of the kernel's own needs.
+pub const STRICT: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+
+pub fn mount(
+    source: Option<&str>,
+    target: &str,
+    kind: Option<&str>,
+    flags: libc::c_ulong,
+    data: Option<&str>,
+) -> io::Result<()> {
+    let source = source.map(text).transpose()?;
+    let target = text(target)?;
+    let kind = kind.map(text).transpose()?;
+    let data = data.map(text).transpose()?;
+    let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+    // SAFETY: all strings outlive the call.
+    let answer = unsafe {
+        libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, pointer(&data).cast())
+    };
+    check(answer).map(drop)
+}
+
+/// An empty file system in memory.
+pub fn memory(target: &str, mode: u32) -> io::Result<()> {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(&format!("mode={mode:o}")))
+}
+
+/// A writable layer over a folder; what is written goes to `upper`. Without root the kernel wants
+/// the layer's notes in the user's own attributes.
+pub fn overlay(lower: &str, upper: &str, work: &str, target: &str, flags: libc::c_ulong) -> io::Result<()> {
+    let layers = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let as_user = format!("{layers},userxattr");
+    mount(Some("overlay"), target, Some("overlay"), flags, Some(&layers))
+        .or_else(|_| mount(Some("overlay"), target, Some("overlay"), flags, Some(&as_user)))
+}
+
+pub fn bind(source: &str, target: &str) -> io::Result<()> {
+    mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
+}
+
+/// Binds what is held open, also when its own path cannot be reached any more.
+pub fn bind_held(fd: &File, path: &Path) -> io::Result<()> {
+    bind(&held_path(fd), &path.to_string_lossy())
+}
+
+/// The path by which the kernel reaches what is held open.
+pub fn held_path(fd: &File) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Binds a part of the host at a path that may have to be made first.
+pub fn show(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
+    if fd.metadata()?.is_dir() {
+        folders(path)?;
+    } else {
+        if let Some(parent) = path.parent() {
+            folders(parent)?;
+        }
+        if !path.exists() {
+            File::create(path)?;
+        }
+    }
+    mount(Some(&held_path(fd)), &path.to_string_lossy(), None, libc::MS_BIND | also, None)
+}
+
+/// Makes a mount, and those below it, read-only in this mount namespace.
+pub fn read_only(path: &str) -> io::Result<()> {
+    let mut change: libc::mount_attr =
+        libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let path = text(path)?;
+    let at = libc::AT_RECURSIVE.unsigned_abs();
+    // SAFETY: the path and the attributes outlive the call, and their size is given.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            at,
+            &raw mut change,
+            size_of::<libc::mount_attr>(),
+        )
+    })
+    .map(drop)
+}
+
+pub fn unmount(target: &str) -> io::Result<()> {
+    let target = text(target)?;
+    // SAFETY: the string outlives the call.
+    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+}
+
+/// Holds a file or folder by a descriptor, without reading it.
+pub fn hold(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)
+}
+
+/// Resolves paths of the host and holds what is there.
+pub fn hold_all<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<(PathBuf, File)>, String> {
+    paths
+        .map(|path| {
+            let fail = |error: io::Error| format!("{}: {error}", path.display());
+            let path = fs::canonicalize(path).map_err(fail)?;
+            let fd = hold(&path).map_err(fail)?;
+            Ok((path, fd))
+        })
+        .collect()
+}
+
+pub fn folder(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+pub fn folders(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// Writes a file of the scenario with the folders above it; one that begins like a script can be executed.
+pub fn write_file(path: &Path, content: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        folders(parent)?;
+    }
+    fs::write(path, content)?;
+    let mode = if content.starts_with("#!") { 0o755 } else { 0o644 };
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+pub fn sethostname(name: &str) -> io::Result<()> {
+    // SAFETY: the string outlives the call and its length is given.
+    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+}

@@ -1,0 +1,243 @@
+"""The program that unpacks an image, shut into the folder that it fills.
+
+::
+
+    python -m airloom.images.unpack ARCHIVE FOLDER [PLACE DIGEST DIFF]...
+
+It opens the archive, makes FOLDER its root (chroot), and lays the layers over each other: links of any
+kind lead nowhere else, whatever a layer says. A layer whose names leave the image is refused all the
+same, for nobody makes such a one without intent. Without root all files belong to the one user there
+is. Devices are passed over: a node has its own. Whiteouts are those of the OCI image specification
+(``.wh.NAME``, ``.wh..wh..opq``).
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import ctypes
+import gzip
+import hashlib
+import lzma
+import os
+import resource
+import shutil
+import signal
+import stat
+import sys
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+from airloom.images.archive import Archive, ImageError, damaged
+
+_MEMORY = 4 << 30
+"""Octets of address space: a header that claims more is no header."""
+_SHARE = 0.5
+"""Part of what is free on the disk that an image may take."""
+_PR_SET_PDEATHSIG = 1
+_CAPABILITY = "security.capability"
+_OPAQUE, _GONE = ".wh..wh..opq", ".wh."
+
+
+class Refused(Exception):
+    """A layer that cannot be, or must not be, unpacked."""
+
+
+class Counted:
+    """A stream that knows the digest of what was read from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._sum = hashlib.sha256()
+
+    def read(self, most: int = -1) -> bytes:
+        """Reads on."""
+        octets = self._stream.read(most)
+        self._sum.update(octets)
+        return octets
+
+    def digest(self) -> str:
+        """Of everything, which is read to its end."""
+        while self.read(1 << 20):
+            pass
+        return f"sha256:{self._sum.hexdigest()}"
+
+
+class Unpacker:
+    """Lays layers over each other in this process's root."""
+
+    def __init__(self, room: int, mapped: bool) -> None:
+        self._room = room
+        self._mapped = mapped
+        """Whether files can be given to other users."""
+
+    def lay(self, number: int, octets: IO[bytes]) -> None:
+        """One plain tar over what is there."""
+        made: set[str] = set()
+        folders: list[tuple[str, tarfile.TarInfo]] = []
+        with tarfile.open(fileobj=octets, mode="r|") as tar:
+            for member in tar:
+                path = _within(member.name)
+                if path == "/":
+                    continue
+                name = os.path.basename(path)
+                if name == _OPAQUE:
+                    _empty(os.path.dirname(path), made)
+                elif name.startswith(_GONE):
+                    _remove(os.path.join(os.path.dirname(path), name.removeprefix(_GONE)))
+                else:
+                    self._one(tar, member, path)
+                    made.add(path)
+                    if member.isdir():
+                        folders.append((path, member))
+        for path, member in reversed(folders):
+            with contextlib.suppress(OSError):  # a later entry may have taken it away
+                os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
+
+    def _one(self, tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        there = _lstat(path)
+        if there is not None and not (member.isdir() and stat.S_ISDIR(there.st_mode)):
+            _remove(path)
+        if member.isdir():
+            if _lstat(path) is None:
+                os.mkdir(path)
+        elif member.isreg():
+            self._room -= member.size
+            if self._room < 0:
+                raise Refused("its files take more than half of the space that is free")
+            source = cast(IO[bytes], tar.extractfile(member))
+            with open(path, "xb") as file:
+                shutil.copyfileobj(source, file, 1 << 20)
+        elif member.issym():
+            os.symlink(member.linkname, path)
+        elif member.islnk():
+            os.link(_within(member.linkname), path, follow_symlinks=False)
+            return
+        elif member.isfifo():
+            os.mkfifo(path)
+        else:
+            return
+        if self._mapped:
+            os.chown(path, member.uid, member.gid, follow_symlinks=False)
+        if not member.issym():
+            os.chmod(path, member.mode & 0o7777)
+            if self._mapped and f"SCHILY.xattr.{_CAPABILITY}" in member.pax_headers:
+                value = member.pax_headers[f"SCHILY.xattr.{_CAPABILITY}"]
+                os.setxattr(path, _CAPABILITY, value.encode("utf-8", "surrogateescape"))
+            if not member.isdir():
+                os.utime(path, (member.mtime, member.mtime))
+
+
+def _within(name: str) -> str:
+    """An absolute path in the image; refuses one that leaves it."""
+    parts = PurePosixPath(name).parts
+    if ".." in parts:
+        raise Refused(f"the name {name!r} leaves the image")
+    if "\0" in name:
+        raise Refused(f"{name!r} is no name")
+    return os.path.join("/", *(part for part in parts if part != "/"))
+
+
+def _lstat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _remove(path: str) -> None:
+    there = _lstat(path)
+    if there is None:
+        return
+    if stat.S_ISDIR(there.st_mode):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
+def _empty(folder: str, made: set[str]) -> None:
+    """Takes away what lower layers have in a folder; what this one has made stays."""
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+        if not any(path == entry.path or path.startswith(f"{entry.path}/") for path in made):
+            _remove(entry.path)
+
+
+def plain(stream: IO[bytes]) -> IO[bytes]:
+    """A layer without its compression, which its first octets tell."""
+    head = stream.read(6)
+    stream.seek(0)
+    if head[:2] == b"\x1f\x8b":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
+    if head[:4] == b"\x28\xb5\x2f\xfd":
+        import pyarrow
+
+        return cast(IO[bytes], pyarrow.CompressedInputStream(pyarrow.PythonFile(stream), "zstd"))
+    if head[:6] == b"\xfd7zXZ\0":
+        return cast(IO[bytes], lzma.LZMAFile(stream))
+    if head[:3] == b"BZh":
+        return cast(IO[bytes], bz2.BZ2File(stream))
+    return stream
+
+
+def _users_are_mapped() -> bool:
+    """Whether this process may give files to any user."""
+    lines = Path("/proc/self/uid_map").read_text().split("\n")
+    return os.geteuid() == 0 and any(int(line.split()[2]) > 65535 for line in lines if line.strip())
+
+
+def unpack(archive: Archive, folder: str, layers: list[tuple[str, str, str]]) -> None:
+    """Unpacks all layers into a folder, which becomes this process's root."""
+    opened = [(archive.open(place), place, digest, diff) for place, digest, diff in layers]
+    streams = [(_checked(archive, file, place, digest), diff) for file, place, digest, diff in opened]
+    mapped = _users_are_mapped()
+    free = os.statvfs(folder)
+    os.chroot(folder)
+    os.chdir("/")
+    os.umask(0)
+    unpacker = Unpacker(int(free.f_bavail * free.f_frsize * _SHARE), mapped)
+    for number, (stream, diff) in enumerate(streams, 1):
+        try:
+            counted = Counted(stream)
+            unpacker.lay(number, cast(Any, counted))
+            if counted.digest() != diff:
+                raise Refused("its content is not what its digest says")
+        except (
+            Refused,
+            tarfile.TarError,
+            EOFError,
+            lzma.LZMAError,
+            ValueError,
+            OSError,
+            MemoryError,
+        ) as error:
+            said = str(error) or type(error).__name__
+            raise Refused(f"layer {number}: {said}") from None
+
+
+def _checked(archive: Archive, file: IO[bytes], place: str, digest: str) -> IO[bytes]:
+    """A layer that is what its digest says, from its beginning."""
+    if digest and Counted(file).digest() != digest:
+        raise damaged(archive.path, place)
+    file.seek(0)
+    return plain(file)
+
+
+def main(words: list[str]) -> int:
+    """The program; what went wrong is the last line of standard error."""
+    path, folder, *rest = words
+    layers = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    try:
+        with Archive(Path(path)) as archive:
+            unpack(archive, folder, layers)
+    except (Refused, ImageError, OSError) as error:
+        print(error.message if isinstance(error, ImageError) else error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
