@@ -6,6 +6,7 @@ what it hears it hands to a :class:`Watcher`, and what it measured it keeps for 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +18,7 @@ from airloom.measure.tool import Tool
 from airloom.measuring import Measuring
 from airloom.nodes.relay import Line
 from airloom.plan import Plan
-from airloom.programs import Supervised, signal_number
+from airloom.programs import GRACE, Supervised, signal_number
 from airloom.scenario.model import Event, Program
 from airloom.schedule import expected_of, moment_of
 from airloom.timeline import Timeline
@@ -67,6 +68,8 @@ class Conductor:
         """CLOCK_REALTIME at time zero: ns."""
         self._on_measured: Callable[[Measuring], None] = lambda measuring: None
         self._down_nodes: dict[str, list[Supervised]] = {}
+        self._going: dict[str, threading.Thread] = {}
+        """Nodes that are being switched off, and who does it."""
         self._timed = {one.name: moment_of(one) for one in plan.scenario.measurements}
         expected = {one.name: expected_of(one) for one in plan.scenario.measurements}
         for program in plan.scenario.programs:
@@ -193,6 +196,7 @@ class Conductor:
         interrupted = RunError("run.stopped", "the run was stopped before this measurement was done")
         for measuring in self.measurings.values():
             measuring.cancel(interrupted)
+        self._have_gone(*list(self._going))
         alive = [supervised for supervised in self.programs.values() if supervised.alive]
         for supervised in alive:
             supervised.stop()
@@ -313,10 +317,8 @@ class Conductor:
         try:
             if event.program is not None:
                 self._program_event(event)
-            elif event.node is not None and event.action == "stop":
-                self.stop_node(event.node)
-            elif event.node is not None and event.action == "start":
-                self.start_node(event.node)
+            elif event.node is not None and event.action is not None:
+                self._node_event(event.node, event.action)
         except LabError as error:
             self.failure = self.failure or error
             self.timeline.end()
@@ -342,24 +344,53 @@ class Conductor:
                 cure=f"programs are: {', '.join(self.programs) or 'none'}",
             ) from None
 
-    def stop_node(self, name: str) -> None:
-        """Switches a node off: its programs are killed and its interfaces are down."""
+    def _node_event(self, name: str, action: str) -> None:
+        if action in ("stop", "kill"):
+            self.stop_node(name, kill=action == "kill")
+        elif action == "start":
+            self.start_node(name)
+        elif action == "pause":
+            self.world.nodes[name].pause()
+        else:
+            self.world.nodes[name].resume()
+
+    def stop_node(self, name: str, *, kill: bool = False) -> None:
+        """Switches a node off: its programs end, by themselves or killed, and its interfaces are down."""
         if name in self._down_nodes:
             return
         here = [one for one in self.programs.values() if one.node == name and one.alive]
         self._down_nodes[name] = here
         for supervised in here:
-            supervised.kill()
-        self.world.switch_off(name)
+            supervised.expect_end()
+        if kill:
+            self.world.switch_off(name)
+            return
+        # What it takes must not hold up what else is due.
+        going = self._going[name] = threading.Thread(target=self._switch_off, args=(name,), daemon=True)
+        going.start()
+
+    def _switch_off(self, name: str) -> None:
+        try:
+            self.world.switch_off(name, GRACE / 1e9)
+        except LabError as error:
+            self.fail(error)
 
     def start_node(self, name: str) -> None:
         """Switches a node on again: interfaces up, and the programs that ran when it was stopped."""
         before = self._down_nodes.pop(name, None)
         if before is None:
             return
+        self._have_gone(name)
         self.world.switch_on(name)
         for supervised in before:
             supervised.start()
+
+    def _have_gone(self, *names: str) -> None:
+        """Waits until nodes that are being switched off are off."""
+        for name in names:
+            thread = self._going.pop(name, None)
+            if thread is not None:
+                thread.join()
 
     def _note(self, text: str) -> None:
         at = self.world.now()

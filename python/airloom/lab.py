@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from airloom import doctor
 from airloom.errors import LabError, RunError, ScenarioError
+from airloom.growing import grown
 from airloom.lab_parts import Completed, LiveLink, LiveNode, LiveProgram, code_of
 from airloom.lab_radio import LiveRadio, positions, radios_of
 from airloom.live import LiveServer
@@ -154,6 +155,22 @@ class Lab:
             raise _unknown("node", name, self.plan.nodes) from None
         return LiveNode(self._up().world, plan, self._up().writer.log_path)
 
+    def add(self, name: str, *, links: Iterable[Mapping[str, Any]] = (), **properties: Any) -> LiveNode:
+        """Makes one more node, of any kind, and joins it to switches or hubs that are there.
+
+        ``lab.add("h9", links=[{"ends": ["h9", "s1"], "delay": "1 ms"}], kind="container", image="web.tar")``:
+        ``links`` and ``properties`` in the scenario's words. Its name is known in the nodes made from
+        now on; the others reach it by its address.
+        """
+        one = self._up()
+        plan = grown(self.plan, name, properties, [dict(link) for link in links])
+        one.world.grow(plan, name)
+        self.plan = one.plan = one.conductor.plan = plan
+        self._links |= {
+            link: LiveLink(made, one.world) for link, made in plan.links.items() if link not in self._links
+        }
+        return self[name]
+
     def link(self, first: str, second: str | None = None) -> LiveLink:
         """A link by its name, or by what it joins; the latter must be one link only."""
         self._up()
@@ -261,6 +278,12 @@ class Lab:
         stdin, stdout, stderr = descriptors
         handle = self._up().world.nodes[node]
         return Guest(handle.start(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty))
+
+    def control(self, node: str, action: str) -> None:
+        """Switches a node for a visitor."""
+        acts = {"pause": LiveNode.pause, "resume": LiveNode.resume, "stop": LiveNode.stop}
+        acts |= {"kill": LiveNode.kill, "start": LiveNode.restart}
+        acts[action](self[node])
 
     def _up(self) -> OneRun:
         if self._one is None:

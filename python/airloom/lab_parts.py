@@ -11,7 +11,7 @@ from typing import Any
 
 from airloom.errors import RunError
 from airloom.lab_radio import move
-from airloom.nodes.kind import Exit, Process
+from airloom.nodes.kind import Exit, Process, State
 from airloom.plan import LinkPlan, NodePlan
 from airloom.planning.settings import changed
 from airloom.programs import signal_number, words_of
@@ -179,8 +179,25 @@ class LiveNode:
         """Puts it somewhere else, where it stays: ``move("10 m", "0 m")``, height third."""
         move(self._world, self.name, position)
 
-    def stop(self) -> None:
-        """Switches it off: all its programs are killed, its interfaces and links go down."""
+    @property
+    def state(self) -> State:
+        """``up``, ``paused``, ``stopped``, or ``failed`` by itself."""
+        return self._handle.state
+
+    def pause(self) -> None:
+        """Halts it: all programs, and in a guest its kernel too."""
+        self._handle.pause()
+
+    def resume(self) -> None:
+        """Lets it go on."""
+        self._handle.resume()
+
+    def stop(self, grace: float = 2.0) -> None:
+        """Switches it off: programs get SIGTERM, after ``grace`` seconds SIGKILL; links go down."""
+        self._world.switch_off(self.name, grace)
+
+    def kill(self) -> None:
+        """Switches it off at once, as if its power failed."""
         self._world.switch_off(self.name)
 
     def restart(self) -> None:

@@ -5,8 +5,10 @@ visitor sends its own standard input, output and error as descriptors, so that t
 node reads and writes them directly; for a shell it sends the far side of a terminal of its own.
 
 Messages are JSON, one a packet. From the visitor: ``{"do": "info"}``; ``{"do": "exec", "node",
-"argv", "env", "tty"}`` with three descriptors; then ``{"do": "signal", "signal"}``. To the
-visitor: ``{"info": {...}}``, ``{"started": true}``, ``{"exited": CODE}`` or ``{"error": {...}}``.
+"argv", "env", "tty"}`` with three descriptors; then ``{"do": "signal", "signal"}``;
+``{"do": "node", "node", "action"}`` with pause, resume, stop, kill or start. To the
+visitor: ``{"info": {...}}``, ``{"done": true}``, ``{"started": true}``, ``{"exited": CODE}`` or
+``{"error": {...}}``.
 When the visitor goes away its program is killed.
 """
 
@@ -26,6 +28,8 @@ from typing import Any, Protocol
 
 from airloom.errors import LabError, RunError
 
+ACTIONS = ("pause", "resume", "stop", "kill", "start")
+"""What can be done with a node as a whole."""
 _PREFIX = "airloom/"
 _LONGEST = 1 << 20
 _LISTENING = 0x10000
@@ -47,6 +51,9 @@ class Host(Protocol):
 
     def info(self) -> dict[str, Any]:
         """What the laboratory says of itself."""
+
+    def control(self, node: str, action: str) -> None:
+        """Pauses, resumes, stops, kills or starts a node."""
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
@@ -117,6 +124,12 @@ class LiveServer:
                 return
             if message.get("do") == "info":
                 _send(visitor, {"info": self._host.info()})
+                return
+            if message.get("do") == "node":
+                if message["action"] not in ACTIONS:
+                    raise TypeError(message["action"])
+                self._host.control(message["node"], message["action"])
+                _send(visitor, {"done": True})
                 return
             guest = self._host.admit(
                 message["node"],
@@ -223,6 +236,11 @@ class Visit:
         _send(self._socket, {"do": "info"})
         answer: dict[str, Any] = self._hear()["info"]
         return answer
+
+    def control(self, node: str, action: str) -> None:
+        """Has a node paused, resumed, stopped, killed or started."""
+        _send(self._socket, {"do": "node", "node": node, "action": action})
+        self._hear()
 
     def start(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool

@@ -186,8 +186,12 @@ class Supervised:
 
     def kill(self) -> None:
         """Ends it with SIGKILL; that is no failure."""
-        self._wanted_down = True
+        self.expect_end()
         self._send(signal.SIGKILL)
+
+    def expect_end(self) -> None:
+        """From now on its end is no failure: its node is being switched off."""
+        self._wanted_down = True
 
     def signal(self, number: int) -> None:
         """Sends it a signal; what then happens is judged as if it had done so by itself."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
-from airloom.live import Visit, find
+from airloom.live import ACTIONS, Visit, find
 from airloom.programs import needs_shell
 from airloom.terminal import attach
 
@@ -35,7 +35,7 @@ def with_addresses(words: Sequence[str], addresses: dict[str, str]) -> list[str]
 
 
 def settings_of(words: Sequence[str]) -> dict[str, Any]:
-    """``delay=20ms rate=10Mbit/s`` as settings of a link; values are read as YAML."""
+    """``delay=20ms rate=10Mbit/s`` as settings; values are read as YAML."""
     import yaml
 
     settings = {}
@@ -188,6 +188,21 @@ class Prompt(cmd.Cmd):
             link.set(**settings_of(words[3:]))
         else:
             raise Misuse("link A B up|down, or link A B set KEY=VALUE...")
+
+    def do_node(self, rest: str) -> None:
+        """Switch a node: node NAME pause|resume|stop|kill|start"""
+        words = rest.split()
+        if len(words) != 2 or words[1] not in ACTIONS:
+            raise Misuse(f"node NAME {'|'.join(ACTIONS)}")
+        self.lab.control(*words)
+
+    def do_add(self, rest: str) -> None:
+        """Make one more node beside a switch: add NAME SWITCH [KEY=VALUE...], such as kind=container"""
+        words = shlex.split(rest)
+        if len(words) < 2 or "=" in words[1]:
+            raise Misuse("add NAME SWITCH [KEY=VALUE...]")
+        node = self.lab.add(words[0], links=[{"ends": words[:2]}], **settings_of(words[2:]))
+        self.say(f"{node.name} has {node.address or 'no address'}")
 
     def do_verdict(self, rest: str) -> None:
         """Say how far what has been measured until now can be trusted: verdict"""

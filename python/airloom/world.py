@@ -144,6 +144,19 @@ class World:
             self._add_ports(self.engine, plan)
         return handle
 
+    def grow(self, plan: Plan, name: str) -> NodeHandle:
+        """Makes one more node of a plan that has grown by it, and connects its links."""
+        if self._nodes is None:
+            raise RunError("world.closed", "the laboratory is not up")
+        self._nodes.announce(plan.hosts)
+        handle = self.add_node(plan.nodes[name])
+        before, self.plan = self.plan, plan
+        with _translated():
+            for link in plan.links.values():
+                if link.name not in before.links and self.is_emulated(link):
+                    self.engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+        return handle
+
     def drop_node(self, name: str) -> None:
         """Ends a node that was added; whoever gave it more interfaces has detached their ports."""
         self.nodes = {other: handle for other, handle in self.nodes.items() if other != name}
@@ -166,8 +179,19 @@ class World:
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
 
-    def switch_off(self, name: str) -> None:
-        """Switches a node off: its programs are killed, its links and radios are down as seen from afar."""
+    def switch_off(self, name: str, grace: float | None = None) -> None:
+        """Switches a node off: its links and radios are down as seen from afar.
+
+        Its programs are killed at once, or may first end by themselves within ``grace`` seconds.
+        """
+        if grace is None:
+            self._silence(name)
+            self.nodes[name].kill()
+        else:
+            self.nodes[name].stop(grace, ended=lambda: self._silence(name))
+
+    def _silence(self, name: str) -> None:
+        """Takes down what others see of a node that is going off."""
         self._off.add(name)
         for link in self._links_of(name):
             self._carry(link, False)
@@ -176,7 +200,6 @@ class World:
             self._silenced[name] = [port for port in on if port.partition(":")[0] == name]
             for port in self._silenced[name]:
                 self.set_radio(port, {"on": False})
-        self.nodes[name].kill()
 
     def switch_on(self, name: str) -> None:
         """Switches a node on again; its links go up, except those that are to be down."""

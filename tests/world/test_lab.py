@@ -256,3 +256,28 @@ def test_a_visitor_runs_a_program_in_a_node(lab):
         assert visit.wait() == 6
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"h3\n"
+
+
+def test_a_visitor_switches_a_node(lab):
+    found = find(str(os.getpid()))
+    with Visit(found) as visit:
+        visit.control("h3", "pause")
+    assert lab["h3"].state == "paused"
+    with Visit(found) as visit:
+        visit.control("h3", "kill")
+    assert lab["h3"].state == "stopped"
+    with Visit(found) as visit, pytest.raises(RunError, match="there is no node h9"):
+        visit.control("h9", "pause")
+    with Visit(found) as visit, pytest.raises(RunError, match="explode"):
+        visit.control("h3", "explode")
+
+
+def test_nodes_are_switched_and_added_from_the_prompt(talk, lab):
+    assert talk("node h2 pause") == ""
+    assert lab["h2"].state == "paused"
+    assert talk("node h2 resume; ") != ""
+    assert talk("node h2 resume") == ""
+    assert lab["h2"].state == "up"
+    assert talk("add h9 s1 cpu=0.5") == "h9 has 10.0.0.4\n"
+    assert lab["h1"].run("ping -c 1 -W 2 10.0.0.4").ok
+    assert "no switch" in talk("add h8 h1")

@@ -68,6 +68,7 @@ app.command("exec", context_settings={"ignore_unknown_options": True, "allow_int
     enter.exec_command
 )
 app.command("shell")(enter.shell_command)
+app.command("node")(enter.node_command)
 app.command("radio")(radio.command)
 _THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False}
 app.command("mn", context_settings={**_THROUGH, "help_option_names": []})(mn.mn_command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,6 +36,24 @@ def exec_command(
     with Visit(find(lab)) as visit:
         code = attach(visit, node, command, terminal=terminal)
     raise typer.Exit(code)
+
+
+def node_command(
+    node: Node,
+    action: Annotated[
+        Literal["pause", "resume", "stop", "kill", "start"],
+        typer.Argument(help="stop: in good order; kill: at once; pause halts a guest's kernel too."),
+    ],
+    lab: LabName = None,
+) -> None:
+    """Pause, resume, stop, kill or start a node of a laboratory that is up.
+
+    Example: airloom node h1 pause
+    """
+    from airloom.live import Visit, find
+
+    with Visit(find(lab)) as visit:
+        visit.control(node, action)
 
 
 def shell_command(node: Node, lab: LabName = None) -> None:

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from airloom.errors import HostError
+
 if TYPE_CHECKING:
     from airloom.nodes.keeper import Keeper
     from airloom.plan import LinkPlan, NodePlan
@@ -191,9 +193,9 @@ class NodeHandle(ABC):
         """Whether some program in the node listens on a port."""
 
     @abstractmethod
-    def stop(self, grace: float = 2.0) -> None:
+    def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
         """Switches the node off: programs get SIGTERM, after ``grace`` seconds SIGKILL; its
-        interfaces go down.
+        interfaces go down. ``ended`` is called between the two, from this thread.
         """
 
     @abstractmethod
@@ -206,7 +208,9 @@ class NodeHandle(ABC):
 
     @abstractmethod
     def pause(self) -> None:
-        """Halts all programs; the node's network stack goes on."""
+        """Halts all programs; the network stack goes on where it is the host's, and halts where
+        it is the node's own.
+        """
 
     @abstractmethod
     def resume(self) -> None:
@@ -254,6 +258,11 @@ class Kind(ABC):
         self.site = site
         self.notes: list[str] = []
         """What this machine, or this kind, does not do of what the plan says."""
+
+    @classmethod
+    def lacks(cls) -> list[HostError]:
+        """What this machine lacks for nodes of this kind, beside what all nodes need; found by trying."""
+        return []
 
     @abstractmethod
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:

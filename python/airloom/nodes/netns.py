@@ -149,7 +149,7 @@ class NetnsNode(NodeHandle):
                         return True
         return False
 
-    def stop(self, grace: float = 2.0) -> None:
+    def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
         with self._lock:
             if self._state not in ("up", "paused"):
                 return
@@ -159,7 +159,7 @@ class NetnsNode(NodeHandle):
                 self._account()
                 with contextlib.suppress(LabError):  # it may just have ended by itself
                     self._init.stop(grace)
-            self._off(grace + _DYING)
+            self._off(grace + _DYING, ended)
 
     def kill(self) -> None:
         with self._lock:
@@ -263,11 +263,13 @@ class NetnsNode(NodeHandle):
         elif self._init is not None:
             self._init.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
 
-    def _off(self, patience: float) -> None:
+    def _off(self, patience: float, ended: Callable[[], None] | None = None) -> None:
         """What follows the end of the processes: the interfaces go down."""
         if self._init is not None and not self._over.wait(patience):
             raise RunError("node.end", f"node {self.name}: its processes do not end within {patience:g} s")
         self._forget()
+        if ended is not None:
+            ended()
         translated(self._namespace.set_up, False)
 
     def _forget(self) -> None:

@@ -55,8 +55,7 @@ class Nodes:
         by_kind: dict[str, list[NodePlan]] = {}
         for plan in self._plan.nodes.values():
             by_kind.setdefault(plan.kind, []).append(plan)
-        if self._plan.hosts:
-            self._site.keeper.common_files({"/etc/hosts": hosts_file(self._plan.hosts)})
+        self.announce(self._plan.hosts)
         made: dict[str, NodeHandle] = {}
         try:
             for name, plans in by_kind.items():
@@ -73,6 +72,11 @@ class Nodes:
             self.notes.append(advice)
         self._refused = neighbours.refused()
         return dict(self._nodes)
+
+    def announce(self, hosts: dict[str, str]) -> None:
+        """Tells the nodes made from now on the names of all."""
+        if hosts:
+            self._site.keeper.common_files({"/etc/hosts": hosts_file(hosts)})
 
     def add(self, plan: NodePlan) -> NodeHandle:
         """Makes one more node while the others are up."""

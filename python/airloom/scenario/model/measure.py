@@ -15,9 +15,10 @@ from airloom.units import Duration, Fraction, Rate, Size
 class Event(Model):
     """Something that changes at a given moment: one target, one action.
 
-    A link can go ``up`` or ``down`` or get new properties (``set``); a node can ``stop`` and
-    ``start``, or be put at another ``position``; a radio can go ``up`` or ``down``, or be tuned
-    (``tune``); a program can ``start``, ``stop`` or get a ``signal``.
+    A link can go ``up`` or ``down`` or get new properties (``set``); a node can ``stop`` in good
+    order or be killed (``kill``), ``start`` again, ``pause`` and ``resume``, or be put at another
+    ``position``; a radio can go ``up`` or ``down``, or be tuned (``tune``); a program can ``start``,
+    ``stop`` or get a ``signal``.
     """
 
     at: Duration = Field(description="counted from the start of the run")
@@ -31,7 +32,7 @@ class Event(Model):
     )
     tune: Tuning | None = Field(default=None, description="radio: what changes, the rest stays")
     position: Position | None = Field(default=None, description="node: where it is and stays from then on")
-    action: Literal["up", "down", "start", "stop", "signal"] | None = Field(
+    action: Literal["up", "down", "start", "stop", "kill", "pause", "resume", "signal"] | None = Field(
         default=None, description="what becomes of the target"
     )
     signal: str | None = Field(default=None, description="program: such as SIGHUP")

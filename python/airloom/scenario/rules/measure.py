@@ -20,7 +20,7 @@ from airloom.scenario.source import Path_
 
 _ACTIONS = {
     "link": ("up", "down"),
-    "node": ("start", "stop"),
+    "node": ("start", "stop", "kill", "pause", "resume"),
     "radio": ("up", "down"),
     "program": ("start", "stop", "signal"),
 }
