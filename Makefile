@@ -37,7 +37,7 @@ $(VENV)/.engine: $(RUST) pyproject.toml $(VENV)/.python
 
 # The programs that run inside nodes are static, so that they run under any root file system.
 $(BIN)/airloom-init: $(VENV)/.engine
-	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --quiet \
+	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --release --locked --quiet \
 	  --target $(HOST) --target-dir target/static -p airloom-init -p airloom-traffic
 	install -t $(BIN) target/static/$(HOST)/release/airloom-traffic
 	install -t $(BIN) target/static/$(HOST)/release/airloom-init

@@ -109,11 +109,15 @@ impl Channel {
 
     /// The descriptors that came with a message, in their order.
     pub fn descriptors<const N: usize>(&mut self) -> io::Result<[OwnedFd; N]> {
-        if self.descriptors.len() < N {
+        Ok(self.take(N)?.try_into().expect("as many as were taken"))
+    }
+
+    /// So many of the descriptors that came with a message.
+    pub fn take(&mut self, count: usize) -> io::Result<Vec<OwnedFd>> {
+        if self.descriptors.len() < count {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message came without its descriptors"));
         }
-        let taken: Vec<OwnedFd> = self.descriptors.drain(..N).collect();
-        Ok(taken.try_into().expect("as many as were taken"))
+        Ok(self.descriptors.drain(..count).collect())
     }
 }
 

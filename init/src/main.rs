@@ -7,6 +7,11 @@
 //! and IPC namespaces, which starts programs as its own socket asks ([`message::Order`]) and
 //! reports how they end.
 //!
+//! A node may have a machine of its own, a **guest** with its own kernel. Its machine is then the
+//! node init's one program, and `airloom-init guest DEVICE` the first process in it, with the same
+//! orders and reports; the node init passes them, and the octets of programs' streams, over the
+//! device ([`relay`], [`link`]).
+//!
 //! Everything hangs on the controller's life. A node init ends when its socket or the keeper
 //! does, and the kernel kills what runs in its PID namespace; the keeper ends when its socket or
 //! the controller's process does, and removes the control groups that it made.
@@ -15,17 +20,24 @@
 
 mod accounts;
 mod bounds;
+mod cell;
 mod channel;
+mod frame;
 mod groups;
+mod guest;
 mod image;
 mod keeper;
+mod link;
 mod message;
 mod mounts;
 mod node;
 mod program;
+mod programs;
+mod relay;
 mod room;
 mod sealed;
 mod system;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -39,6 +51,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        (Some("guest"), Some(device)) if std::process::id() == 1 => guest::serve(&device),
         (Some("--version"), None) => {
             println!("airloom-init {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -1,12 +1,15 @@
-//! What is said on the sockets: JSON objects, each behind its length (four octets, little-endian).
+//! What is said on the sockets: JSON objects, each behind its length (four octets, little-endian);
+//! and on the channels of guests, as frames of [`crate::frame`].
 
 use std::collections::BTreeMap;
+
+use airloom_ports::nodes::NodeSpec;
 
 use serde::{Deserialize, Serialize};
 
 /// Counts changes of these messages and of what they promise; the controller wants its own number,
 /// so that a program left over from an earlier build is told from this one.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// From the controller to the keeper.
 #[derive(Debug, Deserialize)]
@@ -100,8 +103,8 @@ pub enum Notice {
     },
 }
 
-/// From the controller to a node init.
-#[derive(Debug, Deserialize)]
+/// From the controller to a node init, and from there to the init of a guest.
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Order {
     /// Start a program; with three descriptors: standard input, output and error.
@@ -123,15 +126,132 @@ pub enum Order {
         /// Returned with the answer.
         id: u64,
     },
+    /// Tell what is in a small file, such as one below /proc/net.
+    Read {
+        /// Returned with the answer.
+        id: u64,
+        /// Its path in the node.
+        path: String,
+    },
+    /// Tell how the place's clock stands to the host's.
+    Clock {
+        /// Returned with the answer.
+        id: u64,
+    },
     /// End: everything gets SIGTERM, and after a grace SIGKILL.
     Stop {
         /// The grace in milliseconds.
         grace_ms: u64,
     },
+    /// Start a guest, a kernel of the node's own; with descriptors: its log, and those it is given.
+    /// From then on programs are started in the guest. Only to a node init.
+    Host(Box<Host>),
+    /// Furnish the guest; the first order on its channel.
+    World(Box<World>),
+}
+
+/// A guest to be started.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Returned with the answer.
+    pub id: u64,
+    /// The program that is the guest's machine, and its arguments. Its descriptor 3 is the guest's
+    /// channel; those that came with the order follow.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// How many descriptors it is given beside the channel.
+    #[serde(default)]
+    pub descriptors: usize,
+    /// What it may do.
+    pub cell: Cell,
+    /// How the host's kernel schedules it.
+    #[serde(default)]
+    pub scheduling: Scheduling,
+    /// How long the guest may take to be ready, in milliseconds.
+    pub patience_ms: u64,
+    /// The guest itself.
+    pub world: World,
+}
+
+/// What is left to a guest's machine of the host: everything to read, and one place to write.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Most octets in its file system in memory, at /dev/shm.
+    pub memory: u64,
+    /// Numbers of the capabilities that it keeps (`capabilities(7)`).
+    #[serde(default)]
+    pub capabilities: Vec<u32>,
+}
+
+/// Scheduling of a guest's machine (`sched(7)`).
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheduling {
+    /// Numbers of the processors that it may run on; all if none is named.
+    #[serde(default)]
+    pub processors: Vec<usize>,
+    /// Nice value.
+    #[serde(default)]
+    pub nice: i32,
+    /// Number of the kernel's policy: 0 other, 1 first in first out, 2 round robin, 3 batch, 5 idle.
+    #[serde(default)]
+    pub policy: i32,
+    /// Static priority, for policies 1 and 2.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+/// What the init of a guest makes before programs run.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct World {
+    /// Name of the node, and its host name.
+    pub name: String,
+    /// The guest's root file system.
+    pub root: Root,
+    /// Modules of its kernel, in the order of loading: paths in its first file system, or in its root.
+    #[serde(default)]
+    pub modules: Vec<String>,
+    /// Folder of all its modules, which is seen as /lib/modules.
+    #[serde(default)]
+    pub module_folder: Option<String>,
+    /// Path in the node: content.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Paths of the root that stay visible below folders that the node has for itself.
+    #[serde(default)]
+    pub visible: Vec<String>,
+    /// Its interfaces, known by their MAC addresses, with addresses and routes.
+    pub network: NodeSpec,
+}
+
+/// Where a guest's root file system is.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Root {
+    /// A folder of the host, read-only, below a layer in memory.
+    Hostfs {
+        /// The folder.
+        folder: String,
+    },
+    /// A block device.
+    Disk {
+        /// Its name in the guest, such as `/dev/ubda`.
+        device: String,
+        /// Its file system, such as `ext4`.
+        filesystem: String,
+        /// Whether a layer in memory takes what is written.
+        layer: bool,
+    },
+    /// What the first file system in memory holds.
+    Memory,
 }
 
 /// A program to be started.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
     /// The controller's number for it.
@@ -145,10 +265,16 @@ pub struct Start {
     /// Whether standard input is a terminal that becomes its own.
     #[serde(default)]
     pub tty: bool,
+    /// Rows and columns of that terminal; said to a guest.
+    #[serde(default)]
+    pub size: Option<[u16; 2]>,
+    /// Whether standard error goes where standard output goes; said to a guest.
+    #[serde(default)]
+    pub merged: bool,
 }
 
-/// From a node init to the controller.
-#[derive(Debug, Serialize)]
+/// From a node init to the controller, and from the init of a guest to the node init.
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Report {
     /// The node's own world stands.
@@ -198,5 +324,42 @@ pub enum Report {
         user_ns: u64,
         /// Processor time in the kernel.
         system_ns: u64,
+    },
+    /// What is in a file; None if it cannot be read.
+    Content {
+        /// As in the order.
+        id: u64,
+        /// Its text; what is no text is replaced.
+        text: Option<String>,
+    },
+    /// One reading of CLOCK_MONOTONIC in the place, between two of the host's.
+    Clock {
+        /// As in the order.
+        id: u64,
+        /// The host's, before.
+        before_ns: u64,
+        /// The place's.
+        inside_ns: u64,
+        /// The host's, after.
+        after_ns: u64,
+    },
+    /// The init of a guest runs; its first message.
+    Hello {
+        /// [`PROTOCOL`].
+        protocol: u32,
+    },
+    /// The guest is ready to run programs.
+    Hosted {
+        /// As in the order.
+        id: u64,
+        /// What its kernel cannot do for it.
+        notes: Vec<String>,
+    },
+    /// The guest could not be started; the node init ends.
+    Unhosted {
+        /// As in the order.
+        id: u64,
+        /// Why.
+        why: String,
     },
 }

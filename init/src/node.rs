@@ -1,32 +1,28 @@
 //! A node init: the first process of a node.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::bounds::Bounds;
 use crate::channel::Channel;
 use crate::message::{NodeRequest, Order, Report};
-use crate::{accounts, image, program, room, system};
+use crate::programs::Programs;
+use crate::relay::Relay;
+use crate::{image, room, system};
 
 /// Furnishes the node and serves its socket until the socket or the node ends.
 pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32 {
-    match serve_until_end(request, namespace, socket) {
-        Ok(()) => 0,
-        Err(_) => 1,
-    }
+    serve_until_end(request, namespace, socket).unwrap_or(1)
 }
 
-fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<()> {
+fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<i32> {
     system::die_with_parent()?;
     system::call_myself(&format!("node {}", request.name))?;
     let entered = system::enter_network(std::os::fd::AsFd::as_fd(namespace));
     let mut node = Node {
         channel: Channel::new(system::keep_only(socket)?),
-        programs: HashMap::new(),
-        bounds: None,
-        end: None,
+        programs: Programs::default(),
+        relay: None,
     };
     let furnished =
         entered.map_err(|error| format!("network namespace: {error}")).and_then(|()| match &request.image {
@@ -35,12 +31,12 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
         });
     match furnished {
         Ok((notes, bounds)) => {
-            node.bounds = bounds;
+            node.programs.bound(bounds);
             node.channel.send(&Report::Ready { notes })?;
         }
         Err(why) => {
             node.channel.send(&Report::Broken { why })?;
-            return Ok(());
+            return Ok(0);
         }
     }
     node.serve()
@@ -48,89 +44,95 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
 
 struct Node {
     channel: Channel,
-    /// Process number: the controller's number of the program.
-    programs: HashMap<i32, u64>,
-    /// What its programs may not do; None where they may do all that the run itself may.
-    bounds: Option<Bounds>,
-    end: Option<Instant>,
+    programs: Programs,
+    /// The guest in which programs run, if the node has a machine of its own.
+    relay: Option<Relay>,
 }
 
 impl Node {
-    fn serve(&mut self) -> io::Result<()> {
+    /// Gives the node's exit code: zero, or that of its guest.
+    fn serve(&mut self) -> io::Result<i32> {
         let children = system::children()?;
         loop {
-            let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-            let ready = system::wait(&[self.channel.as_raw_fd(), children.as_raw_fd()], left)?;
-            if ready[1] {
+            let mut entries =
+                vec![system::to_read(self.channel.as_raw_fd()), system::to_read(children.as_raw_fd())];
+            let mut left = self.programs.left();
+            if let Some(relay) = &self.relay {
+                entries.extend(relay.interests());
+                left = [left, relay.left()].into_iter().flatten().min();
+            }
+            system::poll(&mut entries, left)?;
+            if let Some(relay) = &mut self.relay {
+                for report in relay.serve(&entries[2..]) {
+                    self.channel.send(&report)?;
+                }
+            }
+            if entries[1].revents != 0 {
                 system::drain(&children);
             }
-            self.reap()?;
-            if ready[0] && !self.channel.fill()? {
-                return Ok(());
+            if self.relay.is_none() {
+                self.reap()?;
+            } else if let Some(code) = self.reap_guest()? {
+                return Ok(code);
+            }
+            if entries[0].revents != 0 && !self.channel.fill()? {
+                return Ok(0);
             }
             while let Some(order) = self.channel.next()? {
                 self.obey(order)?;
             }
             // When this process ends, the kernel kills all that is left in the node.
-            if self.end.is_some_and(|end| end <= Instant::now() || nobody_left()) {
+            let left = self.programs.left();
+            if left.is_some_and(|left| left == Duration::ZERO || nobody_left()) {
                 self.reap()?;
-                return Ok(());
+                return Ok(0);
             }
         }
     }
 
     fn reap(&mut self) -> io::Result<()> {
-        while let Some(ended) = system::reap() {
-            // Others were orphans: nobody waits for them but the kernel.
-            if let Some(id) = self.programs.remove(&ended.pid) {
-                self.channel.send(&Report::Exited {
-                    id,
-                    code: ended.code,
-                    signal: ended.signal,
-                    user_ns: ended.user_ns,
-                    system_ns: ended.system_ns,
-                })?;
-            }
+        for (_, report) in self.programs.reap() {
+            self.channel.send(&report)?;
         }
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) -> io::Result<()> {
-        match order {
-            Order::Start(start) => {
-                let streams = self.channel.descriptors::<3>()?;
-                match program::start(&start, &streams, self.bounds.as_ref()) {
-                    Ok(pid) => {
-                        self.programs.insert(pid, start.id);
-                        self.channel.send(&Report::Started { id: start.id, pid })?;
-                    }
-                    Err((what, error)) => self.channel.send(&Report::Refused {
-                        id: start.id,
-                        what,
-                        errno: error.raw_os_error().unwrap_or(libc::EIO),
-                    })?,
-                }
+    /// The exit code of the guest's machine, once it has ended.
+    fn reap_guest(&mut self) -> io::Result<Option<i32>> {
+        while let Some(ended) = system::reap() {
+            let Some(relay) = self.relay.as_mut().filter(|relay| relay.pid() == ended.pid) else { continue };
+            for report in relay.close(ended) {
+                self.channel.send(&report)?;
             }
-            Order::Signal { id, signal } => {
-                if let Some((&pid, _)) = self.programs.iter().find(|(_, known)| **known == id) {
-                    // It may have ended just now.
-                    let _ = system::kill(-pid, signal);
-                }
-            }
-            Order::SignalAll { signal } => {
-                let _ = system::kill(-1, signal);
-            }
-            Order::Cpu { id } => {
-                let (user_ns, system_ns) = accounts::processor_time();
-                self.channel.send(&Report::Cpu { id, user_ns, system_ns })?;
-            }
-            Order::Stop { grace_ms } => {
-                let _ = system::kill(-1, libc::SIGTERM);
-                let _ = system::kill(-1, libc::SIGCONT);
-                self.end = Some(Instant::now() + Duration::from_millis(grace_ms));
-            }
+            return Ok(Some(ended.code.unwrap_or_else(|| 128 + ended.signal.unwrap_or(0))));
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn obey(&mut self, order: Order) -> io::Result<()> {
+        let report = match (order, &mut self.relay) {
+            (Order::Host(host), _) => {
+                let descriptors = self.channel.take(host.descriptors + 1)?;
+                let id = host.id;
+                match Relay::start(*host, descriptors) {
+                    Ok(relay) => {
+                        self.relay = Some(relay);
+                        None
+                    }
+                    Err(why) => Some(Report::Unhosted { id, why }),
+                }
+            }
+            (Order::Start(start), Some(relay)) => relay.begin(start, self.channel.descriptors::<3>()?),
+            (Order::Start(start), None) => {
+                Some(self.programs.start(&start, &self.channel.descriptors::<3>()?))
+            }
+            (order, Some(relay)) => relay.pass(&order),
+            (order, None) => self.programs.obey(&order),
+        };
+        match report {
+            Some(report) => self.channel.send(&report),
+            None => Ok(()),
+        }
     }
 }
 

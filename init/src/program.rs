@@ -3,25 +3,36 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use crate::bounds::Bounds;
 use crate::message::Start;
-use crate::system::{check, default_signals, text};
+use crate::system::{check, default_signals, pipe, text};
 
 /// A step that failed, and the kernel's error.
 pub type Refused = (String, io::Error);
 
-/// Starts a program in a session and process group of its own; gives its process number once the
-/// program itself runs.
-pub fn start(start: &Start, streams: &[OwnedFd; 3], bounds: Option<&Bounds>) -> Result<i32, Refused> {
+/// Starts a program in a session and process group of its own, on descriptors that become those
+/// from 0 upwards; gives its process number once the program itself runs.
+pub fn start(start: &Start, streams: &[OwnedFd], bounds: Option<&Bounds>) -> Result<i32, Refused> {
+    start_after(start, streams, bounds, || Ok(()))
+}
+
+/// The same; the new process does `more` just before it becomes the program.
+pub fn start_after(
+    start: &Start,
+    streams: &[OwnedFd],
+    bounds: Option<&Bounds>,
+    more: impl Fn() -> Result<(), Refused>,
+) -> Result<i32, Refused> {
     let prepared = Prepared::new(start, bounds)?;
-    let (mut reader, mut writer) = pipe().map_err(|error| ("pipe".to_owned(), error))?;
+    let (reader, writer) = pipe().map_err(|error| ("pipe".to_owned(), error))?;
+    let (mut reader, mut writer) = (File::from(reader), File::from(writer));
     // SAFETY: this process has one thread; the child only prepares itself and becomes the program.
     let pid = check(unsafe { libc::fork() }).map_err(|error| ("fork".to_owned(), error))?;
     if pid == 0 {
-        let (step, error) = prepared.become_program(streams, start.tty, bounds);
+        let (step, error) = prepared.become_program(streams, start.tty, bounds, more);
         let number = error.raw_os_error().unwrap_or(libc::EINVAL);
         // Short enough for one write; the reader gets it whole.
         let _ = writer.write_all(format!("{number} {step}").as_bytes());
@@ -83,15 +94,17 @@ impl Prepared {
     }
 
     /// Turns this process into the program; comes back only with what failed.
-    fn become_program(&self, streams: &[OwnedFd; 3], tty: bool, bounds: Option<&Bounds>) -> Refused {
+    fn become_program(
+        &self,
+        streams: &[OwnedFd],
+        tty: bool,
+        bounds: Option<&Bounds>,
+        more: impl Fn() -> Result<(), Refused>,
+    ) -> Refused {
         let steps = || -> Result<(), Refused> {
             // SAFETY: no pointers are passed.
             check(unsafe { libc::setsid() }).map_err(|error| ("setsid".to_owned(), error))?;
-            for (stream, number) in streams.iter().zip(0..) {
-                // SAFETY: both are descriptors of this process, which is about to become another.
-                check(unsafe { libc::dup2(stream.as_raw_fd(), number) })
-                    .map_err(|error| ("streams".to_owned(), error))?;
-            }
+            take_places(streams).map_err(|error| ("streams".to_owned(), error))?;
             if tty {
                 // SAFETY: TIOCSCTTY takes its argument by value.
                 check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) })
@@ -103,7 +116,7 @@ impl Prepared {
             if let Some(bounds) = bounds {
                 bounds.enter().map_err(|error| ("user and capabilities".to_owned(), error))?;
             }
-            Ok(())
+            more()
         };
         if let Err(refused) = steps() {
             return refused;
@@ -136,6 +149,23 @@ impl Prepared {
     }
 }
 
+/// Makes descriptors those from 0 upwards of a process that is about to become another.
+fn take_places(streams: &[OwnedFd]) -> io::Result<()> {
+    let count = i32::try_from(streams.len()).map_err(io::Error::other)?;
+    let mut aside = Vec::with_capacity(streams.len());
+    for stream in streams {
+        // Above all places, so that none is taken before its turn.
+        // SAFETY: no pointers are passed.
+        aside.push(check(unsafe { libc::fcntl(stream.as_raw_fd(), libc::F_DUPFD_CLOEXEC, count) })?);
+    }
+    for (stream, number) in aside.into_iter().zip(0..) {
+        let stream = i32::try_from(stream).map_err(io::Error::other)?;
+        // SAFETY: both are descriptors of this process, which is about to become another.
+        check(unsafe { libc::dup2(stream, number) })?;
+    }
+    Ok(())
+}
+
 fn shell(path: &CStr, argv: &[CString], env: &[*const libc::c_char]) -> io::Error {
     let mut words = vec![c"/bin/sh".as_ptr(), path.as_ptr()];
     words.extend(argv.iter().skip(1).map(|word| word.as_ptr()));
@@ -160,15 +190,6 @@ fn candidates(name: &str, path: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-fn pipe() -> io::Result<(File, File)> {
-    let mut ends = [0; 2];
-    // SAFETY: the array outlives the call, which fills it with new descriptors.
-    unsafe {
-        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
-        Ok((File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -185,6 +206,8 @@ mod tests {
             env: BTreeMap::new(),
             folder: folder.to_owned(),
             tty: false,
+            size: None,
+            merged: false,
         }
     }
 

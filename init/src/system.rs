@@ -60,16 +60,85 @@ pub fn drain(fd: &OwnedFd) {
 
 /// Waits until one of the descriptors can be read; false if the time is over before.
 pub fn wait(fds: &[RawFd], most: Option<Duration>) -> io::Result<Vec<bool>> {
-    let mut entries: Vec<libc::pollfd> =
-        fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+    let mut entries: Vec<libc::pollfd> = fds.iter().map(|&fd| to_read(fd)).collect();
+    poll(&mut entries, most)?;
+    Ok(entries.iter().map(|entry| entry.revents != 0).collect())
+}
+
+/// The wish to read from a descriptor.
+pub fn to_read(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+/// Waits until one of the wishes comes true, or the time is over.
+pub fn poll(entries: &mut [libc::pollfd], most: Option<Duration>) -> io::Result<()> {
     // Rounded up, so that the time is over when the wait is.
-    let most = most.map_or(-1, |most| i32::try_from(most.as_millis() + 1).unwrap_or(i32::MAX));
+    let most = most.map_or(-1, |most| i32::try_from(most.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
     let count = libc::nfds_t::try_from(entries.len()).expect("a few descriptors");
     // SAFETY: the entries outlive the call and their number is given.
     match check(unsafe { libc::poll(entries.as_mut_ptr(), count, most) }) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(entries.iter().map(|entry| entry.revents != 0).collect()),
+        _ => Ok(()),
     }
+}
+
+/// Whether something can be read now, the end of a stream included.
+pub fn readable(fd: &OwnedFd) -> bool {
+    let mut entry = [to_read(fd.as_raw_fd())];
+    poll(&mut entry, Some(Duration::ZERO)).is_ok() && entry[0].revents != 0
+}
+
+/// Reads what is there; zero at the end of the stream.
+pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the slice outlives the call and its length is given.
+    let got = check(unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) })?;
+    usize::try_from(got).map_err(io::Error::other)
+}
+
+/// Writes some of it.
+pub fn write(fd: &OwnedFd, octets: &[u8]) -> io::Result<usize> {
+    // SAFETY: the slice outlives the call and its length is given.
+    let written = check(unsafe { libc::write(fd.as_raw_fd(), octets.as_ptr().cast(), octets.len()) })?;
+    usize::try_from(written).map_err(io::Error::other)
+}
+
+/// From now on nothing waits at this descriptor.
+pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    unsafe {
+        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
+        check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)).map(drop)
+    }
+}
+
+/// Whether two descriptors lead to the same file, pipe or terminal.
+pub fn is_same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
+    let identity = |fd: &OwnedFd| {
+        // SAFETY: a stat is plain integers, and the place outlives the call.
+        unsafe {
+            let mut about: libc::stat = std::mem::zeroed();
+            check(libc::fstat(fd.as_raw_fd(), &raw mut about)).map(|_| (about.st_dev, about.st_ino))
+        }
+    };
+    matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A pipe: where to read and where to write.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the array outlives the call, which fills it with new descriptors.
+    unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds.
+pub fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place outlives the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
 
 /// An ended child.

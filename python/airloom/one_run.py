@@ -114,6 +114,7 @@ class OneRun:
                     visible=[writer.folder, *own_programs()],
                     capture=self._capture or (writer.folder / FOLLOWED if self._followed else None),
                     on_node_failure=self._node_failed,
+                    log_path=writer.log_path,
                 )
             )
             folder = writer.folder / "measurements"

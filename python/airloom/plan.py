@@ -79,6 +79,24 @@ class OpenVSwitchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class GuestPlan:
+    """The machine of a node that has a kernel of its own."""
+
+    memory: int
+    """Octets."""
+    network: str
+    """``vhost``: a device of the engine's own; ``tap``: an interface of the host."""
+    kernel: str | None = None
+    """Path of the kernel; None is the distribution's."""
+    root: str | None = None
+    """A folder or a disk image; None is the host's own file system."""
+    processors: tuple[int, ...] = ()
+    nice: int = 0
+    policy: str = "other"
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class NodePlan:
     """A node with everything that its making needs."""
 
@@ -93,6 +111,8 @@ class NodePlan:
     openvswitch: OpenVSwitchPlan | None = None
     image: Image | None = None
     """Its root file system, if not the host's."""
+    guest: GuestPlan | None = None
+    """Its machine, if it has one of its own."""
 
     @property
     def transit(self) -> bool:

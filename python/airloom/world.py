@@ -38,6 +38,7 @@ class World:
         visible: Sequence[Path] = (),
         capture: Path | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
+        log_path: Callable[[str, str], Path] | None = None,
     ) -> None:
         self.plan = plan
         self.nodes: Mapping[str, NodeHandle] = {}
@@ -56,6 +57,7 @@ class World:
         self._visible = tuple(visible)
         self._capture = capture
         self._on_node_failure = on_node_failure
+        self._log_path = log_path
         self._nodes: Nodes | None = None
         self._stack = contextlib.ExitStack()
         self._engine: _engine.Engine | None = None
@@ -76,6 +78,7 @@ class World:
                     keeper,
                     visible=self._visible,
                     on_failure=self._on_node_failure,
+                    log_path=self._log_path,
                 )
             )
             self.nodes = nodes.bring_up()
@@ -84,6 +87,7 @@ class World:
             self._engine = _engine.Engine(self.plan.seed)
             stack.callback(self._close_engine)
             self._connect(self._engine)
+            nodes.settle()
             if self.plan.media:
                 stack.callback(RadioDoors(self).close)
             self._stack = stack.pop_all()

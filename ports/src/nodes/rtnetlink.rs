@@ -199,6 +199,19 @@ pub(super) fn add_veth(batch: &mut Batch, near: (&str, [u8; 6]), far: (&str, [u8
     });
 }
 
+/// Gives an interface another name.
+pub(super) fn rename(batch: &mut Batch, index: i32, name: &str) {
+    batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} named {name}"));
+    batch.attribute(IFLA_IFNAME, &zero_ended(name));
+}
+
+/// The number and the MAC address in the answer to a link request.
+pub(super) fn link(answer: &[u8]) -> Option<(i32, [u8; 6])> {
+    let index = i32::from_ne_bytes(answer.get(4..8)?.try_into().ok()?);
+    let mac = attributes(answer.get(16..)?).find(|(kind, _)| *kind == IFLA_ADDRESS)?.1;
+    Some((index, mac.try_into().ok()?))
+}
+
 /// The counters in the answer to a link request: name, and the fields of `rtnl_link_stats64`.
 pub(super) fn counters(answer: &[u8]) -> Option<(String, [u64; 8])> {
     let mut name = None;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 
 /// One node.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
     /// Its name, for messages.
@@ -35,7 +35,7 @@ pub struct NodeSpec {
 }
 
 /// One interface.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
     /// Its name in the node.
@@ -53,7 +53,7 @@ pub struct InterfaceSpec {
 }
 
 /// A static route.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSpec {
     /// A prefix such as `10.1.0.0/16`, or `default`.
@@ -66,7 +66,7 @@ pub struct RouteSpec {
 }
 
 /// A neighbour's link-layer address.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NeighbourSpec {
     /// Its IPv4 or IPv6 address.

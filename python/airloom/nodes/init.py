@@ -78,6 +78,7 @@ class InitClient:
         self._answers: dict[int, Message] = {}
         self._expected: set[int] = set()
         self._last = 0
+        self._hosting = 0
         self._ready: Message | None = None
         self._gone = False
         switchboard.join(channel, self._heard, self._ended)
@@ -167,6 +168,37 @@ class InitClient:
                 program.signal(signal.SIGKILL)
         stdout, stderr = (text.decode(errors="replace") for text in texts)
         return Completed(stdout, stderr, exit, timed_out=not in_time)
+
+    def host(self, order: Message, descriptors: Sequence[int]) -> None:
+        """Has the node start a guest, in which programs run from then on; :meth:`hosted` waits for it."""
+        self._hosting = self._number()
+        with self._lock:
+            self._expected.add(self._hosting)
+        self._send({"op": "host", "id": self._hosting, **order}, descriptors)
+
+    def hosted(self, patience: float) -> tuple[str, ...]:
+        """Waits until the guest is ready, at most so many seconds; gives what it cannot do."""
+        number = self._hosting
+        with self._lock:
+            self._lock.wait_for(lambda: self._gone or number in self._answers, patience)
+            answer = self._answers.get(number)
+        if answer is None:
+            raise self._lost()
+        if answer["event"] == "unhosted":
+            raise RunError("node.guest", f"node {self.node}: {answer['why']}")
+        return tuple(answer["notes"])
+
+    def read(self, path: str) -> str | None:
+        """What is in a small file of the node; None if it cannot be read."""
+        number = self._number()
+        text: str | None = self._ask(number, {"op": "read", "id": number, "path": path})["text"]
+        return text
+
+    def clock(self) -> tuple[int, int, int]:
+        """CLOCK_MONOTONIC in ns: the host's, then the node's, then the host's again."""
+        number = self._number()
+        answer = self._ask(number, {"op": "clock", "id": number})
+        return answer["before_ns"], answer["inside_ns"], answer["after_ns"]
 
     def signal_all(self, number: int) -> None:
         """Sends every process of the node a signal."""

@@ -21,7 +21,7 @@ from airloom import binaries
 from airloom.errors import HostError, RunError
 from airloom.nodes.channel import Channel, Message, Switchboard
 
-_PROTOCOL = 3
+_PROTOCOL = 4
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
@@ -77,6 +77,11 @@ class Keeper:
     def pid(self) -> int:
         """The keeper's process."""
         return self._process.pid
+
+    @property
+    def common(self) -> Mapping[str, str]:
+        """The files that every node sees over the host's."""
+        return self._common
 
     def common_files(self, files: Mapping[str, str]) -> None:
         """Files that every node made from now on sees over the host's, read-only."""

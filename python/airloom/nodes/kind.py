@@ -246,6 +246,8 @@ class Site:
     """All links of the plan."""
     namespace_of: Callable[[str], int | None] = lambda name: None
     """The network namespace of a node by its name, as a descriptor; None while it is not up."""
+    log_path: Callable[[str, str], Path] | None = None
+    """Node, what it says: the file of the run that keeps it; None keeps it in memory."""
 
 
 class Kind(ABC):
@@ -267,6 +269,10 @@ class Kind(ABC):
     @abstractmethod
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
         """Makes nodes, beside those that it made before; after an error nothing is left of them."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Waits until all its nodes can run programs and are reachable; the engine has their ports by now."""
 
     @abstractmethod
     def drop(self, name: str) -> None:

@@ -29,7 +29,7 @@ from airloom.plan import InterfacePlan, NodePlan
 
 _DYING = 30.0
 """How long the kernel may take to end a node's processes, in seconds."""
-_LISTENING = {"tcp": "0A", "udp": "07"}
+LISTENING = {"tcp": "0A", "udp": "07"}
 """States of sockets in /proc/net/tcp and udp: TCP_LISTEN, and TCP_CLOSE for an unconnected one."""
 
 
@@ -87,7 +87,7 @@ class NetnsNode(NodeHandle):
                 self.name,
                 self._namespace.fileno(),
                 files=self._plan.files,
-                visible=site.visible,
+                visible=self._visible(),
                 cpu=self._plan.cpu,
                 image=self._image(),
                 on_end=lambda message: self._ended(over, message),
@@ -143,10 +143,9 @@ class NetnsNode(NodeHandle):
             return False
         for table in (protocol, f"{protocol}6"):
             with contextlib.suppress(OSError):  # the node may just have gone, or have no IPv6
-                for line in Path(f"/proc/{made.pid}/net/{table}").read_text().splitlines()[1:]:
-                    local, _, state = line.split()[1:4]
-                    if state == _LISTENING[protocol] and int(local.rpartition(":")[2], 16) == port:
-                        return True
+                text = Path(f"/proc/{made.pid}/net/{table}").read_text()
+                if listening_in(text, LISTENING[protocol], port):
+                    return True
         return False
 
     def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
@@ -221,6 +220,24 @@ class NetnsNode(NodeHandle):
         """Waits until its processes have ended."""
         if self._init is not None and not self._over.wait(_DYING):
             raise RunError("node.end", f"node {self.name}: its processes do not end within {_DYING:g} s")
+
+    def settle(self) -> None:
+        """Waits until it can run programs."""
+        self._ready()
+
+    def _visible(self) -> tuple[Path, ...]:
+        """What it sees of the host even below folders of its own."""
+        return self._site.visible
+
+    def _how(self, message: Message) -> str:
+        """How its first process ended, by the keeper's message."""
+        if message["signal"] is not None:
+            how = f"was killed by signal {message['signal']}"
+        elif message["code"] is not None:
+            how = f"ended with exit code {message['code']}"
+        else:
+            how = "ended with the keeper of all nodes"
+        return f"its first process {how}"
 
     # What a kind with a root file system of its own says otherwise
 
@@ -299,13 +316,7 @@ class NetnsNode(NodeHandle):
         # Not under the lock: whoever stops the node holds it and waits for this very event.
         if self._state not in ("up", "paused") or over is not self._over:
             return
-        if message["signal"] is not None:
-            how = f"was killed by signal {message['signal']}"
-        elif message["code"] is not None:
-            how = f"ended with exit code {message['code']}"
-        else:
-            how = "ended with the keeper of all nodes"
-        self._failure = f"its first process {how}"
+        self._failure = self._how(message)
         self._state = "failed"
         if self._site.on_failure is not None:
             self._site.on_failure(self)
@@ -329,7 +340,7 @@ class NetnsKind(Kind):
         for a, a_interface, b, b_interface in wires:
             wired.setdefault(a, set()).add(a_interface)
             wired.setdefault(b, set()).add(b_interface)
-        specs = [spec_of(plan, wired.get(plan.name, set())) for plan in plans]
+        specs = [self.spec(plan, wired.get(plan.name, set())) for plan in plans]
         namespaces = translated(_engine.bring_up, specs, wires)
         made = {
             plan.name: self.node(plan, namespace) for plan, namespace in zip(plans, namespaces, strict=True)
@@ -341,6 +352,9 @@ class NetnsKind(Kind):
         """The handle of a node whose namespace has just been made."""
         return NetnsNode(plan, self.name, namespace, self.site)
 
+    def settle(self) -> None:
+        """They can as soon as they are made."""
+
     def drop(self, name: str) -> None:
         node = self._nodes.pop(name)
         node.close()
@@ -348,6 +362,10 @@ class NetnsKind(Kind):
             node.wait_closed()
         finally:
             node.namespace.close()
+
+    def spec(self, plan: NodePlan, wired: set[str]) -> dict[str, Any]:
+        """The network namespace of a node; interfaces in ``wired`` have no TAP."""
+        return spec_of(plan, wired)
 
     def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
         """Links that are veth pairs instead of the engine's: (node, interface, node, interface)."""
@@ -364,6 +382,12 @@ class NetnsKind(Kind):
                     errors.append(error)
         _engine.tear_down([node.namespace for node in nodes.values()])
         return errors
+
+
+def listening_in(table: str, state: str, port: int) -> bool:
+    """Whether a port is in that state in the text of a table such as /proc/net/tcp."""
+    rows = (line.split()[1:4] for line in table.splitlines()[1:])
+    return any(is_in == state and int(local.rpartition(":")[2], 16) == port for local, _, is_in in rows)
 
 
 def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:

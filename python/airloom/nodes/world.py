@@ -17,10 +17,11 @@ from airloom.nodes.native import NativeKind
 from airloom.nodes.netns import NetnsKind, NetnsNode, translated
 from airloom.nodes.openvswitch import OpenVSwitchKind
 from airloom.nodes.relay import Relay
+from airloom.nodes.uml import UmlKind
 from airloom.plan import NodePlan, Plan
 
 KINDS: dict[str, type[Kind]] = {
-    kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind)
+    kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind)
 }
 """Every kind by its name in a scenario."""
 
@@ -35,6 +36,7 @@ class Nodes:
         *,
         visible: Sequence[Path] = (),
         on_failure: Callable[[NodeHandle], None] | None = None,
+        log_path: Callable[[str, str], Path] | None = None,
     ) -> None:
         self.notes: list[str] = []
         """What this machine, or a kind, does not do of what the plan says."""
@@ -45,13 +47,14 @@ class Nodes:
             on_failure,
             tuple(plan.links.values()),
             self._namespace_of,
+            log_path,
         )
         self._kinds: list[Kind] = []
         self._refused = 0
         self._nodes: dict[str, NodeHandle] = {}
 
     def bring_up(self) -> dict[str, NodeHandle]:
-        """Makes all nodes; they are reachable as soon as the engine runs."""
+        """Makes all nodes; those with a kernel of their own may still be starting."""
         by_kind: dict[str, list[NodePlan]] = {}
         for plan in self._plan.nodes.values():
             by_kind.setdefault(plan.kind, []).append(plan)
@@ -78,6 +81,11 @@ class Nodes:
         if hosts:
             self._site.keeper.common_files({"/etc/hosts": hosts_file(hosts)})
 
+    def settle(self) -> None:
+        """Waits until all nodes can run programs and are reachable."""
+        for kind in self._kinds:
+            kind.settle()
+
     def add(self, plan: NodePlan) -> NodeHandle:
         """Makes one more node while the others are up."""
         if plan.name in self._nodes:
@@ -103,7 +111,11 @@ class Nodes:
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """The counters of all nodes, each interface's at about the same time."""
-        local = {name: node for name, node in self._nodes.items() if isinstance(node, NetnsNode)}
+        local = {
+            name: node
+            for name, node in self._nodes.items()
+            if isinstance(node, NetnsNode) and not KINDS[node.kind].properties.own_kernel
+        }
         read = translated(_engine.counters_of, [node.namespace for node in local.values()])
         counted = dict(zip(local, read, strict=True))
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_interface
 
 from airloom.plan import InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
-from airloom.planning import lifetime, media, openflow, settings
+from airloom.planning import guests, lifetime, media, openflow, settings
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
@@ -59,6 +59,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             | _redirects(by_node[name], name in forwarding)
             | {key: str(value) for key, value in node.sysctl.items()},
             image=image_of(scenario, node),
+            guest=guests.plan(scenario, node),
         )
         for name, node in network.nodes.items()
     }

@@ -17,6 +17,7 @@ from airloom.units import QUANTITIES
 _PARTS: tuple[type[Model], ...] = (
     model.Scenario,
     model.Node,
+    model.Guest,
     model.Interface,
     model.Adapter,
     model.Switch,

@@ -56,7 +56,7 @@ from airloom.scenario.model.media import (
     Wall,
     Waypoint,
 )
-from airloom.scenario.model.nodes import Adapter, Interface, Node, Program, Ready
+from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready
 from airloom.scenario.model.openflow import Flow, Slice
 from airloom.units import Duration, Prefix
 
@@ -86,6 +86,7 @@ class Scenario(Model):
     duration: Duration | None = Field(default=None, description="by default until everything is done")
     kind: KindName = Field(default="netns", description="how nodes are made")
     image: ImagePath | None = Field(default=None, description="of containers that name none themselves")
+    guest: Guest = Field(default=Guest(), description="the machines of nodes with a kernel of their own")
     nodes: Annotated[dict[Name, Node], Mapped] = Field(
         default={}, description="by name; nothing after a name means all defaults", json_schema_extra=by_name
     )
@@ -151,6 +152,7 @@ __all__ = [
     "Flow",
     "FrameError",
     "GilbertElliott",
+    "Guest",
     "Interface",
     "Iperf3",
     "Jitter",

@@ -166,7 +166,18 @@ def _image(value: str, info: ValidationInfo) -> str:
 ImagePath = Annotated[str, AfterValidator(_image)]
 """Path of an image, perhaps with ``:TAG``, relative to the scenario's folder; looked into by the rules."""
 
-KindName = Literal["netns", "native", "container"]
+
+def _place(value: str, info: ValidationInfo) -> str:
+    folder = (info.context or {}).get("folder")
+    if folder is not None and Path(folder, value).is_dir():
+        return str(Path(folder, value).resolve())
+    return _file(value, info)
+
+
+Place = Annotated[str, AfterValidator(_place)]
+"""Path of a file or a folder that must exist, relative to the scenario's folder."""
+
+KindName = Literal["netns", "native", "container", "uml"]
 """How a node can be made."""
 
 

@@ -6,10 +6,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from airloom.scenario.model.base import Folder, ImagePath, KindName, Listed, Mapped, Model, Mtu, Name, by_name
+from airloom.scenario.model.base import (
+    File,
+    Folder,
+    ImagePath,
+    KindName,
+    Listed,
+    Mapped,
+    Model,
+    Mtu,
+    Name,
+    Place,
+    by_name,
+)
 from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Mobility, Position, Radio
-from airloom.units import Address, Duration, Share
+from airloom.units import Address, Duration, Share, Size
 
 
 class Adapter(Model):
@@ -48,6 +60,33 @@ class Interface(Model):
     adapter: Adapter | None = Field(default=None, description="model of a real adapter; none by default")
 
 
+class Guest(Model):
+    """The machine of a node that has a kernel of its own; a node says what differs from the scenario's."""
+
+    memory: Annotated[Size, Field(ge=32 << 20, le=64 << 30)] = Field(
+        default=Size("64 MiB"), description="of the machine, at least 32 MiB"
+    )
+    network: Literal["vhost", "tap"] = Field(
+        default="tap", description="vhost: a device of the engine's own; tap: through the host's kernel"
+    )
+    kernel: File | None = Field(default=None, description="the kernel; by default the distribution's")
+    root: Place | None = Field(
+        default=None, description="folder or disk image; by default the host's files, read-only"
+    )
+    processors: Annotated[list[Annotated[int, Field(ge=0, le=1023, strict=True)]], Listed] = Field(
+        default=[], description="of the host that it may run on, by number; by default all"
+    )
+    nice: Annotated[int, Field(ge=-20, le=19, strict=True)] = Field(
+        default=0, description="of the machine among the host's processes; below 0 needs root"
+    )
+    policy: Literal["other", "batch", "idle", "fifo", "round-robin"] = Field(
+        default="other", description="how the host schedules it; the last two need root"
+    )
+    priority: Annotated[int, Field(ge=0, le=99, strict=True)] = Field(
+        default=0, description="1 to 99 with fifo and round-robin"
+    )
+
+
 class Node(Model):
     """One virtual node."""
 
@@ -59,6 +98,7 @@ class Node(Model):
     cpu: Annotated[Share, Field(gt=0)] | None = Field(
         default=None, description="share of one processor, '50 %' or 0.5; needs root"
     )
+    guest: Guest | None = Field(default=None, description="its machine, where that is not the scenario's")
     routing: Literal["static", "none"] = Field(default="static", description="none: left to a daemon")
     interfaces: Annotated[dict[str, Interface], Mapped] = Field(
         default={},

@@ -12,7 +12,7 @@ from itertools import chain
 from airloom.scenario.model import Scenario
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
-from airloom.scenario.rules import links, measure, media, nodes, openflow
+from airloom.scenario.rules import guests, links, measure, media, nodes, openflow
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -21,6 +21,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         network.problems,
         links.problems(scenario, network),
         nodes.problems(scenario, network),
+        guests.problems(scenario),
         openflow.problems(scenario, network),
         media.problems(scenario, network),
         measure.problems(scenario, network),

@@ -1,0 +1,272 @@
+//! The first process of a guest: furnishes it, starts its programs, and speaks with the node init
+//! outside over a character device.
+//!
+//! It runs from the guest kernel's first file system in memory. What it cannot say on the channel
+//! it says on the console, which the host keeps.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use airloom_ports::nodes;
+
+use crate::frame::Kind;
+use crate::link::{Arrived, Link};
+use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
+use crate::mounts::{bind, folders, mount};
+use crate::programs::Programs;
+use crate::room::furnish;
+use crate::system::{self, check, text};
+use crate::terminal;
+
+/// How long the channel's device may take to appear.
+const APPEARING: Duration = Duration::from_secs(10);
+/// The guest's root, while it is put together.
+const ROOT: &str = "/root";
+
+/// Serves the channel at a device until the guest ends; switches the guest's machine off.
+pub fn serve(device: &str) -> ! {
+    if let Err(error) = Guest::open(device).and_then(|mut guest| guest.serve()) {
+        eprintln!("airloom-init: {error}");
+    }
+    // SAFETY: no pointers are passed. What the guest wrote is in memory and goes with it.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+        libc::_exit(1)
+    }
+}
+
+struct Guest {
+    link: Link,
+    programs: Programs,
+    /// Ends of programs that have more to say.
+    held: Vec<(u64, Report)>,
+    /// Terminals of programs, by the program's number.
+    terminals: Vec<(u64, OwnedFd)>,
+}
+
+impl Guest {
+    fn open(device: &str) -> io::Result<Self> {
+        for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
+            folders(Path::new(place))?;
+            mount(Some(kind), place, Some(kind), 0, None)?;
+        }
+        let channel = wait_for(Path::new(device))?;
+        // A device that is no terminal passes every octet anyway.
+        let _ = terminal::raw(channel.as_raw_fd());
+        Ok(Self {
+            link: Link::to_host(channel.into())?,
+            programs: Programs::default(),
+            held: Vec::new(),
+            terminals: Vec::new(),
+        })
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let children = system::children()?;
+        self.link.send(&Report::Hello { protocol: PROTOCOL })?;
+        loop {
+            let mut entries = vec![system::to_read(children.as_raw_fd())];
+            entries.extend(self.link.interests());
+            system::poll(&mut entries, self.programs.left())?;
+            if entries[0].revents != 0 {
+                system::drain(&children);
+            }
+            let Some(arrived) = self.link.serve(&entries[1..])? else { return Ok(()) };
+            for one in arrived {
+                match one {
+                    Arrived::Message(body) => self.obey(serde_json::from_slice(&body)?)?,
+                    Arrived::Size(program, size) => {
+                        if let Some((_, shown)) = self.terminals.iter().find(|(id, _)| *id == program) {
+                            terminal::set_size(shown, size)?;
+                        }
+                    }
+                }
+            }
+            self.held.extend(self.programs.reap());
+            self.release()?;
+            if self.programs.left().is_some_and(|left| left == Duration::ZERO || nobody_left()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reports the ends of programs whose output has gone before.
+    fn release(&mut self) -> io::Result<()> {
+        for (id, report) in std::mem::take(&mut self.held) {
+            if self.link.drain(id)? {
+                self.link.forget_input(id);
+                self.terminals.retain(|(program, _)| *program != id);
+                self.link.send(&report)?;
+            } else {
+                self.held.push((id, report));
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: Order) -> io::Result<()> {
+        let report = match order {
+            Order::World(world) => Some(match make(&world) {
+                Ok(notes) => Report::Ready { notes },
+                Err(why) => Report::Broken { why },
+            }),
+            Order::Start(start) => Some(self.start(&start)?),
+            order => self.programs.obey(&order),
+        };
+        report.map_or(Ok(()), |report| self.link.send(&report))
+    }
+
+    fn start(&mut self, start: &Start) -> io::Result<Report> {
+        let streams = if let Some(size) = start.size {
+            let (shown, program) = terminal::open(size)?;
+            self.link.sink(Kind::Input, start.id, shown.try_clone()?);
+            self.link.source(Kind::Output, start.id, shown.try_clone()?);
+            self.terminals.push((start.id, shown));
+            vec![program.try_clone()?, program.try_clone()?, program]
+        } else {
+            let (input, feed) = system::pipe()?;
+            let (shown, output) = system::pipe()?;
+            self.link.sink(Kind::Input, start.id, feed);
+            self.link.source(Kind::Output, start.id, shown);
+            let error = if start.merged {
+                output.try_clone()?
+            } else {
+                let (shown, error) = system::pipe()?;
+                self.link.source(Kind::Error, start.id, shown);
+                error
+            };
+            vec![input, output, error]
+        };
+        let report = self.programs.start(start, &streams);
+        if matches!(report, Report::Refused { .. }) {
+            self.link.forget(start.id);
+            self.terminals.retain(|(program, _)| *program != start.id);
+        }
+        Ok(report)
+    }
+}
+
+/// Puts the guest's own world together; gives what its kernel cannot do, or what went wrong.
+fn make(world: &World) -> Result<Vec<String>, String> {
+    let at = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| format!("{what}: {error}")
+    };
+    folders(Path::new(ROOT)).map_err(at(ROOT))?;
+    match &world.root {
+        Root::Memory => {
+            load(world, "")?;
+            bind("/", ROOT).map_err(at(ROOT))?;
+        }
+        Root::Hostfs { folder } => {
+            folders(Path::new("/lower")).map_err(at("/lower"))?;
+            mount(Some("none"), "/lower", Some("hostfs"), libc::MS_RDONLY, Some(folder))
+                .map_err(at("the host's files (hostfs)"))?;
+            load(world, "/lower")?;
+            layer()?;
+        }
+        Root::Disk { device, filesystem, layer: layered } => {
+            let (target, flags) = if *layered { ("/lower", libc::MS_RDONLY) } else { (ROOT, 0) };
+            load(world, "")?;
+            folders(Path::new(target)).map_err(at(target))?;
+            wait_for(Path::new(device)).map_err(at(device))?;
+            mount(Some(device), target, Some(filesystem), flags, None)
+                .map_err(at(&format!("{device} as {filesystem}")))?;
+            if *layered {
+                layer()?;
+            }
+        }
+    }
+    enter()?;
+    if let Some(folder) = &world.module_folder {
+        // Modules that programs ask for are found where every program looks for them.
+        folders(Path::new("/lib/modules")).map_err(at("/lib/modules"))?;
+        bind(folder, "/lib/modules").map_err(at("/lib/modules"))?;
+    }
+    let notes = furnish(&world.name, &world.files, &world.visible)?;
+    nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
+    Ok(notes)
+}
+
+/// Lays a writable layer in memory over what is mounted at /lower.
+fn layer() -> Result<(), String> {
+    let fail = |error: io::Error| format!("a layer over the root file system: {error}");
+    folders(Path::new("/layer")).map_err(fail)?;
+    mount(Some("tmpfs"), "/layer", Some("tmpfs"), 0, None).map_err(fail)?;
+    for part in ["/layer/upper", "/layer/work"] {
+        folders(Path::new(part)).map_err(fail)?;
+    }
+    let layers = "lowerdir=/lower,upperdir=/layer/upper,workdir=/layer/work";
+    mount(Some("overlay"), ROOT, Some("overlay"), 0, Some(layers)).map_err(fail)
+}
+
+/// Makes [`ROOT`] the root, with the kernel's own file systems in it.
+fn enter() -> Result<(), String> {
+    let at = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    for (kind, place) in [("proc", "proc"), ("devtmpfs", "dev")] {
+        let place = format!("{ROOT}/{place}");
+        folders(Path::new(&place)).map_err(at(kind))?;
+        mount(Some(kind), &place, Some(kind), 0, None).map_err(at(kind))?;
+    }
+    for (place, kind) in [("dev/pts", Some("devpts")), ("dev/shm", None), ("sys", None), ("tmp", None)] {
+        let place = format!("{ROOT}/{place}");
+        folders(Path::new(&place)).map_err(at("folders"))?;
+        if kind.is_some() {
+            mount(kind, &place, kind, 0, Some("ptmxmode=666")).map_err(at("devpts"))?;
+        }
+    }
+    // SAFETY: the strings are constants.
+    let changed = unsafe {
+        check(libc::chdir(c"/root".as_ptr()))
+            .and_then(|_| check(libc::chroot(c".".as_ptr())))
+            .and_then(|_| check(libc::chdir(c"/".as_ptr())))
+    };
+    changed.map(drop).map_err(at("the root file system"))
+}
+
+/// Loads the kernel modules that are needed, from the first file system or from `below`.
+fn load(world: &World, below: &str) -> Result<(), String> {
+    let mut loaded = BTreeSet::new();
+    for path in world.modules.iter().filter(|path| loaded.insert(path.as_str())) {
+        let fail = |error: io::Error| format!("kernel module {path}: {error}");
+        let file = File::open(path).or_else(|_| File::open(format!("{below}{path}"))).map_err(fail)?;
+        let options = text("").map_err(fail)?;
+        // SAFETY: the string outlives the call.
+        let answer =
+            check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), options.as_ptr(), 0) });
+        match answer {
+            Err(error) if error.raw_os_error() != Some(libc::EEXIST) => return Err(fail(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Opens a device, which may still be about to appear.
+fn wait_for(device: &Path) -> io::Result<File> {
+    let until = Instant::now() + APPEARING;
+    loop {
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open(device);
+        match opened {
+            Err(error) if Instant::now() < until && error.raw_os_error() != Some(libc::EACCES) => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Whether no program is left; the kernel's own processes have no command line.
+fn nobody_left() -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|&pid| pid != 1)
+        .all(|pid| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty()))
+}

@@ -1,0 +1,283 @@
+//! The node init's side of a guest: starts its machine, and passes orders, reports and streams.
+//!
+//! What the guest says is judged, not believed: it is read as reports and passed on, and a guest
+//! that speaks otherwise loses its machine.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::frame::Kind;
+use crate::link::{Arrived, Link};
+use crate::message::{Host, Order, PROTOCOL, Report, Start, World};
+use crate::system::{self, Ended};
+use crate::{cell, terminal};
+
+/// Most octets of its console that are kept.
+const MOST_LOG: usize = 16 << 20;
+/// How often the size of a terminal is looked at: its own signal goes to whoever reads it.
+const LOOK: Duration = Duration::from_millis(250);
+/// How much longer than its programs' grace a guest may take to end.
+const PARTING: Duration = Duration::from_secs(5);
+
+/// A guest and what is under way to and from it.
+#[derive(Debug)]
+pub struct Relay {
+    pid: i32,
+    link: Link,
+    console: Console,
+    /// Number of the order to start it, until that is answered.
+    asked: Option<u64>,
+    world: Option<World>,
+    /// When it must be ready, and later when it must have ended.
+    until: Option<Instant>,
+    /// Ends of programs whose output has not been written yet.
+    held: Vec<(u64, Report)>,
+    terminals: Vec<(u64, terminal::Borrowed)>,
+    /// When the guest was last asked for its clock, by the host's.
+    clock_asked: u64,
+}
+
+impl Relay {
+    /// Starts a guest's machine; with its log, and the descriptors that it is given.
+    pub fn start(host: Host, descriptors: Vec<OwnedFd>) -> Result<Self, String> {
+        let fail = |error: io::Error| error.to_string();
+        let (near, far) = std::os::unix::net::UnixStream::pair().map_err(fail)?;
+        let (console, voice) = system::pipe().map_err(fail)?;
+        let mut descriptors = descriptors.into_iter();
+        let log = descriptors.next().ok_or("a guest without a log")?;
+        let nothing = std::fs::File::open("/dev/null").map_err(fail)?;
+        let mut streams =
+            vec![OwnedFd::from(nothing), voice.try_clone().map_err(fail)?, voice, OwnedFd::from(far)];
+        streams.extend(descriptors);
+        let pid = cell::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
+        Ok(Self {
+            pid,
+            link: Link::to_guest(near.into()).map_err(fail)?,
+            console: Console { from: Some(console), log, left: MOST_LOG },
+            asked: Some(host.id),
+            world: Some(host.world),
+            until: Some(Instant::now() + Duration::from_millis(host.patience_ms)),
+            held: Vec::new(),
+            terminals: Vec::new(),
+            clock_asked: 0,
+        })
+    }
+
+    /// Process number of its machine.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// What to wait for; give it to [`Relay::serve`] with the answers.
+    pub fn interests(&self) -> Vec<libc::pollfd> {
+        let console = self.console.from.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        std::iter::once(system::to_read(console)).chain(self.link.interests()).collect()
+    }
+
+    /// The longest wait.
+    pub fn left(&self) -> Option<Duration> {
+        let look = (!self.terminals.is_empty()).then_some(LOOK);
+        let until = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        [look, until].into_iter().flatten().min()
+    }
+
+    /// Does what can be done now; gives what is to be reported.
+    pub fn serve(&mut self, ready: &[libc::pollfd]) -> Vec<Report> {
+        let Some((console, link)) = ready.split_first() else { return Vec::new() };
+        if console.revents != 0 {
+            self.console.read();
+        }
+        let mut reports = match self.link.serve(link) {
+            Ok(Some(arrived)) => self.heard(arrived),
+            // Its end is reported when its process has been reaped.
+            Ok(None) => {
+                self.kill();
+                Vec::new()
+            }
+            Err(error) => self.give_up(format!("its guest does not speak as agreed: {error}")),
+        };
+        for (program, terminal) in &mut self.terminals {
+            if let Some(size) = terminal.new_size() {
+                // A guest that cannot be told has gone, which is reported otherwise.
+                let _ = self.link.send_size(*program, size);
+            }
+        }
+        if self.until.is_some_and(|until| until <= Instant::now()) {
+            self.until = None;
+            if self.asked.is_some() {
+                reports.extend(self.give_up("its guest does not come up in time".to_owned()));
+            } else {
+                self.kill();
+            }
+        }
+        reports.extend(self.release());
+        reports
+    }
+
+    /// Starts a program in the guest on three descriptors.
+    pub fn begin(&mut self, mut start: Start, [input, output, error]: [OwnedFd; 3]) -> Option<Report> {
+        let id = start.id;
+        if start.tty {
+            match terminal::Borrowed::new(&input) {
+                Ok(terminal) => {
+                    start.size = Some(terminal.size());
+                    self.terminals.push((id, terminal));
+                }
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                    return Some(Report::Refused { id, what: "terminal".to_owned(), errno });
+                }
+            }
+        }
+        start.merged = start.tty || system::is_same_file(&output, &error);
+        self.link.source(Kind::Input, id, input);
+        self.link.sink(Kind::Output, id, output);
+        if !start.merged {
+            self.link.sink(Kind::Error, id, error);
+        }
+        self.pass(&Order::Start(start))
+    }
+
+    /// Passes an order on.
+    pub fn pass(&mut self, order: &Order) -> Option<Report> {
+        if let Order::Stop { grace_ms } = order {
+            self.until = Some(Instant::now() + Duration::from_millis(*grace_ms) + PARTING);
+        }
+        self.clock_asked = system::monotonic();
+        // A guest that cannot be reached has gone, which is reported otherwise.
+        let _ = self.link.send(order);
+        None
+    }
+
+    /// The last words, after its machine has ended.
+    pub fn close(&mut self, ended: Ended) -> Vec<Report> {
+        self.console.read();
+        self.terminals.clear();
+        match self.asked.take() {
+            Some(id) => {
+                let how = match (ended.code, ended.signal) {
+                    (_, Some(signal)) => format!("was killed by signal {signal}"),
+                    (code, None) => format!("ended with exit code {}", code.unwrap_or(0)),
+                };
+                vec![Report::Unhosted { id, why: format!("its machine {how} before it was ready") }]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn heard(&mut self, arrived: Vec<Arrived>) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for one in arrived {
+            let Arrived::Message(body) = one else { continue };
+            match serde_json::from_slice(&body) {
+                Ok(report) => reports.extend(self.reported(report)),
+                Err(error) => {
+                    reports.extend(self.give_up(format!("its guest does not speak as agreed: {error}")));
+                    break;
+                }
+            }
+        }
+        reports
+    }
+
+    fn reported(&mut self, report: Report) -> Vec<Report> {
+        match (report, self.asked) {
+            (Report::Hello { protocol }, Some(_)) => match self.world.take() {
+                Some(world) if protocol == PROTOCOL => {
+                    self.pass(&Order::World(Box::new(world))).into_iter().collect()
+                }
+                _ => self.give_up("its guest runs another version of airloom-init".to_owned()),
+            },
+            (Report::Ready { notes }, Some(id)) => {
+                (self.asked, self.until) = (None, None);
+                vec![Report::Hosted { id, notes }]
+            }
+            (Report::Broken { why }, Some(_)) => self.give_up(why),
+            (Report::Refused { id, what, errno }, None) => {
+                self.link.forget(id);
+                self.terminals.retain(|(program, _)| *program != id);
+                vec![Report::Refused { id, what, errno }]
+            }
+            (report @ Report::Exited { .. }, None) => {
+                let Report::Exited { id, .. } = report else { return Vec::new() };
+                self.link.forget_input(id);
+                self.held.push((id, report));
+                Vec::new()
+            }
+            (Report::Clock { id, inside_ns, .. }, None) => {
+                let (before_ns, after_ns) = (self.clock_asked, system::monotonic());
+                vec![Report::Clock { id, before_ns, inside_ns, after_ns }]
+            }
+            (report @ (Report::Started { .. } | Report::Cpu { .. } | Report::Content { .. }), None) => {
+                vec![report]
+            }
+            _ => self.give_up("its guest does not speak as agreed".to_owned()),
+        }
+    }
+
+    /// The ends of programs whose output has all been written.
+    fn release(&mut self) -> Vec<Report> {
+        let (now, later) =
+            std::mem::take(&mut self.held).into_iter().partition(|(id, _)| self.link.is_flushed(*id));
+        self.held = later;
+        let now: Vec<(u64, Report)> = now;
+        for (id, _) in &now {
+            self.terminals.retain(|(program, _)| program != id);
+        }
+        now.into_iter().map(|(_, report)| report).collect()
+    }
+
+    fn give_up(&mut self, why: String) -> Vec<Report> {
+        self.console.note(&why);
+        self.kill();
+        self.asked.take().map(|id| Report::Unhosted { id, why }).into_iter().collect()
+    }
+
+    fn kill(&self) {
+        let _ = system::kill(self.pid, libc::SIGKILL);
+    }
+}
+
+/// What the guest's machine and its kernel print, and the log that keeps it.
+#[derive(Debug)]
+struct Console {
+    from: Option<OwnedFd>,
+    log: OwnedFd,
+    /// Octets that still have room in the log.
+    left: usize,
+}
+
+impl Console {
+    fn read(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        while let Some(from) = self.from.as_ref().filter(|from| system::readable(from)) {
+            match system::read(from, &mut buffer) {
+                Ok(got) if got > 0 => {
+                    let kept = got.min(self.left);
+                    self.keep(&buffer[..kept]);
+                    self.left -= kept;
+                    if self.left == 0 && kept > 0 {
+                        self.note("the console said more, which is not kept");
+                    }
+                    if got < buffer.len() {
+                        return;
+                    }
+                }
+                _ => self.from = None,
+            }
+        }
+    }
+
+    fn note(&self, words: &str) {
+        self.keep(format!("airloom: {words}\n").as_bytes());
+    }
+
+    fn keep(&self, mut octets: &[u8]) {
+        while !octets.is_empty() {
+            // A full disk costs the log, never the guest.
+            let Ok(written) = system::write(&self.log, octets) else { return };
+            octets = &octets[written..];
+        }
+    }
+}
