@@ -75,6 +75,7 @@ class Lab:
         self._thread: threading.Thread | None = None
         self._links: dict[str, LiveLink] = {}
         self._measured = 0
+        self._counting = threading.Lock()
 
     # Up and down
 
@@ -239,10 +240,12 @@ class Lab:
         samples also go into the results.
         """
         one = self._up()
-        self._measured += 1
-        label = name or f"{next(iter(tool), 'measurement')}-{self._measured}"
+        with self._counting:
+            self._measured += 1
+            number = self._measured
+        label = name or f"{next(iter(tool), 'measurement')}-{number}"
         measurement = measurement_of(label, tool)
-        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + 10 * self._measured)[label]
+        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + 10 * number)[label]
         over = threading.Event()
         found: list[Measuring] = []
 

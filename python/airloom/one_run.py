@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-import os
-import platform
 import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from airloom import __version__, binaries, evidence
+from airloom import binaries, calibration, evidence, guidance
 from airloom.conductor import Conductor
 from airloom.errors import HostError, LabError, RunError
 from airloom.hostwatch import HostWatch
+from airloom.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, capture, stages, tool_for
 from airloom.measure.flow import FlowReading
 from airloom.measuring import Measuring
@@ -33,7 +32,7 @@ from airloom.results import (
     evaluate,
 )
 from airloom.results.claims import from_measurements
-from airloom.results.details import Happening, NodeUse, ProgramEnd, Topology
+from airloom.results.details import Advice, Happening, NodeUse, ProgramEnd, Topology
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
 from airloom.verdict import Evidence, Pacing, Share, judge
@@ -70,6 +69,8 @@ class OneRun:
         self.watcher = watcher
         self.measured: list[Measurement] = []
         self.pacing: list[Pacing] = []
+        self._advice: list[Advice] = []
+        self._above_ceiling: list[str] = []
         self.socket_lost: dict[str, int] = {}
         """Measurement: packets for which its receiving socket had no room."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
@@ -183,6 +184,7 @@ class OneRun:
         watch.finish()
         self._record_host(watch, lateness)
         self._record_radios()
+        self._advice, self._above_ceiling = guidance.advise(self.plan, self.measured, calibration.load)
         self._judged = self._judge(watch, ledger, lateness)
         self._details = self._describe(watch, ledger, lateness)
 
@@ -284,6 +286,7 @@ class OneRun:
             node_throttled=watch.node_throttled(),
             pacing=self.pacing,
             paused=evidence.paused(ledger),
+            above_ceiling=self._above_ceiling,
             length=self.world.now(),
             notes=[*self.world.notes, *([carried] if carried else [])],
             blind=watch.blind,
@@ -308,8 +311,10 @@ class OneRun:
                 )
                 for name, track in watch.nodes.items()
             ),
+            length_ns=self.world.now(),
             processors=evidence.processors(watch.nodes, lateness, self.world.now()),
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
+            guidance=tuple(self._advice),
             happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
             topology=Topology.of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
@@ -402,25 +407,6 @@ def program_end(supervised: Supervised, folder: Path) -> ProgramEnd:
         expected=supervised.failure is None,
         log=str(supervised.log.relative_to(folder)),
     )
-
-
-def versions() -> dict[str, str]:
-    """Software that has a part in the result."""
-    return {
-        "airloom": __version__,
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-    }
-
-
-def machine() -> dict[str, str | int | float]:
-    """The machine, as a reader of the results needs it."""
-    return {
-        "processors": os.cpu_count() or 1,
-        "memory_octets": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        "name": platform.node(),
-        "architecture": platform.machine(),
-    }
 
 
 def _first_failure(measurings: Mapping[str, Measuring]) -> LabError | None:

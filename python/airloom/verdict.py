@@ -99,6 +99,8 @@ class Evidence:
     """Direction of a link: how long it stood still because the engine was late, ns."""
     length: int = 0
     """Length of the run, ns."""
+    above_ceiling: Sequence[str] = ()
+    """Flows that were offered more packets than their nodes can carry here, in words."""
     notes: Sequence[str] = ()
     blind: Sequence[str] = ()
     """What this machine does not let us observe."""
@@ -167,6 +169,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *_pauses(evidence),
         *_nodes(evidence, limits),
         *_pacing(evidence, limits),
+        *(Reason("degraded", "kind.ceiling", sentence) for sentence in evidence.above_ceiling),
     ]
     reasons.sort(key=lambda reason: -_RANK[reason.status])
     status: Status = max((reason.status for reason in reasons), key=_RANK.__getitem__, default="valid")

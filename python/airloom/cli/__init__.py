@@ -14,6 +14,7 @@ import typer
 from airloom import __version__
 from airloom.cli import (
     bench,
+    calibrate,
     check,
     compare,
     doctor,
@@ -74,6 +75,7 @@ _THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_int
 app.command("mn", context_settings={**_THROUGH, "help_option_names": []})(mn.mn_command)
 app.command("mn-run", context_settings=_THROUGH)(mn.run_command)
 app.command("compare")(compare.command)
+app.command("calibrate")(calibrate.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
 app.add_typer(experiment.app, name="experiment")

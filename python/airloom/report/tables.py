@@ -58,6 +58,7 @@ def all_tables(run: RunReader) -> list[Table]:
     built = (
         first_figures(run),
         measurements(run),
+        guidance(run),
         claims(run),
         points(run),
         ledger(run),
@@ -289,6 +290,35 @@ def _changed(account: dict[str, Any]) -> str:
     """What a link did to frames beside carrying them."""
     kinds = ("duplicated", "corrupted", "reordered", "marked")
     return ", ".join(f"{account[kind]:,} {kind}" for kind in kinds if account.get(kind))
+
+
+def guidance(run: RunReader) -> Table:
+    """What the kinds of the nodes did to the figures, where they were calibrated."""
+    rows: list[list[str | Cell]] = []
+    tones: dict[str, Tone] = {"harmless": "", "correctable": "warn", "unusable": "bad"}
+    for one in run.details.guidance if not run.is_sweep else ():
+        as_figure = Measurement(name=one.measurement, metric=one.metric, unit=one.unit, mean=None)
+        corrected = shown_figure(as_figure, one.corrected)
+        if one.half_width is not None:
+            corrected += f" +- {shown_figure(as_figure, one.half_width)}"
+        rows.append(
+            [
+                one.measurement,
+                one.metric.replace("_", " "),
+                shown_figure(as_figure, one.value),
+                Cell(one.verdict, tones.get(one.verdict, "")),
+                "" if one.corrected is None else corrected,
+                one.why,
+            ]
+        )
+    return table(
+        "guidance",
+        "What virtualization did to the figures",
+        ["measurement", "metric", "measured", "it is", "corrected", "why"],
+        rows,
+        numeric=(2, 4),
+        note="From the calibrations of the nodes' kinds on this machine (airloom calibrate).",
+    )
 
 
 def nodes(run: RunReader) -> Table:

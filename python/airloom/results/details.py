@@ -51,6 +51,21 @@ class ProgramEnd(Part):
     """Path of its output, relative to the run's folder."""
 
 
+class Advice(Part):
+    """What the kind of its nodes did to a figure (see :mod:`airloom.guidance`)."""
+
+    measurement: str
+    metric: str
+    unit: str
+    value: float
+    verdict: str
+    """``harmless``, ``correctable`` or ``unusable``."""
+    corrected: float | None = None
+    half_width: float | None = None
+    """Half of the corrected value's 95 % interval."""
+    why: str = ""
+
+
 class Happening(Part):
     """An event of the scenario, or one that befell the run, at engine time ``t_ns``."""
 
@@ -172,10 +187,14 @@ class Details(Part):
     """Frames that this machine lost, by reason."""
     lateness: tuple[Bin, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
+    length_ns: int = 0
+    """Engine time when it ended."""
     processors: dict[str, float] = Field(default_factory=dict)
     """``guest_user``, ``guest_kernel``, ``host_kernel``, ``engine``: processors kept busy on average."""
     programs: tuple[ProgramEnd, ...] = ()
     happenings: tuple[Happening, ...] = ()
+    guidance: tuple[Advice, ...] = ()
+    """For figures between nodes whose kinds were calibrated on this machine."""
     topology: Topology = Topology()
     radios: tuple[RadioUse, ...] = ()
     """All radios. Their ways are in the samples of ``radio``: metrics ``x``, ``y``, ``z`` in m, the radio's

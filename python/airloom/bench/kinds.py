@@ -1,0 +1,77 @@
+"""What each kind of node carries: packets/s beside the native stack, and a radio's rate."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from airloom import runs
+from airloom.bench import BenchResult, Progress
+from airloom.bench.grid import LOSS
+from airloom.bench.labs import alternating
+from airloom.calibrating import ceiling
+from airloom.errors import HostError
+from airloom.nodes.world import KINDS
+from airloom.results import RunReader
+from airloom.scenario.model import Scenario
+
+ROUNDS = 3
+SECONDS = 6
+RADIO = 0.98
+"""Share of the ``netns`` throughput that the radio's flow must keep."""
+KEEP = ("uml",)
+"""Kinds that promise it; software emulation of a whole machine does not."""
+
+
+def run(progress: Progress) -> list[BenchResult]:
+    """For every kind its ceiling and its ratio to native, and a saturated flow at 54 Mbit/s beside netns."""
+    results: list[BenchResult] = []
+    base = None
+    for kind in KINDS:
+        if kind == "native":
+            continue
+        try:
+            found = _of(kind, progress)
+        except HostError as error:
+            progress(f"{kind} is left out: {error.message}")
+            continue
+        own, native, radio = found
+        base = radio if base is None else base
+        keeps = kind in KEEP
+        results += [
+            BenchResult(
+                f"{kind}: 64-octet frames, at most 1 % lost", "packets/s", own, "native", native, own / native
+            ),
+            BenchResult(
+                f"{kind}: a UDP flow at 54 Mbit/s, 1470 octets", "bit/s", radio, "netns", base, radio / base,
+                "at least 98 %" if keeps else None, radio >= RADIO * base if keeps else None,
+            ),
+        ]  # fmt: skip
+    return results
+
+
+def _of(kind: str, progress: Progress) -> tuple[float, float, float]:
+    progress(f"{kind}: a saturated radio")
+    radio = goodput(kind)
+    progress(f"{kind}: the ceiling, in turns with the native one")
+    own, native = alternating(ROUNDS, lambda: ceiling(kind, 1), lambda: ceiling("native", 1))
+    return own, native, radio
+
+
+def goodput(kind: str) -> float:
+    """Bit/s of payload that a saturated flow brings over one channel at 54 Mbit/s, between two nodes."""
+    radio = {"radios": {"wlan0": {"channel": 36}}}
+    load = {"from": "a", "to": "b", "rate": "40 Mbit/s", "size": "1470 B", "duration": f"{SECONDS} s"}
+    scenario = Scenario.model_validate(
+        {
+            "name": f"bench-radio-{kind}",
+            "kind": kind,
+            "media": {"air": {"propagation": LOSS, "radio": {"phy": "802.11a", "rate": "54 Mbit/s"}}},
+            "nodes": {"a": {**radio, "position": ["0 m", "0 m"]}, "b": {**radio, "position": ["1 m", "0 m"]}},
+            "measurements": [{"name": "flow", "traffic": load}],
+        }
+    )
+    with tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder:
+        runs.run(scenario, out=Path(folder) / "run")
+        found = RunReader(Path(folder) / "run").result.measurements
+    return next(one.mean or 0.0 for one in found if one.metric == "throughput_steady")

@@ -1,0 +1,41 @@
+"""``airloom calibrate``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from airloom.errors import ScenarioError
+
+
+def command(
+    kinds: Annotated[list[str], typer.Argument(metavar="KIND...", help="Such as netns, uml, qemu.")],
+    rounds: Annotated[int, typer.Option(min=1, help="More rounds, narrower intervals.")] = 3,
+) -> None:
+    """Measure what kinds of nodes do to packets on this machine, for the guidance of later runs.
+
+    Finds each kind's ceiling in packets/s, what it adds to delay and jitter beside the host's own
+    network stack, and what a packet costs. Keeps it below ~/.local/share/airloom/calibration; runs
+    with nodes of that kind then say which figures are harmless, correctable or unusable.
+    """
+    from rich.console import Console
+
+    from airloom import calibration, doctor
+    from airloom.calibrating import calibrate
+    from airloom.nodes.world import KINDS
+    from airloom.report.terminal import rich_table
+
+    for kind in kinds:
+        if kind not in KINDS or kind == "native":
+            known = ", ".join(name for name in KINDS if name != "native")
+            raise ScenarioError(
+                "kind.unknown", f"no kind {kind!r} can be calibrated", where="KIND", cure=f"kinds: {known}"
+            )
+    doctor.require_basics(restart=True)
+    console = Console()
+    with console.status("") as status:
+        made = [calibrate(kind, status.update, rounds=rounds) for kind in kinds]
+    console.print(rich_table(calibration.overview(made)))
+    for one in made:
+        console.print(f"kept in [bold]{calibration.keep(one)}[/]", highlight=False, soft_wrap=True)
