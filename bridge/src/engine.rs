@@ -3,6 +3,7 @@
 //! Every call gives up Python's lock before it waits for anything, and the engine's thread never
 //! takes it.
 
+use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -17,6 +18,7 @@ use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
 use airloom_ports::nodes::read_mac;
 use airloom_ports::tap::Tap;
+use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::vhost::{Card, Vhost};
 use airloom_ports::world::{Outside, World};
 use pyo3::prelude::*;
@@ -156,6 +158,20 @@ impl Engine {
     fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
         let interface = Interface::attach(interface).map_err(Fault::from)?;
         self.add(py, name, true, Outside::Interface(interface))
+    }
+
+    fn add_tunnel_port(
+        &self,
+        py: Python<'_>,
+        name: String,
+        receive: i32,
+        send: i32,
+        remote: IpAddr,
+        encapsulation: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let encapsulation: Encapsulation = read_settings(encapsulation, &format!("tunnel {name}"))?;
+        let tunnel = Tunnel::new(duplicate(receive)?, duplicate(send)?, remote, encapsulation);
+        self.add(py, name, true, Outside::Tunnel(Box::new(tunnel)))
     }
 
     fn attach_tap(&self, py: Python<'_>, name: String, fd: i32) -> PyResult<()> {

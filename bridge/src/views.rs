@@ -6,14 +6,15 @@ use airloom_ports::capture::Account;
 use airloom_ports::driver::Driven;
 use airloom_ports::lateness::Histogram;
 use airloom_ports::status::Second;
-use airloom_ports::world::World;
+use airloom_ports::tunnel;
+use airloom_ports::world::{Outside, World};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// What is needed to tell Python of a ledger, taken on the engine's thread.
 pub struct Books {
     ledger: Ledger,
-    ports: Vec<(String, airloom_engine::PortId, u64, bool)>,
+    ports: Vec<(String, airloom_engine::PortId, u64, bool, Option<tunnel::Account>)>,
     links: Vec<(String, airloom_engine::LinkId)>,
     switches: Vec<(String, airloom_engine::SwitchId)>,
 }
@@ -27,7 +28,15 @@ impl Books {
             world.switch_names().iter().filter_map(|name| Some((name.clone(), world.switch(name).ok()?)));
         Self {
             ledger: world.engine.ledger().clone(),
-            ports: ports.map(|(port, &id)| (port.name.clone(), id, port.missed, port.is_gone())).collect(),
+            ports: ports
+                .map(|(port, &id)| {
+                    let tunnel = match &port.outside {
+                        Outside::Tunnel(tunnel) => Some(*tunnel.account()),
+                        _ => None,
+                    };
+                    (port.name.clone(), id, port.missed, port.is_gone(), tunnel)
+                })
+                .collect(),
             links: links.collect(),
             switches: switches.collect(),
         }
@@ -50,9 +59,9 @@ impl Books {
         found.set_item("octets", octets)?;
         found.set_item("dropped", drops(py, &ledger.dropped)?)?;
         found.set_item("host_lost", losses(py, &ledger.host_lost)?)?;
-        found.set_item("missed", self.ports.iter().map(|(_, _, missed, _)| missed).sum::<u64>())?;
+        found.set_item("missed", self.ports.iter().map(|(_, _, missed, ..)| missed).sum::<u64>())?;
         let ports = PyDict::new(py);
-        for (name, id, missed, gone) in &self.ports {
+        for (name, id, missed, gone, tunnel) in &self.ports {
             let account = ledger.port(*id);
             let view = PyDict::new(py);
             tally(&view, "offered", account.offered)?;
@@ -61,6 +70,9 @@ impl Books {
             view.set_item("host_lost", losses(py, &account.host_lost)?)?;
             view.set_item("missed", missed)?;
             view.set_item("gone", gone)?;
+            if let Some(account) = tunnel {
+                view.set_item("tunnel", refusals(py, account)?)?;
+            }
             ports.set_item(name, view)?;
         }
         found.set_item("ports", ports)?;
@@ -127,6 +139,18 @@ fn losses<'py>(py: Python<'py>, losses: &HostLosses) -> PyResult<Bound<'py, PyDi
         let frames = losses.of(loss).frames;
         if frames > 0 {
             found.set_item(loss.name(), frames)?;
+        }
+    }
+    Ok(found)
+}
+
+/// What came through a tunnel and was refused, by reason, and how often its peer was not to be reached.
+fn refusals<'py>(py: Python<'py>, account: &tunnel::Account) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    let counts = tunnel::Refusal::ALL.map(|why| (why.name(), account.refused(why)));
+    for (name, count) in counts.into_iter().chain([("unreachable", account.unreachable)]) {
+        if count > 0 {
+            found.set_item(name, count)?;
         }
     }
     Ok(found)

@@ -58,14 +58,20 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Hands a frame to a port's node.
     pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame) {
-        let tally = Tally::of(&frame);
-        match self.outlet.deliver(port, due, &frame, self.pool) {
-            Handed::Taken => {
-                self.ledger.delivered += tally;
-                self.ledger.ports[port.index()].delivered += tally;
-            }
-            Handed::Lost(loss) => self.ledger.lose(port, loss, tally),
+        let (taken, loss) = match self.outlet.deliver(port, due, &frame, self.pool) {
+            Handed::Taken => (frame.count, None),
+            Handed::Partly(taken, loss) => (taken.min(frame.count), Some(loss)),
+            Handed::Lost(loss) => (0, Some(loss)),
             Handed::NotUp => return self.drop(Place::Port(port), frame, Why::NotUp),
+        };
+        if taken > 0 {
+            let tally = Tally::of(&frame.part(frame.first, taken));
+            self.ledger.delivered += tally;
+            self.ledger.ports[port.index()].delivered += tally;
+        }
+        if let (Some(loss), true) = (loss, taken < frame.count) {
+            let lost = frame.part(frame.first + taken, frame.count - taken);
+            self.ledger.lose(port, loss, Tally::of(&lost));
         }
         self.pool.release(frame.buffer);
     }

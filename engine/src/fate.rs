@@ -97,13 +97,16 @@ pub enum HostLoss {
     GuestRingFull,
     /// The node or its interface is down or gone.
     NodeGone,
+    /// A tunnel's underlay does not carry so long a packet.
+    TooBig,
     /// The host refused it for another reason.
     Refused,
 }
 
 impl HostLoss {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 4] = [Self::RingFull, Self::GuestRingFull, Self::NodeGone, Self::Refused];
+    pub const ALL: [Self; 5] =
+        [Self::RingFull, Self::GuestRingFull, Self::NodeGone, Self::TooBig, Self::Refused];
 
     /// The word used in ledgers and results.
     #[must_use]
@@ -112,6 +115,7 @@ impl HostLoss {
             Self::RingFull => "ring-full",
             Self::GuestRingFull => "guest-ring-full",
             Self::NodeGone => "node-gone",
+            Self::TooBig => "too-big",
             Self::Refused => "refused",
         }
     }
@@ -122,6 +126,8 @@ impl HostLoss {
 pub enum Handed {
     /// The node has it.
     Taken,
+    /// Of a run of segments the node has so many, and the host lost the rest.
+    Partly(u16, HostLoss),
     /// The host lost it.
     Lost(HostLoss),
     /// The node has not come up yet: to the emulated network it is not there.

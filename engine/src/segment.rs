@@ -238,6 +238,13 @@ pub fn complete_checksum(octets: &mut [u8], checksum: Checksum) {
     put_word(octets, at, if none { 0xffff } else { sum });
 }
 
+/// The Internet checksum (RFC 1071) over two pieces, the first of an even length. Over octets with
+/// their checksum in place it is 0.
+#[must_use]
+pub fn checksum(pieces: [&[u8]; 2]) -> u16 {
+    !fold(pieces.iter().fold(0, |sum, piece| add(sum, piece)))
+}
+
 /// Adds octets to a ones' complement sum, as 16-bit words in network order.
 pub(crate) fn add(sum: u64, octets: &[u8]) -> u64 {
     // Words of 32 bits: their sum folds to the same 16 bits, and a frame's worth of them is far

@@ -6,4 +6,5 @@ pub mod frame;
 pub mod matrix;
 pub mod radiotap;
 pub mod trace;
+pub mod tunnel;
 pub mod vnet;

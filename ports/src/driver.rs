@@ -363,7 +363,8 @@ impl Loop {
         let mut seen = since.max(world.edge.ports[index].looked);
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let emptied = loop {
-            if frames == batch || octets > BATCH_OCTETS {
+            let enough = frames >= batch || octets > BATCH_OCTETS;
+            if enough && !world.edge.ports[index].has_more() {
                 break false;
             }
             let Some(taken) = world.take_in(index, clock) else { break true };

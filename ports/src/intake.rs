@@ -10,6 +10,7 @@ use airloom_engine::frame::{BufferId, CLASSES, Pool};
 
 use crate::interface::{self, Interface};
 use crate::tap::{Tap, read_pieces};
+use crate::tunnel::Tunnel;
 use crate::vnet::{self, Meaning};
 
 const SMALL: usize = CLASSES[0];
@@ -126,6 +127,20 @@ impl Intake {
     /// Brings the beginning of a frame before its rest in the large buffer.
     fn join(&self, length: usize, pool: &mut Pool) {
         copy(self.small, self.large, length.min(SMALL), pool);
+    }
+}
+
+/// Reads one frame from a tunnel, out of the packet that it came in.
+pub(crate) fn tunnel(tunnel: &mut Tunnel, pool: &mut Pool) -> Read {
+    match tunnel.receive() {
+        Ok(frame) => {
+            let buffer = pool.take(frame.len());
+            pool.octets_mut(buffer)[..frame.len()].copy_from_slice(frame);
+            let octets = u32::try_from(frame.len()).expect("a buffer is shorter than 4 GB");
+            Read::Frame(buffer, octets, Meaning::default())
+        }
+        // Whatever else the socket has to say, the next packet may come all the same.
+        Err(_) => Read::Empty,
     }
 }
 

@@ -18,6 +18,7 @@ mod poller;
 mod precedence;
 pub mod status;
 pub mod tap;
+pub mod tunnel;
 pub mod vhost;
 pub mod vnet;
 mod wakeful;

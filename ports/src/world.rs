@@ -15,13 +15,14 @@ use airloom_engine::{
 use crate::capture::{Capture, Ear};
 use crate::clock::WallClock;
 use crate::error::Error;
-use crate::intake::{Intake, Read};
+use crate::intake::{self, Intake, Read};
 use crate::interface::{self, Interface};
 use crate::lateness::Histogram;
 use crate::media::Media;
 use crate::outgo;
 use crate::pcapng::Direction;
 use crate::tap::Tap;
+use crate::tunnel::Tunnel;
 use crate::vhost::{Standing, Vhost};
 use crate::vnet::{self, Meaning};
 
@@ -39,6 +40,8 @@ pub enum Outside {
     Interface(Interface),
     /// The network device of a guest.
     Vhost(Box<Vhost>),
+    /// A tunnel to another laboratory, or to a kernel's tunnel.
+    Tunnel(Box<Tunnel>),
     /// The program that drives the engine.
     Memory,
     /// Nothing for now: what goes there is lost. A TAP keeps its namespace alive, so that of a
@@ -53,8 +56,8 @@ pub struct Port {
     pub name: String,
     /// What stands behind it.
     pub outside: Outside,
-    /// Frames that the kernel dropped before the engine took them; for a real interface only, a
-    /// TAP keeps this count itself, as the drops of its transmit side.
+    /// Frames that the kernel dropped before the engine took them; for real interfaces and tunnels
+    /// only, a TAP keeps this count itself, as the drops of its transmit side.
     pub missed: u64,
     /// True once the other side is gone: its namespace died.
     pub gone: bool,
@@ -81,8 +84,15 @@ impl Port {
             Outside::Tap(tap) => Some(tap.as_raw_fd()),
             Outside::Interface(interface) => Some(interface.as_raw_fd()),
             Outside::Vhost(vhost) => Some(vhost.as_raw_fd()),
+            Outside::Tunnel(tunnel) => Some(tunnel.as_raw_fd()),
             Outside::Memory | Outside::Nothing => None,
         }
+    }
+
+    /// Whether frames are left that the descriptor no longer tells of.
+    #[must_use]
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(&self.outside, Outside::Tunnel(tunnel) if tunnel.has_more())
     }
 }
 
@@ -300,15 +310,17 @@ impl World {
     }
 
     /// What is to be done now and then: the capture's file kept up to date, the drops of real
-    /// interfaces fetched from the kernel.
+    /// interfaces and tunnels fetched from the kernel.
     pub fn each_second(&mut self) {
         if let Some(capture) = &mut self.edge.capture {
             capture.push();
         }
         for port in &mut self.edge.ports {
-            if let Outside::Interface(interface) = &port.outside {
-                port.missed += interface.dropped();
-            }
+            port.missed += match &mut port.outside {
+                Outside::Interface(interface) => interface.dropped(),
+                Outside::Tunnel(tunnel) => tunnel.dropped(),
+                Outside::Tap(_) | Outside::Vhost(_) | Outside::Memory | Outside::Nothing => 0,
+            };
         }
     }
 
@@ -350,6 +362,7 @@ impl World {
             Outside::Tap(tap) => self.intake.tap(tap, pool),
             Outside::Interface(interface) => self.intake.interface(interface, pool),
             Outside::Vhost(vhost) => vhost.take(pool),
+            Outside::Tunnel(tunnel) => intake::tunnel(tunnel, pool),
             Outside::Memory | Outside::Nothing => Read::Empty,
         };
         match read {
@@ -407,22 +420,29 @@ impl Outlet for Edge {
                 outgo::write(interface.as_raw_fd(), interface::VNET_OCTETS, frame, pool)
             }
             Outside::Vhost(vhost) => vhost.put(frame, pool, &mut self.scratch),
+            Outside::Tunnel(tunnel) => tunnel.deliver(frame, pool),
             Outside::Memory => self.keep(index, at, frame, pool),
         };
         if let Some(capture) = &mut self.capture {
-            let (direction, comment) = match handed {
+            let port = (index, self.ports[index].name.as_str());
+            let (taken, loss) = match handed {
                 // The engine drops it, and says so itself.
                 Handed::NotUp => return handed,
-                Handed::Taken => (Some(Direction::Inbound), ""),
-                Handed::Lost(loss) => {
-                    self.comment.clear();
-                    self.comment.push_str("lost by the host: ");
-                    self.comment.push_str(loss.name());
-                    (None, self.comment.as_str())
-                }
+                Handed::Taken => (frame.count, None),
+                Handed::Partly(taken, loss) => (taken, Some(loss)),
+                Handed::Lost(loss) => (0, Some(loss)),
             };
-            let port = (index, self.ports[index].name.as_str());
-            capture.frame(port, at, (frame, pool), direction, comment);
+            if taken > 0 {
+                let part = frame.part(frame.first, taken);
+                capture.frame(port, at, (&part, pool), Some(Direction::Inbound), "");
+            }
+            if let Some(loss) = loss {
+                self.comment.clear();
+                self.comment.push_str("lost by the host: ");
+                self.comment.push_str(loss.name());
+                let part = frame.part(frame.first + taken, frame.count - taken);
+                capture.frame(port, at, (&part, pool), None, &self.comment);
+            }
         }
         handed
     }

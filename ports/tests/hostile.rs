@@ -1,15 +1,18 @@
-//! The body of the fuzz target for virtio-net headers, over its seeds, over seeds that were
-//! damaged, and over random octets.
+//! The bodies of the fuzz targets for virtio-net headers and for tunnels, over their seeds, over
+//! seeds that were damaged, and over random octets.
 
 #[path = "../../fuzz/src/vnet.rs"]
 mod vnet;
+
+#[path = "../../fuzz/src/tunnel.rs"]
+mod tunnel;
 
 use std::path::Path;
 
 use proptest::prelude::*;
 
-fn seeds() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds/vnet");
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the seeds are there")
         .map(|entry| entry.expect("readable").path())
@@ -18,11 +21,17 @@ fn seeds() -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).expect("readable")).collect()
 }
 
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 2] = [("vnet", vnet::run), ("tunnel", tunnel::run)];
+
 #[test]
 fn every_seed_passes() {
-    let seeds = seeds();
-    assert!(seeds.len() > 5);
-    seeds.iter().for_each(|seed| vnet::run(seed));
+    for (target, run) in TARGETS {
+        let seeds = seeds(target);
+        assert!(seeds.len() > 5);
+        seeds.iter().for_each(|seed| run(seed));
+    }
 }
 
 proptest! {
@@ -32,18 +41,20 @@ proptest! {
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut in any::<prop::sample::Index>(),
     ) {
-        let seeds = seeds();
-        let mut seed = pick.get(&seeds).clone();
-        for (place, octet) in damage {
-            let place = place.index(seed.len());
-            seed[place] = octet;
+        for (target, run) in TARGETS {
+            let seeds = seeds(target);
+            let mut seed = pick.get(&seeds).clone();
+            for (place, octet) in &damage {
+                let place = place.index(seed.len());
+                seed[place] = *octet;
+            }
+            run(&seed);
+            run(&seed[..cut.index(seed.len())]);
         }
-        vnet::run(&seed);
-        vnet::run(&seed[..cut.index(seed.len())]);
     }
 
     #[test]
     fn noise_passes(noise in proptest::collection::vec(any::<u8>(), 0..400)) {
-        vnet::run(&noise);
+        TARGETS.iter().for_each(|(_, run)| run(&noise));
     }
 }

@@ -86,6 +86,14 @@ class Engine:
     def add_memory_port(self, name: str, transit: bool = False) -> None: ...
     def add_interface_port(self, name: str, interface: str) -> None:
         """A real interface in this thread's network namespace, promiscuous while the engine lives."""
+    def add_tunnel_port(
+        self, name: str, receive: int, send: int, remote: str, encapsulation: dict[str, Any]
+    ) -> None:
+        """A tunnel to ``remote``, by its sockets, which are duplicated; ``send`` is connected.
+
+        The encapsulation is in the words of ports/src/tunnel/encapsulation.rs:
+        ``{"gretap": {"key": 7}}``, ``{"vxlan": {"vni": 42}}``.
+        """
     def add_switch(self, name: str, settings: dict[str, Any] | str) -> None: ...
     def connect(self, name: str, a: str, b: str, forward: dict[str, Any], backward: dict[str, Any]) -> None:
         """Joins two ports or switches by name; forward holds from a to b."""
@@ -155,7 +163,8 @@ class Engine:
         offered, copies, delivered, in_flight: frames; octets {the same four}; dropped {reason:
         frames}, host_lost {reason: frames}; missed: frames that real interfaces lost before the
         engine took them (a TAP's own tx_dropped counter says the same of it);
-        ports {name: offered, delivered, dropped, host_lost, missed, gone};
+        ports {name: offered, delivered, dropped, host_lost, missed, gone; of a tunnel also tunnel
+        {reason: packets that came and were refused}};
         links {name: {forward, backward: entered, left, duplicated, corrupted, reordered, marked,
         queue, queue_highest, dropped}}; switches {name: entered, copies, dropped}.
         Each count of frames in these has a companion with ``_octets``.

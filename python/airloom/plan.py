@@ -6,7 +6,7 @@ A plan holds plain integers (nanoseconds, octets, bit/s) and is the only thing t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
-    """A link between two ends, each ``node:interface`` or the name of a switch.
+    """A link between two ends, each ``node:interface`` or the name of a switch or tunnel.
 
     ``forward`` and ``backward`` are the engine's link settings in its own words (see
     ``engine/src/settings.rs``).
@@ -141,6 +141,32 @@ class SwitchPlan:
 
     name: str
     settings: dict[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelPlan:
+    """A tunnel that a link ends at; its port in the engine has its name."""
+
+    name: str
+    kind: str
+    remote: IPv4Address | IPv6Address
+    local: IPv4Address | IPv6Address | None
+    encapsulation: dict[str, Any]
+    """In the engine's own words (see ``ports/src/tunnel/encapsulation.rs``)."""
+    port: int | None
+    """UDP port of both ends, if packets go in UDP."""
+    ttl: int
+    fragment: bool
+    namespace: str | None
+    mtu: int
+    """Largest layer-3 packet that nodes send through it, in octets."""
+    headers: tuple[tuple[str, int], ...]
+    """What stands before that packet in a packet of the underlay, and its octets."""
+
+    @property
+    def outer(self) -> int:
+        """Octets of the largest packet in the underlay, its IP header included."""
+        return self.mtu + sum(octets for _, octets in self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +209,4 @@ class Plan:
     """The sweep's choice: path of a value, and the value; empty without a sweep."""
     repetition: int = 0
     media: dict[str, MediumPlan] = field(default_factory=dict)
+    tunnels: dict[str, TunnelPlan] = field(default_factory=dict)

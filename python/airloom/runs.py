@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airloom import doctor
+from airloom import doctor, underlay
 from airloom.errors import LabError, RunError
 from airloom.one_run import Interrupted, OneRun, claims_of
 from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
@@ -118,6 +118,8 @@ def _single(plan: Plan, folder: Path) -> RunWriter:
 
 def _sweep(experiment: Experiment, folder: Path, *, capture: bool, resume: bool, watcher: Watcher) -> None:
     scenario = experiment.scenario
+    # What one of the points cannot have is said before the first of them is run.
+    underlay.survey(experiment.plans)
     if not resume and (folder / "sweep.json").exists():
         raise RunError(
             "results.exists",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import _engine
+from airloom import _engine, underlay
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import NodeHandle
@@ -71,6 +71,11 @@ class World:
 
     def __enter__(self) -> World:
         with _translated(), contextlib.ExitStack() as stack:
+            unknown = underlay.survey([self.plan])
+            tunnels = {
+                name: stack.enter_context(underlay.sockets(tunnel))
+                for name, tunnel in self.plan.tunnels.items()
+            }
             keeper = stack.enter_context(Keeper())
             nodes = stack.enter_context(
                 Nodes(
@@ -82,10 +87,12 @@ class World:
                 )
             )
             self.nodes = nodes.bring_up()
-            self.notes = tuple(nodes.notes)
+            self.notes = (*nodes.notes, *unknown)
             self._nodes = nodes
             self._engine = _engine.Engine(self.plan.seed)
             stack.callback(self._close_engine)
+            for name, sockets in tunnels.items():
+                self._add_tunnel(self._engine, name, sockets)
             self._connect(self._engine)
             nodes.settle()
             if self.plan.media:
@@ -300,6 +307,16 @@ class World:
                 engine.set_frame_error(sender, receiver, share)
             for number, (settings, motion) in enumerate(medium.noise):
                 engine.add_noise(medium.name, settings, motion, f"noise {number} of {medium.name}")
+
+    def _add_tunnel(self, engine: _engine.Engine, name: str, sockets: underlay.Sockets) -> None:
+        tunnel = self.plan.tunnels[name]
+        engine.add_tunnel_port(
+            name,
+            sockets.receive.fileno(),
+            sockets.send.fileno(),
+            str(tunnel.remote),
+            tunnel.encapsulation,
+        )
 
     def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
         taps = self.nodes[node.name].taps

@@ -4,6 +4,7 @@ A segment of two interfaces on a plain link gets a /30 (IPv4), every other segme
 long as the pool holds out; in IPv6 each gets a /64. Networks are taken from the pool in the order of
 the links, hosts within them in the order of the links too. Where some interfaces of a segment have
 addresses, the others get theirs from the same network. The radios of one medium and ssid are such a segment.
+In a segment with a tunnel nothing is assigned: every interface must have an address.
 Nodes that leave routing to a daemon have the addresses assigned to their radios alone, without the
 network round them: who is a neighbour there is the daemon's to find out.
 """
@@ -23,7 +24,7 @@ Net = tuple[int, int]
 
 def assign(segments: list[Segment], pools: dict[int, IPv4Network | IPv6Network | None]) -> list[Problem]:
     """Fills ``addresses`` of every port, family by family."""
-    problems = _given(segments)
+    problems = _given(segments) + _behind_tunnels(segments)
     if problems:
         return problems
     for version, pool in pools.items():
@@ -81,6 +82,23 @@ def _given(segments: list[Segment]) -> list[Problem]:
     return problems
 
 
+def _behind_tunnels(segments: list[Segment]) -> list[Problem]:
+    """A segment that goes on behind a tunnel has addresses there that nobody here knows of."""
+    return [
+        Problem(
+            "tunnel.address",
+            f"{port.node}:{port.name} shares a segment with the tunnel {segment.tunnels[0]!r}, "
+            "behind which addresses are taken that nobody here knows",
+            port.path,
+            "give it an address, by 'addresses' of its link or interface",
+        )
+        for segment in segments
+        if segment.tunnels
+        for port in segment.ports
+        if not port.given
+    ]
+
+
 def _overlaps(nets: list[tuple[int, int, int, int, Port, Path_]]) -> list[Problem]:
     """Networks of different segments must not overlap, and those of one segment be equal or apart."""
     problems = []
@@ -126,6 +144,8 @@ def _family(segments: list[Segment], version: int, pool: IPv4Network | IPv6Netwo
     wanted: list[int] = []
     for index, segment in enumerate(segments):
         known = given[index]
+        if segment.tunnels:
+            continue
         if known is not None:
             problems += _fill(segment, version, known)
         elif pool is not None and segment.ports:

@@ -94,6 +94,8 @@ class Graph:
                     if end.name not in switches:
                         switches[end.name] = self._vertex()
                     ends.append((switches[end.name], None, None))
+                elif end.name in network.tunnels:
+                    break
                 else:
                     port = ports[(number, side)]
                     node = members.get(id(port))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ipaddress import ip_interface
 
 from airloom.plan import InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
-from airloom.planning import guests, lifetime, media, openflow, settings
+from airloom.planning import guests, lifetime, media, openflow, settings, tunnels
 from airloom.planning.addresses import assign
-from airloom.planning.ports import Port, ports_of, segments_of, set_mtus
+from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
 from airloom.scenario.containers import image_of
 from airloom.scenario.model import Adapter, Scenario, Switch
@@ -22,7 +22,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     problems += set_mtus(network, segments)
     problems += assign(segments, {4: scenario.addresses.ipv4, 6: scenario.addresses.ipv6})
     problems += _ipv6_mtus(ports)
-    problems += _macs(ports)
+    problems += _macs(segments, ports)
     if problems:
         raise Problems(problems)
     by_node: dict[str, list[Port]] = {name: [] for name in network.nodes}
@@ -93,7 +93,14 @@ def make(scenario: Scenario, network: Network) -> Plan:
         if plan.interfaces and plan.interfaces[0].addresses
     }
     return Plan(
-        scenario, scenario.seed, nodes, switches, links, hosts, media=_media(scenario, network, ports)
+        scenario,
+        scenario.seed,
+        nodes,
+        switches,
+        links,
+        hosts,
+        media=_media(scenario, network, ports),
+        tunnels=tunnels.plans(network, segments),
     )
 
 
@@ -159,8 +166,11 @@ def _redirects(ports: list[Port], forwarding: bool) -> dict[str, str]:
     return {f"net.ipv4.conf.{name}.send_redirects": "0" for name in ("all", *radios)}
 
 
-def _macs(ports: list[Port]) -> list[Problem]:
-    """Locally administered addresses, counted in the order of the links, round those given."""
+def _macs(segments: list[Segment], ports: list[Port]) -> list[Problem]:
+    """Locally administered addresses, counted in the order of the links, round those given.
+
+    Behind a tunnel others count too, so that in its segment they are made of the IP addresses.
+    """
     problems: list[Problem] = []
     taken: dict[str, Port] = {}
     for port in ports:
@@ -178,6 +188,10 @@ def _macs(ports: list[Port]) -> list[Problem]:
                 Problem("mac.clash", f"{port.mac} already belongs to {other.node}:{other.name}", path)
             )
         taken[port.mac] = port
+    for port in (port for segment in segments if segment.tunnels for port in segment.ports if port.addresses):
+        mac = "02:01:" + port.addresses[0].ip.packed[-4:].hex(":")
+        if not port.mac and mac not in taken:
+            port.mac, taken[mac] = mac, port
     number = 0
     for port in ports:
         while not port.mac:

@@ -42,6 +42,10 @@ class Segment:
 
     ports: list[Port] = field(default_factory=list)
     wires: list[int] = field(default_factory=list)
+    tunnels: list[str] = field(default_factory=list)
+    """Tunnels behind which it goes on: there are interfaces of which nothing is known here."""
+    mtu: int | None = None
+    """What the scenario says, for links or interfaces."""
 
 
 def ports_of(network: Network) -> tuple[list[Port], list[Problem]]:
@@ -135,7 +139,9 @@ def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
         if top not in number:
             number[top] = len(segments)
             segments.append(Segment())
-        segments[number[top]].wires.append(index)
+        segment = segments[number[top]]
+        segment.wires.append(index)
+        segment.tunnels += [end.name for end in network.wires[index].ends if end.name in network.tunnels]
         of_wire.append(number[top])
     networks = {radio.port: (radio.medium, radio.said.get("ssid", "")) for radio in network.radios}
     of_network: dict[tuple[str, str], int] = {}
@@ -190,6 +196,7 @@ def set_mtus(network: Network, segments: list[Segment]) -> list[Problem]:
                     )
                 )
                 break
+        segment.mtu = first[0]
         for port in segment.ports:
             port.mtu = first[0]
     return problems

@@ -29,7 +29,13 @@ DENSE = 60
 
 Place = tuple[float, float]
 
-_MARKERS = {"host": ("s", "host"), "router": ("o", "router"), "switch": ("D", "switch"), "hub": ("h", "hub")}
+_MARKERS = {
+    "host": ("s", "host"),
+    "router": ("o", "router"),
+    "switch": ("D", "switch"),
+    "hub": ("h", "hub"),
+    "tunnel": ("8", "tunnel"),
+}
 
 
 def picture(topology: Topology) -> Drawing | None:

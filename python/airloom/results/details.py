@@ -78,7 +78,7 @@ class Vertex(Part):
 
     name: str
     kind: str
-    """``host``, ``router``, ``switch`` or ``hub``."""
+    """``host``, ``router``, ``switch``, ``hub`` or ``tunnel``."""
 
 
 class Wire(Part):
@@ -110,6 +110,7 @@ class Topology(Part):
             Vertex(name=name, kind="hub" if switch.settings == "hub" else "switch")
             for name, switch in plan.switches.items()
         ]
+        vertices += [Vertex(name=name, kind="tunnel") for name in plan.tunnels]
         wires = [
             Wire(
                 name=link.name,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from airloom.scenario.generators import generate
-from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology
+from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology, Tunnel
 from airloom.scenario.places import places
 from airloom.scenario.radios import RadioEnd, radios_of
 from airloom.scenario.refusal import Problem
@@ -16,7 +16,7 @@ from airloom.units import Address
 
 @dataclass(slots=True)
 class End:
-    """One end of a wire: a node with the name of its interface if one was given, or a switch."""
+    """One end of a wire: a node with the name of its interface if one was given, a switch or a tunnel."""
 
     name: str
     interface: str | None = None
@@ -44,7 +44,7 @@ class Wire:
 
 @dataclass
 class Network:
-    """All nodes, switches and wires."""
+    """All nodes, switches, tunnels and wires."""
 
     nodes: dict[str, Node]
     switches: dict[str, Switch]
@@ -54,6 +54,7 @@ class Network:
     generated: list[str] = field(default_factory=list)
     """The nodes that the generator made, in its order."""
     radios: list[RadioEnd] = field(default_factory=list)
+    tunnels: dict[str, Tunnel] = field(default_factory=dict)
 
     @cached_property
     def open_switches(self) -> frozenset[str]:
@@ -62,7 +63,7 @@ class Network:
 
 
 def end(text: str) -> End:
-    """Reads ``node``, ``node:interface`` or the name of a switch."""
+    """Reads ``node``, ``node:interface`` or the name of a switch or tunnel."""
     name, colon, interface = text.partition(":")
     return End(name, interface if colon else None)
 
@@ -136,10 +137,21 @@ def expand(scenario: Scenario) -> Network:
                 )
             )
         switches[name] = switch
+    for name in scenario.tunnels:
+        if name in nodes or name in switches:
+            problems.append(
+                Problem(
+                    "name.duplicate",
+                    f"{name!r} is a {'node' if name in nodes else 'switch'} already",
+                    ("tunnels", name),
+                    "give the tunnel another name",
+                    key=True,
+                )
+            )
     for index, link in enumerate(scenario.links):
         wires.append(_wire(link, index, taken))
     radios, wrong = radios_of(scenario, nodes, generated)
-    return Network(nodes, switches, wires, problems + wrong, generated, radios)
+    return Network(nodes, switches, wires, problems + wrong, generated, radios, dict(scenario.tunnels))
 
 
 def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Node]:

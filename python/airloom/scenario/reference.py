@@ -21,6 +21,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Interface,
     model.Adapter,
     model.Switch,
+    model.Tunnel,
     model.Link,
     model.Direction,
     model.UniformJitter,
@@ -116,8 +117,8 @@ Scenarios are YAML 1.2 in UTF-8, data only. `on`, `off`, `yes` and `no` are text
 `10:30`; truth values are `true` and `false`. Keys are text and stand once. Anchors, aliases and merge
 keys (`<<`) work. Relative paths of files start at the scenario's own folder.
 
-Names of nodes, switches, links, programs and measurements are letters, digits, `-` and `_`, at most 63,
-with a letter or digit first and last.
+Names of nodes, switches, tunnels, links, programs and measurements are letters, digits, `-` and `_`,
+at most 63, with a letter or digit first and last.
 """
 
 _PATHS = """\

@@ -58,6 +58,7 @@ from airloom.scenario.model.media import (
 )
 from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready
 from airloom.scenario.model.openflow import Flow, Slice
+from airloom.scenario.model.tunnels import Tunnel
 from airloom.units import Duration, Prefix
 
 
@@ -93,7 +94,12 @@ class Scenario(Model):
     switches: Annotated[dict[Name, Switch], Mapped] = Field(
         default={}, description="switches and hubs, by name", json_schema_extra=by_name
     )
-    links: Annotated[list[Link], Listed] = Field(default=[], description="between nodes and switches")
+    tunnels: Annotated[dict[Name, Tunnel], Mapped] = Field(
+        default={}, description="ways to other laboratories, by name", json_schema_extra=by_name
+    )
+    links: Annotated[list[Link], Listed] = Field(
+        default=[], description="between nodes, switches and tunnels"
+    )
     slices: Annotated[dict[Name, Slice], Mapped] = Field(
         default={},
         description="isolated networks on the Open vSwitches, by name",
@@ -183,6 +189,7 @@ __all__ = [
     "Topology",
     "Traffic",
     "Tuning",
+    "Tunnel",
     "UniformJitter",
     "Wall",
     "Waypoint",

@@ -101,7 +101,7 @@ class Direction(Model):
 
 
 class Link(Direction):
-    """A point-to-point wire between two ends, each ``node``, ``node:interface``, switch or hub."""
+    """A point-to-point wire between two ends, each ``node``, ``node:interface``, switch, hub or tunnel."""
 
     ends: tuple[str, str] = Field(description='``[h1, s1]`` or ``["h1:wan", r1]``')
     name: Name | None = Field(default=None, description="by default the ends' names, ``h1-s1``")

@@ -12,7 +12,7 @@ from itertools import chain
 from airloom.scenario.model import Scenario
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
-from airloom.scenario.rules import guests, links, measure, media, nodes, openflow
+from airloom.scenario.rules import guests, links, measure, media, nodes, openflow, tunnels
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -20,6 +20,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     return chain(
         network.problems,
         links.problems(scenario, network),
+        tunnels.problems(scenario, network),
         nodes.problems(scenario, network),
         guests.problems(scenario),
         openflow.problems(scenario, network),

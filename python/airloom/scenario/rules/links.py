@@ -121,26 +121,24 @@ def _ends(wire: Wire, network: Network) -> Iterator[Problem]:
     generated = wire.path[0] != "links"
     for side, end in enumerate(wire.ends):
         path = wire.path if generated else (*wire.path, "ends", side)
-        if end.name not in network.nodes and end.name not in network.switches:
-            yield Problem(
-                "node.unknown",
-                f"there is no node or switch {end.name!r}",
-                path,
-                nearest(end.name, [*network.nodes, *network.switches]),
-            )
+        if not any(end.name in named for named in (network.nodes, network.switches, network.tunnels)):
+            what = "node, switch or tunnel" if network.tunnels else "node or switch"
+            known = [*network.nodes, *network.switches, *network.tunnels]
+            yield Problem("node.unknown", f"there is no {what} {end.name!r}", path, nearest(end.name, known))
             continue
-        if end.name in network.switches:
+        if end.name not in network.nodes:
+            word = "switch" if end.name in network.switches else "tunnel"
             if end.interface is not None and end.name not in network.open_switches:
                 yield Problem(
-                    "interface.switch",
-                    f"{end.name!r} is a switch; its ports have no names",
+                    f"interface.{word}",
+                    f"{end.name!r} is a {word}; its ports have no names",
                     path,
                     f"write {end.name!r} alone",
                 )
             if wire.addresses[side]:
                 yield Problem(
-                    "address.switch",
-                    f"{end.name!r} is a switch and takes no addresses",
+                    f"address.{word}",
+                    f"{end.name!r} is a {word} and takes no addresses",
                     (*wire.path, "addresses", side),
                 )
         elif end.interface is not None and (
@@ -246,7 +244,9 @@ def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
             continue
         if len(natives) == 1:
             other = next(end.name for end in wire.ends if end.name != natives[0])
-            what = "a switch" if other in network.switches else "not"
+            what = (
+                "a switch" if other in network.switches else "a tunnel" if other in network.tunnels else "not"
+            )
             yield Problem(
                 "native.link",
                 f"{natives[0]!r} is native and {other!r} is {what}",

@@ -1,0 +1,36 @@
+//! Anything that may come through a tunnel: as a GRE packet, in an IPv4 packet or not, and as a
+//! VXLAN datagram. What is accepted lies inside the packet; what is written is read again.
+//!
+//! Input: one octet that says which tunnel, four of a key, the rest is the packet.
+
+use airloom_ports::tunnel::encapsulation::{Encapsulation, behind_ipv4};
+use airloom_ports::tunnel::gre::{self, Gre};
+
+/// Runs one input.
+pub fn run(data: &[u8]) {
+    let Some((how, rest)) = data.split_first() else { return };
+    let Some((key, packet)) = rest.split_first_chunk::<4>() else { return };
+    let key = u32::from_be_bytes(*key);
+    let on = |bit: u8| how & bit != 0;
+    let gre = Gre { key: on(1).then_some(key), checksum: on(2), sequence: on(4) };
+    let encapsulation =
+        if on(8) { Encapsulation::Vxlan { vni: key >> 8 } } else { Encapsulation::Gretap(gre) };
+    if let Ok(body) = behind_ipv4(packet) {
+        assert!(body.start >= 20 && body.end == packet.len());
+        let _ = encapsulation.unwrap(&packet[body]);
+    }
+    if let Ok(found) = encapsulation.unwrap(packet) {
+        assert!(found.frame.len() >= 14 && found.frame.end == packet.len());
+    }
+    // The packet as a frame, wrapped and unwrapped.
+    let mut head = [0; gre::MOST];
+    let octets = encapsulation.wrap(key, packet, &mut head);
+    let wrapped = [&head[..octets], packet].concat();
+    match encapsulation.unwrap(&wrapped) {
+        Ok(found) => {
+            assert_eq!(found.frame, octets..wrapped.len());
+            assert_eq!(found.sequence, encapsulation.is_sequenced().then_some(key));
+        }
+        Err(_) => assert!(packet.len() < 14, "only what is no frame is refused"),
+    }
+}

@@ -1,0 +1,227 @@
+//! A tunnel as a port: frames go to another laboratory, or to a kernel's tunnel, in IP packets.
+//!
+//! GRE ([`gre`]) uses a raw IP socket, VXLAN ([`vxlan`]) a UDP socket that receives at its port and
+//! another that sends. Both are made by whoever adds the port, in the network namespace whose
+//! interfaces are the underlay. Super-frames are cut before they are wrapped, and the segments of
+//! one go out with one system call. How long the underlay takes is its own affair: the engine
+//! charges the link that leads here, and nothing for the headers of the tunnel.
+
+pub mod encapsulation;
+pub mod gre;
+mod mail;
+mod refusal;
+pub mod vxlan;
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::frame::{CLASSES, Frame, Pool};
+use airloom_engine::segment;
+
+pub use self::encapsulation::Encapsulation;
+use self::mail::{Inbox, Outbox};
+pub use self::refusal::Refusal;
+
+/// Octets of the longest frame that goes through a tunnel.
+pub const FRAME: usize = CLASSES[1];
+
+/// What a tunnel counted beside the engine's ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    refused: [u64; Refusal::ALL.len()],
+    /// Times that the underlay said it could not deliver what was sent before: the peer, or its
+    /// port, is not there.
+    pub unreachable: u64,
+}
+
+impl Account {
+    /// Packets that came and were refused for this reason.
+    #[must_use]
+    pub fn refused(&self, why: Refusal) -> u64 {
+        self.refused[why as usize]
+    }
+}
+
+/// One end of a tunnel.
+#[derive(Debug)]
+pub struct Tunnel {
+    receive: OwnedFd,
+    send: OwnedFd,
+    remote: IpAddr,
+    encapsulation: Encapsulation,
+    /// Sequence number of the next packet.
+    next: u32,
+    /// Highest sequence number that has come.
+    last: Option<u32>,
+    inbox: Inbox,
+    outbox: Outbox,
+    account: Account,
+    dropped: u32,
+}
+
+impl Tunnel {
+    /// A tunnel to `remote`: `receive` gets its packets, `send` is connected to it. Neither blocks.
+    #[must_use]
+    pub fn new(receive: OwnedFd, send: OwnedFd, remote: IpAddr, encapsulation: Encapsulation) -> Self {
+        Self {
+            receive,
+            send,
+            remote,
+            encapsulation,
+            next: 0,
+            last: None,
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            account: Account::default(),
+            dropped: 0,
+        }
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether packets were received that nobody has asked for yet.
+    #[must_use]
+    pub(crate) fn has_more(&self) -> bool {
+        self.inbox.has_more()
+    }
+
+    /// Packets that the kernel has dropped since the last call because the engine came too late.
+    pub(crate) fn dropped(&mut self) -> u64 {
+        let now = mail::drops(&self.receive);
+        let new = now.wrapping_sub(self.dropped);
+        self.dropped = now;
+        u64::from(new)
+    }
+
+    /// The next frame that came, if there is one.
+    pub(crate) fn receive(&mut self) -> io::Result<&[u8]> {
+        loop {
+            let packet = match self.inbox.next(&self.receive) {
+                Ok(packet) => packet,
+                Err(error) if is_news(&error) => {
+                    self.account.unreachable += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let slot = packet.slot;
+            match open(&self.encapsulation, self.remote, &packet, &mut self.last) {
+                Ok(frame) => return Ok(self.inbox.octets(slot, frame)),
+                Err(why) => self.account.refused[why as usize] += 1,
+            }
+        }
+    }
+
+    /// Sends a frame, or the segments of a run one by one.
+    pub(crate) fn deliver(&mut self, frame: &Frame, pool: &Pool) -> Handed {
+        let mut sent = 0;
+        while sent < frame.count {
+            let mut filled = 0;
+            while filled < mail::BATCH && sent + filled < frame.count {
+                let segment = frame.first + sent + filled;
+                if frame.segment_octets(segment) as usize > FRAME {
+                    break;
+                }
+                let (head, body) = self.outbox.slot(filled);
+                let octets = segment::complete(frame, pool, segment, body);
+                let head = self.encapsulation.wrap(self.next, &body[..octets], head);
+                self.outbox.set(filled, head, octets);
+                self.next = self.next.wrapping_add(1);
+                filled += 1;
+            }
+            if filled == 0 {
+                return partly(sent, HostLoss::TooBig);
+            }
+            let mut gone = 0;
+            while gone < filled {
+                match self.post(gone, filled) {
+                    Ok(count) => gone += count,
+                    Err(loss) => return partly(sent + gone, loss),
+                }
+            }
+            sent += filled;
+        }
+        Handed::Taken
+    }
+
+    /// Sends what stands in slots `from` up to `to`; says how many went.
+    fn post(&mut self, from: u16, to: u16) -> Result<u16, HostLoss> {
+        let mut told = false;
+        loop {
+            let error = match self.outbox.send(&self.send, from, to) {
+                Ok(count) => return Ok(count),
+                Err(error) => error,
+            };
+            // An error that an earlier packet met is told once, to whoever sends next.
+            if is_news(&error) && !told {
+                self.account.unreachable += 1;
+                told = true;
+                continue;
+            }
+            return Err(match error.raw_os_error() {
+                Some(libc::EINTR) => continue,
+                Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => HostLoss::RingFull,
+                Some(libc::EMSGSIZE) => HostLoss::TooBig,
+                Some(libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENODEV) => {
+                    HostLoss::NodeGone
+                }
+                _ => HostLoss::Refused,
+            });
+        }
+    }
+}
+
+impl AsRawFd for Tunnel {
+    fn as_raw_fd(&self) -> RawFd {
+        self.receive.as_raw_fd()
+    }
+}
+
+/// Where the frame is in a packet.
+fn open(
+    encapsulation: &Encapsulation,
+    remote: IpAddr,
+    packet: &mail::Packet,
+    last: &mut Option<u32>,
+) -> Result<core::ops::Range<usize>, Refusal> {
+    let octets = packet.octets;
+    if packet.cut {
+        return Err(Refusal::TooBig);
+    }
+    if packet.from != Some(remote) {
+        return Err(Refusal::Foreign);
+    }
+    let start = match (encapsulation, remote) {
+        (Encapsulation::Gretap(_), IpAddr::V4(_)) => encapsulation::behind_ipv4(octets)?.start,
+        _ => 0,
+    };
+    let found = encapsulation.unwrap(&octets[start..])?;
+    if let (true, Some(next)) = (encapsulation.is_sequenced(), found.sequence) {
+        if last.is_some_and(|last| !gre::follows(last, next)) {
+            return Err(Refusal::OutOfOrder);
+        }
+        *last = Some(next);
+    }
+    if found.frame.len() > FRAME {
+        return Err(Refusal::TooBig);
+    }
+    Ok(start + found.frame.start..start + found.frame.end)
+}
+
+/// An ICMP message about a packet that was sent before, rather than a fault of this one.
+fn is_news(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENOPROTOOPT | libc::EPROTO | libc::ENETUNREACH)
+    )
+}
+
+fn partly(sent: u16, loss: HostLoss) -> Handed {
+    if sent == 0 { Handed::Lost(loss) } else { Handed::Partly(sent, loss) }
+}

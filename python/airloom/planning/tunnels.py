@@ -1,0 +1,60 @@
+"""Tunnels in the engine's own words, and what their headers cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airloom.plan import TunnelPlan
+from airloom.planning.ports import DEFAULT_MTU, Segment
+from airloom.scenario.model import Tunnel
+from airloom.scenario.network import Network
+
+VXLAN_PORT = 4789
+ETHERNET = 14
+"""Octets of the header of the Ethernet frame that a tunnel carries."""
+
+
+def plans(network: Network, segments: list[Segment]) -> dict[str, TunnelPlan]:
+    """The plan of every tunnel; each has its one link."""
+    of = {name: segment for segment in segments for name in segment.tunnels}
+    return {name: _plan(name, tunnel, of[name]) for name, tunnel in network.tunnels.items()}
+
+
+def _plan(name: str, tunnel: Tunnel, segment: Segment) -> TunnelPlan:
+    return TunnelPlan(
+        name=name,
+        kind=tunnel.kind,
+        remote=tunnel.remote,
+        local=tunnel.local,
+        encapsulation=encapsulation(tunnel),
+        port=(tunnel.port or VXLAN_PORT) if tunnel.kind == "vxlan" else None,
+        ttl=tunnel.ttl,
+        fragment=tunnel.fragment,
+        namespace=tunnel.namespace,
+        mtu=segment.mtu or DEFAULT_MTU,
+        headers=headers(tunnel),
+    )
+
+
+def encapsulation(tunnel: Tunnel) -> dict[str, Any]:
+    """As in ``ports/src/tunnel/encapsulation.rs``."""
+    if tunnel.kind == "vxlan":
+        return {"vxlan": {"vni": tunnel.vni}}
+    return {"gretap": {"key": tunnel.key, "checksum": tunnel.checksum, "sequence": tunnel.sequence}}
+
+
+def headers(tunnel: Tunnel) -> tuple[tuple[str, int], ...]:
+    """What stands before the carried packet in the underlay's packet, and its octets."""
+    ip = ("IP", 20) if tunnel.remote.version == 4 else ("IPv6", 40)
+    if tunnel.kind == "vxlan":
+        return (ip, ("UDP", 8), ("VXLAN", 8), ("Ethernet", ETHERNET))
+    options = [
+        (word, 4)
+        for word, on in (
+            ("checksum", tunnel.checksum),
+            ("key", tunnel.key is not None),
+            ("sequence number", tunnel.sequence),
+        )
+        if on
+    ]
+    return (ip, ("GRE", 4), *options, ("Ethernet", ETHERNET))
