@@ -30,6 +30,8 @@ fn saturated(world: &mut World, a: RadioId, b: RadioId) -> f64 {
 
 #[test]
 fn the_drivers_two_limits() {
+    let plain = RadioSettings::default();
+    assert_eq!((plain.transmit_buffers, plain.tail_drop), (40, 50));
     for (buffers, tail, kept) in [(40, 1000, 40), (1000, 50, 50), (1000, 1000, 60)] {
         let settings = RadioSettings { transmit_buffers: buffers, tail_drop: tail, ..at_rate(54.0) };
         let (mut world, a, b) = pair(&settings);

@@ -6,68 +6,28 @@ See README.md beside this file for what is compared with what.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from airloom import capacity, topology
+from airloom import capacity
+from airloom.net_chain import wired
 from airloom.report import figures
 from airloom.report.figures import Figure, Line, Mark
-from airloom.results import Measurement, Result, RunReader, RunWriter, claims
+from airloom.results import Measurement, Result, RunWriter, claims
 from airloom.results.quantity import Quantity
-from airloom.scenario.model import Measurement as Wanted
-from airloom.scenario.model import Scenario
 
-RATE = 100_000_000
-"""bit/s, as NET's links."""
-SEGMENT, SEGMENT_ON_WIRE = 1448, 1538
-ECHO_ON_WIRE = 122
-"""Octets of an echo with 56 octets of data: 98 in the frame, 4 check sequence, 8 preamble, 12 gap."""
-RTT = "rtt_max_after_first"
-"""The first echo waits for ARP on every link, which the ideal does not know."""
-DELAY = 1_000_000
-"""ns; the propagation delay of each link in the second measurement of round-trip time."""
-TOLERANCE = 0.02
-IDEAL_THROUGHPUT = RATE * SEGMENT / SEGMENT_ON_WIRE
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
 QUICK_LADDER = (2, 4, 8, 16)
-
-
-def ideal_rtt(nodes: int, delay: int) -> float:
-    """Round-trip time of an echo over a chain, in ns: serialization and propagation, both ways."""
-    return 2 * (nodes - 1) * (ECHO_ON_WIRE * 8e9 / RATE + delay)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """What one chain gave; times in ns, throughput in bit/s."""
-
-    nodes: int
-    rtt: float
-    rtt_delayed: float | None
-    forward: float
-    backward: float
-    valid: bool
-
-    def carries_tcp(self) -> bool:
-        """Both flows within the tolerance of the ideal, in a run that may be believed."""
-        flows = (self.forward, self.backward)
-        return self.valid and all(abs(flow / IDEAL_THROUGHPUT - 1) <= TOLERANCE for flow in flows)
-
-    def keeps_time(self) -> bool:
-        """The largest round-trip time within the tolerance of the ideal with 1 ms links."""
-        ideal = ideal_rtt(self.nodes, DELAY)
-        return self.valid and self.rtt_delayed is not None and self.rtt_delayed <= ideal * (1 + TOLERANCE)
 
 
 def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result:
     """Measures chains of growing length; finished ones are kept when it is run again."""
     seconds = 3 if quick else 8
-    points: dict[int, Point] = {}
-    natives: dict[int, Point] = {}
+    points: dict[int, wired.Point] = {}
+    natives: dict[int, wired.Point] = {}
 
-    def measure(nodes: int) -> Point:
+    def measure(nodes: int) -> wired.Point:
         if nodes not in points:
-            points[nodes] = _measure(folder, nodes, "netns", seconds, progress)
+            points[nodes] = wired.measure(folder, nodes, "netns", seconds, progress)
         return points[nodes]
 
     with RunWriter(
@@ -77,7 +37,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
             QUICK_LADDER if quick else LADDER, lambda n: measure(n).carries_tcp(), halve=not quick
         )
         for nodes in sorted(points):
-            natives[nodes] = _measure(folder, nodes, "native", seconds, progress)
+            natives[nodes] = wired.measure(folder, nodes, "native", seconds, progress)
         kept = [points[nodes] for nodes in sorted(points)]
         for point in kept + [natives[nodes] for nodes in sorted(natives)]:
             kind = "netns" if points.get(point.nodes) is point else "native"
@@ -86,55 +46,22 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
         return writer.finish(*capacity.whole(folder), claims=_claims(kept, largest, quick))
 
 
-def _measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callable[[str], None]) -> Point:
-    progress(f"{nodes} nodes, {kind}")
-    tools = [
-        Wanted(name="rtt", ping={"from": "n1", "to": f"n{nodes}", "count": 50, "interval": "20 ms"}),
-        Wanted(name="forward", iperf3=capacity.flow("n1", f"n{nodes}", seconds)),
-        Wanted(name="backward", iperf3=capacity.flow(f"n{nodes}", "n1", seconds)),
-    ]
-    plain = _run(folder, f"{kind}-{nodes:03}", kind, nodes, {}, tools)
-    delayed = None
-    if kind == "netns":
-        delayed = _run(folder, f"{kind}-{nodes:03}-delayed", kind, nodes, {"delay": "1 ms"}, tools[:1])
-    return Point(
-        nodes,
-        capacity.value(plain, "rtt", RTT),
-        capacity.value(delayed, "rtt", RTT) if delayed else None,
-        capacity.steady(plain, "forward"),
-        capacity.steady(plain, "backward"),
-        capacity.believable((plain, delayed)),
-    )
-
-
-def _run(
-    folder: Path, name: str, kind: str, nodes: int, link: dict[str, str], tools: list[Wanted]
-) -> RunReader:
-    scenario = Scenario(
-        name=f"net-wired-chain-{name}",
-        kind=kind,
-        topology=topology.chain(nodes, rate="100 Mbit/s", queue={"packets": 200}, **link),
-        measurements=tools,
-    )
-    return capacity.point(folder, name, scenario)
-
-
-def _figures(point: Point, kind: str) -> list[Measurement]:
+def _figures(point: wired.Point, kind: str) -> list[Measurement]:
     labels = {"nodes": str(point.nodes), "kind": kind}
     values = [
-        ("rtt", RTT, "ns", point.rtt),
+        ("rtt", wired.RTT, "ns", point.rtt),
         ("forward", "throughput", "bit/s", point.forward),
         ("backward", "throughput", "bit/s", point.backward),
     ]
     if point.rtt_delayed is not None:
-        values.append(("rtt-delayed", RTT, "ns", point.rtt_delayed))
+        values.append(("rtt-delayed", wired.RTT, "ns", point.rtt_delayed))
     return [
         Measurement(name=name, metric=metric, unit=unit, mean=value, labels=labels)
         for name, metric, unit, value in values
     ]
 
 
-def _drawn(points: list[Point], natives: list[Point]) -> list[Figure]:
+def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure]:
     n = [point.nodes for point in points]
 
     def line(label: str, role: figures.Role, values: list[float], scale: float) -> Line:
@@ -148,7 +75,7 @@ def _drawn(points: list[Point], natives: list[Point]) -> list[Figure]:
             y_label="round-trip time",
             unit="ms",
             lines=(
-                line("ideal", "ideal", [ideal_rtt(p.nodes, 0) for p in points], 1e6),
+                line("ideal", "ideal", [wired.ideal_rtt(p.nodes, 0) for p in points], 1e6),
                 line("Airloom", "measured", [p.rtt for p in points], 1e6),
                 line("veth and HTB", "reference", [p.rtt for p in natives], 1e6),
             ),
@@ -161,10 +88,10 @@ def _drawn(points: list[Point], natives: list[Point]) -> list[Figure]:
             y_label="round-trip time",
             unit="ms",
             lines=(
-                line("ideal", "ideal", [ideal_rtt(p.nodes, DELAY) for p in points], 1e6),
+                line("ideal", "ideal", [wired.ideal_rtt(p.nodes, wired.DELAY) for p in points], 1e6),
                 line("Airloom", "measured", [p.rtt_delayed or 0.0 for p in points], 1e6),
             ),
-            tolerance=TOLERANCE,
+            tolerance=wired.TOLERANCE,
         ),
         Figure(
             name="net-tcp",
@@ -173,7 +100,7 @@ def _drawn(points: list[Point], natives: list[Point]) -> list[Figure]:
             y_label="throughput",
             unit="Mbit/s",
             lines=(
-                line("ideal", "ideal", [IDEAL_THROUGHPUT for _ in points], 1e6),
+                line("ideal", "ideal", [wired.IDEAL_THROUGHPUT for _ in points], 1e6),
                 line("Airloom, flow 1", "measured", [p.forward for p in points], 1e6),
                 line("Airloom, flow 2", "measured", [p.backward for p in points], 1e6),
                 line("veth and HTB, flow 1", "reference", [p.forward for p in natives], 1e6),
@@ -184,12 +111,12 @@ def _drawn(points: list[Point], natives: list[Point]) -> list[Figure]:
                 Mark(x=13, label="NET: virtual routing deviates"),
                 Mark(x=50, label="NET: flow 2 deviates"),
             ),
-            tolerance=TOLERANCE,
+            tolerance=wired.TOLERANCE,
         ),
     ]
 
 
-def _claims(points: list[Point], largest: int, quick: bool) -> list:
+def _claims(points: list[wired.Point], largest: int, quick: bool) -> list:
     in_time = max((p.nodes for p in points if p.keeps_time()), default=1)
     values = claims.from_measurements(
         (),
@@ -203,7 +130,7 @@ def _claims(points: list[Point], largest: int, quick: bool) -> list:
     return [
         claims.evaluate(
             "flat", "The shortest chain carries TCP at the link's limit.",
-            f"shortest.forward >= {0.98 * IDEAL_THROUGHPUT / 1e6:.2f} Mbit/s", values, source="E-NET-2",
+            f"shortest.forward >= {0.98 * wired.IDEAL_THROUGHPUT / 1e6:.2f} Mbit/s", values, source="E-NET-2",
         ),
         claims.evaluate(
             "capacity",

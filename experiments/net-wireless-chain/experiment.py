@@ -5,36 +5,20 @@ See README.md beside this file for what is compared with what.
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airloom import capacity
+from airloom.net_chain import ideal
+from airloom.net_chain.wireless import Chain
 from airloom.report import figures
 from airloom.report.figures import Figure, Mark
 from airloom.results import Measurement, Result, RunWriter, claims
 from airloom.results.quantity import Quantity
 from airloom.scenario.model import Measurement as Wanted
-
-
-def _beside(name: str) -> Any:
-    """A module of this folder, which is no package."""
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"airloom_net_wireless_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-chain = _beside("chain")
-ideal = _beside("ideal")
 
 TOLERANCE = 0.02
 STAIRS = 13
@@ -69,7 +53,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
 
     def measure(kind: str, routing: str, nodes: int) -> Point:
         progress(f"{nodes} nodes, {kind}, {routing}")
-        return _measure(folder, chain.Chain(kind, routing, nodes), seconds)
+        return _measure(folder, Chain(kind, routing, nodes), seconds)
 
     def carries(nodes: int) -> bool:
         if nodes not in aodv:
@@ -110,7 +94,7 @@ def _staircase(folder: Path, nodes: int) -> dict[int, float]:
         Wanted(name=f"h{far}", ping={"from": "n1", "to": f"n{far + 1}", "count": 2, "interval": "50 ms"})
         for far in hops
     ]
-    one = chain.Chain("ideal", "aodv", nodes)
+    one = Chain("ideal", "aodv", nodes)
     reader = capacity.point(folder, f"{one.name}-search", one.scenario(wanted, tag="-search"))
     return {far: capacity.value(reader, f"h{far}", "rtt_first") for far in hops}
 

@@ -53,11 +53,16 @@ def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False)
     return runs.run(scenario, out=place, capture=capture)
 
 
+def readers(folder: Path) -> list[RunReader]:
+    """All runs below ``folder``."""
+    return [RunReader(path.parent) for path in sorted((folder / POINTS).glob("*/result.json"))]
+
+
 def whole(folder: Path) -> tuple[Verdict, Ledger]:
     """The worst verdict and the sum of the ledgers of all runs below ``folder``."""
-    readers = [RunReader(path.parent) for path in sorted((folder / POINTS).glob("*/result.json"))]
-    verdict = sweep.worst([(one.name, one.result.verdict) for one in readers])
-    return verdict, sweep.total([one.result.ledger for one in readers])
+    found = readers(folder)
+    verdict = sweep.worst([(one.name, one.result.verdict) for one in found])
+    return verdict, sweep.total([one.result.ledger for one in found])
 
 
 def believable(readers: Iterable[RunReader | None]) -> bool:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.errors import ScenarioError
 
@@ -27,8 +29,11 @@ Progress = Callable[[str], None]
 class Run(Protocol):
     """What an ``experiment.py`` offers as ``run``."""
 
-    def __call__(self, folder: Path, *, quick: bool, progress: Progress) -> Result:
-        """Does the experiment into a folder; ``quick`` in about a minute, with wider intervals."""
+    def __call__(self, folder: Path, *, quick: bool, progress: Progress, **choices: Any) -> Result:
+        """Does the experiment into a folder; ``quick`` in at most two minutes, with wider intervals.
+
+        An experiment that can be repeated on several kinds of nodes also takes ``kinds``, their names.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +47,35 @@ class Experiment:
     def load(self) -> Run:
         """Its ``run``."""
         module_name = f"airloom_experiment_{self.name.replace('-', '_')}"
-        spec = importlib.util.spec_from_file_location(module_name, self.path)
-        if spec is None or spec.loader is None:
-            raise ScenarioError("experiment.unreadable", "this file cannot be loaded", where=str(self.path))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        spec.loader.exec_module(module)
-        run: Run = module.run
+        run: Run = _load(module_name, self.path).run
         return run
+
+    def choices(self, run: Run, kinds: Sequence[str]) -> dict[str, Any]:
+        """What ``run`` takes for the kinds that were asked for; refuses them if it has no choice."""
+        if not kinds:
+            return {}
+        if "kinds" not in inspect.signature(run).parameters:
+            raise ScenarioError(
+                "experiment.kinds", f"{self.name} has no choice of kinds", where="--kind", cure="leave it out"
+            )
+        return {"kinds": tuple(dict.fromkeys(kinds))}
+
+
+def beside(experiment: str, name: str) -> ModuleType:
+    """A module of an experiment's folder, which is no package; ``experiment`` is its ``__file__``."""
+    path = Path(experiment).with_name(f"{name}.py")
+    module_name = f"airloom_experiment_{path.parent.name.replace('-', '_')}_{name}"
+    return _load(module_name, path)
+
+
+def _load(module_name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise ScenarioError("experiment.unreadable", "this file cannot be loaded", where=str(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def folders() -> list[Path]:

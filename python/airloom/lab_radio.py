@@ -60,9 +60,13 @@ class LiveRadio:
         return radio_door.answer_of(self._world, scans) or []
 
     def set(self, **values: Any) -> None:
-        """Tunes it now, in the scenario's words: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``."""
+        """Tunes it now, in the scenario's words: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``.
+
+        The radio of a sliver is held to its grant.
+        """
         for key, value in values.items():
-            for change in radio_door.changes_of(key, value, self._plan.settings["phy"]):
+            changes = radio_door.changes_of(key, value, self._plan.settings["phy"])
+            for change in radio_door.held(self._plan.grant, changes):
                 self._world.set_radio(self.name, change)
 
     def up(self) -> None:

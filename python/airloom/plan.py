@@ -170,6 +170,15 @@ class TunnelPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantPlan:
+    """What the radio of a sliver is held to."""
+
+    slice: str
+    channels: tuple[int, ...]
+    power_dbm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RadioPlan:
     """A radio behind a node's interface, with its settings and motion in the engine's own words."""
 
@@ -179,6 +188,8 @@ class RadioPlan:
     settings: dict[str, Any]
     motion: dict[str, Any]
     up: bool = True
+    grant: GrantPlan | None = None
+    """None: it belongs to no slice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.netns import NetnsNode
+from airloom.plan import GrantPlan
 from airloom.planning import media
 from airloom.radio_scan import GLANCE, Scan, shown
 from airloom.scenario.model import Tuning
@@ -323,6 +324,29 @@ def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
     return media.tuning(Tuning(**{key: value}), phy)
 
 
+def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The changes, if the grant of the radio's slice holds them all; else they are refused."""
+    for change in changes if grant is not None else ():
+        assert grant is not None
+        channel, power = change.get("channel"), change.get("power")
+        if channel is not None and channel not in grant.channels:
+            channels = ", ".join(str(one) for one in grant.channels)
+            raise RunError(
+                "slice.grant",
+                f"channel {channel} is outside the grant of {grant.slice!r}",
+                cure=f"granted: {channels}",
+            )
+        if power is not None and grant.power_dbm is not None and power > grant.power_dbm:
+            raise RunError(
+                "slice.grant",
+                f"{power:g} dBm is more than the grant of {grant.slice!r} allows",
+                cure=f"at most {grant.power_dbm:g} dBm",
+            )
+    return changes
+
+
 def _set(world: World, radio: Mapping[str, Any], key: str, value: Any) -> None:
-    for change in changes_of(key, value, radio["settings"]["phy"]):
+    plans = (plan for medium in world.plan.media.values() for plan in medium.radios)
+    grant = next((plan.grant for plan in plans if plan.port == radio["port"]), None)
+    for change in held(grant, changes_of(key, value, radio["settings"]["phy"])):
         world.set_radio(radio["port"], change)

@@ -17,6 +17,8 @@ def data(to: int, source: int, payload: int = 1470) -> bytes:
 
 
 def air(count: int, laws: dict | None = None, seed: int = 1, **settings: object) -> object:
+    # Room for what a test offers at once.
+    settings = {"transmit_buffers": 1000, "tail_drop": 1000, **settings}
     engine = _engine.Engine(seed)
     engine.add_medium("air", laws or {})
     for number in range(1, count + 1):

@@ -67,7 +67,8 @@ def test_result_has_the_promised_keys(tmp_path: Path) -> None:
     assert set(raw["ledger"]) == {"delivered", "dropped", "host_lost", "lateness_us"}
     assert set(raw["ledger"]["lateness_us"]) == {"p50", "p99", "p999", "max"}
     assert set(raw["measurements"][0]) == {"name", "metric", "unit", "mean", "ci95", "n", "labels"}
-    assert set(raw["claims"][0]) == {"id", "statement", "source", "expected", "measured", "outcome", "why"}
+    claim = {"id", "statement", "source", "published", "expected", "measured", "outcome", "why"}
+    assert set(raw["claims"][0]) == claim
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         "result.json",
         "samples.parquet",

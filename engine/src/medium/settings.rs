@@ -51,9 +51,9 @@ pub struct RadioSettings {
     pub rts_octets: Option<u32>,
     /// Frames of more octets than this, on the air, are sent in fragments; even, at least 256.
     pub fragment_octets: Option<u32>,
-    /// Frames that the driver can hold for the radio at all (madwifi's TX-BUF).
+    /// Frames that the driver can hold for the radio at all (madwifi's TX-BUF, 40).
     pub transmit_buffers: u32,
-    /// Frames that may wait in one hardware queue (madwifi's TAIL-DROP-COUNT).
+    /// Frames that may wait in one hardware queue (madwifi's TAIL-DROP-COUNT, 50).
     pub tail_drop: u32,
     /// Four access categories (EDCA) instead of one queue (DCF).
     pub qos: bool,
@@ -162,8 +162,8 @@ impl Default for RadioSettings {
             long_retries: 4,
             rts_octets: None,
             fragment_octets: None,
-            transmit_buffers: 1000,
-            tail_drop: 1000,
+            transmit_buffers: 40,
+            tail_drop: 50,
             qos: false,
             coverage_class: 0,
             as_ns3: false,

@@ -115,11 +115,17 @@ pub fn reference_loss() -> Box<dyn PathLoss> {
     Box::new(LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.6777 })
 }
 
-/// Settings of the reference runs at a fixed rate.
+/// Settings of the reference runs at a fixed rate, with room for every frame that a test hands over at once.
 pub fn at_rate(megabits: f64) -> RadioSettings {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let rate = (megabits * 1e6).round() as u64;
-    RadioSettings { rate: RateSettings::Constant(rate), long_retries: 7, ..RadioSettings::default() }
+    RadioSettings {
+        rate: RateSettings::Constant(rate),
+        long_retries: 7,
+        transmit_buffers: 1000,
+        tail_drop: 1000,
+        ..RadioSettings::default()
+    }
 }
 
 impl World {

@@ -29,11 +29,17 @@ def run_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and repetitions, wider intervals.")
     ] = False,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Kind of nodes to repeat it on; may be given again."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; out/NAME by default.")
     ] = None,
 ) -> None:
     """Run an experiment and hold its claims against what was measured.
+
+    What was measured before is kept: the same command goes on with an experiment that was stopped.
 
     Exit code 1 if a claim fails.
     """
@@ -45,10 +51,18 @@ def run_command(
 
     console = Console()
     folder = out or Path("out") / name
-    run = find(name).load()
+    experiment = find(name)
+    run = experiment.load()
+    choices = experiment.choices(run, kind or ())
     doctor.require_basics(restart=True)
     with console.status(name) as status:
-        result = run(folder, quick=quick, progress=lambda text: status.update(f"{name}: {text}"))
+
+        def progress(text: str) -> None:
+            status.update(f"{name}: {text}")
+            if not console.is_terminal:
+                console.print(f"{name}: {text}", highlight=False, soft_wrap=True)
+
+        result = run(folder, quick=quick, progress=progress, **choices)
     show_result(console, folder)
     if any(claim.outcome == "fails" for claim in result.claims):
         raise typer.Exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_interface
 
-from airloom.plan import InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
+from airloom.plan import GrantPlan, InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
 from airloom.planning import guests, lifetime, media, openflow, settings, tunnels
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
@@ -13,6 +13,7 @@ from airloom.scenario.containers import image_of
 from airloom.scenario.model import Adapter, Scenario, Switch
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem, Problems
+from airloom.scenario.slivers import Sliver
 
 
 def make(scenario: Scenario, network: Network) -> Plan:
@@ -138,6 +139,7 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                     media.radio(end, macs[end.port]),
                     motions[end.node],
                     bool(end.said.get("up", True)),
+                    _grant(network.slivers.get(end.node)),
                 )
                 for end in ends
             ),
@@ -148,6 +150,14 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
             tuple((media.noise(noise), media.motion(noise)) for noise in medium.noise),
         )
     return found
+
+
+def _grant(sliver: Sliver | None) -> GrantPlan | None:
+    if sliver is None:
+        return None
+    return GrantPlan(
+        sliver.slice, sliver.channels, None if sliver.grant.power is None else float(sliver.grant.power)
+    )
 
 
 def _sysctl(ports: list[Port], far: dict[str, str]) -> dict[str, str]:

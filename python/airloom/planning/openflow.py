@@ -143,15 +143,15 @@ def controller_plan(text: str, nodes: Mapping[str, object]) -> ControllerPlan:
 def _openvswitch(
     scenario: Scenario, network: Network, switch: Switch, datapath: int, ports: Sequence[SwitchPort]
 ) -> OpenVSwitchPlan:
-    if not scenario.slices:
+    if not scenario.switch_slices:
         whole = tuple(BridgePortPlan(port.name, port.number) for port in ports)
         return OpenVSwitchPlan((_bridge(WHOLE, switch, datapath, whole, switch.controllers, network),))
     base = [BridgePortPlan(port.name, port.number) for port in ports]
     following = max((port.number for port in ports), default=0)
-    reach = {name: links_of(network, slice_) for name, slice_ in scenario.slices.items()}
+    reach = {name: links_of(network, slice_) for name, slice_ in scenario.switch_slices.items()}
     bridges = []
     patches: dict[tuple[str, int], int] = {}
-    for name, slice_ in scenario.slices.items():
+    for name, slice_ in scenario.switch_slices.items():
         own = []
         for port in ports:
             if network.wires[port.wire].name in reach[name]:
@@ -165,7 +165,7 @@ def _openvswitch(
     flows: list[str] = []
     for port in ports:
         link = network.wires[port.wire].name
-        here = {name: slice_ for name, slice_ in scenario.slices.items() if link in reach[name]}
+        here = {name: slice_ for name, slice_ in scenario.switch_slices.items() if link in reach[name]}
         flows += _separation(port.number, here, patches)
     return OpenVSwitchPlan((BridgePlan(BASE, tuple(base), (), settings), *bridges), tuple(flows))
 

@@ -147,6 +147,7 @@ def claims(run: RunReader) -> Table:
             one.id,
             Cell(one.outcome.replace("-", " "), OUTCOME_TONES[one.outcome]),
             f"{one.statement} ({one.source})" if one.source else one.statement,
+            one.published,
             one.expected,
             one.measured,
             one.why,
@@ -156,7 +157,7 @@ def claims(run: RunReader) -> Table:
     return table(
         "claims",
         "Claims",
-        ["claim", "outcome", "statement", "expected", "measured", "why"],
+        ["claim", "outcome", "statement", "published", "expected", "measured", "why"],
         rows,
     )
 

@@ -55,7 +55,8 @@ def claims(found: Sequence[Claim]) -> RichTable:
     drawn = RichTable(title="Claims", title_justify="left", title_style="bold", show_header=False)
     for one in found:
         outcome = Text(one.outcome.replace("-", " "), style=_TONES[tables.OUTCOME_TONES[one.outcome]])
-        source = f" ({one.source})" if one.source else ""
+        origin = ": ".join(part for part in (one.source, one.published) if part)
+        source = f" ({origin})" if origin else ""
         said = Text(f"{one.id}: {one.statement}{source}")
         said.append(f"\n{one.expected}: {one.why}" if one.expected else f"\n{one.why}", style="dim")
         drawn.add_row(outcome, said)

@@ -159,6 +159,7 @@ def evaluate(
     values: Values,
     *,
     source: str | None = None,
+    published: str = "",
     shape: str | Check | None = None,
     implausible: str | None = None,
 ) -> Claim:
@@ -166,7 +167,8 @@ def evaluate(
 
     ``holds`` if ``check`` is true; ``holds-in-shape`` if it is not but the weaker ``shape`` is;
     ``implausible-in-source`` if it is not, and ``implausible`` says why its source cannot be right;
-    else ``fails``. What could not be measured fails, and ``why`` names it.
+    else ``fails``. ``published`` is what the source says. What could not be measured fails, and ``why``
+    names it.
     """
     parsed = check if isinstance(check, Check) else parse(check)
     held, measured, why = _hold(parsed, values)
@@ -182,6 +184,7 @@ def evaluate(
             "id": id,
             "statement": statement,
             "source": source,
+            "published": published,
             "expected": parsed.text,
             "measured": measured,
             "outcome": outcome,

@@ -95,6 +95,8 @@ class Claim(Part):
     id: str
     statement: str
     source: str | None = None
+    published: str = ""
+    """What the source says, in its own figures."""
     expected: str = ""
     measured: str = ""
     outcome: Outcome

@@ -9,7 +9,8 @@ from airloom.scenario.generators import generate
 from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology, Tunnel
 from airloom.scenario.places import places
 from airloom.scenario.radios import RadioEnd, radios_of
-from airloom.scenario.refusal import Problem
+from airloom.scenario.refusal import Problem, Problems
+from airloom.scenario.slivers import Sliver, admit
 from airloom.scenario.source import Path_
 from airloom.units import Address
 
@@ -55,6 +56,15 @@ class Network:
     """The nodes that the generator made, in its order."""
     radios: list[RadioEnd] = field(default_factory=list)
     tunnels: dict[str, Tunnel] = field(default_factory=dict)
+    slivers: dict[str, Sliver] = field(default_factory=dict)
+    """By their nodes' names; the nodes that they share are not among ``nodes``."""
+
+    def shared(self) -> dict[str, set[str]]:
+        """Node that is shared by slices: its radios that slivers have."""
+        found: dict[str, set[str]] = {}
+        for sliver in self.slivers.values():
+            found.setdefault(sliver.node, set()).add(sliver.radio)
+        return found
 
     @cached_property
     def open_switches(self) -> frozenset[str]:
@@ -80,7 +90,10 @@ def _direction(link: Direction, own: Direction | None) -> Direction:
 
 
 def expand(scenario: Scenario) -> Network:
-    """Runs the generator, adds what the scenario says itself, and names every link."""
+    """Runs the generator, adds what the scenario says itself, names every link, and admits the slices.
+
+    Raises :class:`Problems` if a slice cannot be admitted.
+    """
     nodes: dict[str, Node] = {}
     switches: dict[str, Switch] = {}
     wires: list[Wire] = []
@@ -151,7 +164,13 @@ def expand(scenario: Scenario) -> Network:
     for index, link in enumerate(scenario.links):
         wires.append(_wire(link, index, taken))
     radios, wrong = radios_of(scenario, nodes, generated)
-    return Network(nodes, switches, wires, problems + wrong, generated, radios, dict(scenario.tunnels))
+    admitted = admit(scenario, nodes, radios)
+    slivers = {sliver.name: sliver for sliver in admitted.slivers}
+    problems += wrong
+    if admitted.problems:
+        # Whoever was not admitted has no nodes, and of what speaks of them nothing can be said.
+        raise Problems(problems + admitted.problems)
+    return Network(nodes, switches, wires, problems, generated, radios, dict(scenario.tunnels), slivers)
 
 
 def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Node]:

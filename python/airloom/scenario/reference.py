@@ -32,6 +32,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.GilbertElliott,
     model.Queue,
     model.Slice,
+    model.Grant,
     model.Flow,
     model.Topology,
     model.Medium,

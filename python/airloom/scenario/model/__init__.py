@@ -57,7 +57,8 @@ from airloom.scenario.model.media import (
     Waypoint,
 )
 from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready
-from airloom.scenario.model.openflow import Flow, Slice
+from airloom.scenario.model.openflow import Flow
+from airloom.scenario.model.slices import Grant, Slice
 from airloom.scenario.model.tunnels import Tunnel
 from airloom.units import Duration, Prefix
 
@@ -102,7 +103,7 @@ class Scenario(Model):
     )
     slices: Annotated[dict[Name, Slice], Mapped] = Field(
         default={},
-        description="isolated networks on the Open vSwitches, by name",
+        description="tenants that share nodes with radios, or Open vSwitches, by name",
         json_schema_extra=by_name,
     )
     media: Annotated[dict[Name, Medium], Mapped] = Field(
@@ -124,6 +125,11 @@ class Scenario(Model):
     repetitions: Count = Field(default=1, description="of every point, each with its own derived seed")
     limits: Limits = Field(default=Limits(), description="beyond which a run is no longer valid")
     claims: Annotated[list[Claim], Listed] = Field(default=[], description="what the results must show")
+
+    @property
+    def switch_slices(self) -> dict[str, Slice]:
+        """The slices that are networks on Open vSwitches."""
+        return {name: one for name, one in self.slices.items() if one.has_switches}
 
     def to_yaml(self) -> str:
         """The scenario as YAML that reads back as an equal scenario; defaults are left out."""
@@ -158,6 +164,7 @@ __all__ = [
     "Flow",
     "FrameError",
     "GilbertElliott",
+    "Grant",
     "Guest",
     "Interface",
     "Iperf3",

@@ -240,8 +240,8 @@ class Radio(Tuning):
     fragment: Threshold | None = Field(
         default=None, description="longer frames on the air go in pieces, 256 to 2346 B; never by default"
     )
-    buffers: Count | None = Field(default=None, description="frames that the driver holds at all; 1000")
-    queue: Count | None = Field(default=None, description="frames in one hardware queue; 1000")
+    buffers: Count | None = Field(default=None, description="frames that the driver holds at all; 40")
+    queue: Count | None = Field(default=None, description="frames in one hardware queue; 50")
     qos: bool | None = Field(default=None, description="four access categories by DSCP (EDCA)")
     coverage_class: Annotated[int, Field(ge=0, le=31, strict=True)] | None = Field(
         default=None, description="makes slots and time-outs longer, by 3 us each; 0"

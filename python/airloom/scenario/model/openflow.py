@@ -1,4 +1,4 @@
-"""OpenFlow: where a switch's controllers are, and slices of a network of Open vSwitches."""
+"""OpenFlow: where a switch's controllers are, and what traffic belongs to a slice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from airloom.scenario.model.base import Listed, Model, Name
+from airloom.scenario.model.base import Model
 from airloom.units import Prefix
 
 _ADDRESS = re.compile(r"tcp:(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", re.ASCII)
@@ -58,25 +58,6 @@ class Flow(Model):
     network: Prefix | None = Field(
         default=None, description="IPv4 prefix that both ends are in; its ARP is included"
     )
-
-
-class Slice(Model):
-    """An isolated logical network on the Open vSwitches of a scenario, with controllers of its own."""
-
-    controllers: Annotated[list[Controller], Listed] = Field(
-        default=[], description="of this slice alone; without any, its switches learn by themselves"
-    )
-    links: Annotated[list[Name], Listed] = Field(
-        default=[], description="names of the links it reaches; by default all of the Open vSwitches"
-    )
-    vlan: Annotated[int, Field(ge=1, le=4094, strict=True)] | None = Field(
-        default=None,
-        description="802.1Q tag of its frames on links that it shares; its controllers see them untagged",
-    )
-    flows: Annotated[list[Flow], Listed] = Field(
-        default=[], description="what of the traffic is its own; by default all"
-    )
-    rest: bool = Field(default=False, description="all traffic on its links that no other slice has")
 
 
 def flow_words(flow: Any) -> str:

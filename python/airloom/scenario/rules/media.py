@@ -12,12 +12,14 @@ from typing import Any
 
 from airloom.planning import media as words
 from airloom.planning import tables
+from airloom.scenario import slivers
 from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
 from airloom.scenario.model.base import nearest
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.network import Network
 from airloom.scenario.radios import RadioEnd
 from airloom.scenario.refusal import Problem
+from airloom.scenario.slivers import Sliver
 from airloom.scenario.source import Path_
 from airloom.units import Frequency, Rate
 
@@ -289,7 +291,7 @@ def _motions(scenario: Scenario, network: Network) -> Iterator[Problem]:
     from airloom import _engine
 
     with_radios = {name for name, node in network.nodes.items() if node.radios}
-    with_radios |= {end.node for end in network.radios}
+    with_radios |= {end.node for end in network.radios} | set(network.shared())
     said = [(("nodes", name), node) for name, node in scenario.nodes.items()]
     if scenario.topology is not None:
         said.append((("topology", "node"), scenario.topology.node))
@@ -395,11 +397,11 @@ def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
             nearest(event.radio, names),
         )
     elif event.tune is not None:
-        yield from tuning(event.tune, end, (*path, "tune"))
+        yield from tuning(event.tune, end, (*path, "tune"), network.slivers.get(end.node))
 
 
-def tuning(change: Tuning, end: RadioEnd, path: Path_) -> Iterator[Problem]:
-    """What is wrong with a change of a radio."""
+def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) -> Iterator[Problem]:
+    """What is wrong with a change of a radio, which may be that of a sliver."""
     from airloom import _engine
 
     if not any(getattr(change, key) is not None for key in change.model_fields_set):
@@ -416,3 +418,5 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_) -> Iterator[Problem]:
     found = _asked(lambda: _engine.check_radio(end.port, settings))
     if found is not None:
         yield Problem(found[0], _told(found[1]), after.said_at(_key(after.said, *found)), _radio_cure(*found))
+    elif sliver is not None:
+        yield from slivers.outside(after, sliver, set())

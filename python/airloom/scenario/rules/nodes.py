@@ -24,6 +24,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     used: dict[str, set[str]] = {}
     for port in ports_of(network)[0]:
         used.setdefault(port.node, set()).add(port.name)
+    used |= network.shared()
     yield from containers.problems(scenario, network)
     real: dict[str, str] = {}
     for name, node in scenario.nodes.items():
@@ -151,5 +152,13 @@ def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
         yield Problem("node.unknown", f"{name!r} is a switch, and {what}", path, "name a node")
     elif name in ("$first", "$last"):
         yield Problem("node.unknown", f"{name} is a node that a generator made", path, "give a 'topology:'")
+    elif name in network.shared():
+        slivers = [each.name for each in network.slivers.values() if each.node == name]
+        yield Problem(
+            "slice.shared",
+            f"{name!r} is shared by slices, and nothing runs outside of its slivers",
+            path,
+            f"name a sliver: {', '.join(slivers)}",
+        )
     elif name not in network.nodes:
         yield Problem("node.unknown", f"there is no node {name!r}", path, nearest(name, network.nodes))

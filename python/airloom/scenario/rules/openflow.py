@@ -26,7 +26,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from _switch(name, switch, scenario, network)
     yield from _datapaths(scenario)
     yield from _ports(network)
-    for name, slice_ in scenario.slices.items():
+    for name, slice_ in scenario.switch_slices.items():
         yield from _slice(name, slice_, scenario, network)
     yield from _shared(scenario, network)
 
@@ -44,7 +44,7 @@ def _switch(name: str, switch: Switch, scenario: Scenario, network: Network) -> 
                     key=True,
                 )
         return
-    if switch.controllers and scenario.slices:
+    if switch.controllers and scenario.switch_slices:
         yield Problem(
             "switch.sliced",
             f"{name!r} is shared by slices, which have controllers of their own",
@@ -167,7 +167,7 @@ def _flow(flow: Flow, path: Path_) -> Iterator[Problem]:
 
 def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """No two slices may have the same controller, or claim the same frames on one link."""
-    for (name, one), (other, two) in combinations(scenario.slices.items(), 2):
+    for (name, one), (other, two) in combinations(scenario.switch_slices.items(), 2):
         for controller in two.controllers:
             if controller in one.controllers:
                 yield Problem(

@@ -15,14 +15,14 @@ from typing import Any, Literal
 
 from airloom.scenario.model import Measurement, Scenario
 
-Kind = Literal["ideal", "802.11b"]
+Radio = Literal["ideal", "802.11b"]
 Routing = Literal["aodv", "babel"]
 
 RATE = 11_000_000
 """bit/s."""
 SPACING, RANGE = 100, 150
 """Metres between neighbours, and how far one hears."""
-AODV = Path(__file__).parents[2] / "examples" / "aodv"
+AODV = Path(__file__).parents[3] / "examples" / "aodv"
 _NO_REDIRECTS = {
     f"net.ipv4.conf.{which}.{what}_redirects": 0
     for which in ("all", "default")
@@ -35,14 +35,17 @@ _NO_REDIRECTS = {
 class Chain:
     """What a scenario is made from."""
 
-    kind: Kind
+    radio: Radio
     routing: Routing
     nodes: int
+    kind: str = "netns"
+    """Of the nodes."""
 
     @property
     def name(self) -> str:
         """Name of its run's folder."""
-        return f"{self.kind.replace('.', '')}-{self.routing}-{self.nodes:03}"
+        kind = "" if self.kind == "netns" else f"{self.kind}-"
+        return f"{kind}{self.radio.replace('.', '')}-{self.routing}-{self.nodes:03}"
 
     def scenario(self, measurements: list[Measurement], *, tag: str = "") -> Scenario:
         """The chain with these measurements, made when every node knows its neighbours."""
@@ -51,13 +54,14 @@ class Chain:
         programs.append(self._patience())
         described: dict[str, Any] = {
             "name": f"net-wireless-chain-{self.name}{tag}",
+            "kind": self.kind,
             "nodes": {f"n{number}": self._node(number) for number in numbers},
             "programs": programs,
             "measurements": measurements,
             # Host routes are the daemons' matter: each node is a network of its own.
             "addresses": {"ipv4": None},
         }
-        if self.kind == "ideal":
+        if self.radio == "ideal":
             described["links"] = [
                 {
                     "ends": [f"n{number}:eth{min(number, 2) - 1}", f"n{number + 1}:eth0"],
@@ -78,7 +82,7 @@ class Chain:
 
     def _node(self, number: int) -> dict[str, Any]:
         node: dict[str, Any] = {"forwarding": True, "routing": "none", "sysctl": dict(_NO_REDIRECTS)}
-        if self.kind == "ideal":
+        if self.radio == "ideal":
             # The planner wants addresses of every interface; the program below moves them to the bridge.
             node["interfaces"] = {
                 f"eth{port}": {"addresses": [f"10.0.{port}.{number}/32"]}
@@ -115,7 +119,7 @@ class Chain:
 
     def _card(self, number: int) -> str:
         """The ideal radio's interface ``wlan0``, made of the links to the neighbours."""
-        if self.kind != "ideal":
+        if self.radio != "ideal":
             return ""
         lines = ["ip link add wlan0 type bridge forward_delay 0 mcast_snooping 0"]
         lines.append(f"ip link set wlan0 address 02:00:00:01:{number >> 8:02x}:{number & 255:02x}")

@@ -1,0 +1,104 @@
+"""NET over all kinds of nodes, wired: round-trip time, TCP both ways, and the first chain that deviates.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from airloom import published, usable
+from airloom.campaign import Campaign
+from airloom.net_chain import wired
+from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure
+from airloom.report.figures import Figure, Line
+from airloom.results import Result
+
+LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
+QUICK_LADDER = (2, 4)
+
+
+def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ()) -> Result:
+    """Searches each kind's first deviation, flow by flow; kinds that were not asked for are tried first."""
+    fails: dict[str, str] = {}
+    if not kinds:
+        kinds, fails = usable.kinds(folder, progress)
+    seconds = 3 if quick else 8
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign("net-kinds-wired", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        for kind, why in fails.items():
+            campaign.note(f"kind {kind} is left out: {why}")
+        found = {
+            kind: both_ways(
+                campaign,
+                kind,
+                lambda nodes, kind=kind: wired.measure(folder, nodes, kind, seconds, progress),
+                QUICK_LADDER if quick else LADDER,
+                wired.IDEAL_THROUGHPUT,
+                halve=not quick,
+            )
+            for kind in kinds
+        }
+        for series in found.values():
+            _claims(campaign, series)
+        compare(campaign, found)
+        campaign.draw(_round_trips(found))
+        campaign.draw(deviation_figure("tcp", found, wired.IDEAL_THROUGHPUT))
+        return campaign.finish()
+
+
+def _claims(campaign: Campaign, series: Series) -> None:
+    kind = series.kind
+    slope = None
+    if len(series.points) > 1:
+        first, last = series.points[min(series.points)], series.points[max(series.points)]
+        slope = (last.rtt - first.rtt) / (wired.ideal_rtt(last.nodes, 0) - wired.ideal_rtt(first.nodes, 0))
+    if kind in ("netns", "native", "container"):
+        campaign.claim(
+            f"rtt-{kind}",
+            f"{kind}: the round-trip time grows no faster than the links' arithmetic.",
+            "slope <= 1",
+            says="rtt-net",
+            shape="slope <= 10",
+            slope=slope,
+        )
+    else:
+        campaign.claim(
+            f"rtt-{kind}",
+            f"{kind}: the round-trip time grows faster than the links' arithmetic.",
+            "slope > 1",
+            says="rtt-vm",
+            slope=slope,
+        )
+    campaign.claim(
+        f"cpu-{kind}", f"{kind}: where it first deviates the processors are busy.",
+        "busy >= 90 %", says="cpu", shape="busy >= 70 %", busy=series.busy_at_deviation,
+    )  # fmt: skip
+
+
+def _round_trips(found: dict[str, Series]) -> Figure:
+    lengths = sorted({nodes for series in found.values() for nodes in series.points})
+    x = tuple(float(nodes) for nodes in lengths)
+    lines = [
+        Line(label="ideal", role="ideal", x=x, y=tuple(wired.ideal_rtt(nodes, 0) / 1e6 for nodes in lengths))
+    ]
+    for kind, series in found.items():
+        own = sorted(series.points)
+        lines.append(
+            Line(
+                label=kind,
+                role="reference" if kind == "native" else "measured",
+                x=tuple(float(nodes) for nodes in own),
+                y=tuple(series.points[nodes].rtt / 1e6 for nodes in own),
+            )
+        )
+    return Figure(
+        name="rtt",
+        title="Largest ICMP round-trip time over the chain",
+        x_label="nodes in the chain",
+        y_label="round-trip time",
+        unit="ms",
+        lines=tuple(lines),
+        log_y=True,
+    )

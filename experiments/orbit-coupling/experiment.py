@@ -1,0 +1,222 @@
+"""ORBIT: what a second experiment that starts and stops does to the first: coupling coefficient and dip.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from airloom import orbit, published
+from airloom.campaign import Campaign, Case, Figures, Found
+from airloom.orbit import Grid, Platform
+from airloom.report.figures import Figure, Line
+from airloom.results import RunReader
+from airloom.results.quantity import Quantity
+from airloom.results.result import Result
+
+OTHERS = (10, 25)
+"""Mbit/s of the second experiment."""
+ON = 2
+"""Seconds that the second experiment is on, and then off."""
+WINDOW = 100_000_000
+"""ns over which the first experiment's throughput is looked at for a dip."""
+DIPPED = 200_000_000
+"""ns after a start of the second experiment in which a dip is its doing."""
+DIP_LOAD = 20
+TURN = 100
+
+
+def run(
+    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+) -> Result:
+    """Sweeps the first experiment's load, with the second one on and off in turns."""
+    orbit.check_kinds(kinds)
+    loads = (5, DIP_LOAD, 40) if quick else (5, 10, 15, DIP_LOAD, 25, 30, 35, 40)
+    periods = 2 if quick else 10
+    platforms = [Platform(kind, 2, turn) for turn in (0, TURN) for kind in kinds]
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign("orbit-coupling", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        others = OTHERS[:1] if quick else OTHERS
+        cases = [
+            _case(platform, load, other, periods)
+            for load in loads
+            for platform in platforms
+            for other in others
+        ]
+        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        for platform in platforms:
+            _claims(campaign, found, platform, loads, others)
+        campaign.draw(_coupling(found, platforms, loads, others))
+        for case in cases:
+            if case.labels["load"] == DIP_LOAD and case.labels["other"] == others[0]:
+                campaign.draw(_over_time(campaign, case))
+        return campaign.finish()
+
+
+def _case(platform: Platform, load: int, other: int, periods: int) -> Case:
+    # Off first, so that every start is seen; the first second of the first experiment counts nowhere.
+    seconds = 2 * ON * periods
+    grid = Grid(platform)
+    first = grid.flow("one", load, seconds + 1)
+    second = grid.flow("two", other, seconds - ON, pattern="on-off", on=f"{ON} s", off=f"{ON} s")
+    second["traffic"]["at"] = f"{orbit.WARM_UP + 1 + ON} s"
+    return orbit.case(grid, "orbit-coupling", [first, second], seconds + 1, load=load, other=other)
+
+
+def _starts(reader: RunReader) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """When the second experiment began to send, and when it paused: by what it really sent, ns."""
+    rows = reader.samples("two", "pacing_error")
+    sent = np.sort(rows.t_ns.to_numpy(dtype=np.int64))
+    edges = np.flatnonzero(np.diff(sent) > ON * 1_000_000_000 // 2)
+    return np.concatenate([sent[:1], sent[edges + 1]]), np.concatenate([sent[edges], sent[-1:]])
+
+
+def _figures(_: Case, reader: RunReader) -> Figures:
+    times = orbit.arrivals(reader, "one")
+    starts, ends = _starts(reader)
+    bits = orbit.PAYLOAD * 8e9
+
+    def rate(spans: list[tuple[int, int]]) -> float:
+        packets = sum(
+            int(np.searchsorted(times, end) - np.searchsorted(times, begin)) for begin, end in spans
+        )
+        return packets * bits / sum(end - begin for begin, end in spans)
+
+    on = [(int(begin), int(end)) for begin, end in zip(starts, ends, strict=True)]
+    off = list(zip([int(times[0]), *(end for _, end in on[:-1])], [begin for begin, _ in on], strict=True))
+    alone, together = rate(off), rate(on)
+    dips = [_least(times, begin) / alone for begin, _ in on]
+    calm = [_least(times, begin + ON * 500_000_000) / alone for begin, _ in off]
+    return {
+        "alone": (alone, "bit/s"),
+        "together": (together, "bit/s"),
+        "coupling": ((alone - together) / alone, "1"),
+        "dip": (float(np.mean(dips)), "1"),
+        "calm": (float(np.mean(calm)), "1"),
+        "variance-alone": (_variance(times, off), "1"),
+        "variance-together": (_variance(times, on), "1"),
+    }
+
+
+def _least(times: npt.NDArray[np.int64], begin: int) -> float:
+    """The least throughput of a window of 100 ms that begins soon after a moment: bit/s."""
+    rates = []
+    for start in range(begin, begin + DIPPED + 1, WINDOW // 10):
+        packets = np.searchsorted(times, start + WINDOW) - np.searchsorted(times, start)
+        rates.append(int(packets) * orbit.PAYLOAD * 8e9 / WINDOW)
+    return min(rates)
+
+
+def _variance(times: npt.NDArray[np.int64], spans: list[tuple[int, int]]) -> float:
+    """Variance of the throughput in windows of 100 ms inside the spans: (Mbit/s)^2."""
+    rates = [
+        orbit.windows(times[(times >= begin) & (times < end)], orbit.PAYLOAD, WINDOW) / 1e6
+        for begin, end in spans
+    ]
+    return float(np.var(np.concatenate(rates), ddof=1))
+
+
+def _claims(
+    campaign: Campaign, found: Found, platform: Platform, loads: Sequence[int], others: Sequence[int]
+) -> None:
+    who, label = platform.name, platform.label
+
+    def of(name: str, load: int, other: int = others[0]) -> Quantity | None:
+        return found.quantity(name, platform=who, load=load, other=other)
+
+    campaign.claim(
+        f"dip-{who}",
+        f"{label}: a start of the second takes the first ({DIP_LOAD} Mbit/s) to zero for a moment (100 ms).",
+        "dip <= 10 %",
+        says="dip",
+        shape="dip <= 0.75 * calm",
+        dip=of("dip", DIP_LOAD),
+        calm=of("calm", DIP_LOAD),
+    )
+    campaign.claim(
+        f"variance-{who}",
+        f"{label}: the first varies more while both run.",
+        "together >= 2 * alone",
+        says="dip",
+        shape="together > alone",
+        together=of("variance-together", DIP_LOAD),
+        alone=of("variance-alone", DIP_LOAD),
+    )
+    campaign.claim(
+        f"low-{who}",
+        f"{label}: C is 0 at 5 Mbit/s.",
+        "abs(c) <= 0.002",
+        says="low",
+        shape="abs(c) <= 0.01",
+        c=of("coupling", loads[0]),
+    )
+    campaign.claim(
+        f"high-{who}",
+        f"{label}: C is 0.0065 at 40 Mbit/s.",
+        "c >= 0.004 and c <= 0.009",
+        says="high",
+        c=of("coupling", loads[-1]),
+    )
+    campaign.claim(
+        f"grows-{who}", f"{label}: C grows with the load of the first.", "high > low + 0.002", says="grows",
+        low=of("coupling", loads[0]), high=of("coupling", loads[-1]),
+    )  # fmt: skip
+    if len(others) > 1:
+        campaign.claim(
+            f"independent-{who}", f"{label}: C hardly depends on the load of the second.",
+            "abs(one - other) <= 0.002", says="independent", shape="abs(one - other) <= 0.01",
+            one=of("coupling", loads[-1]), other=of("coupling", loads[-1], others[-1]),
+        )  # fmt: skip
+
+
+def _coupling(
+    found: Found, platforms: Sequence[Platform], loads: Sequence[int], others: Sequence[int]
+) -> Figure:
+    lines = [
+        found.line(
+            f"{one.label}, the second at {other} Mbit/s", "measured", "coupling", "load", loads, 1.0,
+            platform=one.name, other=other,
+        )
+        for one in platforms
+        for other in others
+    ]  # fmt: skip
+    return Figure(
+        name="coupling",
+        title="Coupling coefficient C = (R - R') / R",
+        x_label="load of the first experiment, Mbit/s",
+        y_label="C",
+        lines=tuple(lines),
+        caption=f"R, R': means over all times in which the second is off and on, {ON} s each.",
+    )
+
+
+def _over_time(campaign: Campaign, case: Case) -> Figure:
+    """Both experiments in windows of 100 ms, the first repetition."""
+    reader = campaign.reader(case)
+    lines = []
+    for flow in orbit.SLICES if reader is not None else ():
+        assert reader is not None
+        times = orbit.arrivals(reader, flow)
+        rates = orbit.windows(times, orbit.PAYLOAD, WINDOW)
+        ends = times[0] + WINDOW * (1 + np.arange(rates.size))
+        lines.append(
+            Line(
+                label=f"experiment {1 + list(orbit.SLICES).index(flow)}",
+                role="measured",
+                x=tuple(float(one) / 1e9 for one in ends),
+                y=tuple(float(one) / 1e6 for one in rates),
+            )
+        )
+    return Figure(
+        name=f"time-{case.labels['platform']}",
+        title=f"Throughput in windows of 100 ms, {case.labels['platform']}",
+        x_label="time, s",
+        y_label="throughput",
+        unit="Mbit/s",
+        lines=tuple(lines),
+    )

@@ -1,0 +1,122 @@
+"""ORBIT: how one and two guests that send as fast as they can share one processor.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from airloom import orbit, published
+from airloom.campaign import Campaign, Case, Figures
+from airloom.errors import RunError
+from airloom.orbit import Grid, Platform
+from airloom.report.figures import Figure
+from airloom.results import Result, RunReader
+
+BEYOND = 250
+"""Mbit/s of 64 octets: more than a sender can make, so that it never rests."""
+PIN = """
+import os, sys, time
+while True:
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = open(f"/proc/{name}/cmdline", "rb").read().split(b"\\0")
+            if words[0].endswith(b"airloom-traffic") and b"send" in words[1:2]:
+                for task in os.listdir(f"/proc/{name}/task"):
+                    os.sched_setaffinity(int(task), {int(sys.argv[1])})
+        except OSError:
+            pass
+    time.sleep(0.2)
+"""
+"""Keeps a node's sender on one processor of the hosting kernel."""
+
+
+def run(
+    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+) -> Result:
+    """Measures the shares of processor of the sending slivers, with one slice and with two."""
+    orbit.check_kinds(kinds)
+    seconds = 5 if quick else 20
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign("orbit-cpu", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        cases = [_case(Platform(kind, guests), seconds) for kind in kinds for guests in (1, 2)]
+        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        for kind in kinds:
+            one = {"kind": kind, "guests": 1}
+            two = {"kind": kind, "guests": 2}
+            campaign.claim(
+                f"one-{kind}",
+                f"One busy sliver of {kind} takes all of the processor that it may have.",
+                "share >= 95 %",
+                says="one",
+                shape="share >= 80 %",
+                share=found.quantity("first", **one),
+            )
+            campaign.claim(
+                f"equal-{kind}",
+                f"Two busy slivers of {kind} split one processor equally.",
+                "abs(first - second) <= 5 %",
+                says="two-first",
+                shape="abs(first - second) <= 20 %",
+                first=found.quantity("first", **two),
+                second=found.quantity("second", **two),
+            )
+            campaign.claim(
+                f"sum-{kind}", f"Together two slivers of {kind} take one processor.",
+                "first + second >= 95 % and first + second <= 110 %", says="sum",
+                shape="first + second >= 80 % and first + second <= 125 %",
+                first=found.quantity("first", **two), second=found.quantity("second", **two),
+            )  # fmt: skip
+        campaign.draw(
+            Figure(
+                name="shares",
+                title="Shares of one processor that sending slivers take",
+                x_label="slivers that send",
+                y_label="share of a processor",
+                unit="%",
+                lines=tuple(
+                    found.line(f"{kind}, {which}", "measured", which, "guests", (1, 2), 0.01, kind=kind)
+                    for kind in kinds
+                    for which in ("first", "second")
+                ),
+            )
+        )
+        return campaign.finish()
+
+
+def _case(platform: Platform, seconds: int) -> Case:
+    grid = Grid(platform)
+    flows = [grid.flow(slice, BEYOND, seconds, payload=64) for slice in platform.flows]
+    processor = str(max(os.sched_getaffinity(0)))
+    # A guest with a kernel of its own has the host's processor as its kind gives it.
+    pins = [
+        {
+            "node": f"n1-{slice}",
+            "name": f"pin-{slice}",
+            "run": ["python3", "-c", PIN, processor],
+            "until_end": True,
+        }
+        for slice in platform.flows
+        if platform.kind in ("netns", "container")
+    ]
+    words = f"{platform.kind}-{platform.slices}"
+    scenario = grid.scenario(f"orbit-cpu-{words}", flows, pins)
+    labels = {"kind": platform.kind, "guests": platform.slices}
+    return Case(words, labels, scenario, orbit.WARM_UP + seconds)
+
+
+def _figures(case: Case, reader: RunReader) -> Figures:
+    found = {}
+    for name, slice in zip(("first", "second"), orbit.flows_of(reader), strict=False):
+        rows = reader.samples("node", "cpu", f"n1-{slice}").sort_values("t_ns")
+        # From a second after the flow's start to the last whole interval before its end.
+        begin = (orbit.WARM_UP + 1) * 1_000_000_000
+        end = int(case.seconds * 1_000_000_000)
+        shares = rows[(rows.t_ns > begin) & (rows.t_ns <= end)].value
+        if shares.empty:
+            raise RunError("experiment.unmeasured", "no processor time was counted", where=str(reader.folder))
+        found[name] = (float(shares.mean()), "1")
+    return found

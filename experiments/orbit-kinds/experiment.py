@@ -1,0 +1,136 @@
+"""ORBIT's future work: the same flows over slices of every kind of node that works on this machine.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from airloom import capacity, orbit, published, usable
+from airloom.campaign import Campaign, Case, Figures, Found
+from airloom.orbit import NATIVE, Grid, Platform
+from airloom.report.figures import Figure, Line
+from airloom.results import Result, RunReader
+
+TASKS = {
+    "large": {"payload": 1470, "load": 50.0},
+    "small": {"payload": 64, "load": 4.0},
+    "calm": {"payload": 1470, "load": 10.0},
+}
+"""UDP flows: payload in octets, load in Mbit/s."""
+
+
+def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ()) -> Result:
+    """Runs every task on every kind; those that were not asked for are tried first."""
+    orbit.check_kinds(kinds)
+    fails: dict[str, str] = {}
+    if not kinds:
+        kinds, fails = usable.kinds(folder, progress, without=("native",))
+    seconds = 3 if quick else 11
+    platforms = orbit.platforms(kinds)
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign("orbit-kinds", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        for kind, why in fails.items():
+            campaign.note(f"kind {kind} is left out: {why}")
+        cases = [_udp(platform, task, seconds) for platform in platforms for task in TASKS]
+        cases += [_tcp(platform, seconds + 2) for platform in platforms]
+        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        for platform in platforms[1:]:
+            _claims(campaign, found, platform)
+        if {"uml", "qemu"} <= set(kinds):
+            campaign.claim(
+                "light", "UML costs the flow less jitter than a full virtual machine.", "uml < qemu",
+                says="light",
+                uml=found.quantity("jitter", platform="uml", task="calm"),
+                qemu=found.quantity("jitter", platform="qemu", task="calm"),
+            )  # fmt: skip
+        campaign.draw(_share(found, platforms))
+        return campaign.finish()
+
+
+def _udp(platform: Platform, task: str, seconds: int) -> Case:
+    buffers, queue = orbit.SHORT_QUEUE if task == "calm" else (orbit.LONG_QUEUE, orbit.LONG_QUEUE)
+    grid = Grid(platform, buffers=buffers, queue=queue)
+    payload, load = int(TASKS[task]["payload"]), TASKS[task]["load"]
+    flows = [grid.flow(slice, load, seconds, payload=payload) for slice in platform.flows]
+    return orbit.case(grid, "orbit-kinds", flows, seconds, task=task)
+
+
+def _tcp(platform: Platform, seconds: int) -> Case:
+    grid = Grid(platform)
+    flows = [grid.tcp(slice, seconds) for slice in platform.flows]
+    return orbit.case(grid, "orbit-kinds", flows, seconds, task="tcp")
+
+
+def _figures(case: Case, reader: RunReader) -> Figures:
+    flows = orbit.flows_of(reader)
+    if case.labels["task"] == "tcp":
+        rates = [capacity.steady(reader, flow) for flow in flows]
+        return {"throughput": (sum(rates) / len(rates), "bit/s")}
+    return {
+        "throughput": (orbit.value(reader, flows, "throughput_steady"), "bit/s"),
+        "delay": (orbit.value(reader, flows, "delay_steady_mean"), "ns"),
+        "jitter": (orbit.value(reader, flows, "jitter_steady_mean"), "ns"),
+    }
+
+
+def _claims(campaign: Campaign, found: Found, platform: Platform) -> None:
+    who, label = platform.name, platform.label
+    for task, says, statement in (
+        ("large", "udp", "UDP with large packets saturates as native does over"),
+        ("tcp", "tcp", "TCP gets what native gets over"),
+    ):
+        campaign.claim(
+            f"{task}-{who}", f"{statement} {label}.", "sliver >= 0.98 * native", says=says,
+            shape="sliver >= 0.9 * native", **orbit.sides(found, "throughput", platform, task=task),
+        )  # fmt: skip
+    campaign.claim(
+        f"small-{who}",
+        f"Small packets at a high rate are limited over {label}.",
+        "sliver <= 0.95 * native",
+        says="small",
+        **orbit.sides(found, "throughput", platform, task="small"),
+    )
+    campaign.claim(
+        f"jitter-{who}",
+        f"A calm flow of UDP has under 0.5 ms of jitter over {label}.",
+        "sliver <= 0.5 ms",
+        says="jitter",
+        sliver=found.quantity("jitter", platform=who, task="calm"),
+    )
+    campaign.claim(
+        f"same-{who}", f"All in all {label} fit ORBIT's flows: no throughput is 10 % below native.",
+        "large >= 0.9 * native.large and tcp >= 0.9 * native.tcp and small >= 0.9 * native.small",
+        says="future",
+        **{task: found.quantity("throughput", platform=who, task=task) for task in ("large", "tcp", "small")},
+        **{
+            f"native.{task}": found.quantity("throughput", platform=NATIVE.name, task=task)
+            for task in ("large", "tcp", "small")
+        },
+    )  # fmt: skip
+
+
+def _share(found: Found, platforms: Sequence[Platform]) -> Figure:
+    """Throughput by native's, one line for each kind; positions are the tasks in order."""
+    tasks = [*TASKS, "tcp"]
+
+    def share(platform: Platform, task: str) -> float | None:
+        own, native = (
+            found.mean("throughput", platform=name, task=task) for name in (platform.name, NATIVE.name)
+        )
+        return None if own is None or not native else 100 * own / native
+
+    x = tuple(float(number) for number in range(1, len(tasks) + 1))
+    return Figure(
+        name="share",
+        title="Throughput of each kind's slices by native's",
+        x_label="task: " + ", ".join(f"{number} {task}" for number, task in enumerate(tasks, 1)),
+        y_label="share of native",
+        unit="%",
+        lines=tuple(
+            Line(label=one.label, role="measured", x=x, y=tuple(share(one, task) for task in tasks))
+            for one in platforms[1:]
+        ),
+    )

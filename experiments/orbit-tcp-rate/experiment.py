@@ -1,0 +1,70 @@
+"""ORBIT: TCP throughput at every channel rate of 802.11a, one flow against two slices.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from airloom import capacity, orbit, published
+from airloom.campaign import Campaign, Case, Figures
+from airloom.orbit import Grid, Platform
+from airloom.results import Result, RunReader
+
+
+def run(
+    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+) -> Result:
+    """Sweeps the channel rate under one TCP flow a slice."""
+    orbit.check_kinds(kinds)
+    rates = (6, 36, 54) if quick else orbit.RATES
+    seconds = 5 if quick else 20
+    platforms = orbit.platforms(kinds)
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign("orbit-tcp-rate", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
+        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        for rate in rates:
+            dcf = orbit.tcp_estimate(rate) / 1e6
+            campaign.claim(
+                f"dcf-{rate}", f"Native TCP on {rate} Mbit/s comes near DCF's {dcf:.2f} Mbit/s.",
+                f"native within 5 % of {dcf:.4f} Mbit/s", says="estimate",
+                shape=f"native within 12 % of {dcf:.4f} Mbit/s",
+                native=found.quantity("throughput", platform="native", rate=rate),
+            )  # fmt: skip
+            for one in platforms[1:]:
+                both = orbit.sides(found, "throughput", one, rate=rate)
+                campaign.claim(
+                    f"equal-{rate}-{one.name}",
+                    f"At {rate} Mbit/s TCP over {one.label} loses nothing to speak of.",
+                    "sliver >= 0.99 * native",
+                    says="near",
+                    shape="sliver >= 0.95 * native",
+                    **both,
+                )
+                campaign.claim(
+                    f"drop-{rate}-{one.name}", f"At {rate} Mbit/s TCP over {one.label} loses under 0.3 %.",
+                    "sliver >= 0.997 * native", says="drop", **both,
+                )  # fmt: skip
+        campaign.draw(
+            orbit.figure(
+                found, platforms, "throughput", "TCP throughput", "throughput", "rate", rates,
+                x_label="channel rate, Mbit/s", y_label="throughput", unit="Mbit/s", scale=1e6,
+                ideal={rate: orbit.tcp_estimate(rate) / 1e6 for rate in rates},
+            )
+        )  # fmt: skip
+        campaign.draw(orbit.loss_figure(found, platforms, rates))
+        return campaign.finish()
+
+
+def _case(platform: Platform, rate: int, seconds: int) -> Case:
+    grid = Grid(platform, rate=rate)
+    flows = [grid.tcp(slice, seconds) for slice in platform.flows]
+    return orbit.case(grid, "orbit-tcp-rate", flows, seconds, rate=rate)
+
+
+def _figures(_: Case, reader: RunReader) -> Figures:
+    rates = [capacity.steady(reader, flow) for flow in orbit.flows_of(reader)]
+    return {"throughput": (sum(rates) / len(rates), "bit/s")}

@@ -1,0 +1,192 @@
+"""ORBIT: UDP throughput, its variance, delay and jitter against offered load, one flow against two slices.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from airloom import orbit, published
+from airloom.campaign import Campaign, Case, Figures, Found
+from airloom.orbit import Grid, Platform
+from airloom.report.figures import Figure
+from airloom.results import Result, RunReader
+from airloom.results.quantity import Quantity
+
+QUEUES = {"long": (orbit.LONG_QUEUE, orbit.LONG_QUEUE), "short": orbit.SHORT_QUEUE}
+"""Transmit buffers and tail-drop limit."""
+WINDOWS = {"10-ms": 10_000_000, "100-ms": 100_000_000, "1-s": 1_000_000_000}
+TURN = 100
+"""ms of processor in turn: the slice of the Linux 2.6 scheduler, as P-4 takes it."""
+MOST = orbit.LOADS[-1]
+
+
+def run(
+    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+) -> Result:
+    """Sweeps the load for each platform with long and with short queues."""
+    orbit.check_kinds(kinds)
+    loads = (20, MOST) if quick else orbit.LOADS
+    seconds = 3 if quick else 11
+    platforms = orbit.platforms(kinds, turns=(TURN,))
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign(
+        "orbit-udp-load", folder, paper=paper, progress=progress, kinds=("netns", *kinds)
+    ) as campaign:
+        cases = [
+            _case(platform, queue, load, seconds)
+            for queue in QUEUES
+            for load in loads
+            for platform in platforms
+        ]
+        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        for figure in _drawn(found, platforms, loads):
+            campaign.draw(figure)
+        _of_native(campaign, found, loads)
+        for platform in platforms[1:]:
+            _against_native(campaign, found, platform, loads[0])
+        return campaign.finish()
+
+
+def _case(platform: Platform, queue: str, load: int, seconds: int) -> Case:
+    buffers, tail = QUEUES[queue]
+    grid = Grid(platform, buffers=buffers, queue=tail)
+    flows = [grid.flow(slice, load, seconds) for slice in platform.flows]
+    return orbit.case(grid, "orbit-udp-load", flows, seconds, load=load, queue=queue)
+
+
+def _figures(case: Case, reader: RunReader) -> Figures:
+    flows = orbit.flows_of(reader)
+    found = {
+        "throughput": (orbit.value(reader, flows, "throughput_steady"), "bit/s"),
+        "delay": (orbit.value(reader, flows, "delay_steady_mean"), "ns"),
+        "jitter": (orbit.value(reader, flows, "jitter_steady_mean"), "ns"),
+        "lost-in-queue": (float(orbit.dropped(reader, "radio-queue-full")), "frames"),
+    }
+    for flow in flows:
+        found[f"throughput-{flow}"] = (orbit.value(reader, [flow], "throughput_steady"), "bit/s")
+    for name, length in WINDOWS.items():
+        rates = [orbit.windows(orbit.arrivals(reader, flow), orbit.PAYLOAD, length) / 1e6 for flow in flows]
+        if all(one.size > 1 for one in rates):
+            # (Mbit/s)^2: the square of a rate has no unit of its own in results.
+            found[f"variance-{name}"] = (sum(float(one.var(ddof=1)) for one in rates) / len(rates), "1")
+    return found
+
+
+def _of_native(campaign: Campaign, found: Found, loads: Sequence[int]) -> None:
+    def native(name: str, load: int, queue: str = "long") -> Quantity | None:
+        return found.quantity(name, platform="native", load=load, queue=queue)
+
+    campaign.claim(
+        "plateau",
+        "One flow saturates at what DCF gives for 36 Mbit/s and 1470 octets: 23.08 Mbit/s.",
+        "native within 3 % of 23.08 Mbit/s",
+        says="dcf",
+        native=native("throughput", MOST),
+    )
+    campaign.claim(
+        "thirty",
+        "The link carries the 30 Mbit/s at which it is said to saturate.",
+        "native >= 28 Mbit/s",
+        says="saturation",
+        native=native("throughput", MOST),
+    )
+    campaign.claim(
+        "jitter-floor",
+        "Native jitter at saturation is what two random backoffs differ by: 47.8 us.",
+        "native within 15 % of 47.8 us",
+        says="jitter-floor",
+        shape="native >= 24 us and native <= 100 us",
+        native=native("jitter", MOST, "short"),
+    )
+    if len(loads) > 3:
+        campaign.claim(
+            "delay-flat", "Delay rises with load and is flat at saturation.",
+            "native.50 within 20 % of native.30 and native.30 >= 3 * native.10", says="delay-flat",
+            **{f"native.{load}": native("delay", load, "short") for load in (10, 30, 50)},
+        )  # fmt: skip
+
+
+def _against_native(campaign: Campaign, found: Found, platform: Platform, least: int) -> None:
+    def of(name: str, load: int, queue: str) -> dict[str, Quantity | None]:
+        return orbit.sides(found, name, platform, load=load, queue=queue)
+
+    who, label = platform.name, platform.label
+    campaign.claim(
+        f"below-{who}",
+        f"Below saturation ({least} Mbit/s) {label} coincide with native.",
+        "sliver within 1 % of native",
+        says="drop",
+        **of("throughput", least, "long"),
+    )
+    campaign.claim(
+        f"drop-{who}",
+        f"At {MOST} Mbit/s offered {label} lose under 0.25 Mbit/s.",
+        "native - sliver <= 0.25 Mbit/s",
+        says="drop",
+        shape="sliver within 2 % of native",
+        **of("throughput", MOST, "long"),
+    )
+    for window in ("10-ms", "100-ms"):
+        campaign.claim(
+            f"variance-{window}-{who}",
+            f"At saturation the throughput of {label} varies about ten times as much (windows of {window}).",
+            "sliver / native >= 5 and sliver / native <= 20",
+            says="variance",
+            shape="sliver / native >= 2",
+            **of(f"variance-{window}", MOST, "long"),
+        )
+    campaign.claim(
+        f"delay-{who}",
+        f"At saturation the delay of {label} is about twice native (queue of 40).",
+        "sliver / native >= 1.5 and sliver / native <= 3",
+        says="delay-ratio",
+        shape="sliver > 1.1 * native",
+        **of("delay", MOST, "short"),
+    )
+    campaign.claim(
+        f"delay-increase-{who}",
+        f"At saturation {label} add 10.2 ms of delay (queue of 40).",
+        "sliver - native within 20 % of 10.2 ms",
+        says="delay-50",
+        shape="sliver - native >= 2 ms",
+        **of("delay", MOST, "short"),
+    )
+    campaign.claim(
+        f"jitter-{who}",
+        f"Jitter of {label} is about four times native (queue of 40).",
+        "sliver / native >= 2 and sliver / native <= 5",
+        says="jitter-ratio",
+        shape="sliver > 1.2 * native",
+        **of("jitter", MOST, "short"),
+    )
+    at_least, at_most = of("jitter", least, "short"), of("jitter", MOST, "short")
+    campaign.claim(
+        f"jitter-difference-{who}", f"What {label} add to jitter is about 0.18 ms at every load.",
+        "low - native.low within 30 % of 0.18 ms and high - native.high within 30 % of 0.18 ms",
+        says="jitter-difference",
+        shape="low - native.low > 20 us and high - native.high within 50 % of (low - native.low)",
+        **{"low": at_least["sliver"], "native.low": at_least["native"],
+           "high": at_most["sliver"], "native.high": at_most["native"]},
+    )  # fmt: skip
+
+
+def _drawn(found: Found, platforms: Sequence[Platform], loads: Sequence[int]) -> list[Figure]:
+    def figure(name: str, title: str, metric: str, queue: str, unit: str, scale: float) -> Figure:
+        buffers, tail = QUEUES[queue]
+        return orbit.figure(
+            found, platforms, name, title, metric, "load", loads, queue=queue,
+            x_label="offered load, Mbit/s", y_label=metric, unit=unit, scale=scale,
+            caption=f"802.11a, 36 Mbit/s, 1470 octets; {buffers} buffers, tail drop at {tail}.",
+        )  # fmt: skip
+
+    drawn = [figure("throughput", "UDP throughput", "throughput", "long", "Mbit/s", 1e6)]
+    for window in WINDOWS:
+        title = f"Variance of throughput in windows of {window.replace('-', ' ')}"
+        drawn.append(figure(f"variance-{window}", title, f"variance-{window}", "long", "(Mbit/s)^2", 1.0))
+    for queue in QUEUES:
+        drawn.append(figure(f"delay-{queue}", f"One-way delay, {queue} queue", "delay", queue, "ms", 1e6))
+        drawn.append(figure(f"jitter-{queue}", f"Jitter, {queue} queue", "jitter", queue, "us", 1e3))
+    return drawn

@@ -1,0 +1,182 @@
+"""ORBIT: UDP throughput and packets/s against payload, and each kind's packet-rate ceiling beside the radio.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from airloom import capacity, orbit, published
+from airloom.campaign import Campaign, Case, Figures, Found
+from airloom.orbit import Grid, Platform
+from airloom.report.figures import Figure
+from airloom.results import Result, RunReader
+from airloom.scenario.model import Scenario
+
+CEILING_PAYLOAD = 64
+BEYOND = 250
+"""Mbit/s: 488,000 packets/s of 64 octets, more than a node can send."""
+LEAST, MOST = orbit.PAYLOADS[0], orbit.PAYLOADS[-1]
+
+
+def run(
+    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+) -> Result:
+    """Sweeps the payload over the radio, then finds what each kind can send over a link without a limit."""
+    orbit.check_kinds(kinds)
+    payloads = (64, 512, 1470) if quick else orbit.PAYLOADS
+    seconds = 3 if quick else 11
+    repetitions = 1 if quick else 10
+    platforms = orbit.platforms(kinds)
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    with Campaign("orbit-udp-payload", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        cases = [_on_air(platform, payload, seconds) for payload in payloads for platform in platforms]
+        found = campaign.measure(cases, _carried, repetitions=repetitions)
+        bare = [_bare(kind, flows, seconds) for kind in ("netns", *kinds) for flows in (1, 2)]
+        unique = list({case.name: case for case in bare}.values())
+        campaign.measure(unique, _sent, repetitions=repetitions)
+        for figure in _drawn(found, platforms, payloads):
+            campaign.draw(figure)
+        _claims(campaign, found, platforms, kinds)
+        return campaign.finish()
+
+
+def _on_air(platform: Platform, payload: int, seconds: int) -> Case:
+    grid = Grid(platform)
+    # Half as much again as the air can carry: the papers' 50 Mbit/s would be 97,656 packets/s of 64 octets.
+    load = min(50.0, 1.5 * orbit.saturation(payload) / 1e6)
+    flows = [grid.flow(slice, load, seconds, payload=payload) for slice in platform.flows]
+    return orbit.case(grid, "orbit-udp-payload", flows, seconds, payload=payload)
+
+
+def _carried(case: Case, reader: RunReader) -> Figures:
+    throughput = orbit.value(reader, orbit.flows_of(reader), "throughput_steady")
+    packets = throughput / (8 * int(case.labels["payload"]))
+    return {"throughput": (throughput, "bit/s"), "packets": (packets, "packets/s")}
+
+
+def _bare(kind: str, flows: int, seconds: int) -> Case:
+    """Flows as fast as nodes can over links without rate, delay or queue to wait in."""
+    names = list(orbit.SLICES)[:flows]
+    described: dict[str, Any] = {
+        "name": f"orbit-udp-payload-bare-{kind}-{flows}",
+        "kind": kind,
+        "nodes": {f"n{end}-{name}": {} for name in names for end in (1, 2)},
+        "links": [{"ends": [f"n1-{name}", f"n2-{name}"]} for name in names],
+        "measurements": [
+            {
+                "name": name,
+                "traffic": {
+                    "from": f"n1-{name}", "to": f"n2-{name}", "size": f"{CEILING_PAYLOAD} B",
+                    "rate": f"{BEYOND} Mbit/s", "duration": f"{seconds} s", "at": "1 s",
+                },
+            }
+            for name in names
+        ],
+    }  # fmt: skip
+    labels = {"kind": kind, "flows": flows}
+    return Case(f"bare-{kind}-{flows}", labels, Scenario.model_validate(described), 1 + seconds)
+
+
+def _sent(case: Case, reader: RunReader) -> Figures:
+    rates = [
+        capacity.value(reader, name, "throughput_steady") / (8 * CEILING_PAYLOAD)
+        for name in orbit.flows_of(reader)
+    ]
+    return {"ceiling": (sum(rates) / len(rates), "packets/s"), "ceiling-total": (sum(rates), "packets/s")}
+
+
+def _claims(campaign: Campaign, found: Found, platforms: Sequence[Platform], kinds: Sequence[str]) -> None:
+    for payload in (LEAST, MOST):
+        dcf = orbit.saturation(payload) / 1e6
+        campaign.claim(
+            f"dcf-{payload}", f"Native, {payload} octets saturate at DCF's {dcf:.2f} Mbit/s.",
+            f"native within 3 % of {dcf:.4f} Mbit/s", says="dcf",
+            native=found.quantity("throughput", platform="native", payload=payload),
+        )  # fmt: skip
+    campaign.claim(
+        "native-80000", "One native flow puts 80,000 packets/s of 64 octets on the air.",
+        "native >= 72000 packets/s", says="native-pps",
+        native=found.quantity("packets", platform="native", payload=LEAST),
+    )  # fmt: skip
+    for one in platforms[1:]:
+        large = orbit.sides(found, "throughput", one, payload=MOST)
+        small = orbit.sides(found, "throughput", one, payload=LEAST)
+        campaign.claim(
+            f"large-{one.name}",
+            f"At 1470 octets {one.label} lose 0.25 %.",
+            "sliver >= 0.9975 * native",
+            says="drop-1470",
+            shape="sliver within 2 % of native",
+            **large,
+        )
+        campaign.claim(
+            f"small-{one.name}",
+            f"At 64 octets {one.label} lose 34 %.",
+            "sliver within 10 % of 0.66 * native",
+            says="drop-64",
+            **small,
+        )
+        campaign.claim(
+            f"faster-{one.name}",
+            f"The loss of {one.label} grows as packets shrink.",
+            "1 - small.sliver / small.native > 0.02 + 1 - large.sliver / large.native",
+            says="falls",
+            **{
+                f"{size}.{who}": value
+                for size, pair in (("small", small), ("large", large))
+                for who, value in pair.items()
+            },
+        )
+        campaign.claim(
+            f"air-32000-{one.name}", f"{one.label} put 32,000 packets/s of 64 octets on the air, each.",
+            "sliver >= 28800 packets/s", says="sliver-pps",
+            sliver=found.quantity("packets", platform=one.name, payload=LEAST),
+        )  # fmt: skip
+    for kind in kinds:
+        alone = found.quantity("ceiling", kind="netns", flows=1)
+        campaign.claim(
+            f"ceiling-{kind}",
+            f"Beside the radio, two slivers of {kind} can send less than half of native each.",
+            "sliver < 0.5 * native",
+            says="half",
+            shape="sliver < 0.75 * native",
+            native=alone,
+            sliver=found.quantity("ceiling", kind=kind, flows=2),
+        )
+        campaign.claim(
+            f"ceiling-total-{kind}", f"Together they come near native's: 65,000 to 80,000 ({kind}).",
+            "total / native >= 0.7 and total / native <= 0.95", says="total-pps",
+            shape="total > 0.5 * native",
+            native=alone, total=found.quantity("ceiling-total", kind=kind, flows=2),
+        )  # fmt: skip
+
+
+def _drawn(found: Found, platforms: Sequence[Platform], payloads: Sequence[int]) -> list[Figure]:
+    ideal = {payload: orbit.saturation(payload) / 1e6 for payload in payloads}
+    packets = {payload: 1 / orbit.cycle(payload) for payload in payloads}
+    return [
+        orbit.figure(
+            found, platforms, "throughput", "UDP throughput", "throughput", "payload", payloads,
+            x_label="payload, octets", y_label="throughput", unit="Mbit/s", scale=1e6, ideal=ideal,
+        ),
+        orbit.figure(
+            found, platforms, "packets", "Packets/s against payload", "packets", "payload", payloads,
+            x_label="payload, octets", y_label="packets", unit="packets/s", scale=1.0, ideal=packets,
+            caption="Published: what cannot have been on the air (P-1).",
+        ).model_copy(update={"log_y": True}),
+        Figure(
+            name="ceiling",
+            title="What two nodes can send each other without a radio, 64 octets",
+            x_label="flows at once",
+            y_label="packets of all",
+            unit="packets/s",
+            lines=tuple(
+                found.line(kind, "measured", "ceiling-total", "flows", (1, 2), 1.0, kind=kind)
+                for kind in dict.fromkeys(["netns", *(one.kind for one in platforms)])
+            ),
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,92 @@
+"""Slices over shared nodes: isolation on the air, grants that hold, losses in the driver's queue."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airloom
+from airloom.errors import RunError
+from airloom.scenario.model import Scenario
+
+pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
+
+RADIO = f"{sys.executable} -m airloom radio "
+PACKAGE = {"PYTHONPATH": str(Path(airloom.__file__).parents[1]), "PATH": os.environ["PATH"]}
+DCF_36 = 23.08
+"""Mbit/s that one flow of 1470 octets gets at 36 Mbit/s: closed form of the standard's timing."""
+
+
+def shared(**radio: Any) -> dict[str, Any]:
+    radios: dict[str, Any] = {"wlan0": {}, "wlan1": {}}
+    return {
+        "media": {"air": {"radio": {"rate": "36 Mbit/s", **radio}}},
+        "nodes": {
+            "n1": {"position": ["0 m", "0 m"], "radios": radios},
+            "n2": {"position": ["10 m", "0 m"], "radios": radios},
+        },
+        "slices": {
+            "one": {"grant": {"nodes": ["n1", "n2"], "channels": ["5.18 GHz"]}},
+            "two": {"grant": {"nodes": ["n1", "n2"], "channels": ["5.32 GHz", 100], "power": "10 dBm"}},
+        },
+    }
+
+
+def test_two_slices_on_shared_nodes_have_a_channel_each(tmp_path: Path) -> None:
+    flows = [
+        {"name": name, "traffic": {"from": f"n1-{name}", "to": f"n2-{name}", "rate": "30 Mbit/s",
+                                   "duration": "3 s", "at": "1 s"}}
+        for name in ("one", "two")
+    ]  # fmt: skip
+    result = airloom.run(Scenario(name="slices", measurements=flows, **shared()), out=tmp_path / "r").result
+    found = {one.name: one.mean for one in result.measurements if one.metric == "throughput_steady"}
+    for name in ("one", "two"):
+        assert found[name] / 1e6 == pytest.approx(DCF_36, rel=0.04)
+    # What the radio could not take is counted in its own queue, and nowhere else.
+    assert set(result.ledger.dropped) == {"radio-queue-full"}
+    assert result.ledger.dropped["radio-queue-full"] > 1000
+
+
+def test_a_sliver_reaches_its_own_slice_and_stays_within_its_grant(tmp_path: Path) -> None:
+    with airloom.Lab(Scenario(name="slices", **shared()), out=tmp_path / "r") as up:
+        assert up["n1-two"].run("ping -c 1 -W 1 n2-two").ok
+        assert not up["n1-two"].run("ping -c 1 -W 1 n2-one").ok
+
+        def channel() -> int:
+            done = up["n1-two"].run(RADIO + "info --json", env=PACKAGE, timeout=60, check=True)
+            return json.loads(done.stdout)[0]["channel"]
+
+        refused = up["n1-two"].run(RADIO + "set channel 36", env=PACKAGE)
+        assert (refused.code, channel()) == (1, 64)
+        assert "channel 36 is outside the grant of 'two' (granted: 64, 100) [slice.grant]" in refused.stderr
+        louder = up["n1-two"].run(RADIO + "set power 20 dBm", env=PACKAGE)
+        assert "20 dBm is more than the grant of 'two' allows (at most 10 dBm)" in louder.stderr
+        assert up["n1-two"].run(RADIO + "set channel 100", env=PACKAGE).ok
+        assert channel() == 100
+        with pytest.raises(RunError, match=r"\[slice.grant\]"):
+            up.radio("n1-two").set(channel=36)
+
+
+@pytest.mark.parametrize(("settings", "kept"), [({}, 40), ({"buffers": 1000, "queue": 1000}, 100)])
+def test_a_burst_is_lost_or_absorbed_by_the_drivers_queue(
+    tmp_path: Path, settings: dict[str, int], kept: int
+) -> None:
+    trace = tmp_path / "burst"
+    trace.write_text("".join(f"{1_000_000_000 + number} 1470\n" for number in range(100)))
+    # The channel is far too slow to send more than a few frames while the burst comes in.
+    flow = {"from": "n1-one", "to": "n2-one", "pattern": "trace", "trace": str(trace), "duration": "2 s"}
+    ping = {"from": "n1-one", "to": "n2-one", "count": 1}
+    parts = shared(**settings | {"rate": "6 Mbit/s"})
+    measurements = [{"name": "arp", "ping": ping}, {"name": "burst", "traffic": flow}]
+    scenario = Scenario(name="burst", measurements=measurements, **parts)
+    result = airloom.run(scenario, out=tmp_path / "r").result
+    found = {one.metric: one.mean for one in result.measurements if one.name == "burst"}
+    assert found["received"] == pytest.approx(kept, abs=8)
+    # Of the five packets that mark the end some may find the queue full too.
+    refused = result.ledger.dropped.get("radio-queue-full", 0)
+    assert found["lost"] <= refused <= found["lost"] + 5
