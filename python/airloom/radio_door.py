@@ -225,6 +225,11 @@ def begin_scans(world: World, node: str, request: Mapping[str, Any]) -> list[Sca
     channels = [int(channel) for channel in request.get("channels") or ()]
     if not all(0 < channel <= 200 for channel in channels):
         raise RunError("radio.channel", "a channel has a number from 1 to 200")
+    for radio in chosen:
+        grant = _grant(world, radio["port"])
+        # Without channels it looks on all, which a sliver may not.
+        channels = channels or list(grant.channels if grant is not None else ())
+        held(grant, [{"channel": channel} for channel in channels])
     passive = request.get("passive") is True
     return [Scan(world, radio, channels, passive=passive) for radio in chosen]
 
@@ -345,8 +350,12 @@ def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[st
     return changes
 
 
-def _set(world: World, radio: Mapping[str, Any], key: str, value: Any) -> None:
+def _grant(world: World, port: str) -> GrantPlan | None:
     plans = (plan for medium in world.plan.media.values() for plan in medium.radios)
-    grant = next((plan.grant for plan in plans if plan.port == radio["port"]), None)
+    return next((plan.grant for plan in plans if plan.port == port), None)
+
+
+def _set(world: World, radio: Mapping[str, Any], key: str, value: Any) -> None:
+    grant = _grant(world, radio["port"])
     for change in held(grant, changes_of(key, value, radio["settings"]["phy"])):
         world.set_radio(radio["port"], change)

@@ -64,6 +64,8 @@ def test_a_sliver_reaches_its_own_slice_and_stays_within_its_grant(tmp_path: Pat
         refused = up["n1-two"].run(RADIO + "set channel 36", env=PACKAGE)
         assert (refused.code, channel()) == (1, 64)
         assert "channel 36 is outside the grant of 'two' (granted: 64, 100) [slice.grant]" in refused.stderr
+        looking = up["n1-two"].run(RADIO + "scan 36", env=PACKAGE)
+        assert "channel 36 is outside the grant" in looking.stderr
         louder = up["n1-two"].run(RADIO + "set power 20 dBm", env=PACKAGE)
         assert "20 dBm is more than the grant of 'two' allows (at most 10 dBm)" in louder.stderr
         assert up["n1-two"].run(RADIO + "set channel 100", env=PACKAGE).ok

@@ -1,0 +1,95 @@
+"""``airloom experiment``: an experiment of one's own runs, goes on where it was, and reports its claims."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
+
+PAPER = """\
+id,says,figure,line,x,value,unit,source,flag,reason
+queue,"short queues lose 9.2 Mbit/s",throughput,,40,,,E-1,,
+wrong,"80,000 packets/s",throughput,thesis,40,9,Mbit/s,E-2,P-1,"not on the air"
+"""
+EXPERIMENT = '''
+"""Bursts of senders in turns, lost in a short queue and absorbed by a long one."""
+
+from pathlib import Path
+
+from airloom import orbit, published
+from airloom.campaign import Campaign
+from airloom.orbit import Grid, Platform
+
+
+def run(folder, *, quick, progress, kinds=("netns",)):
+    paper = published.read(Path(__file__).with_name("paper.csv"))
+    platform = Platform(kinds[0], 2, turns=100)
+    with Campaign("tiny", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+        cases = []
+        for queue in (40, 1000):
+            grid = Grid(platform, buffers=queue, queue=queue)
+            flows = [grid.flow(slice, 50, 3) for slice in platform.flows]
+            cases.append(orbit.case(grid, "tiny", flows, 3, queue=queue))
+        found = campaign.measure(cases, figures)
+        for queue in (40, 1000):
+            model = orbit.shared_queue(queue, 0.1) / 1e6
+            campaign.claim(
+                f"model-{queue}", "What a queue lets through.", f"sliver within 10 % of {model:.3f} Mbit/s",
+                says="queue", sliver=found.quantity("throughput", platform=platform.name, queue=queue),
+            )
+        campaign.claim("air", "So many packets.", "sliver >= 40 Mbit/s", says="wrong",
+                       sliver=found.quantity("throughput", platform=platform.name, queue=1000))
+        campaign.claim("missing", "Nobody measured this.", "nothing >= 1", says="queue", nothing=None)
+        campaign.draw(orbit.figure(found, [platform], "throughput", "t", "throughput", "queue", (40, 1000),
+                                   y_label="throughput", unit="Mbit/s", scale=1e6, x_label="queue"))
+        return campaign.finish()
+
+
+def figures(case, reader):
+    return {"throughput": (orbit.value(reader, orbit.flows_of(reader), "throughput_steady"), "bit/s")}
+'''
+
+
+def airloom(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "airloom", "experiment", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
+
+
+def test_an_experiment_runs_reports_and_resumes(tmp_path: Path) -> None:
+    folder = tmp_path / "experiments" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "paper.csv").write_text(PAPER)
+    (folder / "experiment.py").write_text(EXPERIMENT)
+    assert "tiny" in airloom(tmp_path, "list").stdout
+    done = airloom(tmp_path, "run", "tiny", "--kind", "netns", "--out", "results")
+    assert done.returncode == 1, done.stderr
+    assert "1/2 netns-turns-100_queue-40-r00, about" in done.stdout
+    claims = {
+        one["id"]: one for one in json.loads((tmp_path / "results" / "result.json").read_text())["claims"]
+    }
+    # The formula of the waiting slice, measured with real programs that are stopped and continued.
+    assert claims["model-40"]["outcome"] == "holds", claims["model-40"]
+    assert claims["model-1000"]["outcome"] == "holds", claims["model-1000"]
+    assert claims["air"]["outcome"] == "implausible-in-source"
+    assert claims["air"]["published"] == "80,000 packets/s"
+    assert claims["missing"]["outcome"] == "fails"
+    (figure,) = json.loads((tmp_path / "results" / "figures.json").read_text())["figures"]
+    assert [line["role"] for line in figure["lines"]] == ["measured", "published"]
+    assert figure["marks"][0]["x"] == 40
+
+    begun = time.monotonic()
+    again = airloom(tmp_path, "run", "tiny", "--kind", "netns", "--out", "results")
+    assert again.returncode == 1
+    assert time.monotonic() - begun < 60
+    stamps = {path.stat().st_mtime_ns for path in (tmp_path / "results" / "points").glob("*/result.json")}
+    assert max(stamps) < time.time_ns() - (time.monotonic() - begun) * 1e9, "nothing is measured twice"
+
+    unknown = airloom(tmp_path, "run", "tiny", "--kind", "vax", "--out", "other")
+    assert unknown.returncode == 2
+    assert "'vax' is not allowed here" in unknown.stderr
