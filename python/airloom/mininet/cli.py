@@ -18,6 +18,7 @@ from typing import IO, Any
 from airloom.errors import LabError
 from airloom.mininet.ground import ground
 from airloom.mininet.log import output
+from airloom.mininet.switches import OVSSwitch
 from airloom.mininet.util import dumpNetConnections, dumpPorts
 from airloom.prompt import History, Misuse, Prompt, _replaced
 
@@ -178,9 +179,23 @@ class CLI(Prompt):
             found.stop(deleteIntfs=False)
 
     def do_dpctl(self, rest: str) -> None:
-        """Not here: there are no flow tables."""
+        """Run ovs-ofctl on the bridge of every switch: dpctl COMMAND [ARGUMENT...]"""
+        if not rest.split():
+            raise Misuse("dpctl COMMAND [ARGUMENT...]")
         for switch in self.mn.switches:
-            switch.dpctl(*rest.split())
+            self.say(f"*** {switch.name} {'-' * 72}")
+            self.say(switch.dpctl(*rest.split()).rstrip())
+
+    def do_sh(self, rest: str) -> None:
+        """Run a command on this machine; ovs-... in the Open vSwitch that it names, or in all: sh COMMAND"""
+        words = rest.split()
+        switches = [one for one in self.mn.switches if isinstance(one, OVSSwitch)]
+        if not words or not words[0].startswith("ovs-") or not switches:
+            super().do_sh(rest)
+            return
+        named = [one for one in switches if one.name in words]
+        for switch in named or switches:
+            self.say(switch.cmd(rest).rstrip())
 
     def do_xterm(self, rest: str) -> None:
         """Not here: hosts have no windows."""

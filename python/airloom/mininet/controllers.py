@@ -1,82 +1,113 @@
-"""Controllers: names for the learning that the engine's switches do by themselves."""
+"""Controllers: programs in nodes of their own, or at an address, that tell Open vSwitches what to do.
+
+The switches reach them out of band (see :mod:`airloom.nodes.relay`). A controller of the default kind has
+something to do only where there is an Open vSwitch: the engine's switches learn by themselves.
+"""
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
-from airloom.mininet.refusal import NO_FLOW_TABLES, Unsupported
+from airloom.errors import HostError, ScenarioError
+from airloom.mininet.ground import ground
+from airloom.mininet.hosts import Node
+from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.util import waitListening
+from airloom.nodes.openvswitch import reach
+from airloom.plan import ControllerPlan
+
+_PORT = 6653
+"""That of OpenFlow."""
+_OLD_PORT = 6633
+"""Where controllers listened before OpenFlow had a port of its own."""
+_READY = 20.0
+"""Seconds that a controller may take until it listens."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class Controller:
-    """Stands for Mininet's reference controller, which makes a switch learn: the engine's switches do.
-
-    No program runs; controllers of one's own are refused, since they could only be pretended.
-    """
+class Controller(Node):
+    """A controller that runs in a node of its own: by default Open vSwitch's, which makes switches learn."""
 
     def __init__(
         self,
         name: str,
         inNamespace: bool = False,
-        command: str | None = None,
-        cargs: str | None = None,
+        command: str = "ovs-testcontroller",
+        cargs: str = "ptcp:%d",
         cdir: str | None = None,
         ip: str = "127.0.0.1",
         port: int | None = None,
         protocol: str = "tcp",
         **params: Any,
     ) -> None:
-        known = ("controller", "ovs-controller", "ovs-testcontroller", "test-controller", None)
-        if command not in known:
-            raise Unsupported(f"controller {name} ({command})", NO_FLOW_TABLES)
-        if type(self)._runs() or inNamespace:
-            raise Unsupported(f"controller {name} ({type(self).__name__})", NO_FLOW_TABLES)
-        self.name, self.ip, self.protocol = name, ip, protocol
-        self.port = 6653 if port is None else port
-        self.params = params
-        self.intfs: dict[int, Any] = {}
-        self.waiting = False
-
-    @classmethod
-    def _runs(cls) -> bool:
-        """Whether a subclass starts a program of its own."""
-        return cls.start is not Controller.start
+        if protocol != "tcp":
+            raise Unsupported(
+                f"{type(self).__name__}({name!r}, protocol={protocol!r})", "channels are TCP here"
+            )
+        if command in ("controller", "ovs-controller", "test-controller"):
+            command = "ovs-testcontroller"
+        self.command, self.cargs, self.cdir = command, cargs, cdir
+        self.ip, self.protocol = ip, protocol
+        self.port = _PORT if port is None else int(port)
+        super().__init__(name, **params)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: {self.ip}:{self.port}> "
+        return f"<{type(self).__name__} {self.name}: {self.IP()}:{self.port}> "
 
-    def __str__(self) -> str:
-        return self.name
+    def start(self) -> None:
+        """Starts the program, if there is an Open vSwitch for it, and waits until it listens."""
+        if not ground().open_switches():
+            return
+        if shutil.which(self.command) is None:
+            package = " (sudo apt-get install openvswitch-testcontroller)" * (
+                "testcontroller" in self.command
+            )
+            raise HostError(
+                "host.program.missing", f"controller {self.name}: there is no program {self.command}{package}"
+            )
+        if self.cdir is not None:
+            self.cmd("cd", self.cdir)
+        arguments = self.cargs % self.port if "%" in self.cargs else self.cargs
+        control = f" --unixctl=/tmp/{self.name}.ctl" if self.command == "ovs-testcontroller" else ""
+        self.cmd(f"{self.command} {arguments}{control} > /run/{self.name}.log 2>&1 &")
+        if not waitListening(server=self, port=self.port, timeout=_READY):
+            said = self.cmd(f"tail -n 3 /run/{self.name}.log").strip()
+            raise Misused("controller", f"controller {self.name} does not listen on port {self.port}: {said}")
+
+    def stop(self, deleteIntfs: bool = False) -> None:
+        """Ends it."""
+        self.terminate()
+
+    def IP(self, intf: Any = None) -> str:
+        """Where it listens."""
+        return super().IP(intf) or self.ip
+
+    def place(self) -> ControllerPlan:
+        """Where switches find it."""
+        return ControllerPlan("127.0.0.1", self.port, self.name)
+
+    def checkListening(self) -> None:
+        """Nothing: it has a network of its own, where nobody else can listen."""
+
+    @classmethod
+    def isAvailable(cls) -> bool:
+        """Whether its program is installed."""
+        return shutil.which("ovs-testcontroller") is not None
+
+
+class OVSController(Controller):
+    """Open vSwitch's test controller, which makes switches learn."""
+
+
+class NullController(Controller):
+    """No controller."""
+
+    def _stand(self) -> None:
+        pass
 
     def start(self) -> None:
         """Nothing to start."""
-
-    def stop(self, deleteIntfs: bool = False) -> None:
-        """Nothing to stop."""
-
-    terminate = stop
-
-    def IP(self, intf: Any = None) -> str:
-        """Where it would listen."""
-        return self.ip
-
-    def connected(self) -> bool:
-        """Always."""
-        return True
-
-    def intfList(self) -> list[Any]:
-        """None."""
-        return []
-
-    def checkListening(self) -> None:
-        """Nothing listens."""
-
-    def cmd(self, *args: Any, **kwargs: Any) -> str:
-        """Not here."""
-        raise Unsupported(
-            f"{self.name}.cmd({' '.join(map(str, args))!r})", "a controller runs no programs here"
-        )
-
-    popen = sendCmd = cmdPrint = cmd
 
     @classmethod
     def isAvailable(cls) -> bool:
@@ -84,38 +115,73 @@ class Controller:
         return True
 
 
-class OVSController(Controller):
-    """Stands for Open vSwitch's test controller, which makes a switch learn."""
-
-
-class NullController(Controller):
-    """No controller."""
-
-
 class RemoteController(Controller):
-    """Not here: a controller at an address decides by itself, over OpenFlow."""
+    """A controller at an address: of this machine or beyond, of a host, or of another controller here."""
 
     def __init__(self, name: str, ip: str = "127.0.0.1", port: int | None = None, **kwargs: Any) -> None:
-        raise Unsupported(f"{type(self).__name__}({name!r}, ip={ip!r})", NO_FLOW_TABLES)
+        self._ports = (_PORT, _OLD_PORT) if port is None else (int(port),)
+        super().__init__(name, ip=ip, port=port, **kwargs)
+
+    def _stand(self) -> None:
+        """No node: it is there already."""
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def place(self) -> ControllerPlan:
+        """Where switches find it; refused if nobody answers outside."""
+        from airloom.mininet.link import Intf
+
+        if self.ip in _LOOPBACK:
+            for node in Node.standing.values():
+                if isinstance(node, Controller) and node.port in self._ports:
+                    return node.place()
+        for node in Node.standing.values():
+            if any(isinstance(intf, Intf) and intf.IP() == self.ip for intf in node.intfList()):
+                return ControllerPlan(self.ip, self.port, node.name)
+        refused = None
+        for port in self._ports:
+            place = ControllerPlan(self.ip, port)
+            try:
+                reach(place)
+            except ScenarioError as error:
+                refused = refused or error
+            else:
+                self.port = port
+                return place
+        assert refused is not None
+        raise Misused("controller", f"{self.name}: {refused.message}", cure="start it before the switches")
+
+    @classmethod
+    def isAvailable(cls) -> bool:
+        """Always."""
+        return True
 
 
-class NOX(RemoteController):
+class Ryu(Controller):
+    """Ryu's own ``ryu-manager`` with the apps that are named."""
+
+    def __init__(self, name: str, *ryuArgs: Any, **kwargs: Any) -> None:
+        apps = " ".join(str(word) for word in ryuArgs) or "ryu.app.simple_switch"
+        super().__init__(name, command="ryu-manager", cargs=f"--ofp-tcp-listen-port %d {apps}", **kwargs)
+
+
+class NOX(Controller):
     """Not here."""
 
-
-class Ryu(RemoteController):
-    """Not here."""
+    def __init__(self, name: str, *noxArgs: Any, **kwargs: Any) -> None:
+        raise Unsupported(f"NOX({name!r})", "no system packages it any more", cure="RemoteController, or Ryu")
 
 
 DefaultControllers = (Controller, OVSController)
 
 
-def findController(controllers: Any = DefaultControllers) -> type[Controller]:
-    """The first controller there is."""
-    found: type[Controller] = controllers[0]
-    return found
+def findController(controllers: Any = DefaultControllers) -> type[Controller] | None:
+    """The first controller that is installed."""
+    return next((one for one in controllers if one.isAvailable()), None)
 
 
 def DefaultController(name: str, controllers: Any = DefaultControllers, **kwargs: Any) -> Controller:
     """A controller of the default kind."""
-    return findController(controllers)(name, **kwargs)
+    found = findController(controllers) or Controller
+    return found(name, **kwargs)

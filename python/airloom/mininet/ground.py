@@ -19,7 +19,8 @@ from airloom.hostwatch import HostWatch
 from airloom.mininet import inside
 from airloom.mininet.refusal import Misused
 from airloom.nodes.netns import NetnsNode
-from airloom.plan import NodePlan, Plan
+from airloom.nodes.openvswitch import OpenVSwitchNode
+from airloom.plan import NodePlan, OpenVSwitchPlan, Plan
 from airloom.scenario.model import Scenario
 from airloom.verdict import Evidence, Limits, Verdict, judge
 from airloom.world import World
@@ -77,6 +78,29 @@ class Ground:
         self._hosts[name] = handle
         return handle
 
+    def add_openvswitch(self, name: str) -> OpenVSwitchNode:
+        """An Open vSwitch without bridges."""
+        self._must_be_free(name)
+        plan = NodePlan(
+            name=name,
+            kind="openvswitch",
+            interfaces=(),
+            routes=(),
+            forwarding=False,
+            cpu=None,
+            files={},
+            sysctl={},
+            openvswitch=OpenVSwitchPlan(),
+        )
+        handle = self.world.add_node(plan)
+        assert isinstance(handle, OpenVSwitchNode)
+        self._hosts[name] = handle
+        return handle
+
+    def open_switches(self) -> list[str]:
+        """The names of the Open vSwitches."""
+        return [name for name, handle in self._hosts.items() if isinstance(handle, OpenVSwitchNode)]
+
     def add_switch(self, name: str) -> str:
         """A learning switch; gives its name in the engine, where a name is used once only."""
         self._must_be_free(name)
@@ -107,9 +131,17 @@ class Ground:
         self._count += 1
         name = f"{host}:{interface}.{self._count}"
         tap = inside.make_tap(self._hosts[host].namespace.fileno(), interface)
-        self.world.engine.add_tap_port(name, tap.descriptor)
+        transit = isinstance(self._hosts[host], OpenVSwitchNode)
+        self.world.engine.add_tap_port(name, tap.descriptor, transit)
         port = self._ports[name] = Port(name, host, tap)
         return port
+
+    def move(self, port: Port, interface: str, host: str) -> None:
+        """Moves an interface, by its present name, with its link to another node."""
+        if port.host != host:
+            old, new = (self._hosts[name].namespace.fileno() for name in (port.host, host))
+            inside.move_interface(old, new, interface)
+            port.host = host
 
     def unplug(self, port: Port) -> None:
         """Takes an interface out of its host."""
@@ -150,8 +182,8 @@ class Ground:
                 "loop",
                 f"the link between {a} and {b} closes a loop of switches, in which learning switches "
                 "would send broadcasts round for ever",
-                cure="take the link out; a spanning tree or flow tables need Open vSwitch, which Airloom "
-                "does not have yet",
+                cure="take the link out, or use OVSBridge with stp=True, or OVSSwitch and a controller that "
+                "knows of loops",
             )
         self._paths[link] = (a, b)
 

@@ -41,6 +41,8 @@ class Node:
     portBase = 0
     inToNode: ClassVar[dict[int, Node]] = {}
     outToNode: ClassVar[dict[int, Node]] = {}
+    standing: ClassVar[dict[str, Node]] = {}
+    """All nodes that are up, by name."""
 
     def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
         if not inNamespace:
@@ -65,6 +67,8 @@ class Node:
         self._shell: Shell | None = None
         self._handle: NetnsNode | None = None
         self._stand()
+        if self._handle is not None:
+            self.standing[self.name] = self
         self.mountPrivateDirs()
 
     def _stand(self) -> None:
@@ -416,6 +420,7 @@ class Node:
             intf.forsake()
         if self._handle is not None:
             self._handle = None
+            self.standing.pop(self.name, None)
             if stands is not None:
                 stands.drop(self.name)
 

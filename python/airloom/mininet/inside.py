@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from typing import TypeVar
 
+from pyroute2 import IPRoute
+
 from airloom.errors import HostError, RunError
 from airloom.nodes.within import within
 
@@ -75,6 +77,18 @@ def remove_tap(tap: Tap) -> None:
     with contextlib.suppress(OSError):
         fcntl.ioctl(tap.descriptor, _TUNSETPERSIST, 0)
     os.close(tap.descriptor)
+
+
+def move_interface(namespace: int, other: int, name: str) -> None:
+    """Moves an interface to another namespace, where it is up again."""
+
+    def act() -> None:
+        with IPRoute() as route:
+            (index,) = route.link_lookup(ifname=name)
+            route.link("set", index=index, net_ns_fd=other)
+
+    _named(namespace, name, act)
+    set_up(other, name, True)
 
 
 def set_address(namespace: int, name: str, address: IPv4Interface) -> None:

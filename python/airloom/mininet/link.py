@@ -24,7 +24,7 @@ from airloom.mininet.ground import Port, ground
 from airloom.mininet.hosts import Node, call_with
 from airloom.mininet.log import warn
 from airloom.mininet.refusal import Misused, Unsupported
-from airloom.mininet.switches import Switch
+from airloom.mininet.switches import LearningSwitch, OVSSwitch, Switch
 
 _SHAPERS = frozenset(
     (
@@ -122,9 +122,14 @@ class Intf:
             self._way, self._engine_port = link.adopt(self)
         elif isinstance(node, Switch):
             engine = ground().world.engine
-            outside = f"{node.engineName}:{name}"
+            outside = f"{node.name}:{name}"
             engine.add_interface_port(outside, name)
-            ground().join(outside, outside, node.engineName, {}, {})
+            if isinstance(node, LearningSwitch):
+                inner = node.engineName
+            else:
+                self._engine_port = ground().plug(node.name, name)
+                inner = self._engine_port.name
+            ground().join(outside, outside, inner, {}, {})
         else:
             raise Unsupported(
                 f"Intf({name!r}, node={node})", "only a switch can take an interface of the machine"
@@ -220,6 +225,11 @@ class Intf:
         if self._engine_port is not None:
             return inside.is_up(self._namespace(), self.name)
         return self.link is None or self.link.isUp
+
+    def move(self, node: Any) -> None:
+        """Moves it, with its end of the link, to the namespace of another node."""
+        if self._engine_port is not None:
+            ground().move(self._engine_port, self.name, node.name)
 
     def rename(self, newname: str) -> str:
         """Gives it another name."""
@@ -343,14 +353,14 @@ class Link:
         self._cut = False
         stands = ground()
         label = f"{names[0]}-{names[1]}"
-        switches = [node for node in ends if isinstance(node, Switch)]
-        if len(switches) == 2:
+        careless = all(isinstance(node, Switch) and _floods(node) for node in ends)
+        if careless:
             stands.bridge(label, node1.name, node2.name)
-        self._bridge = label if len(switches) == 2 else None
+        self._bridge = label if careless else None
         self._plugs: list[Port | None] = []
         try:
             for node, name in zip(ends, names, strict=True):
-                self._plugs.append(None if isinstance(node, Switch) else stands.plug(node.name, name))
+                self._plugs.append(None if isinstance(node, LearningSwitch) else stands.plug(node.name, name))
             a, b = (
                 node.engineName if plug is None else plug.name
                 for node, plug in zip(ends, self._plugs, strict=True)
@@ -417,6 +427,13 @@ class Link:
 
     def __str__(self) -> str:
         return f"{self.intf1}<->{self.intf2}"
+
+
+def _floods(switch: Switch) -> bool:
+    """Whether a switch sends broadcasts on without regard to loops."""
+    if isinstance(switch, OVSSwitch):
+        return switch.failMode == "standalone" and not (switch.stp or switch.rstp)
+    return True
 
 
 class TCLink(Link):

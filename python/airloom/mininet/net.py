@@ -10,8 +10,18 @@ from typing import Any, Self
 from airloom.mininet import trials
 from airloom.mininet.ground import current
 from airloom.mininet.link import Intf, Link
-from airloom.mininet.log import debug, info, output
-from airloom.mininet.node import Controller, DefaultController, Host, Node, NullController, OVSSwitch, Switch
+from airloom.mininet.log import debug, info, output, warn
+from airloom.mininet.node import (
+    Controller,
+    DefaultController,
+    DefaultControllers,
+    Host,
+    LearningSwitch,
+    Node,
+    NullController,
+    OVSSwitch,
+    Switch,
+)
 from airloom.mininet.nodelib import NAT
 from airloom.mininet.refusal import Misused, Unsupported
 from airloom.mininet.topo import Topo
@@ -27,7 +37,7 @@ class Mininet:
     def __init__(
         self,
         topo: Topo | None = None,
-        switch: Any = OVSSwitch,
+        switch: Any = None,
         host: Any = Host,
         controller: Any = DefaultController,
         link: Any = Link,
@@ -90,10 +100,16 @@ class Mininet:
 
     def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
         """Adds a switch."""
-        made = (cls or self.switch)(name, **params)
+        made = (cls or self.switch or self._defaultSwitch())(name, **params)
         self.switches.append(made)
         self.nameToNode[name] = made
         return made
+
+    def _defaultSwitch(self) -> type[Switch]:
+        """The engine's switch; an Open vSwitch where a controller was chosen, or chosen to be missing."""
+        chosen = self.controller is not DefaultController
+        chosen |= any(type(one) not in DefaultControllers for one in self.controllers)
+        return OVSSwitch if chosen else LearningSwitch
 
     def addController(self, name: Any = "c0", controller: Any = None, **params: Any) -> Any:
         """Adds a controller; gives it, or None if there is to be none."""
@@ -239,7 +255,7 @@ class Mininet:
         for link in links:
             link.carry(status == "up")
             for intf in (link.intf1, link.intf2):
-                if not isinstance(intf.node, Switch):
+                if not isinstance(intf.node, LearningSwitch):
                     intf.carry(status == "up")
 
     # Up and down
@@ -320,10 +336,21 @@ class Mininet:
             self.waitConnected(None if self.waitConn is True else self.waitConn)
 
     def waitConnected(self, timeout: float | None = None, delay: float = 0.5) -> bool:
-        """Waits until all switches work: at once."""
+        """Waits until all switches have met a controller; whether they did within so many seconds."""
         info("*** Waiting for switches to connect\n")
-        info(*(switch.name for switch in self.switches), "\n")
-        return True
+        until = None if timeout is None else time.monotonic() + timeout
+        left = list(self.switches)
+        while True:
+            for switch in [one for one in left if one.connected()]:
+                info(f"{switch.name} ")
+                left.remove(switch)
+            if not left or (until is not None and time.monotonic() >= until):
+                break
+            time.sleep(min(delay, 0.1))
+        info("\n")
+        if left:
+            warn(f"Timed out after {timeout} seconds: {' '.join(one.name for one in left)}\n")
+        return not left
 
     def stop(self) -> None:
         """Ends the network; says how far its figures can be trusted, at log level info."""

@@ -14,6 +14,7 @@ from airloom.mininet.controllers import (
 from airloom.mininet.hosts import CPULimitedHost, Host, Node
 from airloom.mininet.switches import (
     IVSSwitch,
+    LearningSwitch,
     LinuxBridge,
     OVSBridge,
     OVSKernelSwitch,
@@ -30,6 +31,7 @@ __all__ = [
     "DefaultControllers",
     "Host",
     "IVSSwitch",
+    "LearningSwitch",
     "LinuxBridge",
     "Node",
     "NullController",

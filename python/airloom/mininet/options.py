@@ -23,18 +23,20 @@ from airloom.mininet.node import (
     OVSBridge,
     OVSController,
     OVSSwitch,
+    RemoteController,
+    Ryu,
     UserSwitch,
 )
 from airloom.mininet.nodelib import LinuxBridge
-from airloom.mininet.refusal import NO_FLOW_TABLES, Unsupported
+from airloom.mininet.refusal import Unsupported
 from airloom.mininet.topo import LinearTopo, MinimalTopo, SingleSwitchReversedTopo, SingleSwitchTopo
-from airloom.mininet.topolib import TreeTopo
+from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import buildTopo, custom, customClass, splitArgs
 
 WITHOUT_MEANING = {
     "--xterms": "hosts have no windows; use the prompt, or `airloom shell`",
     "--innamespace": "switches are part of the engine, which needs no control network",
-    "--listenport": NO_FLOW_TABLES,
+    "--listenport": "each switch has a network of its own; use dpctl, or ovs-ofctl in the switch",
     "--pin": "hosts are not bound to processors",
     "--nat": "nodes have namespaces of their own; none is joined to the machine's own network",
     "--cluster": "a laboratory is on one machine",
@@ -42,14 +44,13 @@ WITHOUT_MEANING = {
 }
 """Options of ``mn`` that are refused, and why."""
 _REFUSED_CHOICES = {
-    "switch": {"ivs": NO_FLOW_TABLES},
-    "controller": {"remote": NO_FLOW_TABLES, "nox": NO_FLOW_TABLES, "ryu": NO_FLOW_TABLES},
+    "switch": {"ivs": "no system packages it; use --switch ovs"},
+    "controller": {"nox": "no system packages it any more; use --controller remote"},
     "host": {"rt": "shares are held by the completely fair scheduler: --host cfs"},
-    "topo": {"torus": "a torus has loops, in which learning switches would send broadcasts round for ever"},
 }
 _CHOICES: dict[str, dict[str, Any]] = {
     "switch": {
-        "default": OVSSwitch,
+        "default": None,
         "ovs": OVSSwitch,
         "ovsk": OVSSwitch,
         "ovsbr": OVSBridge,
@@ -61,6 +62,8 @@ _CHOICES: dict[str, dict[str, Any]] = {
         "default": DefaultController,
         "ref": Controller,
         "ovsc": OVSController,
+        "remote": RemoteController,
+        "ryu": Ryu,
         "none": NullController,
     },
     "link": {"default": Link, "tc": TCLink, "tcu": TCULink, "ovs": OVSLink},
@@ -69,6 +72,7 @@ _CHOICES: dict[str, dict[str, Any]] = {
         "linear": LinearTopo,
         "reversed": SingleSwitchReversedTopo,
         "single": SingleSwitchTopo,
+        "torus": TorusTopo,
         "tree": TreeTopo,
     },
 }
@@ -122,8 +126,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--nolistenport", action="store_true", help="always so")
     made.add_argument("--pre", metavar="FILE", help="commands before the tests")
     made.add_argument("--post", metavar="FILE", help="commands after the tests")
-    made.add_argument("-w", "--wait", action="store_true", help="switches are ready at once")
-    made.add_argument("-t", "--twait", metavar="SECONDS", type=float, help="switches are ready at once")
+    made.add_argument(
+        "-w", "--wait", action="store_true", help="wait until all switches have met a controller"
+    )
+    made.add_argument("-t", "--twait", metavar="SECONDS", type=float, help="the same, at most so long")
     made.add_argument("--version", action="store_true", help="print the version and end")
     for name, why in WITHOUT_MEANING.items():
         flags = ["-x", name] if name == "--xterms" else [name]
@@ -159,6 +165,8 @@ def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | 
 
     def chosen(name: str) -> Any:
         try:
+            if name == "switch" and options.switch == "default":
+                return None
             if name == "topo":
                 return buildTopo(choices[name], options.topo)
             return customClass(choices[name], getattr(options, name))
@@ -174,6 +182,7 @@ def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | 
         ipBase=options.ipbase,
         autoSetMacs=options.mac,
         autoStaticArp=options.arp,
+        waitConnected=options.twait or options.wait,
     )
 
 

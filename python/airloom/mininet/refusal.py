@@ -40,6 +40,5 @@ def line_of_script() -> str | None:
 
 
 NO_FLOW_TABLES = (
-    "flow tables need Open vSwitch, which Airloom does not have yet; "
-    "its switches learn addresses by themselves"
+    "the engine's switches learn addresses by themselves and have no flow tables; an Open vSwitch has"
 )

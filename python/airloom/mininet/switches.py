@@ -1,18 +1,23 @@
-"""Switches: the engine's own, which learn addresses; behind them is no node and no program."""
+"""Switches: the engine's own, which learn addresses, and real Open vSwitches in nodes of their own."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from airloom.mininet.controllers import DefaultControllers
 from airloom.mininet.ground import current, ground
 from airloom.mininet.hosts import Node
 from airloom.mininet.refusal import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.shell import Shell
+from airloom.nodes.openvswitch import OpenVSwitchNode
+from airloom.plan import BridgePlan, BridgePortPlan
+
+_REAL = "switch=OVSSwitch"
 
 
 class Switch(Node):
-    """A learning switch of the engine; there is no node behind it, so it runs no programs."""
+    """What all switches have in common."""
 
     portBase = 1
     dpidLen = 16
@@ -20,19 +25,12 @@ class Switch(Node):
     def __init__(
         self, name: str, dpid: str | None = None, opts: str = "", listenPort: int | None = None, **params: Any
     ) -> None:
-        self.engineName = ""
         params.pop("inNamespace", None)
-        for word in ("stp", "rstp"):
-            if params.get(word):
-                raise Unsupported(f"{type(self).__name__}({name!r}, {word}=...)", "no spanning tree here")
         self.dpid = self.defaultDpid(name, dpid)
         self.opts, self.listenPort = opts, listenPort
         self.controlIntf = None
         self.started = False
         super().__init__(name, **params)
-
-    def _stand(self) -> None:
-        self.engineName = ground().add_switch(self.name)
 
     def defaultDpid(self, name: str, dpid: str | None = None) -> str:
         """The datapath id: as given, or the number in the name; 16 hexadecimal digits."""
@@ -52,6 +50,28 @@ class Switch(Node):
         intfs = ",".join(f"{intf.name}:{intf.IP()}" for intf in self.intfList())
         return f"<{type(self).__name__} {self.name}: {intfs}> "
 
+    def defaultIntf(self) -> Any:
+        """The first port."""
+        return super().defaultIntf()
+
+
+class LearningSwitch(Switch):
+    """A learning switch of the engine; there is no node behind it, so it runs no programs."""
+
+    def __init__(self, name: str, **params: Any) -> None:
+        self.engineName = ""
+        for word in ("stp", "rstp"):
+            if params.get(word):
+                raise Unsupported(
+                    f"{type(self).__name__}({name!r}, {word}=...)",
+                    "the engine's switches speak no spanning tree",
+                    cure="OVSBridge",
+                )
+        super().__init__(name, **params)
+
+    def _stand(self) -> None:
+        self.engineName = ground().add_switch(self.name)
+
     @property
     def pid(self) -> int | None:
         """None: there is no process."""
@@ -61,36 +81,27 @@ class Switch(Node):
     def shell(self) -> Shell:
         """Not here."""
         raise Unsupported(
-            f"{self.name}: a command in a switch", "switches are part of the engine and have no shell"
+            f"{self.name}: a command in a switch", "switches of the engine have no shell", cure=_REAL
         )
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:
         """Not here."""
         what = " ".join(str(arg) for arg in args)
-        raise Unsupported(
-            f"{self.name}.cmd({what!r})",
-            "a switch is part of the engine and has no shell"
-            + (f"; {NO_FLOW_TABLES}" if re.search(r"\b(ovs-|dpctl)", what) else ""),
-        )
+        raise Unsupported(f"{self.name}.cmd({what!r})", "switches of the engine have no shell", cure=_REAL)
 
     def popen(self, *args: Any, **kwargs: Any) -> Any:
         """Not here."""
         self.sendCmd(*args)
-
-    def addIntf(self, intf: Any, port: int | None = None, moveIntfFn: Any = None) -> None:
-        """Takes an interface in."""
-        super().addIntf(intf, port)
-
-    def defaultIntf(self) -> Any:
-        """The first port."""
-        return super().defaultIntf()
 
     def setIP(self, ip: str, prefixLen: int = 8, intf: Any = None, **kwargs: Any) -> Any:
         """Not here."""
         raise Unsupported(f"{self.name}.setIP({ip!r})", "a switch of the engine has no address")
 
     def start(self, controllers: Any) -> None:
-        """Begins to work. It learns addresses, as it would with any of the controllers accepted here."""
+        """Begins to work. It learns addresses, as it would with a controller of the default kind."""
+        for controller in controllers or ():
+            if type(controller) not in DefaultControllers:
+                raise Unsupported(f"{controller!r} for switch {self.name}", NO_FLOW_TABLES, cure=_REAL)
         self.started = True
 
     def stop(self, deleteIntfs: bool = True) -> None:
@@ -110,44 +121,103 @@ class Switch(Node):
 
     def dpctl(self, *args: Any) -> str:
         """Not here: there are no flow tables."""
-        raise Unsupported(f"{self.name}.dpctl({' '.join(map(str, args))!r})", NO_FLOW_TABLES)
+        raise Unsupported(f"{self.name}.dpctl({' '.join(map(str, args))!r})", NO_FLOW_TABLES, cure=_REAL)
 
 
 class OVSSwitch(Switch):
-    """A switch of the engine in the place of Open vSwitch, as far as it forwards like one that learns."""
+    """A real Open vSwitch, in a node of its own; its bridge is called as it is."""
 
-    learns_alone = False
-
-    def __init__(self, name: str, failMode: str = "secure", **params: Any) -> None:
-        protocols = params.get("protocols")
-        if params.get("datapath", "kernel") not in ("kernel", "user"):
+    def __init__(
+        self,
+        name: str,
+        failMode: str = "secure",
+        datapath: str = "kernel",
+        inband: bool = False,
+        protocols: str | None = None,
+        reconnectms: int = 1000,
+        stp: bool = False,
+        rstp: bool = False,
+        batch: bool = False,
+        **params: Any,
+    ) -> None:
+        if datapath not in ("kernel", "user"):
             raise Misused("datapath", f"switch {name}: datapath is kernel or user")
-        for word in ("datapath", "inband", "reconnectms", "batch", "protocols"):
-            params.pop(word, None)
+        if inband:
+            raise Unsupported(f"{type(self).__name__}({name!r}, inband=True)", "controllers are out of band")
+        self.failMode, self.datapath, self.protocols = failMode, datapath, protocols
+        self.reconnectms, self.stp, self.rstp = reconnectms, bool(stp), bool(rstp)
         super().__init__(name, **params)
-        self.failMode, self.protocols = failMode, protocols
+
+    def _stand(self) -> None:
+        self._handle = ground().add_openvswitch(self.name)
+
+    @property
+    def handle(self) -> OpenVSwitchNode:
+        """The node as Airloom knows it."""
+        found = super().handle
+        assert isinstance(found, OpenVSwitchNode)
+        return found
 
     def start(self, controllers: Any) -> None:
-        """Begins to work; refused where Open vSwitch would forward nothing for want of a controller."""
-        if not controllers and self.failMode == "secure" and not self.learns_alone:
-            raise Unsupported(
-                f"switch {self.name} without a controller",
-                "in fail mode secure it would forward nothing, and " + NO_FLOW_TABLES,
-                cure="use OVSBridge, failMode='standalone', or a Controller",
-            )
-        super().start(controllers)
+        """Makes the bridge with its ports, and calls the controllers."""
+        settings = {
+            "fail_mode": self.failMode,
+            "other_config:datapath-id": self.dpid,
+            "stp_enable": "true" if self.stp else "false",
+            "rstp_enable": "true" if self.rstp else "false",
+        }
+        if self.protocols:
+            settings["protocols"] = f"[{self.protocols}]"
+        ports = tuple(BridgePortPlan(intf.name, self.ports[intf]) for intf in self.intfList())
+        places = tuple(controller.place() for controller in controllers or ())
+        self.handle.vsctl(self.handle.bridge_words(BridgePlan(self.name, ports, places, settings)))
+        self.started = True
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """Takes the bridge away, and the links."""
+        if self.started:
+            self.started = False
+            self.handle.forget_controllers()
+            self.handle.vsctl(["del-br", self.name])
+        if deleteIntfs:
+            self.deleteIntfs()
+
+    def connected(self) -> bool:
+        """Whether it forwards: it has met one of its controllers, or needs none; its ports are decided."""
+        if self.stp and self.started and re.search("STP_(LISTEN|LEARN)", self.dpctl("show")):
+            return False
+        return self.started and self.handle.has_met_controller()
+
+    def dpctl(self, *args: Any) -> str:
+        """``ovs-ofctl COMMAND`` on its bridge."""
+        return self.cmd("ovs-ofctl", args[0], self, *args[1:])
+
+    def vsctl(self, *args: Any, **kwargs: Any) -> str:
+        """``ovs-vsctl``."""
+        return self.cmd("ovs-vsctl", *args, **kwargs)
+
+    def addIntf(self, intf: Any, port: int | None = None, moveIntfFn: Any = None) -> None:
+        """Takes an interface in, also one of another node."""
+        super().addIntf(intf, port)
+        intf.move(self)
+        if self.started and intf.node is self:
+            self.attach(intf)
 
     def attach(self, intf: Any) -> None:
-        """Not here: an interface stays where its link was made."""
-        raise Unsupported(f"{self.name}.attach({intf})", "an interface stays where its link was made")
+        """Makes an interface a port of the bridge."""
+        name = str(intf)
+        asked = f"ofport_request={self.ports[self.nameToIntf[name]]}"
+        self.handle.vsctl(["--may-exist", "add-port", self.name, name, "--", "set", "interface", name, asked])
 
     def detach(self, intf: Any) -> None:
-        """Not here: an interface stays where its link was made."""
-        raise Unsupported(
-            f"{self.name}.detach({intf})",
-            "an interface stays where its link was made",
-            cure="net.delLink(), and net.addLink() to the other switch, also while the network runs",
-        )
+        """Takes a port out of the bridge; the interface stays."""
+        self.handle.vsctl(["del-port", self.name, str(intf)])
+
+    def delIntf(self, intf: Any) -> None:
+        """Forgets an interface."""
+        if self.started and intf in self.ports:
+            self.handle.vsctl(["--if-exists", "del-port", self.name, str(intf)])
+        super().delIntf(intf)
 
     @classmethod
     def isOldOVS(cls) -> bool:
@@ -156,31 +226,34 @@ class OVSSwitch(Switch):
 
 
 OVSKernelSwitch = OVSSwitch
+"""With the userspace datapath, as all Open vSwitches here."""
 
 
 class OVSBridge(OVSSwitch):
-    """A switch that learns by itself."""
-
-    learns_alone = True
+    """An Open vSwitch that learns by itself."""
 
     def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("failMode", "standalone")
         super().__init__(name, *args, **kwargs)
 
+    def start(self, controllers: Any) -> None:
+        """Makes the bridge; controllers are not called."""
+        super().start([])
+
 
 class UserSwitch(OVSSwitch):
-    """A switch of the engine in the place of the user-space reference switch."""
+    """An Open vSwitch in the place of the user-space reference switch."""
 
     def __init__(self, name: str, dpopts: str = "", **kwargs: Any) -> None:
         super().__init__(name, **kwargs)
 
 
-class LinuxBridge(Switch):
-    """A switch that learns by itself, in the place of the kernel's bridge."""
+class LinuxBridge(LearningSwitch):
+    """A switch of the engine in the place of the kernel's bridge."""
 
 
 class IVSSwitch:
     """Not here."""
 
     def __init__(self, name: str, **kwargs: Any) -> None:
-        raise Unsupported(f"IVSSwitch({name!r})", NO_FLOW_TABLES)
+        raise Unsupported(f"IVSSwitch({name!r})", "no system packages it", cure="OVSSwitch")

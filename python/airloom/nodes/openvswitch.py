@@ -103,6 +103,27 @@ class OpenVSwitchNode(NetnsNode):
         if names:
             yield ["set", "bridge", bridge, f"controller=[{','.join(names)}]"]
 
+    @property
+    def bridges(self) -> tuple[BridgePlan, ...]:
+        """The bridges that it has from the beginning."""
+        return self._switch.bridges
+
+    def vsctl(self, words: Sequence[str]) -> str:
+        """Runs ovs-vsctl(8), which waits until the switch has done what it says; gives its output."""
+        self.await_ready()
+        done = self.exec(["ovs-vsctl", "--timeout=30", "--", *words], env={"PATH": _PATH})
+        if not done.exit.ok:
+            raise RunError("node.openvswitch", f"Open vSwitch {self.name}: {done.stderr.strip()}")
+        return done.stdout
+
+    def has_met_controller(self) -> bool:
+        """Whether each bridge that has controllers is connected to one of them."""
+        return not any(line.switch == self.name for line in self._relay.waiting())
+
+    def forget_controllers(self) -> None:
+        """Closes the channels to all its controllers."""
+        self._relay.shut([line for line in self._relay.lines if line.switch == self.name])
+
     def launch(self) -> None:
         """Starts the daemons, without waiting for them."""
         reading, writing = os.pipe()
@@ -191,7 +212,8 @@ class OpenVSwitchKind(NetnsKind):
         for node in switches:
             node.launch()
         for node in switches:
-            node.await_ready()
+            if node.bridges:
+                node.await_ready()
         return made
 
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:

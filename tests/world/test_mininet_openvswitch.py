@@ -1,0 +1,182 @@
+"""Mininet's API with real Open vSwitches and real controllers."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airloom.errors import LabError
+from airloom.mininet import ground
+from airloom.mininet.cli import CLI
+from airloom.mininet.log import setLogLevel
+from airloom.mininet.net import Mininet
+from airloom.mininet.node import (
+    Controller,
+    LearningSwitch,
+    OVSBridge,
+    OVSController,
+    OVSSwitch,
+    RemoteController,
+    UserSwitch,
+)
+from airloom.mininet.topo import LinearTopo, SingleSwitchTopo
+from airloom.mininet.topolib import TorusTopo
+
+pytestmark = [
+    pytest.mark.world,
+    pytest.mark.skipif(
+        shutil.which("ovs-vswitchd", path="/usr/sbin:/usr/bin") is None
+        or shutil.which("ovs-testcontroller") is None,
+        reason="sudo apt-get install openvswitch-switch openvswitch-testcontroller",
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def _clean():
+    setLogLevel("warning")
+    yield
+    ground.close()
+
+
+def test_who_names_a_controller_gets_flow_tables():
+    assert type(Mininet(topo=SingleSwitchTopo(1))["s1"]) is LearningSwitch
+    ground.close()
+    assert type(Mininet(topo=SingleSwitchTopo(1), controller=Controller)["s1"]) is OVSSwitch
+
+
+@pytest.mark.parametrize("switch", [OVSSwitch, UserSwitch])
+def test_the_test_controller_makes_them_learn(switch):
+    net = Mininet(topo=LinearTopo(2), switch=switch, controller=OVSController, waitConnected=True)
+    net.start()
+    assert net.pingAll() == 0
+    assert "actions=output" in net["s1"].dpctl("dump-flows")
+    assert int(net["s2"].cmd("ovs-vsctl get Interface s2-eth2 ofport")) == 2
+    net.stop()
+
+
+def test_without_a_controller_flows_decide():
+    net = Mininet(topo=SingleSwitchTopo(2), controller=None)
+    net.start()
+    assert net.pingAll(timeout=0.5) == 100
+    net["s1"].dpctl("add-flow", "actions=normal")
+    assert net.pingAll() == 0
+    net.stop()
+
+
+def test_a_spanning_tree_in_a_torus():
+    net = Mininet(topo=TorusTopo(3, 3), switch=lambda name, **kw: OVSBridge(name, **{**kw, "rstp": True}))
+    net.start()
+    assert any(net.ping([net["h1x1"], net["h2x2"]], timeout=1) == 0 for _ in range(20))
+    net.stop()
+
+
+def test_a_loop_of_bridges_without_one_is_refused():
+    with pytest.raises(LabError, match="loop"):
+        Mininet(topo=TorusTopo(3, 3), switch=OVSBridge)
+
+
+def test_a_remote_controller_that_is_a_program_of_a_host():
+    net = Mininet(controller=RemoteController)
+    host = net.addHost("c", ip="10.0.0.9/8")
+    for number in (1, 2):
+        net.addLink(net.addHost(f"h{number}"), net["s1"] if "s1" in net else net.addSwitch("s1"))
+    net.addLink(host, net["s1"])
+    net.addController("c0", ip="10.0.0.9", port=6699)
+    net.build()
+    host.cmd("ovs-testcontroller --unixctl=/tmp/c.ctl ptcp:6699 > /dev/null 2>&1 &")
+    net.start()
+    assert net.waitConnected(timeout=20)
+    assert net.ping([net["h1"], net["h2"]]) == 0
+    net.stop()
+
+
+def test_a_remote_controller_that_nobody_is():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    net = Mininet(topo=SingleSwitchTopo(2), controller=lambda name: RemoteController(name, port=port))
+    with pytest.raises(LabError, match=f"no controller answers at tcp:127.0.0.1:{port}") as caught:
+        net.start()
+    assert caught.value.where.startswith("test_mininet_openvswitch.py:")
+
+
+def test_a_controller_of_ones_own():
+    class Own(Controller):
+        def start(self):
+            self.cmd(f"ovs-testcontroller --unixctl=/tmp/own.ctl ptcp:{self.port} > /dev/null 2>&1 &")
+
+    net = Mininet(topo=SingleSwitchTopo(2), controller=Own)
+    net.start()
+    assert net.waitConnected(timeout=20)
+    assert net.pingAll() == 0
+    net.stop()
+
+
+def test_the_prompt_speaks_to_the_flow_tables(capfd):
+    net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge)
+    net.start()
+    lines = ["dpctl dump-flows", "sh ovs-ofctl show s1", "s1 ovs-vsctl list-br", "exit"]
+    CLI(net, stdin=io.StringIO("\n".join(lines)))
+    said = capfd.readouterr().out
+    assert "priority=0 actions=NORMAL" in said
+    assert "dpid:0000000000000001" in said
+    assert "\ns1\n" in said
+    net.stop()
+
+
+def test_links_come_and_go_while_it_runs():
+    net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge)
+    net.start()
+    assert net.pingAll() == 0
+    late = net.addHost("h3", ip="10.0.0.3/8")
+    link = net.addLink(late, net["s1"])
+    late.setIP("10.0.0.3/8")
+    assert net.pingAll() == 0
+    net.delLink(link)
+    assert net["s1"].cmd("ovs-vsctl list-ports s1").split() == ["s1-eth1", "s1-eth2"]
+    net.stop()
+
+
+def test_options_of_mn():
+    words = [
+        "mn",
+        "--switch",
+        "ovs",
+        "--controller",
+        "ovsc",
+        "--topo",
+        "linear,2",
+        "--wait",
+        "--test",
+        "pingall",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "airloom", *words], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0% dropped (2/2 received)" in done.stderr
+
+
+EXAMPLES = Path("/usr/lib/python3/dist-packages/mininet/examples")
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="sudo apt-get install mininet")
+@pytest.mark.parametrize("name", ["controllers.py", "numberedports.py"])
+def test_published_examples(name):
+    done = subprocess.run(
+        [sys.executable, "-m", "airloom", "mn-run", str(EXAMPLES / name)],
+        input="pingall\n",
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0% dropped" in done.stderr
+    assert "WARNING" not in done.stderr
