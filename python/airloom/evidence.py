@@ -14,6 +14,8 @@ from airloom.verdict import Lateness, Limits, Share
 
 MISSED = "port-overflow"
 """Frames that a port's queue in the kernel could not hold until the engine took them."""
+FULL = "socket-full"
+"""Packets for which the socket of a program that receives them had no room."""
 UNRESOLVED = "neighbour-table-full"
 """Packets to neighbours for whom the kernel, whose table all nodes share, had no room."""
 
@@ -115,6 +117,13 @@ def host_lost_by_port(raw: Mapping[str, Any]) -> dict[str, dict[str, int]]:
         if named:
             found[name] = named
     return found
+
+
+def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """What receiving sockets had no room for, by reason, and by place and reason."""
+    if not lost:
+        return {}, {}
+    return {FULL: sum(lost.values())}, {f"socket of {name}": {FULL: frames} for name, frames in lost.items()}
 
 
 def with_missed(

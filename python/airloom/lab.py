@@ -214,6 +214,11 @@ class Lab:
         """Node with radios: where it is now, in metres (east, north, height)."""
         return positions(self._up().world)
 
+    def unmet_controllers(self) -> list[str]:
+        """The controllers of Open vSwitches that have met none of theirs: ``s1: tcp:c0:6653``."""
+        relay = self._up().world.relay
+        return [str(line) for line in relay.waiting()] if relay is not None else []
+
     def now(self) -> int:
         """Engine time in nanoseconds."""
         return self._up().world.now()

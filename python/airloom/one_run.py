@@ -268,14 +268,11 @@ class OneRun:
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
         carried = evidence.carried_note(self.plan)
-        full = {f"socket of {name}": {"socket-full": lost} for name, lost in self.socket_lost.items()}
-        lost = evidence.host_lost(ledger)
-        if full:
-            lost["socket-full"] = sum(self.socket_lost.values())
+        full, full_by_port = evidence.in_sockets(self.socket_lost | self.world.full_sockets())
         seen = Evidence(
             offered=int(ledger["offered"]),
-            host_lost=lost,
-            host_lost_by_port=evidence.host_lost_by_port(ledger) | full,
+            host_lost=evidence.host_lost(ledger) | full,
+            host_lost_by_port=evidence.host_lost_by_port(ledger) | full_by_port,
             delivery=evidence.lateness_of(lateness["delivery"]),
             ingress=evidence.lateness_of(lateness["ingress"]),
             cpu_pressure=watch.cpu_pressure(),

@@ -133,6 +133,10 @@ class World:
         """How often this machine had no room for a neighbour of a node, and so lost a packet."""
         return self._nodes.neighbours_refused() if self._nodes is not None else 0
 
+    def full_sockets(self) -> dict[str, int]:
+        """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
+        return self._nodes.full_sockets() if self._nodes is not None else {}
+
     @property
     def relay(self) -> Relay | None:
         """The control channels of Open vSwitches, if there are any."""

@@ -231,11 +231,10 @@ def received(lab: airloom.Lab, node: str) -> int:
 
 
 def settled(lab: airloom.Lab) -> None:
-    relay = lab._up().world.relay
     until = time.monotonic() + 20
-    while relay.waiting() and time.monotonic() < until:
+    while lab.unmet_controllers() and time.monotonic() < until:
         time.sleep(0.05)
-    assert not relay.waiting()
+    assert not lab.unmet_controllers()
     time.sleep(0.5)  # until the first flows are in
 
 

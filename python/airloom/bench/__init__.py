@@ -28,6 +28,7 @@ BENCHMARKS: dict[str, str] = {
     "kinds": "what each kind of node carries beside the native stack, and at a radio",
     "medium": "the radio medium's engine alone beside ns-3.44: 10 and 50 saturated stations",
     "mininet": "beside Mininet with Linux bridges: linear,100, TCP over 16 and 64 switches, memory",
+    "ovs": "fifty Open vSwitches with one controller: time up, memory; TCP through one",
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
 }

@@ -69,8 +69,14 @@ class Controller(Node):
         if self.cdir is not None:
             self.cmd("cd", self.cdir)
         arguments = self.cargs % self.port if "%" in self.cargs else self.cargs
-        control = f" --unixctl=/tmp/{self.name}.ctl" if self.command == "ovs-testcontroller" else ""
-        self.cmd(f"{self.command} {arguments}{control} > /run/{self.name}.log 2>&1 &")
+        own = ""
+        if self.command == "ovs-testcontroller":
+            own = f" --unixctl=/tmp/{self.name}.ctl"
+            # As Mininet's reference controller, unless a switch wants another: then `del-flows` takes
+            # away what was learnt, and not that the switch asks.
+            if not any(getattr(node, "protocols", None) for node in Node.standing.values()):
+                own += " -O OpenFlow10"
+        self.cmd(f"{self.command} {arguments}{own} > /run/{self.name}.log 2>&1 &")
         if not waitListening(server=self, port=self.port, timeout=_READY):
             said = self.cmd(f"tail -n 3 /run/{self.name}.log").strip()
             raise Misused("controller", f"controller {self.name} does not listen on port {self.port}: {said}")

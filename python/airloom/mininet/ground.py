@@ -199,10 +199,11 @@ class Ground:
         ledger = evidence.with_missed(engine.ledger(), self._counters())
         ledger["unresolved"] = self.world.neighbours_refused()
         lateness = engine.lateness()
+        full, full_by_port = evidence.in_sockets(self.world.full_sockets())
         seen = Evidence(
             offered=int(ledger["offered"]),
-            host_lost=evidence.host_lost(ledger),
-            host_lost_by_port=evidence.host_lost_by_port(ledger),
+            host_lost=evidence.host_lost(ledger) | full,
+            host_lost_by_port=evidence.host_lost_by_port(ledger) | full_by_port,
             delivery=evidence.lateness_of(lateness["delivery"]),
             ingress=evidence.lateness_of(lateness["ingress"]),
             cpu_pressure=watch.cpu_pressure(),

@@ -23,6 +23,7 @@ from typing import ClassVar
 
 from airloom import _engine
 from airloom.errors import HostError, RunError, ScenarioError
+from airloom.nodes import packet_sockets
 from airloom.nodes.kind import Exit, NodeHandle, Properties, Site
 from airloom.nodes.netns import NetnsKind, NetnsNode
 from airloom.nodes.relay import LOOPBACK, Relay
@@ -114,7 +115,15 @@ class OpenVSwitchNode(NetnsNode):
         done = self.exec(["ovs-vsctl", "--timeout=30", "--", *words], env={"PATH": _PATH})
         if not done.exit.ok:
             raise RunError("node.openvswitch", f"Open vSwitch {self.name}: {done.stderr.strip()}")
+        packet_sockets.enlarge([self.namespace.fileno()])
         return done.stdout
+
+    def lost(self) -> dict[str, int]:
+        """Interface: frames that came to it and were lost, since Open vSwitch had no room for them."""
+        try:
+            return packet_sockets.lost(self.namespace.fileno())
+        except OSError:
+            return {}  # this kernel does not tell
 
     def has_met_controller(self) -> bool:
         """Whether each bridge that has controllers is connected to one of them."""
@@ -175,6 +184,7 @@ class OpenVSwitchNode(NetnsNode):
         super().restart()
         self.launch()
         self.await_ready()
+        packet_sockets.enlarge([self.namespace.fileno()])
 
     def _failed(self, why: str, said: bytes) -> RunError:
         text = said.decode("utf-8", "replace").strip().replace("\n", "; ")
@@ -211,9 +221,11 @@ class OpenVSwitchKind(NetnsKind):
             node.wake()
         for node in switches:
             node.launch()
-        for node in switches:
-            if node.bridges:
-                node.await_ready()
+        ready = [node for node in switches if node.bridges]
+        for node in ready:
+            node.await_ready()
+        if ready:
+            packet_sockets.enlarge(node.namespace.fileno() for node in ready)
         return made
 
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:

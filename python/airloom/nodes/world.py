@@ -15,7 +15,7 @@ from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.native import NativeKind
 from airloom.nodes.netns import NetnsKind, NetnsNode, translated
-from airloom.nodes.openvswitch import OpenVSwitchKind
+from airloom.nodes.openvswitch import OpenVSwitchKind, OpenVSwitchNode
 from airloom.nodes.relay import Relay
 from airloom.nodes.uml import UmlKind
 from airloom.plan import NodePlan, Plan
@@ -121,6 +121,11 @@ class Nodes:
         return {
             name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()
         }
+
+    def full_sockets(self) -> dict[str, int]:
+        """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
+        switches = [node for node in self._nodes.values() if isinstance(node, OpenVSwitchNode)]
+        return {f"{node.name}:{port}": lost for node in switches for port, lost in node.lost().items()}
 
     @property
     def relay(self) -> Relay | None:
