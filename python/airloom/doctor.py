@@ -84,7 +84,8 @@ PROGRAMS = (
     ("ip", "iproute2", "looking at a node's addresses and routes"),
     ("babeld", "babeld", "the routing example with Babel"),
     ("zebra", "frr", "the routing examples with OSPF and BGP"),
-    ("ovs-vswitchd", "openvswitch-switch", "nodes that are real Open vSwitches"),
+    ("ovs-vswitchd", "openvswitch-switch", "switches of kind `openvswitch`"),
+    ("ovs-testcontroller", "openvswitch-testcontroller", "controllers of Mininet's scripts"),
     ("qemu-system-x86_64", "qemu-system-x86", "nodes of kind `qemu`"),
 )
 """Program, Debian package, purpose."""

@@ -67,7 +67,7 @@ def _controllers(said: list[str], path: Path_, scenario: Scenario, network: Netw
             )
         elif host in network.nodes:
             kind = network.nodes[host].kind or scenario.kind
-            if kind not in ("netns", "native"):
+            if kind not in ("netns", "native", "container"):
                 yield Problem(
                     "controller.host",
                     f"{host!r} is of kind {kind}, whose programs are not reached from outside it",
