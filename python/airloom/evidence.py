@@ -157,7 +157,8 @@ def processors(tracks: Mapping[str, NodeTrack], lateness: Mapping[str, Any], len
     """Component (see :mod:`airloom.origins`): processors that it kept busy on average over ``length`` ns.
 
     A node with a kernel of its own is seen from both sides: what the host counts as its user time is
-    its programs' (as its own kernel counts them) and, for the rest, its kernel's. Booting is left out.
+    divided as its own kernel divides its time between programs and itself, whose ticks count time
+    without a processor too and so give a ratio only. Booting is left out.
     """
     if length <= 0:
         return {}
@@ -169,9 +170,11 @@ def processors(tracks: Mapping[str, NodeTrack], lateness: Mapping[str, Any], len
             found["host_kernel"] += end.system_ns / length
             continue
         user = end.user_ns - begin.user_ns
-        own = min(user, max(0, track.within[-1].user_ns - track.within[0].user_ns))
-        found["guest_user"] += own / length
-        found["guest_kernel"] += (user - own) / length
+        inside, before = track.within[-1], track.within[0]
+        programs, kernel = inside.user_ns - before.user_ns, inside.system_ns - before.system_ns
+        share = programs / (programs + kernel) if programs + kernel > 0 else 0.0
+        found["guest_user"] += user * share / length
+        found["guest_kernel"] += user * (1 - share) / length
         found["host_kernel"] += (end.system_ns - begin.system_ns) / length
     found["engine"] = sum(second["cpu"] for second in lateness["status"]) / length
     return found

@@ -14,10 +14,11 @@ engine        the thread that emulates the network
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airloom.measure.stages import STAGES, TITLES
+from airloom.measure.stages import BOUNDARIES, STAGES, TITLES
 from airloom.report.tables import Cell, Table, table
 from airloom.statistics import mean
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 COMPONENTS = ("guest_user", "guest_kernel", "host_kernel", "engine")
 PREFIX = "stage_"
-_ORDER = ("send_stack", "send_queue", "send_device", "between", "network", "receive_device", "receive_stack")
+_AT = "stage_at_"
+_TITLES = {ends: TITLES[name] for name, ends in STAGES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class StageRow:
 
     flow: str
     labels: dict[str, str]
-    stage: str
+    begin: str
+    """The boundaries between which it lies, of those that both runs know."""
+    end: str
     first_ns: float
     second_ns: float
     share: float | None
@@ -55,28 +59,26 @@ class ComponentRow:
 
 def stage_rows(first: RunReader, second: RunReader) -> list[StageRow]:
     """The stages of every flow that was followed in both runs, in the order of the path."""
-    left, right = _stages(first), _stages(second)
+    left, right = _moments(first), _moments(second)
     rows = []
     for flow in left:
-        if flow not in right:
-            continue
-        here, there = left[flow], right[flow]
-        known = [name for name in _ORDER if f"{name}_mean" in here and f"{name}_mean" in there]
-        if all(name in known for name in STAGES):
-            known.remove("between")
-        whole = sum(there[f"{name}_mean"] - here[f"{name}_mean"] for name in known)
-        for name in known:
-            one, other = here[f"{name}_mean"], there[f"{name}_mean"]
+        here, there = left[flow], right.get(flow, {})
+        common = [name for name in BOUNDARIES if name in here and name in there]
+        whole = (there[common[-1]].since - here[common[-1]].since) if common else 0.0
+        for begin, end in itertools.pairwise(common):
+            one = here[end].since - here[begin].since
+            other = there[end].since - there[begin].since
             rows.append(
                 StageRow(
                     flow=flow[0],
                     labels=dict(flow[1]),
-                    stage=name,
+                    begin=begin,
+                    end=end,
                     first_ns=one,
                     second_ns=other,
                     share=(other - one) / whole if whole else None,
-                    first_lost=here.get(f"{name}_lost", 0.0),
-                    second_lost=there.get(f"{name}_lost", 0.0),
+                    first_lost=max(0.0, here[begin].packets - here[end].packets),
+                    second_lost=max(0.0, there[begin].packets - there[end].packets),
                 )
             )
     return rows
@@ -103,7 +105,7 @@ def stage_table(rows: list[StageRow]) -> Table:
             [
                 row.flow,
                 *[row.labels.get(label, "") for label in swept],
-                TITLES[row.stage],
+                _TITLES.get((row.begin, row.end), f"from {row.begin} to {row.end}"),
                 _us(row.first_ns),
                 _us(row.second_ns),
                 _us(row.second_ns - row.first_ns, sign=True),
@@ -147,13 +149,26 @@ def component_table(rows: list[ComponentRow]) -> Table:
 Flow = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def _stages(run: RunReader) -> dict[Flow, dict[str, float]]:
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    since: float
+    packets: float
+
+
+def _moments(run: RunReader) -> dict[Flow, dict[str, _Moment]]:
     found: dict[Flow, dict[str, float]] = {}
     for one in run.result.measurements:
-        if is_stage(one) and one.mean is not None:
+        if one.metric.startswith(_AT) and one.mean is not None:
             flow = (one.name, tuple(sorted(one.labels.items())))
-            found.setdefault(flow, {})[one.metric.removeprefix(PREFIX)] = one.mean
-    return found
+            found.setdefault(flow, {})[one.metric.removeprefix(_AT)] = one.mean
+    return {
+        flow: {
+            name: _Moment(values[name], values[f"{name}_packets"])
+            for name in BOUNDARIES
+            if name in values and f"{name}_packets" in values
+        }
+        for flow, values in found.items()
+    }
 
 
 def is_stage(one: Measurement) -> bool:

@@ -68,7 +68,6 @@ def test_stages_and_losses():
         "network": [500],
         "receive_device": [30],
         "receive_stack": [7],
-        "between": [630],
     }
     found = {one.name: one.value for one in metrics(boundaries, FLOW)}
     assert found["stage_send_queue_mean"] == 2.5
@@ -76,6 +75,9 @@ def test_stages_and_losses():
     assert found["stage_network_lost"] == 1
     assert found["stage_receive_stack_lost"] == 0
     assert found["stage_system_call"] == 120
+    # Only packet 0 is known everywhere.
+    assert [found[f"stage_at_{name}"] for name in boundaries] == [0, 10, 12, 112, 612, 642, 649]
+    assert [found[f"stage_at_{name}_packets"] for name in boundaries] == [3, 3, 2, 2, 1, 1, 1]
 
 
 def test_a_clock_that_stands_apart_and_drifts_is_moved():

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from airloom.evidence import processors
 from airloom.hostwatch import NodeTrack
+from airloom.measure.stages import BOUNDARIES
 from airloom.nodes.kind import Cpu
 from airloom.origins import component_rows, stage_rows
 from airloom.results import Details, Ledger, Measurement, RunReader, RunWriter, Verdict
 
 
-def run(folder: Path, stages: dict[str, float], components: dict[str, float]) -> RunReader:
+def run(folder: Path, since: dict[str, tuple[float, int]], components: dict[str, float]) -> RunReader:
     with RunWriter(folder, scenario="lab", seed=1, kinds=["netns"]) as writer:
-        writer.measured(
-            *(Measurement(name="flow", metric=f"stage_{n}", unit="ns", mean=v) for n, v in stages.items())
-        )
+        for name, (ns, packets) in since.items():
+            writer.measured(
+                Measurement(name="flow", metric=f"stage_at_{name}", unit="ns", mean=ns),
+                Measurement(name="flow", metric=f"stage_at_{name}_packets", unit="packets", mean=packets),
+            )
         writer.finish(Verdict(status="valid"), Ledger(), details=Details(processors=components))
     return RunReader(folder)
 
 
-ALL = ("send_stack", "send_queue", "send_device", "network", "receive_device", "receive_stack")
-
-
 def test_the_stages_add_up_to_the_whole_difference(tmp_path: Path) -> None:
-    one = {f"{name}_mean": 100.0 for name in (*ALL, "between")}
-    other = one | {"send_stack_mean": 400.0, "receive_stack_mean": 200.0, "send_device_lost": 3.0}
-    first, second = run(tmp_path / "a", one, {}), run(tmp_path / "b", other, {})
-    rows = {row.stage: row for row in stage_rows(first, second)}
-    assert list(rows) == list(ALL)
-    assert rows["send_stack"].share == pytest.approx(0.75)
-    assert rows["receive_stack"].share == pytest.approx(0.25)
-    assert rows["network"].share == 0
-    assert (rows["send_device"].first_lost, rows["send_device"].second_lost) == (0, 3)
+    one = {name: (100.0 * number, 50) for number, name in enumerate(BOUNDARIES)}
+    slower = {"sent": (0.0, 50)} | {name: (ns + 300, 47) for name, (ns, _) in one.items() if name != "sent"}
+    slower["read"] = (slower["read"][0] + 100, 40)
+    first, second = run(tmp_path / "a", one, {}), run(tmp_path / "b", slower, {})
+    rows = {(row.begin, row.end): row for row in stage_rows(first, second)}
+    assert list(rows) == list(itertools.pairwise(BOUNDARIES))
+    assert rows[("sent", "queued")].share == pytest.approx(0.75)
+    assert rows[("arrived", "read")].share == pytest.approx(0.25)
+    assert rows[("entered", "left")].share == 0
+    assert (rows[("sent", "queued")].first_lost, rows[("sent", "queued")].second_lost) == (0, 3)
+    assert rows[("arrived", "read")].second_lost == 7
     assert component_rows(first, second) == []
 
 
-def test_without_an_engine_on_one_side_the_middle_is_one_stage(tmp_path: Path) -> None:
-    ends = {"send_stack_mean": 5.0, "send_queue_mean": 1.0, "between_mean": 30.0, "receive_stack_mean": 9.0}
-    whole = {f"{name}_mean": 10.0 for name in ALL} | {"between_mean": 30.0}
+def test_stages_lie_between_the_boundaries_that_both_runs_know(tmp_path: Path) -> None:
+    ends = {"sent": (0.0, 9), "driver": (6.0, 9), "arrived": (36.0, 9), "read": (45.0, 9)}
+    whole = {name: (10.0 * number, 9) for number, name in enumerate(BOUNDARIES) if name != "queued"}
     rows = stage_rows(run(tmp_path / "a", whole, {}), run(tmp_path / "b", ends, {}))
-    assert [row.stage for row in rows] == ["send_stack", "send_queue", "between", "receive_stack"]
+    assert [(row.begin, row.end) for row in rows] == [
+        ("sent", "driver"),
+        ("driver", "arrived"),
+        ("arrived", "read"),
+    ]
 
 
 def test_components_of_both_runs(tmp_path: Path) -> None:
@@ -61,7 +68,9 @@ def test_components_of_both_runs(tmp_path: Path) -> None:
 
 def test_a_guest_is_seen_from_both_sides_and_its_boot_left_out() -> None:
     plain = NodeTrack([0, 1], [Cpu(100, 50), Cpu(300, 150)])
-    guest = NodeTrack([0, 1], [Cpu(5_000, 1_000), Cpu(5_900, 1_400)], within=[Cpu(2_000, 10), Cpu(2_300, 20)])
+    guest = NodeTrack(
+        [0, 1], [Cpu(5_000, 1_000), Cpu(5_900, 1_400)], within=[Cpu(2_000, 10), Cpu(2_600, 1_210)]
+    )
     found = processors({"plain": plain, "guest": guest}, {"status": [{"cpu": 70}, {"cpu": 30}]}, 1_000)
     assert found == pytest.approx(
         {"guest_user": 0.3 + 0.3, "guest_kernel": 0.6, "host_kernel": 0.15 + 0.4, "engine": 0.1}

@@ -23,7 +23,7 @@ with clocks of their own have been moved to the host's before, with an error tha
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,9 +44,6 @@ STAGES: dict[str, tuple[str, str]] = {
 }
 """Name of a stage: the boundaries between which it lies."""
 
-BETWEEN = {"between": ("driver", "arrived")}
-"""From driver to driver: what stands for the three in the middle where no engine is on the path."""
-
 TITLES = {
     "send_stack": "system call and the sending node's network stack",
     "send_queue": "the sending node's queueing discipline",
@@ -54,7 +51,6 @@ TITLES = {
     "network": "the emulated network",
     "receive_device": "the engine's lateness, the host's kernel where it lies on the path, virtual device",
     "receive_stack": "the receiving node's network stack, and waking the program",
-    "between": "from driver to driver",
 }
 
 _MAGIC = struct.pack("!HB", 0xA17A, 1)
@@ -128,13 +124,32 @@ def _columns(found: Mapping[int, int]) -> Passed:
 def durations(boundaries: Mapping[str, Passed]) -> dict[str, Integers]:
     """Stage: ns that each packet spent in it, of the packets that are known at both of its ends."""
     found = {}
-    for name, (begin, end) in (STAGES | BETWEEN).items():
+    for name, (begin, end) in STAGES.items():
         if begin in boundaries and end in boundaries:
             (first, begun), (second, ended) = boundaries[begin], boundaries[end]
             _, here, there = np.intersect1d(first, second, return_indices=True)
             if here.size:
                 found[name] = ended[there] - begun[here]
     return found
+
+
+def moments(boundaries: Mapping[str, Passed], known: Sequence[str]) -> dict[str, float]:
+    """Boundary: mean time since a packet was sent, ns, over the packets that are known at every boundary.
+
+    Not every device stamps what it sends, and not every path has an engine: differences of these are the
+    stages between whatever boundaries two runs have in common.
+    """
+    numbers = None
+    for name in known:
+        here = np.unique(boundaries[name][0])
+        numbers = here if numbers is None else np.intersect1d(numbers, here)
+    if "sent" not in known or numbers is None or not numbers.size:
+        return {}
+    columns = {}
+    for name in known:
+        order, first = np.unique(boundaries[name][0], return_index=True)
+        columns[name] = boundaries[name][1][first][np.isin(order, numbers)]
+    return {name: float((column - columns["sent"]).mean()) for name, column in columns.items()}
 
 
 def metrics(boundaries: Mapping[str, Passed], flow: Followed) -> list[Metric]:
@@ -147,11 +162,14 @@ def metrics(boundaries: Mapping[str, Passed], flow: Followed) -> list[Metric]:
             Metric(f"stage_{name}_p50", "ns", float(p50)),
             Metric(f"stage_{name}_p99", "ns", float(p99)),
         ]
-    known = [name for name in BOUNDARIES if name in boundaries]
+    known = [name for name in BOUNDARIES if name in boundaries and boundaries[name][0].size]
     reached = {name: np.unique(boundaries[name][0]).size for name in known}
     for name, (begin, end) in STAGES.items():
         if begin in reached and end in reached:
             found.append(Metric(f"stage_{name}_lost", "packets", max(0, reached[begin] - reached[end])))
+    for name, since in moments(boundaries, known).items():
+        found.append(Metric(f"stage_at_{name}", "ns", since))
+        found.append(Metric(f"stage_at_{name}_packets", "packets", reached[name]))
     if flow.system_call_ns is not None:
         found.append(Metric("stage_system_call", "ns", flow.system_call_ns))
     if flow.clock_error_ns:

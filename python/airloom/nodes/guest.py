@@ -22,7 +22,7 @@ from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.nodes.channel import Message
 from airloom.nodes.init import InitClient
-from airloom.nodes.kind import ClockReading, NodeHandle, Site
+from airloom.nodes.kind import ClockReading, Cpu, NodeHandle, Site
 from airloom.nodes.netns import LISTENING, NetnsKind, NetnsNode, listening_in, spec_of
 from airloom.plan import GuestPlan, NodePlan
 
@@ -43,6 +43,9 @@ _DEV_FIELDS = {
     "tx_dropped": 11,
 }
 """Columns of /proc/net/dev."""
+
+_TICK = 10_000_000
+"""What /proc/stat counts in: ns, on every architecture that guests have."""
 
 CAP_NET_RAW = 13
 """To send and receive frames by a packet socket (``capabilities(7)``)."""
@@ -109,6 +112,14 @@ class GuestNode(NetnsNode):
         least = max(inside - after for _, inside, after in readings)
         most = min(inside - before for before, inside, _ in readings)
         return ClockReading(readings[-1][2], (least + most) // 2, max(1, (most - least) // 2))
+
+    def within(self) -> Cpu | None:
+        """As its own kernel counts: user and nice, system, in ticks of 10 ms (/proc/stat)."""
+        words = (self._ready().read("/proc/stat") or "").split("\n", 1)[0].split()[1:4]
+        if len(words) < 3:
+            return None
+        user, nice, system = (int(word) * _TICK for word in words)
+        return Cpu(user + nice, system)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """As the hosting interfaces count if the guest is behind some; else as its own kernel does."""
