@@ -32,6 +32,7 @@ from airloom.measure import Reading
 from airloom.measuring import Measuring
 from airloom.nodes.kind import Process
 from airloom.one_run import FIRST_PORT, OneRun, tools_of
+from airloom.radio_view import Look
 from airloom.results import RunWriter
 from airloom.runs import RunResult, default_folder, kinds_of, prepare
 from airloom.scenario.model import Measurement, Scenario
@@ -218,6 +219,11 @@ class Lab:
         """The controllers of Open vSwitches that have met none of theirs: ``s1: tcp:c0:6653``."""
         relay = self._up().world.relay
         return [str(line) for line in relay.waiting()] if relay is not None else []
+
+    def air(self) -> Look:
+        """All radios and channels as they are now; two looks make a view (:mod:`airloom.radio_view`)."""
+        world = self._up().world
+        return Look(world.now(), world.radios(), world.channels())
 
     def now(self) -> int:
         """Engine time in nanoseconds."""

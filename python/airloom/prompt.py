@@ -10,6 +10,7 @@ import cmd
 import contextlib
 import os
 import shlex
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -203,6 +204,23 @@ class Prompt(cmd.Cmd):
             raise Misuse("add NAME SWITCH [KEY=VALUE...]")
         node = self.lab.add(words[0], links=[{"ends": words[:2]}], **settings_of(words[2:]))
         self.say(f"{node.name} has {node.address or 'no address'}")
+
+    def do_air(self, rest: str) -> None:
+        """Show where radios are and were, airtime of channels, rates and retries of pairs: air [SECONDS]"""
+        from airloom.radio_view import view
+
+        left = _number(rest, 1.0)
+        looks = [self.lab.air()]
+        if not looks[0].radios:
+            raise Misuse("no node has a radio")
+        while left > 0:
+            time.sleep(min(left, 1.0))
+            left -= 1.0
+            looks.append(self.lab.air())
+            if self.interactive or left <= 0:
+                # From the top of an empty screen.
+                self.say("\x1b[H\x1b[2J" if self.interactive and len(looks) > 2 else "")
+                self.say("\n".join(view(looks)))
 
     def do_verdict(self, rest: str) -> None:
         """Say how far what has been measured until now can be trusted: verdict"""

@@ -16,6 +16,7 @@ EXAMPLES = sorted(FOLDER.glob("*.yaml"))
 NEEDS = {
     "babel": "babeld",
     "mobile-babel": "babeld",
+    "mobile-batman": "/usr/sbin/batmand",
     "ospf": "/usr/lib/frr/ospfd",
     "openflow": "/usr/sbin/ovs-vswitchd",
 }
@@ -54,7 +55,9 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
     assert not any(shell.folder.glob("*.json")), "a check leaves nothing"
 
 
-@pytest.mark.parametrize("name", ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "openflow"])
+@pytest.mark.parametrize(
+    "name", ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "mobile-batman", "openflow"]
+)
 def test_an_example_does_what_it_claims(shell, name: str) -> None:
     require(name)
     result = ran(shell, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import airloom
+from airloom.prompt import Prompt
 from airloom.scenario.model import Scenario
 
 _engine = pytest.importorskip("airloom._engine")
@@ -201,6 +203,10 @@ def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> N
         assert up.radio("n2").scan() == []
         took = time.monotonic() - start
         assert up.radio("n2").info()["channel"] == 36
+        shown = io.StringIO()
+        Prompt(up, interactive=False, stdout=shown).onecmd("air 0.5")
+        assert re.search(r"air channel 36 +\[[#.]+\] busy \d+ %", shown.getvalue())
+        assert re.search(r"n1:wlan0 > n2:wlan0: 54 Mbit/s, \d+ frames/s, retries \d+ %", shown.getvalue())
         pings.wait(30)
         seconds = [float(text) / 1e3 for text in re.findall(r"time=([\d.]+)", pings.output)]
         up["n1"].run(RADIO + "down", env=PACKAGE, check=True)

@@ -81,23 +81,60 @@ pub fn sharpen() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// Waits for a moment: sleeps until `spin` before it, then watches the clock. Returns early, and `false`, when
-/// the program is asked to stop.
-#[must_use]
-pub fn wait_until(moment: Instant, spin: Span) -> bool {
-    loop {
-        if stop::asked() {
-            return false;
+/// Waits for one moment after the other: sleeps first, and watches the clock at the end.
+///
+/// How long it watches is learnt from how late it was woken before, since watching takes a processor from others:
+/// the mean and four times the mean deviation, as timers of retransmission are set (RFC 6298).
+pub struct Alarm {
+    longest: Span,
+    mean: f64,
+    deviation: f64,
+}
+
+/// Weight of a new lateness in the mean, and in the deviation (RFC 6298).
+const WEIGHTS: (f64, f64) = (0.125, 0.25);
+
+impl Alarm {
+    /// An alarm that watches the clock for at most `longest` before a moment, at first for so long.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // microseconds
+    pub fn new(longest: Span) -> Self {
+        Self { longest, mean: longest.nanos() as f64, deviation: 0.0 }
+    }
+
+    /// Waits for a moment. Returns early, and `false`, when the program is asked to stop.
+    #[must_use]
+    pub fn wait_until(&mut self, moment: Instant) -> bool {
+        loop {
+            if stop::asked() {
+                return false;
+            }
+            let left = moment.since(now());
+            if left == Span::ZERO {
+                return true;
+            }
+            let watch = self.watch();
+            if left > watch {
+                let wake = moment - watch;
+                sleep_until(wake);
+                self.learn(now().since(wake));
+            } else {
+                std::hint::spin_loop();
+            }
         }
-        let left = moment.since(now());
-        if left == Span::ZERO {
-            return true;
-        }
-        if left > spin {
-            sleep_until(moment - spin);
-        } else {
-            std::hint::spin_loop();
-        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates, and is never negative
+    fn watch(&self) -> Span {
+        Span::from_nanos((self.mean + 4.0 * self.deviation) as u64).min(self.longest)
+    }
+
+    /// It was woken so late. More than the longest time of watching would not be made up for anyway.
+    #[allow(clippy::cast_precision_loss)] // microseconds
+    fn learn(&mut self, late: Span) {
+        let error = late.min(self.longest).nanos() as f64 - self.mean;
+        self.mean += WEIGHTS.0 * error;
+        self.deviation += WEIGHTS.1 * (error.abs() - self.deviation);
     }
 }
 
@@ -144,7 +181,20 @@ mod tests {
     #[test]
     fn waiting_ends_not_before_its_moment() {
         let moment = now() + Span::from_millis(2);
-        assert!(wait_until(moment, Span::from_micros(100)));
+        assert!(Alarm::new(Span::from_micros(100)).wait_until(moment));
         assert!(now() >= moment);
+    }
+
+    #[test]
+    fn the_clock_is_watched_as_long_as_waking_takes() {
+        let mut alarm = Alarm::new(Span::from_micros(30));
+        assert_eq!(alarm.watch(), Span::from_micros(30));
+        (0..100).for_each(|turn| alarm.learn(Span::from_micros(4 + turn % 2)));
+        assert!((5..9).contains(&(alarm.watch().nanos() / 1_000)), "{:?}", alarm.watch());
+        (0..100).for_each(|_| alarm.learn(Span::from_millis(3)));
+        assert!((29..=30).contains(&(alarm.watch().nanos() / 1_000)), "{:?}", alarm.watch());
+        let mut sleeper = Alarm::new(Span::ZERO);
+        sleeper.learn(Span::from_millis(3));
+        assert_eq!(sleeper.watch(), Span::ZERO);
     }
 }

@@ -15,8 +15,8 @@
 //!
 //! **Stages.** With `--stages` both ends also record when packets passed the kernel's boundaries: see [`stages`].
 //!
-//! **Pacing.** Deadlines are absolute, so that no error piles up: the sender sleeps to 30 us (`--spin`) before a
-//! deadline and watches the clock for the rest. How late each packet was is in the records and in the summary. A
+//! **Pacing.** Deadlines are absolute, so that no error piles up: the sender sleeps to shortly before a
+//! deadline and watches the clock for the rest, as long as it has learnt that waking takes, at most 30 us (`--spin`). How late each packet was is in the records and in the summary. A
 //! sender that is late sends what is due at once; one that is still late at the end of its time stops and says so
 //! (`overrun`).
 //!

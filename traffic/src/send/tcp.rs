@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use airloom_engine::time::{Instant, Span};
 
 use super::Window;
-use crate::clock;
+use crate::clock::{self, Alarm};
 use crate::net::{self, family};
 use crate::options::Send;
 use crate::pacing::Pacing;
@@ -72,8 +72,9 @@ fn send_all(
         .take_while(|due| due.at < options.duration)
         .take(usize::try_from(options.count).unwrap_or(usize::MAX));
     let zeros = vec![0; 256 << 10];
+    let mut alarm = Alarm::new(options.spin);
     for due in schedule {
-        if !clock::wait_until(start + due.at, options.spin) {
+        if !alarm.wait_until(start + due.at) {
             summary.ended_by = Ended::Signal;
             return Ok(());
         }

@@ -7,7 +7,7 @@ use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 
 use super::Window;
-use crate::clock;
+use crate::clock::{self, Alarm};
 use crate::net::batch::{Outgoing, SEND};
 use crate::net::{self, family};
 use crate::options::Send;
@@ -95,6 +95,7 @@ fn rtp(options: &Send) -> Rtp {
 impl Sender<'_> {
     fn send_all(&mut self, summary: &mut Summary) -> Result<(), Failure> {
         let Send { duration, spin, .. } = *self.options;
+        let mut alarm = Alarm::new(spin);
         let Window { start, end } = self.window;
         let flood = matches!(self.options.pattern, Pattern::Flood);
         let mut schedule = self
@@ -107,7 +108,7 @@ impl Sender<'_> {
             .peekable();
         let mut dues = Vec::with_capacity(SEND);
         while let Some(due) = schedule.next() {
-            if !clock::wait_until(start + due.at, spin) {
+            if !alarm.wait_until(start + due.at) {
                 summary.ended_by = Ended::Signal;
                 break;
             }
@@ -231,7 +232,7 @@ impl Sender<'_> {
             self.prepare(0, Kind::End, self.sequence, now.since(self.window.start), now);
             // Whatever comes back now, a receiver that has gone included, changes nothing.
             let _ = self.out.send(&self.socket, length, 0, &[size]);
-            if !clock::wait_until(now + BETWEEN_MARKS, Span::ZERO) {
+            if !Alarm::new(Span::ZERO).wait_until(now + BETWEEN_MARKS) {
                 return;
             }
         }

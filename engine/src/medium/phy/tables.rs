@@ -66,7 +66,9 @@ const fn spread(bits_per_second: u32, modulation: Modulation, short: bool) -> Ra
 }
 
 /// 802.11a: OFDM at 5 GHz, 20 MHz.
-pub static A: Phy = Phy {
+pub static A: Phy = OFDM;
+
+const OFDM: Phy = Phy {
     name: "802.11a",
     slot: Span::from_micros(9),
     sifs: Span::from_micros(16),
@@ -82,19 +84,16 @@ pub static A: Phy = Phy {
 /// 802.11g without 802.11b stations: OFDM at 2.4 GHz, short slot.
 pub static G: Phy = Phy {
     name: "802.11g",
-    slot: Span::from_micros(9),
     sifs: Span::from_micros(10),
-    detect: Span::from_micros(4),
-    start_delay: Span::from_micros(20),
-    cw_min: 15,
-    cw_max: 1023,
-    bandwidth_hz: 20_000_000,
     bands: &[Band::Two],
     rates: &{ ofdm_rates(6_000) },
+    ..OFDM
 };
 
 /// 802.11b with long preambles.
-pub static B_LONG: Phy = Phy {
+pub static B_LONG: Phy = SPREAD;
+
+const SPREAD: Phy = Phy {
     name: "802.11b",
     slot: Span::from_micros(20),
     sifs: Span::from_micros(10),
@@ -104,32 +103,25 @@ pub static B_LONG: Phy = Phy {
     cw_max: 1023,
     bandwidth_hz: 22_000_000,
     bands: &[Band::Two],
-    rates: &[
-        spread(1_000_000, Modulation::Dbpsk, false),
-        spread(2_000_000, Modulation::Dqpsk, false),
-        spread(5_500_000, Modulation::Cck4, false),
-        spread(11_000_000, Modulation::Cck8, false),
-    ],
+    rates: &{ spread_rates(false) },
 };
 
 /// 802.11b with short preambles; 1 Mbit/s keeps the long one, as 16.2.2.3 demands.
 pub static B_SHORT: Phy = Phy {
     name: "802.11b-short",
-    slot: Span::from_micros(20),
-    sifs: Span::from_micros(10),
-    detect: Span::from_micros(15),
     start_delay: Span::from_micros(96),
-    cw_min: 31,
-    cw_max: 1023,
-    bandwidth_hz: 22_000_000,
-    bands: &[Band::Two],
-    rates: &[
-        spread(1_000_000, Modulation::Dbpsk, false),
-        spread(2_000_000, Modulation::Dqpsk, true),
-        spread(5_500_000, Modulation::Cck4, true),
-        spread(11_000_000, Modulation::Cck8, true),
-    ],
+    rates: &{ spread_rates(true) },
+    ..SPREAD
 };
+
+const fn spread_rates(short: bool) -> [Rate; 4] {
+    [
+        spread(1_000_000, Modulation::Dbpsk, false),
+        spread(2_000_000, Modulation::Dqpsk, short),
+        spread(5_500_000, Modulation::Cck4, short),
+        spread(11_000_000, Modulation::Cck8, short),
+    ]
+}
 
 /// Every physical layer, by which scenarios name them.
 pub static ALL: [&Phy; 4] = [&A, &G, &B_LONG, &B_SHORT];

@@ -200,7 +200,7 @@ class Tuning(Model):
     rts: Threshold | None = Field(
         default=None, description="longer frames on the air are announced by RTS; never by default"
     )
-    ssid: Annotated[str, Field(max_length=32)] | None = Field(
+    ssid: str | None = Field(
         default=None,
         description="name of the network, which is one subnet on a medium; access points keep it",
     )

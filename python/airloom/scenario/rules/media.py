@@ -246,7 +246,13 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
     settings = words.radio(end, _MAC)
     found = _asked(lambda: _engine.check_radio(end.port, settings))
     if found is not None:
-        yield Problem(found[0], _told(found[1]), end.said_at(_key(said, *found)), _radio_cure(*found))
+        yield _objection(end, *found)
+
+
+def _objection(end: RadioEnd, code: str, message: str) -> Problem:
+    """What the engine says of a radio's settings, at the place of the one that is meant."""
+    key = _key(end.said, code, message)
+    return Problem(code, _told(message), end.said_at(key), _radio_cure(key, code, message))
 
 
 def _channel(channel: Any, phy: str, path: Path_) -> Iterator[Problem]:
@@ -266,6 +272,10 @@ def _key(said: dict[str, Any], code: str, message: str) -> str:
         rate = int(wrong[1]) if wrong else 0
         if rate != said.get("rate"):
             return "basic_rates" if rate in said.get("basic_rates", ()) else "control_rate"
+    if code == "radio.channel" and (wrong := re.search(r"no channel (\d+)", message)):
+        phy, number = words.phy_of(said), int(wrong[1])
+        if number in [words.number_of(channel, phy) for channel in said.get("scan", ())]:
+            return "scan"
     if code == "radio.range":
         found = re.search(r": ([a-z0-9_ ]+) = ", message)
         return words.SETTINGS.get(found[1], found[1]) if found else ""
@@ -279,11 +289,11 @@ def _told(message: str) -> str:
     return re.sub(r"(\d+) bit/s", lambda found: Rate(int(found[1])).text, text)
 
 
-def _radio_cure(code: str, message: str) -> str | None:
+def _radio_cure(key: str, code: str, message: str) -> str | None:
     rest = message.partition("; ")[2]
     if code == "radio.rate":
-        rates = [Rate(int(each)).text for each in re.findall(r"\d{6,}", rest)]
-        return f"{', '.join(rates)}; or arf, aarf, minstrel"
+        rates = ", ".join(Rate(int(each)).text for each in re.findall(r"\d{6,}", rest))
+        return f"{rates}; or arf, aarf, minstrel" if key == "rate" else rates
     return rest or None
 
 
@@ -417,6 +427,6 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) ->
     settings = words.radio(after, _MAC)
     found = _asked(lambda: _engine.check_radio(end.port, settings))
     if found is not None:
-        yield Problem(found[0], _told(found[1]), after.said_at(_key(after.said, *found)), _radio_cure(*found))
+        yield _objection(after, *found)
     elif sliver is not None:
         yield from slivers.outside(after, sliver, set())
