@@ -20,13 +20,15 @@ use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
 use crate::room::furnish;
-use crate::system::{self, check, text};
+use crate::system::{self, check};
 use crate::terminal;
 
 /// How long the channel's device may take to appear.
 const APPEARING: Duration = Duration::from_secs(10);
 /// The guest's root, while it is put together.
 const ROOT: &str = "/root";
+/// Where the first file system has modules that are loaded before anything else.
+const EARLY: &str = "/early";
 
 /// Serves the channel at a device until the guest ends; switches the guest's machine off.
 pub fn serve(device: &str) -> ! {
@@ -56,6 +58,7 @@ impl Guest {
             folders(Path::new(place))?;
             mount(Some(kind), place, Some(kind), 0, None)?;
         }
+        load_early()?;
         let channel = wait_for(Path::new(device))?;
         // A device that is no terminal passes every octet anyway.
         let _ = terminal::raw(channel.as_raw_fd());
@@ -171,6 +174,15 @@ fn make(world: &World) -> Result<Vec<String>, String> {
             load(world, "/lower")?;
             layer()?;
         }
+        Root::Shared { tag } => {
+            folders(Path::new("/lower")).map_err(at("/lower"))?;
+            // Whole pieces of large files at once: each request is a way out of the machine and back.
+            let options = "trans=virtio,version=9p2000.L,msize=512000,cache=loose";
+            mount(Some(tag), "/lower", Some("9p"), libc::MS_RDONLY, Some(options))
+                .map_err(at("the host's files (9P)"))?;
+            load(world, "/lower")?;
+            layer()?;
+        }
         Root::Disk { device, filesystem, layer: layered } => {
             let (target, flags) = if *layered { ("/lower", libc::MS_RDONLY) } else { (ROOT, 0) };
             load(world, "")?;
@@ -230,20 +242,36 @@ fn enter() -> Result<(), String> {
     changed.map(drop).map_err(at("the root file system"))
 }
 
+/// Loads the modules without which there is no channel yet: files below [`EARLY`], in the order of
+/// their names.
+fn load_early() -> io::Result<()> {
+    let mut paths: Vec<_> =
+        fs::read_dir(EARLY).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        insert(&File::open(&path)?)
+            .map_err(|error| io::Error::other(format!("kernel module {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Loads one module; one that is there already is no fault.
+fn insert(file: &File) -> io::Result<()> {
+    // SAFETY: the string is a constant.
+    let answer = check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) });
+    match answer {
+        Err(error) if error.raw_os_error() != Some(libc::EEXIST) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Loads the kernel modules that are needed, from the first file system or from `below`.
 fn load(world: &World, below: &str) -> Result<(), String> {
     let mut loaded = BTreeSet::new();
     for path in world.modules.iter().filter(|path| loaded.insert(path.as_str())) {
         let fail = |error: io::Error| format!("kernel module {path}: {error}");
         let file = File::open(path).or_else(|_| File::open(format!("{below}{path}"))).map_err(fail)?;
-        let options = text("").map_err(fail)?;
-        // SAFETY: the string outlives the call.
-        let answer =
-            check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), options.as_ptr(), 0) });
-        match answer {
-            Err(error) if error.raw_os_error() != Some(libc::EEXIST) => return Err(fail(error)),
-            _ => {}
-        }
+        insert(&file).map_err(fail)?;
     }
     Ok(())
 }

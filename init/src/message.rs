@@ -237,6 +237,11 @@ pub enum Root {
         /// The folder.
         folder: String,
     },
+    /// A folder that the guest's machine shows it by 9P over virtio, below a layer in memory.
+    Shared {
+        /// Name under which the machine offers it.
+        tag: String,
+    },
     /// A block device.
     Disk {
         /// Its name in the guest, such as `/dev/ubda`.

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from airloom import binaries
+from airloom.nodes.modules import content_of
 
 _FOLDER, _FILE = 0o040755, 0o100755
 _WORD = 4
@@ -29,15 +30,19 @@ def archive(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
     return b"".join(parts) + _entry(0, "TRAILER!!!", 0, b"")
 
 
-def descriptor(modules: Sequence[str] = ()) -> int:
-    """A descriptor of the archive of guests, which stays this module's; modules keep their paths in it."""
+def descriptor(modules: Sequence[str] = (), early: Sequence[str] = ()) -> int:
+    """A descriptor of the archive of guests, which stays this module's.
+
+    ``modules`` keep their paths in it; those of ``early`` are loaded in their order before anything else.
+    """
     program = binaries.find("airloom-init")
-    return _made(program, program.stat().st_mtime_ns, tuple(modules))
+    return _made(program, program.stat().st_mtime_ns, tuple(modules), tuple(early))
 
 
 @lru_cache
-def _made(program: Path, _: int, modules: tuple[str, ...]) -> int:
+def _made(program: Path, _: int, modules: tuple[str, ...], early: tuple[str, ...]) -> int:
     files = {"/init": program.read_bytes()} | {path: Path(path).read_bytes() for path in modules}
+    files |= {f"/early/{number:02}": content_of(Path(path)) for number, path in enumerate(early)}
     content = archive(files, ("/dev", "/proc", "/sys", "/root"))
     held = os.memfd_create("airloom-initramfs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(held), "wb") as file:

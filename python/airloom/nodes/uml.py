@@ -145,12 +145,12 @@ def _root(wish: str | None) -> tuple[Message, list[str]]:
     """The guest's root file system, and what its machine is told of it."""
     if wish is None or Path(wish).is_dir():
         return {"from": "hostfs", "folder": wish or "/"}, []
-    kind = _file_system(Path(wish))
+    kind = file_system(Path(wish))
     root = {"from": "disk", "device": "/dev/ubda", "filesystem": kind, "layer": kind in _READ_ONLY}
     return root, [f"ubd0={_COPY_FILE},{wish}"]
 
 
-def _file_system(image: Path) -> str:
+def file_system(image: Path) -> str:
     """What an image is formatted with, by its magic numbers."""
     try:
         with image.open("rb") as file:

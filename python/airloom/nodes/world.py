@@ -16,12 +16,13 @@ from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.native import NativeKind
 from airloom.nodes.netns import NetnsKind, NetnsNode, translated
 from airloom.nodes.openvswitch import OpenVSwitchKind, OpenVSwitchNode
+from airloom.nodes.qemu import QemuKind
 from airloom.nodes.relay import Relay
 from airloom.nodes.uml import UmlKind
 from airloom.plan import NodePlan, Plan
 
 KINDS: dict[str, type[Kind]] = {
-    kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind)
+    kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind, QemuKind)
 }
 """Every kind by its name in a scenario."""
 

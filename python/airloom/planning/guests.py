@@ -5,17 +5,19 @@ from __future__ import annotations
 from airloom.plan import GuestPlan
 from airloom.scenario.model import Guest, Node, Scenario
 
-KINDS = ("uml",)
-"""Kinds of nodes that have one."""
+MEMORY = {"uml": 64 << 20, "qemu": 256 << 20}
+"""Kinds of nodes that have one, and the octets of memory that it has if nobody says."""
+LEAST = {"uml": 32 << 20, "qemu": 160 << 20}
+"""With less its kernel does not start."""
 
 
 def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
     """The machine of a node; None if its kind has none."""
-    if (node.kind or scenario.kind) not in KINDS:
+    if (node.kind or scenario.kind) not in MEMORY:
         return None
     machine = said(scenario, node)
     return GuestPlan(
-        memory=int(machine.memory),
+        memory=int(machine.memory or MEMORY[node.kind or scenario.kind]),
         network=machine.network,
         kernel=machine.kernel,
         root=machine.root,

@@ -177,7 +177,7 @@ def _place(value: str, info: ValidationInfo) -> str:
 Place = Annotated[str, AfterValidator(_place)]
 """Path of a file or a folder that must exist, relative to the scenario's folder."""
 
-KindName = Literal["netns", "native", "container", "uml"]
+KindName = Literal["netns", "native", "container", "uml", "qemu"]
 """How a node can be made."""
 
 

@@ -63,8 +63,8 @@ class Interface(Model):
 class Guest(Model):
     """The machine of a node that has a kernel of its own; a node says what differs from the scenario's."""
 
-    memory: Annotated[Size, Field(ge=32 << 20, le=64 << 30)] = Field(
-        default=Size("64 MiB"), description="of the machine, at least 32 MiB"
+    memory: Annotated[Size, Field(ge=32 << 20, le=64 << 30)] | None = Field(
+        default=None, description="of the machine; by default 64 MiB for uml, 256 MiB for qemu"
     )
     network: Literal["vhost", "tap"] = Field(
         default="tap", description="vhost: a device of the engine's own; tap: through the host's kernel"

@@ -1,0 +1,232 @@
+"""The kind ``qemu``: a full virtual machine for each node, by KVM or emulated in software.
+
+The kernel is one of the distribution's (package ``linux-image-amd64``) or the user's own, with the modules
+that it needs in a first file system that Airloom makes. Its root is the host's own file system, read-only
+by 9P under a layer in the guest's memory, or a disk image, of which the guest writes a copy. Its network
+cards are virtio ones, whose frames cross the host's kernel to the engine.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from airloom import _engine
+from airloom.errors import HostError
+from airloom.nodes import accelerator, behind, initramfs, modules
+from airloom.nodes.channel import Message
+from airloom.nodes.guest import GuestKind, GuestNode, Machine
+from airloom.nodes.kind import NodeHandle, Properties, Site
+from airloom.nodes.uml import file_system
+from airloom.plan import InterfacePlan, NodePlan
+
+PROGRAM = f"qemu-system-{os.uname().machine}"
+INSTALL_QEMU = "sudo apt-get install qemu-system-x86"
+INSTALL_KERNEL = "sudo apt-get install linux-image-amd64"
+_CHANNEL = "virtio_console"
+_BASIC = ("virtio_pci", _CHANNEL, "virtio_net", "overlay")
+_SHARED = ("9pnet_virtio", "9p")
+_PATIENCE = 120.0
+"""Seconds that a guest may take to be ready; in software it takes ten where the processor is free."""
+_SCRATCH = 64 << 20
+_COPY = 1 << 30
+"""Octets that a guest may write on its copy of a disk image."""
+_VHOST = Path("/dev/vhost-net")
+_READ_ONLY = ("squashfs",)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that QEMU starts, and its modules."""
+
+    image: Path
+    modules: Path
+
+
+class QemuNode(GuestNode):
+    """One virtual machine."""
+
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        super().__init__(plan, kind, namespace, site)
+        self._given: list[int] = []
+        """Descriptors of its machine that are still open here."""
+
+    def machine(self) -> Machine:
+        settings = self.settings
+        program, kernel = program_of(), kernel_of(settings.kernel)
+        by = accelerator.of(program, kernel.image)
+        root, disk, needed = _root(settings.root)
+        folder = kernel.modules.parent
+        early = modules.in_order(kernel.modules, (*_BASIC, *needed))
+        argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+        argv += ["-accel", by.name, "-cpu", "max", "-m", f"{settings.memory >> 20}M"]
+        argv += ["-kernel", str(kernel.image), "-initrd", "/proc/self/fd/4"]
+        argv += ["-append", "console=ttyS0 quiet panic=-1 -- guest /dev/vport0p1"]
+        argv += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
+        # The first device on the bus, so that it is the first in the guest.
+        argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
+        argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
+        return Machine(
+            argv=(*argv, *self._cards(by.name == "kvm")),
+            root=root,
+            memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
+            patience=_PATIENCE,
+            descriptors=(initramfs.descriptor(early=early), *self._given),
+            env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
+            module_folder=str(folder) if folder != Path("/lib/modules") else None,
+        )
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """As the hosting interfaces count; what the machine took too late was dropped before it."""
+        counted = super().counters()
+        for number, interface in enumerate(self._inside()):
+            own = counted.pop(behind.tap_name(number), None)
+            if own is not None and interface.name in counted:
+                counted[interface.name]["rx_dropped"] += own["tx_dropped"]
+            counted.pop(f"bridge{number}", None)
+        return counted
+
+    def close(self) -> None:
+        super().close()
+        self._give_back()
+
+    def _visible(self) -> tuple[Path, ...]:
+        kernel, root = kernel_of(self.settings.kernel), self.settings.root
+        own = [kernel.image, kernel.modules.parent, *([Path(root)] if root is not None else [])]
+        return (*super()._visible(), *own)
+
+    def _inside(self) -> Sequence[InterfacePlan]:
+        return [one for one in self.guest.interfaces if one.name in self.taps]
+
+    def _cards(self, kvm: bool) -> list[str]:
+        """Network cards, and the descriptors of what is behind them."""
+        self._give_back()
+        words: list[str] = []
+        for number, one in enumerate(self._inside()):
+            tap = behind.join(self._namespace.fileno(), one.name, number, one.mac, one.mtu)
+            self._given.append(tap)
+            net = f"tap,id=net{number},fd={4 + len(self._given)}"
+            if kvm and os.access(_VHOST, os.R_OK | os.W_OK):
+                self._given.append(os.open(_VHOST, os.O_RDWR | os.O_CLOEXEC))
+                net += f",vhost=on,vhostfd={4 + len(self._given)}"
+            card = (
+                f"virtio-net-pci,netdev=net{number},mac={one.mac},host_mtu={one.mtu},addr={0x10 + number:#x}"
+            )
+            words += ["-netdev", net, "-device", f"{card},romfile="]
+        return words
+
+    def _give_back(self) -> None:
+        given, self._given = self._given, []
+        for descriptor in given:
+            os.close(descriptor)
+
+
+class QemuKind(GuestKind):
+    """Makes virtual machines."""
+
+    name: ClassVar[str] = "qemu"
+    properties: ClassVar[Properties] = Properties(
+        programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+
+    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> QemuNode:
+        return QemuNode(plan, self.name, namespace, self.site)
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        for image in dict.fromkeys(plan.guest.kernel for plan in plans if plan.guest is not None):
+            kernel = kernel_of(image)
+            note = f"machines with {kernel.image.name} run {accelerator.of(program_of(), kernel.image).words}"
+            if note not in self.notes:
+                self.notes.append(note)
+        return super().bring_up(plans)
+
+    @classmethod
+    def lacks(cls) -> list[HostError]:
+        found = []
+        for act in (program_of, lambda: kernel_of(None)):
+            try:
+                act()
+            except HostError as error:
+                found.append(error)
+        return found
+
+
+def program_of() -> str:
+    """QEMU; :class:`~airloom.errors.HostError` if it is not there."""
+    found = shutil.which(PROGRAM)
+    if found is None:
+        raise HostError("host.qemu", f"{PROGRAM} is not installed", cure=INSTALL_QEMU)
+    return found
+
+
+def kernel_of(wish: str | None) -> Kernel:
+    """The kernel and its modules; without a wish the newest of the distribution's that can be used.
+
+    Beside ``/boot`` it is looked for below ``airloom/kernel`` in the user's cache, where a package may be
+    unpacked (``dpkg -x``) on a machine that shall not install it.
+    """
+    if wish is not None:
+        image = Path(wish)
+        found = _modules(image)
+        if found is None:
+            raise HostError(
+                "host.qemu-kernel",
+                f"the modules of {image} are not on this machine",
+                cure=f"they belong into {image.parent.parent}/lib/modules or /lib/modules",
+            )
+        return _fit(Kernel(image.resolve(), found.resolve()))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "airloom" / "kernel" / "boot"
+    for folder in (Path("/boot"), cache):
+        for image in sorted(folder.glob("vmlinuz-*"), key=_age, reverse=True):
+            found = _modules(image)
+            if found is not None and not modules.lacking(found, (*_BASIC, *_SHARED)):
+                return Kernel(image.resolve(), found.resolve())
+    raise HostError(
+        "host.qemu-kernel",
+        "no kernel for virtual machines, with 9P and virtio as modules, is in /boot",
+        cure=INSTALL_KERNEL,
+    )
+
+
+def _age(image: Path) -> list[int]:
+    """The numbers of its release, by which kernels are ordered."""
+    return [int(part) for part in image.name.replace("-", ".").split(".") if part.isdigit()]
+
+
+def _fit(kernel: Kernel) -> Kernel:
+    lacking = modules.lacking(kernel.modules, (*_BASIC, *_SHARED))
+    if lacking:
+        raise HostError(
+            "host.qemu-kernel",
+            f"{kernel.image} has no {', '.join(lacking)}",
+            cure=f"take another kernel: {INSTALL_KERNEL}",
+        )
+    return kernel
+
+
+def _modules(image: Path) -> Path | None:
+    """Where a kernel's modules are, by the release in its name."""
+    release = image.name.partition("-")[2]
+    for base in (image.parent.parent / "lib/modules", Path("/lib/modules")):
+        if release and (base / release / "kernel").is_dir():
+            return base / release
+    return None
+
+
+def _root(wish: str | None) -> tuple[Message, list[str], tuple[str, ...]]:
+    """The guest's root file system, what its machine is told of it, and the modules for it."""
+    if wish is None or Path(wish).is_dir():
+        share = f"local,id=host,path={wish or '/'},security_model=none,readonly=on,multidevs=remap"
+        device = "virtio-9p-pci,fsdev=host,mount_tag=host,addr=0x4"
+        return {"from": "shared", "tag": "host"}, ["-fsdev", share, "-device", device], _SHARED
+    kind = file_system(Path(wish))
+    root = {"from": "disk", "device": "/dev/vda", "filesystem": kind, "layer": kind in _READ_ONLY}
+    drive = f"file={wish},format=raw,if=none,id=disk,snapshot=on"
+    return root, ["-drive", drive, "-device", "virtio-blk-pci,drive=disk,addr=0x4"], ("virtio_blk", kind)
