@@ -18,6 +18,7 @@ from typing import Literal
 from airloom import binaries
 from airloom.errors import HostError
 from airloom.nodes import privilege
+from airloom.nodes.world import KINDS
 
 TUN = Path("/dev/net/tun")
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -56,6 +57,7 @@ def examine() -> list[Finding]:
         ),
         _device(Path("/dev/vhost-net"), "faster network cards of `qemu` nodes", "modprobe vhost_net"),
         *(_program(*entry) for entry in PROGRAMS),
+        *(_kind(name) for name in KINDS),
     ]
 
 
@@ -84,9 +86,7 @@ PROGRAMS = (
     ("ip", "iproute2", "looking at a node's addresses and routes"),
     ("babeld", "babeld", "the routing example with Babel"),
     ("zebra", "frr", "the routing examples with OSPF and BGP"),
-    ("ovs-vswitchd", "openvswitch-switch", "switches of kind `openvswitch`"),
     ("ovs-testcontroller", "openvswitch-testcontroller", "controllers of Mininet's scripts"),
-    ("qemu-system-x86_64", "qemu-system-x86", "nodes of kind `qemu`"),
 )
 """Program, Debian package, purpose."""
 
@@ -96,6 +96,19 @@ def _program(name: str, package: str, serves: str) -> Finding:
     path = shutil.which(name, path=search)
     return Finding(
         name, path is not None, "optional", path or "not installed", f"sudo apt-get install {package}", serves
+    )
+
+
+def _kind(name: str) -> Finding:
+    kind = KINDS[name]
+    lacking = kind.lacks()
+    return Finding(
+        f"kind {name}",
+        not lacking,
+        "optional",
+        "; ".join(error.message for error in lacking) or kind.found(),
+        "; ".join(dict.fromkeys(error.cure or "" for error in lacking)),
+        f"{'switches' if name == 'openvswitch' else 'nodes'} of kind `{name}`",
     )
 
 

@@ -266,6 +266,11 @@ class Kind(ABC):
         """What this machine lacks for nodes of this kind, beside what all nodes need; found by trying."""
         return []
 
+    @classmethod
+    def found(cls) -> str:
+        """What it is made with on this machine, where nothing is lacking."""
+        return "with this kernel"
+
     @abstractmethod
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
         """Makes nodes, beside those that it made before; after an error nothing is left of them."""

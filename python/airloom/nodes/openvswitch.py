@@ -228,6 +228,14 @@ class OpenVSwitchKind(NetnsKind):
             packet_sockets.enlarge(node.namespace.fileno() for node in ready)
         return made
 
+    @classmethod
+    def lacks(cls) -> list[HostError]:
+        try:
+            require_programs()
+        except HostError as error:
+            return [error]
+        return []
+
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:
         return OpenVSwitchNode(plan, self.name, namespace, self.site, self.relay)
 

@@ -157,6 +157,11 @@ class QemuKind(GuestKind):
                 found.append(error)
         return found
 
+    @classmethod
+    def found(cls) -> str:
+        program, kernel = program_of(), kernel_of(None)
+        return f"{program} with {kernel.image}, {accelerator.of(program, kernel.image).words}"
+
 
 def program_of() -> str:
     """QEMU; :class:`~airloom.errors.HostError` if it is not there."""

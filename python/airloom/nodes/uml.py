@@ -99,6 +99,18 @@ class UmlKind(GuestKind):
         programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
     )
 
+    @classmethod
+    def lacks(cls) -> list[HostError]:
+        try:
+            release_of(kernel_of(None))
+        except HostError as error:
+            return [error]
+        return []
+
+    @classmethod
+    def found(cls) -> str:
+        return f"{kernel_of(None)} {release_of(kernel_of(None))}"
+
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> UmlNode:
         return UmlNode(plan, self.name, namespace, self.site)
 

@@ -22,7 +22,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         links.problems(scenario, network),
         tunnels.problems(scenario, network),
         nodes.problems(scenario, network),
-        guests.problems(scenario),
+        guests.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),
         measure.problems(scenario, network),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airloom.planning.guests import said
+from airloom.planning.guests import LEAST, said
 from airloom.scenario.model import Scenario
+from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
 from airloom.scenario.source import Path_
 
 _REAL_TIME = ("fifo", "round-robin")
 
 
-def problems(scenario: Scenario) -> Iterator[Problem]:
-    """What is wrong with machines, whichever kind the nodes will be of."""
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What is wrong with machines."""
+    yield from _memory(scenario, network)
     machines: list[tuple[Path_, str, int]] = [
         (("guest",), scenario.guest.policy, scenario.guest.priority),
     ]
@@ -29,3 +31,21 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
                 path,
                 f"{' and '.join(_REAL_TIME)} have 1 to 99, the others none",
             )
+
+
+def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What a kind's kernel needs for its start."""
+    for name, node in network.nodes.items():
+        kind = node.kind or scenario.kind
+        memory = said(scenario, node).memory
+        if kind not in LEAST or memory is None or memory >= LEAST[kind]:
+            continue
+        own = node.guest is not None and node.guest.memory is not None
+        yield Problem(
+            "guest.memory",
+            f"a machine of kind {kind} does not start with {memory.text}",
+            ("nodes", name, "guest", "memory") if own else ("guest", "memory"),
+            f"give it {LEAST[kind] >> 20} MiB or more",
+        )
+        if not own:
+            return
