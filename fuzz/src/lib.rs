@@ -7,4 +7,5 @@ pub mod matrix;
 pub mod radiotap;
 pub mod trace;
 pub mod tunnel;
+pub mod vhost;
 pub mod vnet;

@@ -214,6 +214,8 @@ impl Loop {
             // Signals are for the program's other threads.
             let mut all = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
+            // Not this one, which a guest's memory can cause.
+            libc::sigdelset(&raw mut all, libc::SIGBUS);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
         let _awake = wakeful::request();

@@ -1,11 +1,14 @@
-//! The bodies of the fuzz targets for virtio-net headers and for tunnels, over their seeds, over
-//! seeds that were damaged, and over random octets.
+//! The bodies of the fuzz targets for virtio-net headers, for tunnels and for the devices of guests, over
+//! their seeds, over seeds that were damaged, and over random octets.
 
 #[path = "../../fuzz/src/vnet.rs"]
 mod vnet;
 
 #[path = "../../fuzz/src/tunnel.rs"]
 mod tunnel;
+
+#[path = "../../fuzz/src/vhost.rs"]
+mod vhost;
 
 use std::path::Path;
 
@@ -23,7 +26,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 2] = [("vnet", vnet::run), ("tunnel", tunnel::run)];
+const TARGETS: [Target; 3] = [("vnet", vnet::run), ("tunnel", tunnel::run), ("vhost", vhost::run)];
 
 #[test]
 fn every_seed_passes() {

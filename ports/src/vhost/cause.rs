@@ -50,6 +50,9 @@ pub enum Cause {
     /// Its memory cannot be had.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Its memory could be had, and then not any more.
+    #[error("the guest's memory is gone: its file was cut short, or the file system it lies on is full")]
+    MemoryLost,
     /// A rule of virtio was broken in the queue from which the guest receives.
     #[error("the guest broke its receive queue: {0}")]
     Receive(#[source] Broken),

@@ -172,6 +172,12 @@ impl Device {
         self.sides.iter().all(|side| side.queue.is_some())
     }
 
+    /// True if a part of the guest's memory could not be had when it was needed.
+    #[must_use]
+    pub fn memory_is_lost(&self) -> bool {
+        self.memory.as_ref().is_some_and(Memory::is_lost)
+    }
+
     /// The features that were agreed upon.
     #[must_use]
     pub fn features(&self) -> u64 {

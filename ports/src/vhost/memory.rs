@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use super::fault::Watch;
 use super::message::RegionSpec;
 
 /// Why a guest's memory cannot be had.
@@ -29,6 +30,9 @@ pub enum MemoryError {
     /// Not a file in memory, or one shorter than its region.
     #[error("the file of a region of memory {0}")]
     File(&'static str),
+    /// More guests than can be looked after.
+    #[error("there are too many regions of guests' memory")]
+    Many,
     /// The kernel refused.
     #[error("a region of memory cannot be mapped: {0}")]
     Map(#[source] io::Error),
@@ -39,6 +43,7 @@ pub enum MemoryError {
 struct Mapping {
     start: NonNull<u8>,
     octets: usize,
+    watch: Option<Watch>,
 }
 
 // SAFETY: the mapping belongs to this value alone, and all access goes by copies and atomic words.
@@ -48,6 +53,8 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        // First: the address may belong to something else at once.
+        self.watch = None;
         // SAFETY: made by mmap with this length, and nobody refers to it any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
     }
@@ -172,6 +179,13 @@ impl Memory {
         })
     }
 
+    /// True once a part of it could not be had: its file was cut short, or has no room.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let lost = |region: &Region| region.area.mapping.watch.as_ref().is_some_and(Watch::is_lost);
+        self.regions.iter().any(lost)
+    }
+
     /// Copies the octets from `skip` on of a place.
     pub fn read(&self, place: Place, skip: usize, to: &mut [u8]) {
         self.regions[place.region].area.read(place.at + skip, to);
@@ -218,7 +232,9 @@ fn region(spec: &RegionSpec, file: &OwnedFd) -> Result<Region, MemoryError> {
         return Err(MemoryError::Map(io::Error::last_os_error()));
     }
     let start = NonNull::new(start.cast()).ok_or_else(bounds)?;
-    let mapping = Arc::new(Mapping { start, octets: mapped });
+    let mut mapping = Mapping { start, octets: mapped, watch: None };
+    mapping.watch = Some(Watch::over(start.as_ptr() as usize, mapped).ok_or(MemoryError::Many)?);
+    let mapping = Arc::new(mapping);
     // Programs that are started from here need no part of it.
     // SAFETY: the mapping was just made.
     unsafe { libc::madvise(start.as_ptr().cast(), mapped, libc::MADV_DONTFORK) };

@@ -9,6 +9,7 @@ pub mod bell;
 mod cause;
 pub mod connection;
 pub mod device;
+mod fault;
 pub mod memory;
 pub mod message;
 pub mod queue;
@@ -193,7 +194,9 @@ impl Vhost {
 
     /// Tells the guest what it wants to be told.
     pub(crate) fn tell(&mut self) {
-        if !self.device.tell() {
+        if self.device.memory_is_lost() {
+            self.part(Cause::MemoryLost);
+        } else if !self.device.tell() {
             self.part(Cause::Closed);
         }
     }
@@ -297,6 +300,8 @@ impl Vhost {
             // Removed before: this cannot fail for want of room.
             let _ = self.poller.add(self.listener.as_raw_fd(), LISTENER);
         }
+        // Whatever was found then, empty memory is the cause of it.
+        let cause = if self.device.memory_is_lost() { Cause::MemoryLost } else { cause };
         self.device.reset();
         self.cause = Some(cause);
     }

@@ -1,0 +1,469 @@
+//! A guest without a kernel: the front end of a vhost-user device, which shares a file of memory with the
+//! engine and keeps real virtqueues in it, as it should or as the test likes.
+#![allow(dead_code)] // every test takes what it needs
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use airloom_engine::settings::LinkSettings;
+use airloom_ports::driver::Driver;
+use airloom_ports::vhost::{Card, Vhost};
+use airloom_ports::world::{Outside, World};
+
+/// Where the guest and its front end have the memory, where it begins in its file, and its octets.
+pub const GUEST: u64 = 0x10_0000;
+pub const USER: u64 = 0x7000_0000;
+pub const OFFSET: u64 = 0x3000;
+pub const OCTETS: u64 = 0x80_0000;
+/// Buffers begin here in the memory, the rings before them.
+pub const BUFFERS: u64 = 0x2_0000;
+/// Octets of each buffer that the fake driver offers for a frame to be received.
+pub const BUFFER: u32 = 2048;
+
+pub const RECEIVE: usize = 0;
+pub const SEND: usize = 1;
+pub const NEXT: u16 = 1;
+pub const WRITE: u16 = 2;
+pub const INDIRECT: u16 = 4;
+
+pub const MERGE: u64 = 1 << 15;
+pub const EVENT_IDX: u64 = 1 << 29;
+pub const OFFLOADS: u64 = 0b11_1011_1000_0011;
+/// The entry at which the rings begin.
+pub const BASE: u16 = u16::MAX - 20;
+/// What any guest has: protocol features, virtio 1.
+pub const BASIC: u64 = 1 << 30 | 1 << 32;
+
+/// The card of every fake guest.
+pub const CARD: Card = Card { mac: [2, 0, 0, 0, 0, 7], mtu: 1500 };
+
+/// A descriptor: address in the guest, octets, flags, next.
+pub type Descriptor = (u64, u32, u16, u16);
+
+/// One queue in the shared memory.
+pub struct Ring {
+    pub size: u16,
+    /// Where its three parts begin in the memory.
+    pub at: [u64; 3],
+    pub available: u16,
+    pub used: u16,
+    next: u16,
+}
+
+/// The guest.
+pub struct Guest {
+    pub memory: File,
+    pub socket: UnixStream,
+    pub rings: [Ring; 2],
+    pub kicks: [File; 2],
+    /// The guest's end of what the device calls by: a pair of sockets, as with User Mode Linux.
+    pub calls: [UnixStream; 2],
+    device_calls: Vec<OwnedFd>,
+    pub features: u64,
+}
+
+pub fn eventfd() -> File {
+    // SAFETY: no pointers are passed, and the descriptor belongs to nobody else.
+    unsafe { File::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)) }
+}
+
+pub fn memory(octets: u64) -> File {
+    // SAFETY: the name is a constant C string, and the descriptor belongs to nobody else.
+    let file = unsafe { File::from_raw_fd(libc::memfd_create(c"guest".as_ptr(), libc::MFD_CLOEXEC)) };
+    file.set_len(octets).expect("there is memory");
+    file
+}
+
+/// A message with its descriptors.
+pub fn send(socket: &UnixStream, octets: &[u8], files: &[RawFd]) {
+    let mut piece = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+    let mut control = [0u64; 16];
+    // SAFETY: the message refers to memory that outlives the call, and the control buffer has the room.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        if !files.is_empty() {
+            let length = u32::try_from(size_of_val(files)).expect("few");
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(length) as usize;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(length) as usize;
+            let data: *mut RawFd = libc::CMSG_DATA(header).cast();
+            for (at, file) in files.iter().enumerate() {
+                data.add(at).write_unaligned(*file);
+            }
+        }
+        let sent = libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL);
+        assert_eq!(usize::try_from(sent), Ok(octets.len()), "{}", std::io::Error::last_os_error());
+    }
+}
+
+/// A message as octets.
+pub fn message(request: u32, flags: u32, body: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(body.len()).expect("short");
+    [request, flags, size].iter().flat_map(|word| word.to_ne_bytes()).chain(body.iter().copied()).collect()
+}
+
+pub fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+pub fn doubles(doubles: &[u64]) -> Vec<u8> {
+    doubles.iter().flat_map(|double| double.to_ne_bytes()).collect()
+}
+
+impl Guest {
+    /// One that has connected and agreed upon the basics, with queues of `size` entries.
+    pub fn hello(path: &std::path::Path, features: u64, size: u16) -> Self {
+        let socket = UnixStream::connect(path).expect("the engine listens");
+        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("not zero");
+        let pairs = [0, 1].map(|_| UnixStream::pair().expect("sockets"));
+        let mut device_calls = Vec::new();
+        let calls = pairs.map(|(near, far)| {
+            near.set_nonblocking(true).expect("a socket");
+            device_calls.push(OwnedFd::from(far));
+            near
+        });
+        let ring =
+            |at: u64| Ring { size, at: [at, at + 0x8000, at + 0xc000], available: 0, used: 0, next: 0 };
+        let guest = Self {
+            memory: memory(OFFSET + OCTETS),
+            socket,
+            rings: [ring(0), ring(0x1_0000)],
+            kicks: [eventfd(), eventfd()],
+            calls,
+            device_calls,
+            features: features | BASIC,
+        };
+        guest.tell(3, &[], &[]);
+        let offered = guest.double(1);
+        assert_eq!(guest.features & !offered, 0, "all of it is offered");
+        assert_ne!(guest.double(15) & 1 << 3, 0, "answers are offered");
+        guest.tell(16, &doubles(&[1 << 3 | 1 << 9]), &[]);
+        guest.ack(2, &doubles(&[guest.features]), &[]);
+        guest
+    }
+
+    /// One whose driver is up. Its rings are about to come round the end of their 16-bit indices.
+    pub fn up(path: &std::path::Path, features: u64, size: u16) -> Self {
+        let mut guest = Self::hello(path, features, size);
+        for queue in [RECEIVE, SEND] {
+            let [_, available, used] = guest.rings[queue].at;
+            guest.write(available + 2, &BASE.to_le_bytes());
+            guest.write(used + 2, &BASE.to_le_bytes());
+            // Whoever wants to be told of everything says so.
+            guest.wish(queue, BASE);
+            guest.write(used + 4 + 8 * u64::from(size), &BASE.to_le_bytes());
+            (guest.rings[queue].available, guest.rings[queue].used) = (BASE, BASE);
+        }
+        guest.share();
+        guest.begin();
+        guest
+    }
+
+    /// Shares the memory.
+    pub fn share(&self) {
+        let region = [words(&[1, 0]), doubles(&[GUEST, OCTETS, USER, OFFSET])].concat();
+        self.ack(5, &region, &[self.memory.as_raw_fd()]);
+    }
+
+    /// Brings both queues into use.
+    pub fn begin(&self) {
+        for (number, ring) in (0u32..).zip(&self.rings) {
+            let index = usize::try_from(number).expect("two");
+            self.ack(13, &doubles(&[u64::from(number)]), &[self.device_calls[index].as_raw_fd()]);
+            self.ack(8, &words(&[number, u32::from(ring.size)]), &[]);
+            self.ack(10, &words(&[number, u32::from(ring.available)]), &[]);
+            let [descriptors, available, used] = ring.at.map(|at| USER + at);
+            let places = [words(&[number, 0]), doubles(&[descriptors, used, available, 0])].concat();
+            self.ack(9, &places, &[]);
+        }
+        for number in 0..2u32 {
+            let kick = self.kicks[number as usize].as_raw_fd();
+            self.ack(12, &doubles(&[u64::from(number)]), &[kick]);
+            self.ack(18, &words(&[number, 1]), &[]);
+        }
+    }
+
+    /// A request without an answer.
+    pub fn tell(&self, request: u32, body: &[u8], files: &[RawFd]) {
+        send(&self.socket, &message(request, 1, body), files);
+    }
+
+    /// A request whose answer is that it was done.
+    pub fn ack(&self, request: u32, body: &[u8], files: &[RawFd]) {
+        send(&self.socket, &message(request, 9, body), files);
+        assert_eq!(self.answer(request), 0u64.to_ne_bytes(), "request {request} is done");
+    }
+
+    /// The answer to a request.
+    pub fn ask(&self, request: u32, body: &[u8]) -> Vec<u8> {
+        self.tell(request, body, &[]);
+        self.answer(request)
+    }
+
+    fn double(&self, request: u32) -> u64 {
+        u64::from_ne_bytes(self.ask(request, &[]).try_into().expect("eight octets"))
+    }
+
+    fn answer(&self, request: u32) -> Vec<u8> {
+        let mut head = [0; 12];
+        (&self.socket).read_exact(&mut head).expect("an answer comes");
+        let word = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().expect("four"));
+        assert_eq!((word(0), word(4)), (request, 5));
+        let mut body = vec![0; word(8) as usize];
+        (&self.socket).read_exact(&mut body).expect("the rest comes");
+        body
+    }
+
+    /// True once the engine has closed the connection.
+    pub fn is_parted(&self) -> bool {
+        matches!((&self.socket).read(&mut [0]), Ok(0) | Err(_))
+    }
+
+    /// Writes into the memory; `at` counts from its beginning.
+    pub fn write(&self, at: u64, octets: &[u8]) {
+        self.memory.write_all_at(octets, OFFSET + at).expect("within the file");
+    }
+
+    /// Reads from the memory.
+    pub fn read(&self, at: u64, octets: usize) -> Vec<u8> {
+        let mut found = vec![0; octets];
+        self.memory.read_exact_at(&mut found, OFFSET + at).expect("within the file");
+        found
+    }
+
+    fn word(&self, at: u64) -> u16 {
+        u16::from_le_bytes(self.read(at, 2).try_into().expect("two"))
+    }
+
+    /// Writes one descriptor of a queue.
+    pub fn describe(&self, queue: usize, number: u16, descriptor: Descriptor) {
+        let at = self.rings[queue].at[0] + 16 * u64::from(number);
+        self.write(at, &encode(descriptor));
+    }
+
+    /// Offers the chain that begins at descriptor `head`. True if the device wants to be told.
+    pub fn offer(&mut self, queue: usize, head: u16) -> bool {
+        let Ring { size, at, available, .. } = self.rings[queue];
+        self.write(at[1] + 4 + 2 * u64::from(available % size), &head.to_le_bytes());
+        let next = available.wrapping_add(1);
+        self.write(at[1] + 2, &next.to_le_bytes());
+        self.rings[queue].available = next;
+        if self.features & EVENT_IDX != 0 {
+            self.word(at[2] + 4 + 8 * u64::from(size)) == available
+        } else {
+            self.word(at[2]) & 1 == 0
+        }
+    }
+
+    pub fn kick(&self, queue: usize) {
+        (&self.kicks[queue]).write_all(&1u64.to_ne_bytes()).expect("an eventfd");
+    }
+
+    /// Sends a frame with its header, cut into `cuts` descriptors; kicks if the device wants it.
+    pub fn send(&mut self, header: [u8; 12], frame: &[u8], cuts: u16) {
+        let queue = SEND;
+        let octets = [&header, frame].concat();
+        let size = self.rings[queue].size;
+        let (head, buffer) = self.slot(queue, cuts);
+        self.write(buffer, &octets);
+        let step = octets.len().div_ceil(usize::from(cuts));
+        for cut in 0..cuts {
+            let from = (usize::from(cut) * step).min(octets.len());
+            let length = u32::try_from(step.min(octets.len() - from)).expect("short");
+            let (flags, next) = if cut + 1 < cuts { (NEXT, (head + cut + 1) % size) } else { (0, 0) };
+            let at = GUEST + buffer + from as u64;
+            self.describe(queue, (head + cut) % size, (at, length, flags, next));
+        }
+        if self.offer(queue, head) {
+            self.kick(queue);
+        }
+    }
+
+    /// The next free descriptors and a buffer for them. The fake driver never looks whether they are free.
+    fn slot(&mut self, queue: usize, descriptors: u16) -> (u16, u64) {
+        let ring = &mut self.rings[queue];
+        let head = ring.next;
+        ring.next = (head + descriptors) % ring.size;
+        let side = if queue == SEND { OCTETS / 2 } else { 0 };
+        (head, BUFFERS + side + u64::from(head % 32) * 0x1_1000)
+    }
+
+    /// Offers `count` buffers of [`BUFFER`] octets to receive into.
+    pub fn provide(&mut self, count: u16) {
+        for _ in 0..count {
+            let size = self.rings[RECEIVE].size;
+            let number = self.rings[RECEIVE].next;
+            self.rings[RECEIVE].next = (number + 1) % size;
+            let at = GUEST + BUFFERS + u64::from(number) * u64::from(BUFFER);
+            self.describe(RECEIVE, number, (at, BUFFER, WRITE, 0));
+            self.offer(RECEIVE, number);
+        }
+    }
+
+    /// What the device gave back since the last call: first descriptor and octets written.
+    pub fn used(&mut self, queue: usize) -> Vec<(u16, u32)> {
+        let Ring { size, at, used, .. } = self.rings[queue];
+        let now = self.word(at[2] + 2);
+        let mut found = Vec::new();
+        let mut next = used;
+        while next != now {
+            let entry = self.read(at[2] + 4 + 8 * u64::from(next % size), 8);
+            let field = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four"));
+            found.push((u16::try_from(field(0)).expect("a descriptor"), field(4)));
+            next = next.wrapping_add(1);
+        }
+        self.rings[queue].used = now;
+        found
+    }
+
+    /// Says from which entry on the device is to call.
+    pub fn wish(&self, queue: usize, entry: u16) {
+        let Ring { size, at, .. } = self.rings[queue];
+        self.write(at[1] + 4 + 2 * u64::from(size), &entry.to_le_bytes());
+    }
+
+    /// Frames that came, each with its header, put together where they were spread over buffers.
+    pub fn receive(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut used = self.used(RECEIVE).into_iter();
+        while let Some((head, octets)) = used.next() {
+            let mut whole = self.buffer(head, octets);
+            let merged = u16::from_le_bytes([whole[10], whole[11]]);
+            for _ in 1..merged {
+                let (head, octets) = used.next().expect("all of it was given back at once");
+                whole.extend(self.buffer(head, octets));
+            }
+            let frame = whole.split_off(12);
+            found.push((whole, frame));
+        }
+        found
+    }
+
+    fn buffer(&self, head: u16, octets: u32) -> Vec<u8> {
+        self.read(BUFFERS + u64::from(head) * u64::from(BUFFER), octets as usize)
+    }
+
+    /// Times that the device called.
+    pub fn called(&self, queue: usize) -> usize {
+        let mut octets = [0; 4096];
+        match (&self.calls[queue]).read(&mut octets) {
+            Ok(got) => got / 8,
+            Err(_) => 0,
+        }
+    }
+}
+
+pub fn encode((address, octets, flags, next): Descriptor) -> Vec<u8> {
+    let mut found = address.to_le_bytes().to_vec();
+    found.extend(octets.to_le_bytes());
+    found.extend(flags.to_le_bytes());
+    found.extend(next.to_le_bytes());
+    found
+}
+
+/// An engine with a guest's port, and a memory port that the test holds, joined by a link.
+pub struct Bench {
+    pub driver: Driver,
+    pub path: std::path::PathBuf,
+    /// Where the far end's guest connects.
+    pub other: std::path::PathBuf,
+    _folder: Folder,
+}
+
+fn serve(path: &std::path::Path) -> Outside {
+    let listener = UnixListener::bind(path).expect("a socket");
+    Outside::Vhost(Box::new(Vhost::serve(listener.into(), CARD).expect("it listens")))
+}
+
+struct Folder(std::path::PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::make(false)
+    }
+
+    /// With a guest at the far end too.
+    pub fn pair() -> Self {
+        Self::make(true)
+    }
+
+    fn make(two: bool) -> Self {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("airloom-vhost-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the socket");
+        let (path, other) = (folder.join("port"), folder.join("other"));
+        let mut world = World::new(1);
+        world.add("guest", false, serve(&path)).expect("new");
+        world.add("far", false, if two { serve(&other) } else { Outside::Memory }).expect("new");
+        let plain = LinkSettings::default();
+        world.connect("wire", "guest", "far", &plain, &plain).expect("both ends are there");
+        let driver = Driver::start(world).expect("the loop starts");
+        Self { driver, path, other, _folder: Folder(folder) }
+    }
+
+    /// Has the far end send a frame, or part of one.
+    pub fn offer(&self, octets: &[u8]) {
+        let octets = octets.to_vec();
+        let done = self.driver.ask(move |driven| {
+            let far = driven.world.port("far").expect("there");
+            let now = driven.world.engine.now();
+            driven.world.offer(far, now, &octets)
+        });
+        done.expect("it runs").expect("it fits");
+    }
+
+    /// What reached the far end, once it is `count` frames.
+    pub fn far(&self, count: usize) -> Vec<Box<[u8]>> {
+        let mut found = Vec::new();
+        until(|| {
+            let more = self.driver.ask(|driven| std::mem::take(&mut driven.world.edge.received));
+            found.extend(more.expect("it runs").into_iter().map(|frame| frame.octets));
+            found.len() >= count
+        });
+        found
+    }
+
+    /// Reads something of the guest's port.
+    pub fn port<T: Send + 'static>(&self, read: impl Fn(&Vhost) -> T + Send + 'static) -> T {
+        let answer = self.driver.ask(move |driven| match &driven.world.edge.ports[0].outside {
+            Outside::Vhost(vhost) => read(vhost),
+            other => panic!("{other:?}"),
+        });
+        answer.expect("it runs")
+    }
+
+    /// Why the guest was parted from, once it was.
+    pub fn cause(&self) -> String {
+        let mut found = None;
+        until(|| {
+            found = self.port(|vhost| vhost.cause().map(ToString::to_string));
+            found.is_some()
+        });
+        found.expect("there is one")
+    }
+}
+
+/// Waits until `done`.
+pub fn until(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it takes too long");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

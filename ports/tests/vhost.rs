@@ -1,0 +1,428 @@
+//! A guest's device over real memory, sockets and bells, with a guest that the test plays.
+
+mod guest;
+
+use std::os::fd::AsRawFd;
+
+use airloom_engine::{HostLoss, Why};
+use airloom_ports::vhost::{Standing, Vhost};
+use airloom_ports::world::Outside;
+use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
+use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
+
+/// A frame that nobody else made, of so many octets.
+fn frame(number: u16, octets: usize) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend([2, 0, 0, 0, 0, 9, 0x88, 0xb5]);
+    frame.extend(number.to_be_bytes());
+    frame.extend(
+        (frame.len()..octets).map(|at| u8::try_from((at ^ usize::from(number)) % 251).expect("small")),
+    );
+    frame
+}
+
+#[test]
+fn frames_leave_the_guest_whatever_their_pieces() {
+    for features in [0, EVENT_IDX] {
+        let bench = Bench::new();
+        let mut guest = Guest::up(&bench.path, features, 8);
+        // Far more than the queue has entries, so that its rings come round, and the 16-bit index too.
+        for number in 0..300 {
+            let octets = if number % 7 == 0 { 9000 } else { 60 + usize::from(number) };
+            guest.send([0; 12], &frame(number, octets), 1 + number % 4);
+            let come = bench.far(1);
+            assert_eq!(come.len(), 1);
+            assert_eq!(*come[0], *frame(number, octets), "frame {number}");
+            assert_eq!(guest.used(SEND).len(), 1, "its descriptors are back");
+        }
+        let counts = bench.port(|vhost| vhost.device().counts);
+        assert_eq!(counts.taken, 300);
+        assert!(counts.kicks >= 1 && counts.kicks <= 300, "{counts:?}");
+    }
+}
+
+#[test]
+fn frames_reach_the_guest_and_what_has_no_buffer_is_lost_by_name() {
+    for features in [0, MERGE, MERGE | EVENT_IDX | OFFLOADS] {
+        let bench = Bench::new();
+        let mut guest = Guest::up(&bench.path, features, 16);
+        for number in 0..40 {
+            guest.provide(1);
+            bench.offer(&frame(number, 100 + usize::from(number)));
+            let mut come = Vec::new();
+            until(|| {
+                come.extend(guest.receive());
+                !come.is_empty()
+            });
+            assert_eq!(come[0].1, frame(number, 100 + usize::from(number)));
+        }
+        // Nothing is offered now.
+        bench.offer(&frame(99, 100));
+        until(|| bench.port(|vhost| vhost.device().counts.full) == 1);
+        let lost = bench.driver.ask(|driven| driven.world.engine.ledger().host_lost).expect("it runs");
+        assert_eq!(lost.of(HostLoss::GuestRingFull).frames, 1);
+        assert_eq!(lost.total().frames, 1);
+        // And then again.
+        guest.provide(1);
+        bench.offer(&frame(100, 100));
+        until(|| guest.receive().len() == 1);
+    }
+}
+
+#[test]
+fn a_long_frame_is_spread_over_buffers_that_the_guest_lets_merge() {
+    let long = frame(1, 5000);
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, MERGE, 8);
+    guest.provide(2);
+    bench.offer(&long);
+    until(|| bench.port(|vhost| vhost.device().counts.full) == 1);
+    assert!(guest.receive().is_empty(), "nothing of it, if not all");
+    guest.provide(1);
+    bench.offer(&long);
+    let mut come = Vec::new();
+    until(|| {
+        come.extend(guest.receive());
+        !come.is_empty()
+    });
+    assert_eq!(come[0].0[10..], [3, 0], "three buffers");
+    assert_eq!(come[0].1, long);
+
+    // A guest that does not merge has no room for it, however many buffers there are.
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, 0, 8);
+    guest.provide(4);
+    bench.offer(&long);
+    let lost = || bench.driver.ask(|driven| driven.world.engine.ledger().host_lost).expect("it runs");
+    until(|| lost().of(HostLoss::Refused).frames == 1);
+    assert!(guest.receive().is_empty());
+}
+
+#[test]
+fn the_guest_is_told_when_it_wants_to_be() {
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, EVENT_IDX | MERGE, 16);
+    guest.provide(10);
+    // From the third frame on.
+    guest.wish(RECEIVE, BASE + 2);
+    for number in 0..2 {
+        bench.offer(&frame(number, 100));
+        until(|| guest.receive().len() == 1);
+    }
+    until(|| bench.port(|vhost| vhost.device().counts.spared) >= 2);
+    assert_eq!(guest.called(RECEIVE), 0);
+    bench.offer(&frame(2, 100));
+    until(|| guest.called(RECEIVE) == 1);
+    assert_eq!(guest.receive().len(), 1);
+    // The wish is fulfilled; without a new one there is silence.
+    bench.offer(&frame(3, 100));
+    until(|| guest.receive().len() == 1);
+    until(|| bench.port(|vhost| vhost.device().counts.spared) >= 3);
+    assert_eq!(guest.called(RECEIVE), 0);
+}
+
+#[test]
+fn a_super_frame_crosses_whole_or_as_its_segments() {
+    // An IPv4 TCP frame with 54 octets of headers, of which a hundred octets each go into a segment.
+    let mut sent = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    sent.extend([0x45, 0, 0x02, 0x1c, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    sent.extend([0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+    sent.extend((0..500).map(|at| u8::try_from(at % 251).expect("small")));
+    // Needs a checksum; TCP over IPv4; 54 octets of headers, 100 of payload; sum from 34, at 16.
+    let header = [1, 1, 54, 0, 100, 0, 34, 0, 16, 0, 0, 0];
+    for (features, expected) in [(MERGE | OFFLOADS, 1), (MERGE | 0b11, 5), (MERGE, 5)] {
+        let near = Bench::new();
+        let mut guest = Guest::up(&near.path, features | 0b1_1000_0000_0001, 16);
+        guest.provide(8);
+        // Back to itself: a second guest is not needed to see both ways.
+        guest.send(header, &sent, 3);
+        let come = near.far(5);
+        assert_eq!(come.len(), 5, "the memory port has segments");
+        assert!(come.iter().all(|segment| segment.len() == 154));
+        drop(come);
+        let through = echo(features, header, &sent);
+        assert_eq!(through.len(), expected, "features {features:#x}");
+        let payload: Vec<u8> = through.iter().flat_map(|(_, frame)| frame[54..].to_vec()).collect();
+        assert_eq!(payload, sent[54..]);
+        let open = features & 0b10 != 0;
+        assert!(through.iter().all(|(header, _)| (header[0] & 1 == 1) == open), "the checksum is left open");
+    }
+}
+
+/// What a second guest with `features` receives of what a first one sends.
+fn echo(features: u64, header: [u8; 12], frame: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let bench = Bench::pair();
+    let mut a = Guest::up(&bench.path, OFFLOADS, 8);
+    let mut b = Guest::up(&bench.other, features, 16);
+    b.provide(8);
+    a.send(header, frame, 2);
+    let mut come = Vec::new();
+    until(|| {
+        come.extend(b.receive());
+        come.iter().map(|(_, frame)| frame.len() - 54).sum::<usize>() == frame.len() - 54
+    });
+    come
+}
+
+#[test]
+fn an_indirect_table_is_followed() {
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, 1 << 28, 8);
+    let octets = [vec![0; 12], frame(5, 300)].concat();
+    guest.write(0x4_0000, &octets);
+    let table = [encode((GUEST + 0x4_0000, 20, NEXT, 1)), encode((GUEST + 0x4_0000 + 20, 292, 0, 0))];
+    guest.write(0x5_0000, &table.concat());
+    guest.describe(SEND, 0, (GUEST + 0x5_0000, 32, INDIRECT, 0));
+    guest.offer(SEND, 0);
+    guest.kick(SEND);
+    assert_eq!(*bench.far(1)[0], *frame(5, 300));
+}
+
+/// A guest that breaks a rule is parted from with a cause, and the next one is served.
+fn hostile(act: impl FnOnce(&mut Guest, &Bench), cause: &str) {
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, MERGE | 1 << 28, 8);
+    act(&mut guest, &bench);
+    let found = bench.cause();
+    assert!(found.contains(cause), "{found}");
+    assert!(guest.is_parted());
+    bench.offer(&frame(0, 100));
+    let lost = || bench.driver.ask(|driven| driven.world.engine.ledger().host_lost).expect("it runs");
+    until(|| lost().of(HostLoss::NodeGone).frames >= 1);
+    let mut next = Guest::up(&bench.path, MERGE, 8);
+    next.send([0; 12], &frame(1, 100), 1);
+    assert_eq!(*bench.far(1)[0], *frame(1, 100));
+    assert_eq!(bench.port(|vhost| (vhost.standing(), vhost.connections())), (Standing::Up, 2));
+}
+
+/// Offers descriptor 0 of a queue and tells of it.
+fn offer(guest: &mut Guest, queue: usize, bench: &Bench) {
+    guest.offer(queue, 0);
+    guest.kick(queue);
+    if queue == RECEIVE {
+        bench.offer(&frame(9, 100));
+    }
+}
+
+#[test]
+fn a_chain_that_bites_its_tail() {
+    for queue in [RECEIVE, SEND] {
+        let flags = if queue == RECEIVE { WRITE } else { 0 };
+        let act = |guest: &mut Guest, bench: &Bench| {
+            guest.describe(queue, 0, (GUEST, 0, NEXT | flags, 1));
+            guest.describe(queue, 1, (GUEST, 0, NEXT | flags, 0));
+            offer(guest, queue, bench);
+        };
+        hostile(act, "no end");
+    }
+}
+
+#[test]
+fn a_buffer_outside_of_the_memory() {
+    for (address, octets) in [
+        (GUEST + OCTETS - 4, 100),
+        (GUEST - 1, 100),
+        (0, 1),
+        (u64::MAX, 100),
+        (u64::MAX - 8, u32::MAX),
+        (GUEST, u32::MAX),
+    ] {
+        for queue in [RECEIVE, SEND] {
+            let flags = if queue == RECEIVE { WRITE } else { 0 };
+            let act = |guest: &mut Guest, bench: &Bench| {
+                guest.describe(queue, 0, (address, octets, flags, 0));
+                offer(guest, queue, bench);
+            };
+            hostile(act, "outside its memory");
+        }
+    }
+}
+
+#[test]
+fn rings_that_lie() {
+    let act = |guest: &mut Guest, _: &Bench| {
+        guest.rings[SEND].available = BASE.wrapping_add(900);
+        guest.offer(SEND, 0);
+        guest.kick(SEND);
+    };
+    hostile(act, "901 chains in a queue of 8");
+    let act = |guest: &mut Guest, _: &Bench| {
+        guest.offer(SEND, 8);
+        guest.kick(SEND);
+    };
+    hostile(act, "descriptor 8 of 8");
+    let act = |guest: &mut Guest, bench: &Bench| {
+        guest.describe(SEND, 0, (GUEST, 100, WRITE, 0));
+        offer(guest, SEND, bench);
+    };
+    hostile(act, "other direction");
+    let act = |guest: &mut Guest, bench: &Bench| {
+        guest.describe(RECEIVE, 0, (GUEST, 0, WRITE, 0));
+        offer(guest, RECEIVE, bench);
+    };
+    hostile(act, "no room at all");
+    for (octets, table) in [(15, GUEST), (0, GUEST), (16, GUEST + OCTETS), (32, GUEST + OCTETS - 16)] {
+        let act = |guest: &mut Guest, bench: &Bench| {
+            guest.describe(SEND, 0, (table, octets, INDIRECT, 0));
+            offer(guest, SEND, bench);
+        };
+        hostile(act, if table > GUEST { "outside its memory" } else { "indirect table" });
+    }
+    let act = |guest: &mut Guest, bench: &Bench| {
+        // A table within a table.
+        guest.write(0x5_0000, &encode((GUEST, 16, INDIRECT, 0)));
+        guest.describe(SEND, 0, (GUEST + 0x5_0000, 16, INDIRECT, 0));
+        offer(guest, SEND, bench);
+    };
+    hostile(act, "indirect table");
+}
+
+#[test]
+fn messages_that_lie() {
+    let hello = |act: &dyn Fn(&Guest), cause: &str| {
+        let bench = Bench::new();
+        let guest = Guest::hello(&bench.path, 0, 8);
+        act(&guest);
+        let found = bench.cause();
+        assert!(found.contains(cause), "{found}");
+        assert!(guest.is_parted());
+        Guest::up(&bench.path, 0, 8);
+    };
+    let file = guest::memory(0x1000);
+    let region =
+        |octets: u64, offset: u64| [words(&[1, 0]), doubles(&[GUEST, octets, USER, offset])].concat();
+    hello(&|guest| guest.tell(99, &[], &[]), "request 99");
+    hello(&|guest| guest.tell(2, &doubles(&[u64::MAX]), &[]), "features");
+    hello(&|guest| guest.tell(2, &doubles(&[1 << 30]), &[]), "features");
+    hello(&|guest| guest.tell(8, &words(&[0, 7]), &[]), "7 entries");
+    hello(&|guest| guest.tell(8, &words(&[0, 65_536]), &[]), "65536 entries");
+    hello(&|guest| guest.tell(8, &words(&[2, 8]), &[]), "queue 2 of 2");
+    hello(&|guest| guest.tell(12, &doubles(&[1]), &[]), "no descriptor");
+    hello(&|guest| guest.tell(12, &doubles(&[0x101]), &[]), "no descriptor");
+    hello(&|guest| guest.tell(12, &doubles(&[1]), &[file.as_raw_fd()]), "neither an eventfd");
+    hello(&|guest| guest.tell(13, &doubles(&[1]), &[file.as_raw_fd()]), "neither an eventfd");
+    hello(&|guest| guest.tell(5, &region(0x1000, 0), &[]), "1 regions of memory came with 0");
+    hello(&|guest| guest.tell(5, &region(0x1001, 0), &[file.as_raw_fd()]), "shorter than the region");
+    hello(&|guest| guest.tell(5, &region(0, 0), &[file.as_raw_fd()]), "0x0 octets");
+    hello(&|guest| guest.tell(5, &region(u64::MAX, 1), &[file.as_raw_fd()]), "octets is none");
+    hello(&|guest| guest.tell(5, &region(0x1000, 0), &[guest.kicks[0].as_raw_fd()]), "not a regular file");
+    hello(&|guest| guest::send(&guest.socket, &message(1, 5, &[]), &[]), "request of version 1");
+    hello(&|guest| guest::send(&guest.socket, &[0xff; 12], &[]), "request of version 1");
+    let places = |at: u64| [words(&[1, 0]), doubles(&[at, at, at, 0])].concat();
+    for at in [0, USER + OCTETS - 8, USER + 1, u64::MAX - 7] {
+        let act = |guest: &Guest| {
+            guest.share();
+            let kick = guest.kicks[SEND].as_raw_fd();
+            guest.ack(8, &words(&[1, 8]), &[]);
+            guest.ack(12, &doubles(&[1]), &[kick]);
+            guest.ack(18, &words(&[1, 1]), &[]);
+            guest.tell(9, &places(at), &[]);
+        };
+        hello(&act, "outside the guest's memory or not aligned");
+    }
+}
+
+#[test]
+fn a_message_in_pieces_is_a_message() {
+    let bench = Bench::new();
+    let guest = Guest::hello(&bench.path, 0, 8);
+    for octet in message(24, 1, &[words(&[0, 12, 0]), vec![0; 12]].concat()) {
+        guest::send(&guest.socket, &[octet], &[]);
+        std::thread::yield_now();
+    }
+    let mut answer = [0; 36];
+    std::io::Read::read_exact(&mut &guest.socket, &mut answer).expect("an answer comes");
+    assert_eq!(answer[24..30], guest::CARD.mac);
+    assert_eq!(answer[34..], 1500u16.to_le_bytes());
+}
+
+#[test]
+fn a_guest_is_awaited_then_up_then_gone_then_back() {
+    let bench = Bench::new();
+    let standing = || bench.port(Vhost::standing);
+    bench.offer(&frame(0, 100));
+    let dropped = |why: Why| {
+        let count = move |driven: &mut airloom_ports::driver::Driven| {
+            driven.world.engine.ledger().dropped.of(why).frames
+        };
+        bench.driver.ask(count).expect("it runs")
+    };
+    until(|| dropped(Why::NotUp) == 1);
+    assert_eq!(standing(), Standing::Awaited);
+    let guest = Guest::up(&bench.path, EVENT_IDX, 8);
+    assert_eq!(standing(), Standing::Up);
+    // A driver that halts in order: it stops its queues, then the process ends.
+    let base = guest.ask(11, &words(&[1, 0]));
+    assert_eq!(base, words(&[1, u32::from(BASE)]));
+    assert_eq!(standing(), Standing::Gone);
+    drop(guest);
+    assert_eq!(bench.cause(), "the guest closed its connection");
+    let mut guest = Guest::up(&bench.path, EVENT_IDX, 8);
+    assert_eq!(standing(), Standing::Up);
+    guest.send([0; 12], &frame(3, 200), 2);
+    assert_eq!(*bench.far(1)[0], *frame(3, 200));
+    let lost = bench.driver.ask(|driven| driven.world.engine.ledger().host_lost.total()).expect("it runs");
+    assert_eq!(lost.frames, 0);
+}
+
+#[test]
+fn queues_go_on_where_they_were_after_the_memory_was_shared_again() {
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, EVENT_IDX, 8);
+    for number in 0..5 {
+        guest.send([0; 12], &frame(number, 100), 1);
+        bench.far(1);
+    }
+    guest.share();
+    for number in 5..30 {
+        guest.send([0; 12], &frame(number, 100), 1);
+        assert_eq!(*bench.far(1)[0], *frame(number, 100));
+    }
+    // Stopped and started again at the entry that the device told.
+    let base = guest.ask(11, &words(&[1, 0]));
+    assert_eq!(base, words(&[1, u32::from(BASE.wrapping_add(30))]));
+    guest.begin();
+    guest.send([0; 12], &frame(31, 100), 1);
+    assert_eq!(*bench.far(1)[0], *frame(31, 100));
+}
+
+#[test]
+fn a_burst_with_one_kick_comes_whole_and_in_order() {
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, 0, 256);
+    for number in 0..200u16 {
+        let at = 0x4_0000 + u64::from(number) * u64::from(BUFFER);
+        guest.write(at, &[vec![0; 12], frame(number, 64)].concat());
+        guest.describe(SEND, number, (GUEST + at, 76, 0, 0));
+        guest.offer(SEND, number);
+    }
+    guest.kick(SEND);
+    let come = bench.far(200);
+    for (number, found) in (0..200).zip(&come) {
+        assert_eq!(**found, *frame(number, 64));
+    }
+    assert_eq!(bench.port(|vhost| vhost.device().counts.kicks), 1);
+}
+
+#[test]
+fn a_guest_that_takes_its_memory_away_harms_only_itself() {
+    let bench = Bench::pair();
+    let mut a = Guest::up(&bench.path, MERGE, 8);
+    let mut b = Guest::up(&bench.other, MERGE, 8);
+    b.provide(4);
+    a.send([0; 12], &frame(1, 100), 1);
+    until(|| b.receive().len() == 1);
+    b.memory.set_len(0).expect("it is the guest's");
+    a.send([0; 12], &frame(2, 100), 1);
+    let cause = || {
+        let read = |driven: &mut airloom_ports::driver::Driven| match &driven.world.edge.ports[1].outside {
+            Outside::Vhost(vhost) => vhost.cause().map(ToString::to_string),
+            other => panic!("{other:?}"),
+        };
+        bench.driver.ask(read).expect("the engine lives")
+    };
+    until(|| cause().is_some());
+    assert!(cause().is_some_and(|cause| cause.contains("memory is gone")));
+    assert!(b.is_parted());
+    assert_eq!(bench.port(Vhost::standing), Standing::Up, "the other one goes on");
+}
