@@ -58,6 +58,15 @@ class Experiment:
             raise ScenarioError(
                 "experiment.kinds", f"{self.name} has no choice of kinds", where="--kind", cure="leave it out"
             )
+        # Only who names kinds needs to know them all.
+        from airloom.usable import every
+
+        for kind in kinds:
+            if kind not in every():
+                cure = f"there are: {', '.join(every())}"
+                raise ScenarioError(
+                    "experiment.kinds", f"there is no kind {kind!r}", where="--kind", cure=cure
+                )
         return {"kinds": tuple(dict.fromkeys(kinds))}
 
 

@@ -13,13 +13,18 @@ from airloom.results import RunReader
 from airloom.scenario.model import Scenario
 
 
+def every() -> tuple[str, ...]:
+    """All kinds that a scenario can name."""
+    return get_args(Scenario.model_fields["kind"].annotation)
+
+
 def kinds(
     folder: Path, progress: Callable[[str], None], *, without: Iterable[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
     """The kinds that work, and why each other does not; ``without`` are not tried."""
     works: list[str] = []
     fails: dict[str, str] = {}
-    for kind in get_args(Scenario.model_fields["kind"].annotation):
+    for kind in every():
         if kind in without:
             continue
         progress(f"trying kind {kind}")

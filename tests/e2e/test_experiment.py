@@ -92,4 +92,4 @@ def test_an_experiment_runs_reports_and_resumes(tmp_path: Path) -> None:
 
     unknown = airloom(tmp_path, "run", "tiny", "--kind", "vax", "--out", "other")
     assert unknown.returncode == 2
-    assert "'vax' is not allowed here" in unknown.stderr
+    assert "there is no kind 'vax' (there are: netns" in unknown.stderr
