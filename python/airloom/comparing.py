@@ -34,6 +34,7 @@ def on_kinds(
     *,
     repetitions: int | None = None,
     out: Path | None = None,
+    profile: bool = False,
     watcher: Watcher | None = None,
 ) -> list[Path]:
     """Runs a scenario once for each kind, in order; gives the folders of the runs.
@@ -54,6 +55,8 @@ def on_kinds(
     folders = []
     for kind, experiment in experiments.items():
         folder = base / kind
-        runs.execute(experiment, folder, capture=False, resume=False, watcher=watcher or Watcher())
+        runs.execute(
+            experiment, folder, capture=False, profile=profile, resume=False, watcher=watcher or Watcher()
+        )
         folders.append(folder)
     return folders

@@ -20,6 +20,7 @@ from airloom.measure import Metric, Place, Tool, capture, stages, tool_for
 from airloom.measure.flow import FlowReading
 from airloom.measuring import Measuring
 from airloom.plan import Plan
+from airloom.profile import Profiler, machines_of
 from airloom.programs import Supervised, signal_name, words_of
 from airloom.radiowatch import RadioWatch, channels_of
 from airloom.results import (
@@ -32,7 +33,7 @@ from airloom.results import (
     evaluate,
 )
 from airloom.results.claims import from_measurements
-from airloom.results.details import Advice, Happening, NodeUse, ProgramEnd, Topology
+from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd, Topology
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
 from airloom.verdict import Evidence, Pacing, Share, judge
@@ -62,6 +63,7 @@ class OneRun:
         watcher: Watcher,
         *,
         capture: bool = False,
+        profile: bool = False,
         measure: bool = True,
     ) -> None:
         self.plan = plan
@@ -75,6 +77,7 @@ class OneRun:
         """Measurement: packets for which its receiving socket had no room."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
         self._capture = writer.folder / "capture.pcapng" if capture else None
+        self._profiler = Profiler(writer.folder, machines_of(plan)) if profile else None
         self._followed = measure and any(one.stages for one in traffic_of(plan))
         """Whether packets are followed through the stages of their path, which needs what the engine saw."""
         self.stopped_by: str | None = None
@@ -86,6 +89,7 @@ class OneRun:
         self._closed = False
         self._judged = Judged()
         self._details = Details()
+        self._hotspots: tuple[Hotspot, ...] = ()
 
     @property
     def conductor(self) -> Conductor:
@@ -126,6 +130,9 @@ class OneRun:
                 conductor.interrupt(self.stopped_by)
             self._watch = stack.enter_context(HostWatch(world))
             self._radios = stack.enter_context(RadioWatch(world))
+            if self._profiler is not None:
+                stack.callback(self._profiler.finish)
+                self._profiler.start(world.keeper_pid)
             self._stack = stack.pop_all()
         return self
 
@@ -139,6 +146,8 @@ class OneRun:
         self._closed = True
         with self._stack:
             self.watcher.phase("collecting")
+            if self._profiler is not None:
+                self._hotspots = self._profiler.finish()
             self.world.end()
             self._collect()
             self._follow()
@@ -312,6 +321,7 @@ class OneRun:
             processors=evidence.processors(watch.nodes, lateness, self.world.now()),
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
             guidance=tuple(self._advice),
+            profile=self._hotspots,
             happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
             topology=Topology.of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),

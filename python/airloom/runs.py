@@ -50,20 +50,24 @@ def run(
     repetitions: int | None = None,
     out: str | Path | None = None,
     capture: bool = False,
+    profile: bool = False,
     resume: bool = False,
     watcher: Watcher | None = None,
 ) -> RunResult:
     """Runs a scenario, with all points of its sweep and all repetitions, one after the other.
 
     ``overrides`` are as after ``--set``, or a mapping from path to value. ``out`` is the folder of
-    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes all frames as pcapng.
+    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes all frames as pcapng, ``profile``
+    samples with perf where the processors' time goes.
     ``resume`` goes on with a sweep that was cut short. Raises :class:`LabError` for what made it
     fail; what was measured until then is in the folder. Ctrl-C stops it in good order.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
     doctor.require_basics()
     folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
-    return execute(experiment, folder, capture=capture, resume=resume, watcher=watcher or Watcher())
+    return execute(
+        experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher or Watcher()
+    )
 
 
 def prepare(
@@ -94,15 +98,21 @@ def default_folder(name: str) -> Path:
 
 
 def execute(
-    experiment: Experiment, folder: Path, *, capture: bool, resume: bool, watcher: Watcher
+    experiment: Experiment,
+    folder: Path,
+    *,
+    capture: bool,
+    resume: bool,
+    watcher: Watcher,
+    profile: bool = False,
 ) -> RunResult:
     """All runs of an experiment, into a folder."""
     plans = experiment.plans
     if len(plans) == 1 and not experiment.scenario.sweep:
         with _single(plans[0], folder) as writer:
-            _conduct(OneRun(plans[0], writer, watcher, capture=capture))
+            _conduct(OneRun(plans[0], writer, watcher, capture=capture, profile=profile))
     else:
-        _sweep(experiment, folder, capture=capture, resume=resume, watcher=watcher)
+        _sweep(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher)
     return RunResult(folder)
 
 
@@ -116,7 +126,9 @@ def _single(plan: Plan, folder: Path) -> RunWriter:
     )
 
 
-def _sweep(experiment: Experiment, folder: Path, *, capture: bool, resume: bool, watcher: Watcher) -> None:
+def _sweep(
+    experiment: Experiment, folder: Path, *, capture: bool, profile: bool, resume: bool, watcher: Watcher
+) -> None:
     scenario = experiment.scenario
     # What one of the points cannot have is said before the first of them is run.
     underlay.survey(experiment.plans)
@@ -146,7 +158,7 @@ def _sweep(experiment: Experiment, folder: Path, *, capture: bool, resume: bool,
         writer = sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=plan.scenario.to_yaml())
         with writer:
             try:
-                _conduct(OneRun(plan, writer, watcher, capture=capture))
+                _conduct(OneRun(plan, writer, watcher, capture=capture, profile=profile))
             except Interrupted:
                 raise
             except RunError as error:

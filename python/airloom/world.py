@@ -54,6 +54,8 @@ class World:
         """Nodes that are switched off."""
         self._wishes: list[tuple[int, str, bool]] = []
         """When (engine time), which link, and whether it was or is to be up from then on."""
+        self.keeper_pid = 0
+        """The process from which all processes of the nodes descend, while the world is open."""
         self._visible = tuple(visible)
         self._capture = capture
         self._on_node_failure = on_node_failure
@@ -77,6 +79,7 @@ class World:
                 for name, tunnel in self.plan.tunnels.items()
             }
             keeper = stack.enter_context(Keeper())
+            self.keeper_pid = keeper.pid
             nodes = stack.enter_context(
                 Nodes(
                     self.plan,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,21 @@ def test_one_scenario_on_two_kinds_side_by_side(tmp_path: Path) -> None:
     # HTB lets a thin flow pass at once; the emulated wire takes 10 Mbit/s seriously.
     assert stages["driver", "arrived"].first_ns > 400_000 > stages["driver", "arrived"].second_ns
     assert {row.component for row in found.components} >= {"engine"}
+
+
+@pytest.mark.skipif(shutil.which("perf") is None or os.geteuid() != 0, reason="needs root and linux-perf")
+def test_samples_tell_the_engine_from_what_runs_in_the_nodes(tmp_path: Path) -> None:
+    scenario = {
+        "name": "profiled",
+        "nodes": {"a": {}, "b": {}},
+        "links": [{"ends": ["a", "b"]}],
+        "programs": [{"node": "a", "run": "sh -c 'while :; do :; done'", "until_end": True, "expect": None}],
+        "measurements": [
+            {"name": "echo", "ping": {"from": "a", "to": "b", "count": 20, "interval": "50 ms"}}
+        ],
+    }
+    airloom.run(Scenario.model_validate(scenario), out=tmp_path / "out", profile=True)
+    found = RunReader(tmp_path / "out").details.profile
+    whole = {one.component: one.share for one in found if not one.place}
+    assert whole["guest_user"] > 0.5, "a program that does nothing but compute"
+    assert not (tmp_path / "out" / "perf.data").exists()

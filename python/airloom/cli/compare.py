@@ -33,6 +33,9 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="With --kinds: the folder for the runs, one below it for each kind.")
     ] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="With --kinds: also sample with perf what each component does.")
+    ] = False,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-` prints only that."),
@@ -48,7 +51,7 @@ def command(
     from airloom.compare import compare
 
     if kinds is not None:
-        folders = _run(what, kinds, repetitions, out)
+        folders = _run(what, kinds, repetitions, out, profile)
     else:
         folders = what
         _only_folders(what)
@@ -56,10 +59,24 @@ def command(
     if json_file != Path("-"):
         for one in found:
             Console().print(one.render())
+    if profile and json_file != Path("-"):
+        _show_profiles(folders)
     if json_file == Path("-"):
         typer.echo(_json(found), nl=False)
     elif json_file is not None:
         json_file.write_text(_json(found), encoding="utf-8")
+
+
+def _show_profiles(folders: list[Path]) -> None:
+    from rich.console import Console
+
+    from airloom.report.tables import profile
+    from airloom.report.terminal import rich_table
+    from airloom.results import RunReader
+
+    for folder in folders:
+        Console().print(f"{folder}:")
+        Console().print(rich_table(profile(RunReader(folder))))
 
 
 def _json(found: list[Comparison]) -> str:
@@ -84,7 +101,9 @@ def _only_folders(what: list[Path]) -> None:
         )
 
 
-def _run(what: list[Path], kinds: str, repetitions: int | None, out: Path | None) -> list[Path]:
+def _run(
+    what: list[Path], kinds: str, repetitions: int | None, out: Path | None, profile: bool
+) -> list[Path]:
     from rich.console import Console
 
     from airloom import doctor
@@ -101,4 +120,4 @@ def _run(what: list[Path], kinds: str, repetitions: int | None, out: Path | None
             cure="name one scenario file, or leave --kinds out to compare folders",
         )
     with Display(Console(stderr=True)) as display:
-        return on_kinds(what[0], wanted, repetitions=repetitions, out=out, watcher=display)
+        return on_kinds(what[0], wanted, repetitions=repetitions, out=out, profile=profile, watcher=display)

@@ -23,6 +23,10 @@ def command(
             "--pcap", help="Capture every frame at every port: capture.pcapng, with reasons of drops."
         ),
     ] = False,
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="Sample with perf where the processors' time goes, by component."),
+    ] = False,
     repetitions: Annotated[
         int | None,
         typer.Option("--repetitions", min=1, help="Run it so many times, with a seed of its own each."),
@@ -57,7 +61,7 @@ def command(
     failure: LabError | None = None
     with Display(console, quiet=quiet) as display:
         try:
-            execute(experiment, folder, capture=capture, resume=resume, watcher=display)
+            execute(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=display)
         except LabError as error:
             if error.exit_code in (2, 3):
                 raise

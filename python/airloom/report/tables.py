@@ -67,6 +67,7 @@ def all_tables(run: RunReader) -> list[Table]:
         radio.radios(run),
         radio.links(run),
         nodes(run),
+        profile(run),
         programs(run),
     )
     return [one for one in built if one.rows]
@@ -342,6 +343,22 @@ def nodes(run: RunReader) -> Table:
         ["node", "user", "system", "waited", "of one processor"],
         rows,
         numeric=(1, 2, 3, 4),
+    )
+
+
+def profile(run: RunReader) -> Table:
+    """Where each component spent its time, by samples."""
+    rows: list[list[str | Cell]] = [
+        ["" if one.place else one.component.replace("_", " "), one.place or "all of it", f"{one.share:.1%}"]
+        for one in run.details.profile
+    ]
+    return table(
+        "profile",
+        "Where the processors' time went",
+        ["component", "place", "of all samples"],
+        rows,
+        numeric=(2,),
+        note="Samples of the processor clock: the whole of each component, then its busiest places.",
     )
 
 

@@ -66,6 +66,16 @@ class Advice(Part):
     why: str = ""
 
 
+class Hotspot(Part):
+    """Where a component spent its processor time (see :mod:`airloom.profile`)."""
+
+    component: str
+    place: str = ""
+    """A function and the file that it is in; empty for the whole component."""
+    share: float
+    """Of all samples."""
+
+
 class Happening(Part):
     """An event of the scenario, or one that befell the run, at engine time ``t_ns``."""
 
@@ -193,6 +203,8 @@ class Details(Part):
     processors: dict[str, float] = Field(default_factory=dict)
     """``guest_user``, ``guest_kernel``, ``host_kernel``, ``engine``: processors kept busy on average."""
     programs: tuple[ProgramEnd, ...] = ()
+    profile: tuple[Hotspot, ...] = ()
+    """Of each component its whole, then the places with most samples; only where it was asked for."""
     happenings: tuple[Happening, ...] = ()
     guidance: tuple[Advice, ...] = ()
     """For figures between nodes whose kinds were calibrated on this machine."""
