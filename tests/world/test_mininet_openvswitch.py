@@ -61,6 +61,14 @@ def test_the_test_controller_makes_them_learn(switch):
     net.stop()
 
 
+def test_more_switches_than_one_test_controller_takes():
+    net = Mininet(topo=LinearTopo(18), switch=OVSSwitch, controller=Controller)
+    net.start()
+    assert net.waitConnected(timeout=30)
+    assert net.ping([net["h1"], net["h18"]], timeout=10) == 0
+    net.stop()
+
+
 def test_without_a_controller_flows_decide():
     net = Mininet(topo=SingleSwitchTopo(2), controller=None)
     net.start()

@@ -112,6 +112,17 @@ def test_a_spanning_tree_makes_a_loop_harmless(tmp_path):
         assert frames < 2000
 
 
+def test_a_queue_of_a_port_holds_its_rate(tmp_path):
+    with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
+        qos = "--id=@q create qos type=linux-htb other-config:max-rate=5000000"
+        lab["s1"].run(f"ovs-vsctl set port eth2 qos=@q -- {qos}", check=True)
+        if "htb" not in lab["s1"].run("tc qdisc show dev eth2").stdout:
+            pytest.skip("this kernel has no HTB")
+        reading = lab.measure("load", iperf3={"from": "h1", "to": "h2", "duration": "2 s"})
+        rate = next(metric.value for metric in reading.metrics() if metric.name == "throughput")
+        assert 1e6 < rate < 6e6
+
+
 # Controllers
 
 HOSTILE = Path(__file__).with_name("hostile.py").read_text()

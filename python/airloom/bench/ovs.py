@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import airloom
 from airloom.bench import BenchResult, Progress
 from airloom.bench.standing import memory
+from airloom.errors import HostError
 from airloom.scenario.model import Scenario
 
 SWITCHES = 50
@@ -26,6 +28,7 @@ _SECONDS = 5
 
 def run(progress: Progress) -> list[BenchResult]:
     """Fifty in a row in a process of their own, then TCP through one beside the engine's own switch."""
+    learning_switch()
     progress(f"{SWITCHES} Open vSwitches with one controller")
     child = subprocess.run(
         [sys.executable, "-m", __name__], stdout=subprocess.PIPE, text=True, env=os.environ, check=True
@@ -86,6 +89,19 @@ def chain(count: int) -> Scenario:
     )
 
 
+def learning_switch() -> Path:
+    """The example's controller, which needs os-ken; Open vSwitch's own takes 16 switches only."""
+    if find_spec("os_ken") is None:
+        raise HostError("host.lacks", "os-ken is not installed", cure="pip install 'airloom[sdn]'")
+    for folder in (Path.cwd(), Path(airloom.__file__).parents[2]):
+        path = folder / "examples/openflow/learning_switch.py"
+        if path.is_file():
+            return path
+    raise HostError(
+        "host.lacks", "there is no examples/openflow", cure="call it in the folder of Airloom's sources"
+    )
+
+
 def main() -> None:
     """Up, joined, pinged, down; prints a line of JSON."""
     free = memory()
@@ -94,7 +110,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         airloom.Lab(chain(SWITCHES), out=Path(folder, "out")) as lab,
     ):
-        lab["c0"].start("ovs-testcontroller --unixctl=/tmp/c0.ctl ptcp:6653")
+        lab["c0"].start([sys.executable, str(learning_switch())])
         while lab.unmet_controllers():
             if time.monotonic() - begun > _PATIENCE:
                 raise SystemExit(f"not joined: {lab.unmet_controllers()}")

@@ -21,6 +21,8 @@ _PORT = 6653
 """That of OpenFlow."""
 _OLD_PORT = 6633
 """Where controllers listened before OpenFlow had a port of its own."""
+_OWN, _MOST, _STEP = "ovs-testcontroller", 16, 1000
+"""The default program, how many switches it takes, and how far apart the ports of several are."""
 _READY = 20.0
 """Seconds that a controller may take until it listens."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -33,7 +35,7 @@ class Controller(Node):
         self,
         name: str,
         inNamespace: bool = False,
-        command: str = "ovs-testcontroller",
+        command: str = _OWN,
         cargs: str = "ptcp:%d",
         cdir: str | None = None,
         ip: str = "127.0.0.1",
@@ -46,10 +48,13 @@ class Controller(Node):
                 f"{type(self).__name__}({name!r}, protocol={protocol!r})", "channels are TCP here"
             )
         if command in ("controller", "ovs-controller", "test-controller"):
-            command = "ovs-testcontroller"
+            command = _OWN
         self.command, self.cargs, self.cdir = command, cargs, cdir
         self.ip, self.protocol = ip, protocol
         self.port = _PORT if port is None else int(port)
+        self._listening: list[int] = []
+        """Ports of the programs that were started."""
+        self._served = 0
         super().__init__(name, **params)
 
     def __repr__(self) -> str:
@@ -68,18 +73,24 @@ class Controller(Node):
             )
         if self.cdir is not None:
             self.cmd("cd", self.cdir)
-        arguments = self.cargs % self.port if "%" in self.cargs else self.cargs
+        self._launch(self.port)
+
+    def _launch(self, port: int) -> None:
+        """Starts the program on a port, and waits until it listens."""
+        arguments = self.cargs % port if "%" in self.cargs else self.cargs
+        log = f"/run/{self.name}-{port}.log"
         own = ""
-        if self.command == "ovs-testcontroller":
-            own = f" --unixctl=/tmp/{self.name}.ctl"
+        if self.command == _OWN:
+            own = f" --unixctl=/tmp/{self.name}-{port}.ctl"
             # As Mininet's reference controller, unless a switch wants another: then `del-flows` takes
             # away what was learnt, and not that the switch asks.
             if not any(getattr(node, "protocols", None) for node in Node.standing.values()):
                 own += " -O OpenFlow10"
-        self.cmd(f"{self.command} {arguments}{own} > /run/{self.name}.log 2>&1 &")
-        if not waitListening(server=self, port=self.port, timeout=_READY):
-            said = self.cmd(f"tail -n 3 /run/{self.name}.log").strip()
-            raise Misused("controller", f"controller {self.name} does not listen on port {self.port}: {said}")
+        self.cmd(f"{self.command} {arguments}{own} > {log} 2>&1 &")
+        if not waitListening(server=self, port=port, timeout=_READY):
+            said = self.cmd(f"tail -n 3 {log}").strip()
+            raise Misused("controller", f"controller {self.name} does not listen on port {port}: {said}")
+        self._listening.append(port)
 
     def stop(self, deleteIntfs: bool = False) -> None:
         """Ends it."""
@@ -90,8 +101,14 @@ class Controller(Node):
         return super().IP(intf) or self.ip
 
     def place(self) -> ControllerPlan:
-        """Where switches find it."""
-        return ControllerPlan("127.0.0.1", self.port, self.name)
+        """Where the next switch finds it: as many programs run as its kind of program needs for all."""
+        port = self.port
+        if self._listening and self.command == _OWN:
+            group, self._served = self._served // _MOST, self._served + 1
+            if group == len(self._listening):
+                self._launch(self.port + _STEP * group)
+            port = self._listening[group]
+        return ControllerPlan("127.0.0.1", port, self.name)
 
     def checkListening(self) -> None:
         """Nothing: it has a network of its own, where nobody else can listen."""
@@ -99,7 +116,7 @@ class Controller(Node):
     @classmethod
     def isAvailable(cls) -> bool:
         """Whether its program is installed."""
-        return shutil.which("ovs-testcontroller") is not None
+        return shutil.which(_OWN) is not None
 
 
 class OVSController(Controller):
