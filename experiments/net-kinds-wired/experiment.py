@@ -24,7 +24,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     fails: dict[str, str] = {}
     if not kinds:
         kinds, fails = usable.kinds(folder, progress)
-    seconds = 3 if quick else 8
+    seconds = 2 if quick else 8
     paper = published.read(Path(__file__).with_name("paper.csv"))
     with Campaign("net-kinds-wired", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():

@@ -41,7 +41,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     if not kinds:
         # The ideal radio is made of links with the engine's loss and a bridge in each node.
         kinds, fails = usable.kinds(folder, progress, without=("native",))
-    seconds = 3 if quick else 8
+    seconds = 2 if quick else 8
     paper = published.read(Path(__file__).with_name("paper.csv"))
     with Campaign("net-kinds-wireless", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():

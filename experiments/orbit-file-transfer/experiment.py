@@ -49,7 +49,8 @@ def run(
 
 
 def _case(platform: Platform, rate: int, octets: int) -> Case:
-    grid = Grid(platform, rate=rate)
+    buffers, queue = orbit.SHORT_QUEUE
+    grid = Grid(platform, rate=rate, buffers=buffers, queue=queue)
     text = Path(__file__).with_name("transfer.py").read_text(encoding="utf-8")
     programs: list[dict[str, Any]] = []
     for slice in platform.flows:

@@ -28,14 +28,14 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     fails: dict[str, str] = {}
     if not kinds:
         kinds, fails = usable.kinds(folder, progress, without=("native",))
-    seconds = 3 if quick else 11
+    seconds = 2.5 if quick else 11
     platforms = orbit.platforms(kinds)
     paper = published.read(Path(__file__).with_name("paper.csv"))
     with Campaign("orbit-kinds", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
         cases = [_udp(platform, task, seconds) for platform in platforms for task in TASKS]
-        cases += [_tcp(platform, seconds + 2) for platform in platforms]
+        cases += [_tcp(platform, seconds + 1) for platform in platforms]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
         for platform in platforms[1:]:
             _claims(campaign, found, platform)
@@ -50,7 +50,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
         return campaign.finish()
 
 
-def _udp(platform: Platform, task: str, seconds: int) -> Case:
+def _udp(platform: Platform, task: str, seconds: float) -> Case:
     buffers, queue = orbit.SHORT_QUEUE if task == "calm" else (orbit.LONG_QUEUE, orbit.LONG_QUEUE)
     grid = Grid(platform, buffers=buffers, queue=queue)
     payload, load = int(TASKS[task]["payload"]), TASKS[task]["load"]
@@ -58,8 +58,9 @@ def _udp(platform: Platform, task: str, seconds: int) -> Case:
     return orbit.case(grid, "orbit-kinds", flows, seconds, task=task)
 
 
-def _tcp(platform: Platform, seconds: int) -> Case:
-    grid = Grid(platform)
+def _tcp(platform: Platform, seconds: float) -> Case:
+    buffers, queue = orbit.SHORT_QUEUE
+    grid = Grid(platform, buffers=buffers, queue=queue)
     flows = [grid.tcp(slice, seconds) for slice in platform.flows]
     return orbit.case(grid, "orbit-kinds", flows, seconds, task="tcp")
 

@@ -60,7 +60,8 @@ def run(
 
 
 def _case(platform: Platform, rate: int, seconds: int) -> Case:
-    grid = Grid(platform, rate=rate)
+    buffers, queue = orbit.SHORT_QUEUE
+    grid = Grid(platform, rate=rate, buffers=buffers, queue=queue)
     flows = [grid.tcp(slice, seconds) for slice in platform.flows]
     return orbit.case(grid, "orbit-tcp-rate", flows, seconds, rate=rate)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airloom import orbit, published
+from airloom import capacity, orbit, published
 from airloom.campaign import Campaign, Case, Figures
 from airloom.errors import RunError
 from airloom.orbit import Grid, Platform
@@ -61,7 +61,8 @@ def run(
 
 
 def _case(platform: Platform, rate: int, seconds: int) -> Case:
-    grid = Grid(platform, rate=rate)
+    buffers, queue = orbit.SHORT_QUEUE
+    grid = Grid(platform, rate=rate, buffers=buffers, queue=queue)
     flows = [grid.tcp(slice, seconds) for slice in platform.flows]
     return orbit.case(grid, "orbit-tcp-time", flows, seconds, rate=rate)
 
@@ -69,10 +70,13 @@ def _case(platform: Platform, rate: int, seconds: int) -> Case:
 def _series(reader: RunReader, flow: str) -> list[float]:
     """Throughput of each second but the first, in which TCP is still finding it: bit/s."""
     rows = reader.samples(flow)
-    rates = rows[rows.metric == "throughput"].sort_values("t_ns").value.tolist()
-    if len(rates) < 3:
+    rates = rows[rows.metric == "throughput"].sort_values("t_ns")
+    second = (rates.t_ns - rates.t_ns.min()) // capacity.SETTLING
+    means = rates.groupby(second).value.mean().tolist()
+    # The last second is not a whole one.
+    if len(means) < 4:
         raise RunError("experiment.unmeasured", f"{flow} lasted too short", where=str(reader.folder))
-    return [float(one) for one in rates[1:]]
+    return [float(one) for one in means[1:-1]]
 
 
 def _figures(_: Case, reader: RunReader) -> Figures:

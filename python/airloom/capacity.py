@@ -22,6 +22,8 @@ from airloom.scenario.model import Scenario
 
 POINTS = "points"
 """Folder of the single runs."""
+SETTLING = 1_000_000_000
+"""ns in which TCP is still finding its rate."""
 
 
 def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, least: int = 1) -> int:
@@ -81,10 +83,11 @@ def value(reader: RunReader, name: str, metric: str) -> float:
 def steady(reader: RunReader, name: str) -> float:
     """Mean throughput in bit/s without the first second, in which TCP is still finding it."""
     rows = reader.samples(name)
-    rates = rows[rows.metric == "throughput"].sort_values("t_ns").value.tolist()
-    if len(rates) < 2:
+    rates = rows[rows.metric == "throughput"]
+    settled = rates[rates.t_ns >= rates.t_ns.min() + SETTLING].value.tolist()
+    if not settled:
         raise RunError("experiment.unmeasured", f"{name} lasted too short", where=str(reader.folder))
-    return statistics.fmean(rates[1:])
+    return statistics.fmean(settled)
 
 
 def flow(source: str, to: str, seconds: int) -> dict[str, str]:
