@@ -150,6 +150,8 @@ class Prompt(cmd.Cmd):
         wait = _number(rest, 1.0)
         lost = total = 0
         for source in self.lab.nodes:
+            if source not in self.lab.addresses:
+                continue
             answers = []
             for target in self.lab.nodes:
                 if target == source or target not in self.lab.addresses:

@@ -51,6 +51,24 @@ def test_ports_have_the_numbers_that_ends_name():
     assert [(port.name, port.number) for port in ports] == [("eth7", 7), ("eth1", 1)]
 
 
+def test_the_switches_of_a_topology_are_alike():
+    made = check(
+        Scenario.model_validate(
+            {
+                "name": "tree",
+                "topology": {
+                    "generator": "tree", "depth": 2, "fanout": 2, "switched": True,
+                    "switch": {"kind": "openvswitch", "fail_mode": "secure"},
+                },
+            }
+        )
+    ).plans[0]  # fmt: skip
+    bridges = [node.openvswitch.bridges[0] for node in made.nodes.values() if node.openvswitch]
+    assert len(bridges) == 3
+    assert [one.settings["other_config:datapath-id"][-1] for one in bridges] == ["1", "2", "3"]
+    assert {one.settings["fail_mode"] for one in bridges} == {"secure"}
+
+
 def test_both_hosts_of_a_switch_are_in_one_network():
     made = plan()
     a, b = (made.nodes[name].interfaces[0].addresses[0].network for name in ("h1", "h2"))

@@ -114,7 +114,8 @@ def expand(scenario: Scenario) -> Network:
         graph = generate(scenario.topology, scenario.seed)
         generated = graph.nodes
         nodes.update(_generated(scenario.topology, generated, scenario.seed))
-        switches.update(graph.switches)
+        alike, plain = scenario.topology.switch, Switch()
+        switches.update({name: alike if one == plain else one for name, one in graph.switches.items()})
         common = _direction(scenario.topology.link, None)
         for edge in graph.edges if scenario.topology.radio is None else ():
             link_of_edge = common if edge.link is None else _direction(scenario.topology.link, edge.link)

@@ -115,6 +115,38 @@ class Link(Direction):
 Many = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 
 
+class Switch(Model):
+    """A layer-2 element: inside the engine, or a real Open vSwitch in a node of its own."""
+
+    kind: Literal["switch", "hub", "openvswitch"] = Field(
+        default="switch",
+        description="a hub repeats every frame everywhere; openvswitch is the program, with flow tables",
+    )
+    ageing: Duration = Field(default=Duration("300 s"), description="how long a silent address is remembered")
+    addresses: Count = Field(default=8192, description="most addresses remembered")
+    controllers: Annotated[list[Controller], Listed] = Field(
+        default=[],
+        description="openvswitch: `tcp:HOST:PORT` each; HOST is a node, or is reached from this machine",
+    )
+    protocols: Annotated[list[OpenFlow], Listed, Field(min_length=1)] | None = Field(
+        default=None, description="openvswitch: what it speaks; OpenFlow10 and OpenFlow13 by default"
+    )
+    fail_mode: Literal["standalone", "secure"] | None = Field(
+        default=None,
+        description="openvswitch: without a controller it learns by itself, or forwards by its flows alone; "
+        "secure by default if it has controllers",
+    )
+    datapath_id: Datapath | None = Field(
+        default=None, description="openvswitch: 1, 2, ... in the order of the switches by default"
+    )
+    spanning_tree: Literal["none", "stp", "rstp"] = Field(
+        default="none", description="openvswitch: IEEE 802.1D or 802.1w, which makes loops harmless"
+    )
+    latency: Duration = Field(
+        default=Duration(0), description="from the last bit of a frame in to its first bit out; of a switch"
+    )
+
+
 class Topology(Model):
     """A generator of nodes and links, named ``n1``, ``n2``, ..."""
 
@@ -150,35 +182,4 @@ class Topology(Model):
         default="n", description="how the names of nodes begin"
     )
     switched: bool = Field(default=False, description="inner nodes are switches instead of routers")
-
-
-class Switch(Model):
-    """A layer-2 element: inside the engine, or a real Open vSwitch in a node of its own."""
-
-    kind: Literal["switch", "hub", "openvswitch"] = Field(
-        default="switch",
-        description="a hub repeats every frame everywhere; openvswitch is the program, with flow tables",
-    )
-    ageing: Duration = Field(default=Duration("300 s"), description="how long a silent address is remembered")
-    addresses: Count = Field(default=8192, description="most addresses remembered")
-    controllers: Annotated[list[Controller], Listed] = Field(
-        default=[],
-        description="openvswitch: `tcp:HOST:PORT` each; HOST is a node, or is reached from this machine",
-    )
-    protocols: Annotated[list[OpenFlow], Listed, Field(min_length=1)] | None = Field(
-        default=None, description="openvswitch: what it speaks; OpenFlow10 and OpenFlow13 by default"
-    )
-    fail_mode: Literal["standalone", "secure"] | None = Field(
-        default=None,
-        description="openvswitch: without a controller it learns by itself, or forwards by its flows alone; "
-        "secure by default if it has controllers",
-    )
-    datapath_id: Datapath | None = Field(
-        default=None, description="openvswitch: 1, 2, ... in the order of the switches by default"
-    )
-    spanning_tree: Literal["none", "stp", "rstp"] = Field(
-        default="none", description="openvswitch: IEEE 802.1D or 802.1w, which makes loops harmless"
-    )
-    latency: Duration = Field(
-        default=Duration(0), description="from the last bit of a frame in to its first bit out; of a switch"
-    )
+    switch: Switch = Field(default=Switch(), description="properties of every generated switch")

@@ -23,7 +23,8 @@ _LONGEST = 15
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Everything that is wrong with Open vSwitches."""
     for name, switch in scenario.switches.items():
-        yield from _switch(name, switch, scenario, network)
+        yield from _switch(name, switch, ("switches", name), scenario, network)
+    yield from _generated(scenario, network)
     yield from _datapaths(scenario)
     yield from _ports(network)
     for name, slice_ in scenario.switch_slices.items():
@@ -31,8 +32,23 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     yield from _shared(scenario, network)
 
 
-def _switch(name: str, switch: Switch, scenario: Scenario, network: Network) -> Iterator[Problem]:
-    path: Path_ = ("switches", name)
+def _generated(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What a topology says of all its switches."""
+    if scenario.topology is None or scenario.topology.switch == Switch():
+        return
+    path: Path_ = ("topology", "switch")
+    if not network.switches.keys() - scenario.switches.keys():
+        yield Problem("switch.none", "the topology has no switches", path, "set switched: true", key=True)
+    if scenario.topology.switch.datapath_id is not None:
+        yield Problem(
+            "switch.datapath", "many switches cannot have one datapath id", (*path, "datapath_id"), key=True
+        )
+    yield from _switch("the topology", scenario.topology.switch, path, scenario, network)
+
+
+def _switch(
+    name: str, switch: Switch, path: Path_, scenario: Scenario, network: Network
+) -> Iterator[Problem]:
     if switch.kind != KIND:
         for key in _OWN:
             if key in switch.model_fields_set:
