@@ -413,6 +413,13 @@ impl Engine {
         self.act(py, "signal", move |world| world.power_at(&sender, &receiver))
     }
 
+    fn meet_guests(&self, py: Python<'_>) -> bool {
+        py.detach(|| match &mut *self.state() {
+            State::Still(world) => world.meet_guests(),
+            State::Running(_) | State::Stopped(..) | State::Lost => false,
+        })
+    }
+
     fn guests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let guests = self.read(py, guests::of, |driven, _| guests::of(&driven.world))?;
         guests::view(py, &guests)

@@ -324,6 +324,18 @@ impl World {
         }
     }
 
+    /// Serves what guests want to agree upon, frames apart: before time zero nothing takes those, but
+    /// a guest's kernel does not start without its devices. False if there was nothing to do.
+    pub fn meet_guests(&mut self) -> bool {
+        let mut done = false;
+        for &guest in &self.edge.guests {
+            if let Outside::Vhost(vhost) = &mut self.edge.ports[guest].outside {
+                done |= vhost.meet();
+            }
+        }
+        done
+    }
+
     /// Tells the guests what has come for them since the last call.
     pub(crate) fn tell_guests(&mut self) {
         for &guest in &self.edge.guests {

@@ -74,8 +74,13 @@ class Engine:
 
         ``listener``: a listening Unix stream socket, which is duplicated; its path is what the guest is
         told (``virtio_uml.device=PATH:1``, or ``-chardev socket,path=PATH``). The guest reads ``mac``
-        and ``mtu`` (octets) from the device. The loop serves it: the engine must run when the guest
-        starts. A guest that ends and starts again connects again; one connection at a time.
+        and ``mtu`` (octets) from the device. The loop serves it once the engine runs, meet_guests()
+        before. A guest that ends and starts again connects again; one connection at a time.
+        """
+    def meet_guests(self) -> bool:
+        """Before the start: serves the handshakes of guests, without which their kernels do not start.
+
+        False if there was nothing to do.
         """
     def attach_vhost(self, name: str, listener: int, mac: str, mtu: int) -> None:
         """Puts another guest's device behind a port."""

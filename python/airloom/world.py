@@ -13,6 +13,7 @@ What it made is gone when the block is left, and when this process dies whatever
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,9 @@ from airloom.nodes.relay import Relay
 from airloom.nodes.world import Nodes
 from airloom.plan import LinkPlan, NodePlan, Plan
 from airloom.radio_door import RadioDoors
+
+_PAUSE = 0.001
+"""Seconds between two looks for guests that want something."""
 
 
 class World:
@@ -97,7 +101,8 @@ class World:
             for name, sockets in tunnels.items():
                 self._add_tunnel(self._engine, name, sockets)
             self._connect(self._engine)
-            nodes.settle()
+            with self._meeting(self._engine):
+                nodes.settle()
             if self.plan.media:
                 stack.callback(RadioDoors(self).close)
             self._stack = stack.pop_all()
@@ -282,6 +287,27 @@ class World:
         with _translated():
             return self.engine.channels()
 
+    @contextlib.contextmanager
+    def _meeting(self, engine: _engine.Engine) -> Iterator[None]:
+        """Meanwhile guests get their network devices, without which their kernels wait."""
+        over = threading.Event()
+
+        def meet() -> None:
+            while not over.is_set():
+                if not engine.meet_guests():
+                    over.wait(_PAUSE)
+
+        if not any(node.doors for node in self.nodes.values()):
+            yield
+            return
+        thread = threading.Thread(target=meet, name="airloom-doors", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
     def _close_engine(self) -> None:
         self.end()
         self._engine = None
@@ -326,11 +352,14 @@ class World:
         )
 
     def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
-        taps = self.nodes[node.name].taps
+        taps, doors = self.nodes[node.name].taps, self.nodes[node.name].doors
         for interface in node.interfaces:
             port = f"{node.name}:{interface.name}"
             if interface.real is not None:
                 engine.add_interface_port(port, interface.real)
+            elif interface.name in doors:
+                mac, mtu = interface.mac, interface.mtu
+                engine.add_vhost_port(port, doors[interface.name], mac, mtu, node.transit)
             elif interface.name in taps:
                 engine.add_tap_port(port, taps[interface.name], node.transit)
 

@@ -179,6 +179,29 @@ impl Vhost {
         Read::Empty
     }
 
+    /// Serves what a guest wants to agree upon, and leaves its frames where they are; false if there
+    /// was nothing to do.
+    pub(crate) fn meet(&mut self) -> bool {
+        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
+        let mut done = false;
+        for index in 0..ready {
+            let served = match self.poller.ready(index) {
+                KICK => continue,
+                CONNECTION => self.message(),
+                _ => self.accept(),
+            };
+            match served {
+                Ok(there) => done |= there,
+                Err(cause) => {
+                    self.part(cause);
+                    // What else was ready went with the connection.
+                    return true;
+                }
+            }
+        }
+        done
+    }
+
     /// Puts a frame before the guest.
     pub(crate) fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Handed {
         match self.standing() {

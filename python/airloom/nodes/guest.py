@@ -21,6 +21,7 @@ from typing import Any, Literal
 from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.nodes.channel import Message
+from airloom.nodes.doors import Door
 from airloom.nodes.init import InitClient
 from airloom.nodes.kind import ClockReading, Cpu, NodeHandle, Site
 from airloom.nodes.netns import LISTENING, NetnsKind, NetnsNode, listening_in, spec_of
@@ -79,6 +80,9 @@ class GuestNode(NetnsNode):
         self.guest = plan
         """What is to be inside."""
         self._log: int | None = _log(plan.name, site)
+        names = [one.name for one in plan.interfaces if one.real is None and one.name not in self.taps]
+        self._doors = {name: Door.open() for name in names}
+        self.doors = {name: door.listener.fileno() for name, door in self._doors.items()}
 
     @abstractmethod
     def machine(self) -> Machine:
@@ -144,6 +148,9 @@ class GuestNode(NetnsNode):
 
     def close(self) -> None:
         super().close()
+        for door in self._doors.values():
+            door.close()
+        self._doors = {}
         if self._log is not None:
             os.close(self._log)
             self._log = None
@@ -156,6 +163,14 @@ class GuestNode(NetnsNode):
         text = os.pread(self._log, _LAST_OCTETS, max(0, size - _LAST_OCTETS)).decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return "; ".join(lines[-_LAST_LINES:])
+
+    def knockers(self, first: int) -> tuple[list[int], dict[str, str]]:
+        """Descriptors for a machine to reach the engine, and their paths there by interface.
+
+        ``first``: the number that the machine will see the first of them under.
+        """
+        paths = {name: f"/proc/self/fd/{first + place}" for place, name in enumerate(self._doors)}
+        return [door.knocker for door in self._doors.values()], paths
 
     def _boot(self, init: InitClient) -> None:
         machine, settings, plan = self.machine(), self.settings, self.guest

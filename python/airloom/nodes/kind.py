@@ -134,6 +134,8 @@ class NodeHandle(ABC):
     kind: str
     taps: Mapping[str, int]
     """Interface name: descriptor of the TAP's far end; empty where the kind has no engine ports."""
+    doors: Mapping[str, int] = {}
+    """Interface name: listening socket at which a guest asks the engine for its network device."""
 
     @property
     @abstractmethod

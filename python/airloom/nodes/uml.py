@@ -69,13 +69,15 @@ class UmlNode(GuestNode):
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
             for number, interface in enumerate(self._inside())
         ]
+        knockers, paths = self.knockers(5)
+        argv += [f"virtio_uml.device={path}:1" for path in paths.values()]
         return Machine(
             argv=(*argv, "--", "guest", "/dev/ttyS0"),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             root=root,
             memory=settings.memory + _SCRATCH + (_COPY if disk else 0),
             patience=_PATIENCE,
-            descriptors=(initramfs.descriptor(early),),
+            descriptors=(initramfs.descriptor(early), *knockers),
             capabilities=(CAP_NET_RAW,) if settings.network == "tap" else (),
             modules=modules,
             module_folder=str(folder.parent) if folder is not None and not early else None,

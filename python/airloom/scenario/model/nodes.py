@@ -67,7 +67,7 @@ class Guest(Model):
         default=None, description="of the machine; by default 64 MiB for uml, 256 MiB for qemu"
     )
     network: Literal["vhost", "tap"] = Field(
-        default="tap", description="vhost: a device of the engine's own; tap: through the host's kernel"
+        default="vhost", description="vhost: a device of the engine's own; tap: through the host's kernel"
     )
     kernel: File | None = Field(default=None, description="the kernel; by default the distribution's")
     root: Place | None = Field(
