@@ -157,10 +157,11 @@ class GuestNode(NetnsNode):
 
     def last_lines(self) -> str:
         """The end of what its console said."""
-        if self._log is None:
-            return ""
-        size = os.fstat(self._log).st_size
-        text = os.pread(self._log, _LAST_OCTETS, max(0, size - _LAST_OCTETS)).decode(errors="replace")
+        log, text = self._log, ""
+        if log is not None:
+            with contextlib.suppress(OSError):  # the node may be closed just now
+                end = os.fstat(log).st_size
+                text = os.pread(log, _LAST_OCTETS, max(0, end - _LAST_OCTETS)).decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return "; ".join(lines[-_LAST_LINES:])
 

@@ -374,12 +374,13 @@ class NetnsKind(Kind):
     def close(self) -> list[Exception]:
         nodes, self._nodes = self._nodes, {}
         errors: list[Exception] = []
-        for act in (NetnsNode.close, NetnsNode.wait_closed):
-            for node in nodes.values():
-                try:
-                    act(node)
-                except LabError as error:
-                    errors.append(error)
+        # All are told before any is waited for.
+        acts = [node.close for node in nodes.values()] + [node.wait_closed for node in nodes.values()]
+        for act in acts:
+            try:
+                act()
+            except LabError as error:
+                errors.append(error)
         _engine.tear_down([node.namespace for node in nodes.values()])
         return errors
 
