@@ -10,6 +10,9 @@ MEMORY = {"uml": 64 << 20, "qemu": 256 << 20}
 LEAST = {"uml": 32 << 20, "qemu": 160 << 20}
 """With less its kernel does not start."""
 
+NETWORK = {"uml": "vhost", "qemu": "tap"}
+"""How frames reach a machine if nobody says."""
+
 
 def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
     """The machine of a node; None if its kind has none."""
@@ -18,7 +21,7 @@ def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
     machine = said(scenario, node)
     return GuestPlan(
         memory=int(machine.memory or MEMORY[node.kind or scenario.kind]),
-        network=machine.network,
+        network=machine.network or NETWORK[node.kind or scenario.kind],
         kernel=machine.kernel,
         root=machine.root,
         processors=tuple(machine.processors),

@@ -66,8 +66,9 @@ class Guest(Model):
     memory: Annotated[Size, Field(ge=32 << 20, le=64 << 30)] | None = Field(
         default=None, description="of the machine; by default 64 MiB for uml, 256 MiB for qemu"
     )
-    network: Literal["vhost", "tap"] = Field(
-        default="vhost", description="vhost: a device of the engine's own; tap: through the host's kernel"
+    network: Literal["vhost", "tap"] | None = Field(
+        default=None,
+        description="vhost: a device of the engine's own, which uml has by default; tap: through the host's kernel",
     )
     kernel: File | None = Field(default=None, description="the kernel; by default the distribution's")
     root: Place | None = Field(
