@@ -16,6 +16,7 @@ _REAL_TIME = ("fifo", "round-robin")
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """What is wrong with machines."""
     yield from _memory(scenario, network)
+    yield from _network(scenario, network)
     machines: list[tuple[Path_, str, int]] = [
         (("guest",), scenario.guest.policy, scenario.guest.priority),
     ]
@@ -49,3 +50,18 @@ def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
         )
         if not own:
             return
+
+
+def _network(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What a kind's machine can be reached by."""
+    for name, node in network.nodes.items():
+        if (node.kind or scenario.kind) == "qemu" and said(scenario, node).network == "vhost":
+            own = node.guest is not None and node.guest.network is not None
+            yield Problem(
+                "guest.network",
+                "a machine of kind qemu has no device of the engine's own",
+                ("nodes", name, "guest", "network") if own else ("guest", "network"),
+                "leave it out, or say tap",
+            )
+            if not own:
+                return
