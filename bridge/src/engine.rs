@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use airloom_engine::medium::{MediumSettings, MobilitySettings, NoiseSettings, RadioChange, RadioSettings};
-use airloom_engine::settings::{LinkSettings, SwitchSettings};
+use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
 use airloom_ports::capture::Account;
@@ -200,6 +200,19 @@ impl Engine {
         let forward: LinkSettings = read_settings(forward, &format!("link {name} forward"))?;
         let backward: LinkSettings = read_settings(backward, &format!("link {name} backward"))?;
         self.act(py, "connect", move |world| world.connect(&name, &a, &b, &forward, &backward).map(|_| ()))
+    }
+
+    fn set_vlan(&self, py: Python<'_>, link: String, end: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
+        let direction = match end {
+            "a" => Direction::Forward,
+            "b" => Direction::Backward,
+            _ => return Err(Fault::Word { what: "end", given: end.to_owned(), allowed: "a, b" }.into()),
+        };
+        let settings: VlanSettings = read_settings(settings, &format!("VLANs of link {link}"))?;
+        self.act(py, "set_vlan", move |world| {
+            let link = world.link(&link)?;
+            Ok(world.engine.set_vlan(link, direction, &settings)?)
+        })
     }
 
     #[pyo3(signature = (path, ports = None))]

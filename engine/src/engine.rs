@@ -8,13 +8,14 @@ use crate::element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
 use crate::error::Error;
 use crate::fate::{Outlet, Why};
 use crate::flights::{Flights, Moving};
+use crate::forward;
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::medium::{RadioChange, RadioId};
 use crate::radios::Air;
 use crate::segment;
-use crate::settings::{LinkSettings, SwitchSettings};
-use crate::switch::{Switch, Way};
+use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
+use crate::switch::Switch;
 use crate::time::Instant;
 use crate::wire::{Site, Wire};
 
@@ -163,6 +164,26 @@ impl Engine {
             }
         }
         Ok(id)
+    }
+
+    /// Says which VLANs a link carries at the switch from which `direction` leads away. With the
+    /// first such port a switch begins to know VLANs: its other ports are access ports of VLAN 1.
+    ///
+    /// # Errors
+    /// If the link is unknown, begins at no switch there, or a number is out of its range.
+    pub fn set_vlan(
+        &mut self,
+        link: LinkId,
+        direction: Direction,
+        settings: &VlanSettings,
+    ) -> Result<(), Error> {
+        self.check_link(link)?;
+        settings.check()?;
+        let wire = 2 * link.0 + direction as u32;
+        let switch = self.switches.iter_mut().find(|switch| switch.out.contains(&wire));
+        let switch = switch.ok_or(Error::Unknown { kind: "switch at link", number: link.0 })?;
+        switch.set_vlan(wire, settings);
+        Ok(())
     }
 
     /// Has a change carried out at `at`, before anything else of that instant; at once if `at`
@@ -370,35 +391,7 @@ fn carry_on(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], 
             // The two directions of a link have neighbouring numbers.
             let back = wire ^ 1;
             let switch = &mut switches[switch.index()];
-            pass(context, wires, switch, back, moving);
-        }
-    }
-}
-
-/// A frame that came from where `back` leads passes a switch or hub.
-fn pass(context: &mut Context, wires: &mut [Wire], switch: &mut Switch, back: u32, moving: Moving) {
-    let place = Place::Switch(switch.id);
-    let tally = Tally::of(&moving.frame);
-    context.ledger.switches[switch.id.index()].entered += tally;
-    match switch.route(context.now, context.pool.octets(moving.frame.buffer), back) {
-        Way::To(wire) => wires[wire as usize].enter(context, moving),
-        Way::Filtered => context.drop(place, moving.frame, Why::Filtered),
-        Way::Everywhere => {
-            let mut last = None;
-            for &wire in &switch.out {
-                if wire == back || !wires[wire as usize].is_up() {
-                    continue;
-                }
-                if let Some(wire) = last.replace(wire) {
-                    context.copy(&moving.frame);
-                    context.ledger.switches[switch.id.index()].copies += tally;
-                    wires[wire as usize].enter(context, moving);
-                }
-            }
-            match last {
-                Some(wire) => wires[wire as usize].enter(context, moving),
-                None => context.drop(place, moving.frame, Why::Nowhere),
-            }
+            forward::pass(context, wires, switch, back, moving);
         }
     }
 }

@@ -41,11 +41,13 @@ pub enum Why {
     NotAssociated,
     /// The node behind the port had not come up yet: its guest's driver was not there.
     NotUp,
+    /// A switch's port does not belong to the frame's VLAN.
+    WrongVlan,
 }
 
 impl Why {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::QueueFull,
         Self::EarlyDrop,
         Self::RandomLoss,
@@ -62,6 +64,7 @@ impl Why {
         Self::RadioOff,
         Self::NotAssociated,
         Self::NotUp,
+        Self::WrongVlan,
     ];
 
     /// The word used in ledgers, captures and results.
@@ -84,6 +87,7 @@ impl Why {
             Self::RadioOff => "radio-off",
             Self::NotAssociated => "not-associated",
             Self::NotUp => "not-up",
+            Self::WrongVlan => "wrong-vlan",
         }
     }
 }

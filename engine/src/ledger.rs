@@ -2,7 +2,8 @@
 //!
 //! Frames are counted as the wire would see them: a super-frame counts as its segments. At any
 //! moment, in frames and in octets, `offered + copies == delivered + dropped + host lost + in
-//! flight`; the engine's tests recount what is in flight one by one.
+//! flight`; the engine's tests recount what is in flight one by one. The octets of VLAN tags that
+//! switches put in and take out are counted beside these.
 
 use core::ops::{AddAssign, SubAssign};
 
@@ -149,6 +150,10 @@ pub struct Ledger {
     pub offered: Tally,
     /// Made inside: by flooding and by duplication.
     pub copies: Tally,
+    /// Octets of VLAN tags that switches have put into frames.
+    pub tags_put: u64,
+    /// Octets of VLAN tags that switches have taken from frames.
+    pub tags_taken: u64,
     /// Handed to nodes.
     pub delivered: Tally,
     /// Dropped by the emulated network.
@@ -184,6 +189,8 @@ impl Ledger {
     pub fn in_flight(&self) -> Tally {
         let mut inside = self.offered;
         inside += self.copies;
+        inside.octets += self.tags_put;
+        inside.octets -= self.tags_taken;
         inside -= self.delivered;
         inside -= self.dropped.total();
         inside -= self.host_lost.total();
@@ -194,6 +201,12 @@ impl Ledger {
     pub(crate) fn wire(&mut self, place: Place) -> &mut WireAccount {
         let Place::Link(link, direction) = place else { unreachable!("wires are on links") };
         &mut self.wires[2 * link.index() + direction as usize]
+    }
+
+    /// Frames of `before` octets have become frames of `after` octets by their tags.
+    pub(crate) fn retag(&mut self, before: u64, after: u64) {
+        self.tags_put += after.saturating_sub(before);
+        self.tags_taken += before.saturating_sub(after);
     }
 
     pub(crate) fn drop(&mut self, place: Place, why: Why, tally: Tally) {

@@ -15,6 +15,7 @@ pub mod engine;
 pub mod error;
 pub mod fate;
 mod flights;
+mod forward;
 pub mod frame;
 mod impair;
 pub mod ledger;
@@ -30,6 +31,7 @@ pub mod segment;
 pub mod settings;
 mod switch;
 pub mod time;
+mod vlan;
 mod wire;
 
 pub use element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};

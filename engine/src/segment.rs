@@ -12,7 +12,7 @@
 
 use core::ops::Range;
 
-use crate::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
+use crate::frame::{CLASSES, Checksum, Frame, Pool, Protocol, Segmentation};
 
 /// Most octets of headers, Ethernet to transport, that a super-frame may have.
 pub const HEADER_MAX: usize = 256;
@@ -34,6 +34,8 @@ pub struct Piece {
 /// Octets of an Ethernet header, and of a VLAN tag in it (IEEE 802.1Q).
 const ETHERNET: usize = 14;
 const VLAN: usize = 4;
+/// Octets of the two Ethernet addresses, after which a VLAN tag stands.
+const ADDRESSES: usize = 12;
 
 const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
@@ -222,6 +224,48 @@ pub(crate) fn detach(frame: &Frame, pool: &mut Pool) -> Frame {
         checksum: piece.checksum,
         ..*frame
     }
+}
+
+/// Puts a VLAN tag behind the addresses of a frame, or of a run of segments, instead of the `bare`
+/// octets of tag that stand there. It gets a buffer of its own and keeps its offload description.
+/// None, with nothing changed, if its headers leave no room.
+pub(crate) fn retag(frame: &Frame, pool: &mut Pool, bare: usize, tag: Option<[u8; VLAN]>) -> Option<Frame> {
+    let added = if tag.is_some() { VLAN } else { 0 };
+    // The lengths of headers are u16, and no header is long: all stays within range.
+    let move_by = |at: u16| u16::try_from(usize::from(at) + added - bare).ok();
+    let segmentation = match frame.segmentation {
+        None => None,
+        Some(cut) => Some(Segmentation { header: move_by(cut.header)?, ..cut }),
+    };
+    let checksum = match frame.checksum {
+        None => None,
+        Some(sum) => Some(Checksum { start: move_by(sum.start)?, ..sum }),
+    };
+    if segmentation.is_some_and(|cut| usize::from(cut.header) > HEADER_MAX) {
+        return None;
+    }
+    let most = usize::try_from(frame.octets()).unwrap_or(usize::MAX).min(frame.length as usize);
+    if most + added > CLASSES[CLASSES.len() - 1] {
+        return None;
+    }
+    let target = pool.take(most + added);
+    let mut head = [0; HEADER_MAX];
+    let (octets, out) = pool.pair(frame.buffer, target);
+    let piece = piece(frame, octets, frame.first, frame.count, &mut head);
+    let payload = &octets[piece.payload];
+    let (front, rest) = if piece.header == 0 { (payload, &[][..]) } else { (&head[..piece.header], payload) };
+    let mut length = 0;
+    for part in
+        [&front[..ADDRESSES], tag.as_ref().map_or(&[][..], |tag| &tag[..]), &front[ADDRESSES + bare..], rest]
+    {
+        out[length..length + part.len()].copy_from_slice(part);
+        length += part.len();
+    }
+    pool.release(frame.buffer);
+    #[allow(clippy::cast_possible_truncation)] // checked above to fit a buffer
+    let length = length as u32;
+    let segmentation = segmentation.filter(|_| piece.segmentation.is_some());
+    Some(Frame { buffer: target, length, first: 0, segmentation, checksum, ..*frame })
 }
 
 /// Computes the transport checksum that the sender left to the device (RFC 1071). A description

@@ -264,6 +264,24 @@ pub enum SwitchSettings {
     Hub,
 }
 
+/// Which virtual LANs (IEEE 802.1Q) a link carries at a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum VlanSettings {
+    /// One, without tags.
+    Access {
+        /// Its number, from 1 to 4094.
+        vlan: u16,
+    },
+    /// Several, with tags.
+    Trunk {
+        /// Their numbers.
+        allowed: Vec<u16>,
+        /// The one that has no tags, if there is one; it need not be among the others.
+        native: Option<u16>,
+    },
+}
+
 impl Default for LinkSettings {
     fn default() -> Self {
         Self {

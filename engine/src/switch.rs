@@ -3,12 +3,15 @@
 //! A switch (IEEE 802.1D, 2004, clauses 7.7 to 7.9) learns behind which link an address lives
 //! from the frames that it sends, forwards to that link alone, and floods what it does not know
 //! and what is sent to a group. It takes no time: rates, delays and queues belong to links.
+//! A switch whose ports belong to VLANs does all of it for each VLAN by itself.
 
 use std::collections::BTreeMap;
 
 use crate::element::SwitchId;
-use crate::settings::SwitchSettings;
+use crate::frame::{Frame, Pool};
+use crate::settings::{SwitchSettings, VlanSettings};
 use crate::time::{Instant, Span};
+use crate::vlan::{self, Class, Member};
 
 /// Where to send a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +30,18 @@ pub(crate) struct Switch {
     /// Wires that lead away from it.
     pub out: Vec<u32>,
     table: Option<Table>,
+    /// VLANs by the wire that leads away, of the ports of which something is said; empty in a
+    /// switch that knows no VLANs and passes tags like any content.
+    members: BTreeMap<u32, Member>,
+    /// The port of which nothing is said.
+    other: Member,
 }
 
 /// What a switch knows about addresses.
 struct Table {
     ageing: Span,
     limit: usize,
+    /// By VLAN and address.
     known: BTreeMap<u64, Known>,
     /// No entry is older than the ageing time before this instant.
     next_purge: Instant,
@@ -50,7 +59,41 @@ const RESERVED: u64 = 0x0180_c200_0000;
 
 impl Switch {
     pub fn new(id: SwitchId, settings: &SwitchSettings) -> Self {
-        Self { id, out: Vec::new(), table: Table::new(settings) }
+        let table = Table::new(settings);
+        Self { id, out: Vec::new(), table, members: BTreeMap::new(), other: Member::default() }
+    }
+
+    /// Says which VLANs the port has from which `wire` leads away.
+    pub fn set_vlan(&mut self, wire: u32, settings: &VlanSettings) {
+        self.members.insert(wire, Member::new(settings));
+        self.forget(wire);
+    }
+
+    fn member(&self, wire: u32) -> &Member {
+        self.members.get(&wire).unwrap_or(&self.other)
+    }
+
+    /// To which VLAN a frame belongs that came from where `back` leads; `Some(None)` where there
+    /// are no VLANs, `None` if the port does not take it.
+    #[allow(clippy::option_option)]
+    pub fn classify(&self, octets: &[u8], back: u32) -> Option<Option<Class>> {
+        if self.members.is_empty() {
+            return Some(None);
+        }
+        vlan::classify(self.member(back), octets).map(Some)
+    }
+
+    /// Whether a frame of this class may leave on `wire`.
+    pub fn leaves(&self, wire: u32, class: Option<Class>) -> bool {
+        class.is_none_or(|class| vlan::leaves(self.member(wire), class))
+    }
+
+    /// The frame as it leaves on `wire`; none if its headers leave no room for a tag.
+    pub fn dress(&self, wire: u32, class: Option<Class>, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
+        match class {
+            None => Some(*frame),
+            Some(class) => vlan::dress(self.member(wire), class, frame, pool),
+        }
     }
 
     /// Takes new settings; a switch that stays one keeps what it knows.
@@ -73,14 +116,15 @@ impl Switch {
     }
 
     /// Where to send a frame with these first octets that came from where `back` leads.
-    pub fn route(&mut self, now: Instant, octets: &[u8], back: u32) -> Way {
+    pub fn route(&mut self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> Way {
         let Some(table) = &mut self.table else { return Way::Everywhere };
         let destination = address(&octets[..6]);
-        table.learn(now, address(&octets[6..12]), back);
+        let vlan = class.map_or(0, |class| u64::from(class.vlan) << 48);
+        table.learn(now, vlan, address(&octets[6..12]), back);
         if destination & GROUP != 0 {
             return if destination & !0xf == RESERVED { Way::Filtered } else { Way::Everywhere };
         }
-        match table.known.get(&destination) {
+        match table.known.get(&(vlan | destination)) {
             Some(known) if now.since(known.seen) <= table.ageing => {
                 if known.wire == back {
                     Way::Filtered
@@ -110,12 +154,13 @@ impl Table {
         }
     }
 
-    /// Remembers where `source` lives. A group address never is one; a full table learns nobody
+    /// Remembers where `source` lives in a VLAN. A group address never is one; a full table learns nobody
     /// new until somebody has aged.
-    fn learn(&mut self, now: Instant, source: u64, wire: u32) {
+    fn learn(&mut self, now: Instant, vlan: u64, source: u64, wire: u32) {
         if source & GROUP != 0 {
             return;
         }
+        let source = vlan | source;
         if let Some(known) = self.known.get_mut(&source) {
             *known = Known { wire, seen: now };
             return;

@@ -102,6 +102,11 @@ class Engine:
     def add_switch(self, name: str, settings: dict[str, Any] | str) -> None: ...
     def connect(self, name: str, a: str, b: str, forward: dict[str, Any], backward: dict[str, Any]) -> None:
         """Joins two ports or switches by name; forward holds from a to b."""
+    def set_vlan(self, link: str, end: str, settings: dict[str, Any]) -> None:
+        """Which VLANs a link carries at the switch at its end ``a`` or ``b``.
+
+        ``{"access": {"vlan": 10}}``, ``{"trunk": {"allowed": [10, 20], "native": 1}}``.
+        """
     def capture(self, path: str | PathLike[str], ports: list[str] | None = None) -> None:
         """Captures all or some ports to a pcapng file (before start); stop() completes it."""
     def start(self) -> int:

@@ -133,6 +133,8 @@ class LinkPlan:
     b: str
     forward: dict[str, Any]
     backward: dict[str, Any]
+    vlans: tuple[dict[str, Any] | None, ...] = (None, None)
+    """For each end that is a switch which knows VLANs, those that it carries there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,6 +325,9 @@ class World:
         for link in self.plan.links.values():
             if self.is_emulated(link):
                 engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+                for end, vlans in zip("ab", link.vlans, strict=True):
+                    if vlans is not None:
+                        engine.set_vlan(link.name, end, vlans)
         self._add_media(engine)
         if self._capture is not None:
             engine.capture(str(self._capture), None)

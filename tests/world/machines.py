@@ -30,6 +30,10 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def be_a_card(self) -> None:
+        """Has the wire's kernel complete checksums and cut super-frames itself, as before a real card."""
+        self.sh("ethtool -K wire tx off gso off tso off >/dev/null")
+
     def start(self, command: list[str], folder: Path) -> subprocess.Popen[bytes]:
         """A program that goes on in it."""
         enter = ["nsenter", "-t", str(self.process.pid), "-n", *command]
@@ -37,25 +41,24 @@ class Machine:
 
 
 @contextmanager
+def machine(address: str) -> Iterator[Machine]:
+    """One, without any interface but its loopback."""
+    command = ["unshare", "-n", "sh", "-c", "ip link set lo up; echo; exec cat"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield Machine(process, address)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
 def two_machines(mtu: int = 1600) -> Iterator[tuple[Machine, Machine]]:
     """Both, with addresses of both families; ``mtu`` is that of the wire between them."""
-    processes = [
-        subprocess.Popen(["unshare", "-n", "sh", "-c", "echo; exec cat"], stdin=-1, stdout=subprocess.PIPE)
-        for _ in "ab"
-    ]
-    try:
-        for process in processes:
-            assert process.stdout is not None
-            process.stdout.readline()
-        a, b = Machine(processes[0], A), Machine(processes[1], B)
+    with machine(A) as a, machine(B) as b:
         a.sh(f"ip link add wire mtu {mtu} type veth peer name wire mtu {mtu} netns {b.process.pid}")
-        for machine, old, new in ((a, A, A6), (b, B, B6)):
-            machine.sh(
-                f"ip link set lo up; ip addr add {old}/24 dev wire; "
-                f"ip addr add {new}/64 dev wire nodad; ip link set wire up"
-            )
+        for one, old, new in ((a, A, A6), (b, B, B6)):
+            one.sh(f"ip addr add {old}/24 dev wire; ip addr add {new}/64 dev wire nodad; ip link set wire up")
         yield a, b
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()

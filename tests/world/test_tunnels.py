@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,36 @@ def test_a_narrow_path_behind_a_router_is_found(tmp_path):
         assert error.code == "tunnel.mtu"
         assert "= 1538, but the path to 198.51.100.2 takes 1300" in error.message
         assert "set mtu: 1262" in (error.cure or "")
+
+
+@pytest.mark.skipif(shutil.which("ethtool") is None, reason="sudo apt-get install ethtool")
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_a_kernels_vxlan_is_a_peer(tmp_path, family):
+    with two_machines(1600) as (a, b):
+        b.be_a_card()
+        here, there = (a.address, b.address) if family == "ipv4" else (A6, B6)
+        made = b.sh(
+            f"ip link add vx0 mtu 1500 type vxlan id 42 local {there} remote {here} dstport 4789 dev wire "
+            "&& ip addr add 10.1.0.2/24 dev vx0 && ip link set vx0 up || echo missing"
+        )
+        if "missing" in made:
+            pytest.skip("this kernel has no VXLAN: sudo modprobe vxlan")
+        with airloom.Lab(lab("h1", "10.1.0.1/24", a, there, VXLAN, mtu=1500), out=tmp_path / "a") as one:
+            one["h1"].run("ping -n -q -c 3 -i 0.05 -M do -s 1472 10.1.0.2", check=True)
+            b.sh("ping -n -q -c 3 -i 0.05 -M do -s 1472 10.1.0.1")
+            server = b.start(["iperf3", "-s"], tmp_path)
+            try:
+                for more in ("", "-R"):
+                    one["h1"].run(
+                        f"sh -c 'until iperf3 -c 10.1.0.2 -n 20M {more}; do sleep 0.2; done'", check=True
+                    )
+            finally:
+                server.kill()
+                server.communicate()
+            assert port(one)["tunnel"] == {}
+            assert port(one)["host_lost"] == {}
+            assert port(one)["offered"] > 20_000_000 // 1448
+            assert port(one)["delivered"] > 20_000_000 // 1448
 
 
 @pytest.mark.parametrize(

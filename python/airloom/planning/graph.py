@@ -97,9 +97,10 @@ class Graph:
                 elif end.name in network.tunnels:
                     break
                 else:
-                    port = ports[(number, side)]
+                    # A trunk ends at nodes too; their interfaces have its VLAN without tags alone.
+                    port = ports.get((number, side))
                     node = members.get(id(port))
-                    if node is None:
+                    if port is None or node is None:
                         break
                     ends.append((self.index[node], node, port))
             if len(ends) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_interface
 
 from airloom.plan import GrantPlan, InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
-from airloom.planning import guests, lifetime, media, openflow, settings, tunnels
+from airloom.planning import guests, lifetime, media, openflow, settings, tunnels, vlans
 from airloom.planning.addresses import assign
 from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
@@ -73,6 +73,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     def far(wire: int, side: int) -> Adapter | Switch | None:
         return adapters.get((wire, side)) or network.switches.get(network.wires[wire].ends[side].name)
 
+    knowing = vlans.aware(network)
     links = {
         wire.name: LinkPlan(
             wire.name,
@@ -80,6 +81,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             ends.get((index, 1), wire.ends[1].name),
             settings.wire(wire.forward, adapters.get((index, 0)), far(index, 1)),
             settings.wire(wire.backward, adapters.get((index, 1)), far(index, 0)),
+            vlans=vlans.settings(network, knowing, wire),
         )
         for index, wire in enumerate(network.wires)
     }

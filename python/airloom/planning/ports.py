@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface
 
+from airloom.planning import vlans
 from airloom.scenario.model import Interface
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
@@ -37,8 +38,9 @@ class Port:
 
 @dataclass(slots=True)
 class Segment:
-    """What hears the same broadcast: a wire between two nodes, switches with all their wires, or
-    the radios of one network on a medium, which are taken to hear each other."""
+    """What hears the same broadcast: a wire between two nodes, switches with all their wires (or
+    those that carry one VLAN), or the radios of one network on a medium, which are taken to hear each
+    other."""
 
     ports: list[Port] = field(default_factory=list)
     wires: list[int] = field(default_factory=list)
@@ -116,33 +118,35 @@ def _given(port: Port) -> list[tuple[IPv4Interface | IPv6Interface, Path_]]:
 
 def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
     """The segments in the order of their first link; every port learns the number of its own."""
-    parent = list(range(len(network.wires)))
+    strands = list(vlans.strands(network))
+    parent = list(range(len(strands)))
 
-    def root(wire: int) -> int:
-        while parent[wire] != wire:
-            parent[wire] = parent[parent[wire]]
-            wire = parent[wire]
-        return wire
+    def root(strand: int) -> int:
+        while parent[strand] != strand:
+            parent[strand] = parent[parent[strand]]
+            strand = parent[strand]
+        return strand
 
-    first_of: dict[str, int] = {}
-    for index, wire in enumerate(network.wires):
-        for end in wire.ends:
-            if end.name in network.switches:
-                a, b = root(first_of.setdefault(end.name, index)), root(index)
-                # The smaller number stays, so that segments keep the order of the links.
-                parent[max(a, b)] = min(a, b)
+    first_of: dict[tuple[str, int], int] = {}
+    for index, strand in enumerate(strands):
+        for joined in strand.joins:
+            a, b = root(first_of.setdefault(joined, index)), root(index)
+            # The smaller number stays, so that segments keep the order of the links.
+            parent[max(a, b)] = min(a, b)
     segments: list[Segment] = []
     number: dict[int, int] = {}
-    of_wire = []
-    for index in range(len(network.wires)):
+    of_wire: dict[int, int] = {}
+    for index, strand in enumerate(strands):
         top = root(index)
         if top not in number:
             number[top] = len(segments)
             segments.append(Segment())
         segment = segments[number[top]]
-        segment.wires.append(index)
-        segment.tunnels += [end.name for end in network.wires[index].ends if end.name in network.tunnels]
-        of_wire.append(number[top])
+        segment.wires.append(strand.wire)
+        ends = network.wires[strand.wire].ends
+        segment.tunnels += [end.name for end in ends if end.name in network.tunnels]
+        # An interface of a node sends without tags: that strand comes first.
+        of_wire.setdefault(strand.wire, number[top])
     networks = {radio.port: (radio.medium, radio.said.get("ssid", "")) for radio in network.radios}
     of_network: dict[tuple[str, str], int] = {}
     for port in ports:

@@ -16,11 +16,19 @@ ETHERNET = 14
 
 def plans(network: Network, segments: list[Segment]) -> dict[str, TunnelPlan]:
     """The plan of every tunnel; each has its one link."""
-    of = {name: segment for segment in segments for name in segment.tunnels}
-    return {name: _plan(name, tunnel, of[name]) for name, tunnel in network.tunnels.items()}
+    # A trunk goes through a tunnel with the segments of all its VLANs.
+    mtus: dict[str, int] = {}
+    for segment in segments:
+        for name in segment.tunnels:
+            mtus[name] = max(mtus.get(name, 0), segment.mtu or DEFAULT_MTU)
+    trunks = {end.name for wire in network.wires if wire.trunk is not None for end in wire.ends}
+    return {
+        name: _plan(name, tunnel, mtus[name], tagged=name in trunks)
+        for name, tunnel in network.tunnels.items()
+    }
 
 
-def _plan(name: str, tunnel: Tunnel, segment: Segment) -> TunnelPlan:
+def _plan(name: str, tunnel: Tunnel, mtu: int, *, tagged: bool) -> TunnelPlan:
     return TunnelPlan(
         name=name,
         kind=tunnel.kind,
@@ -31,8 +39,8 @@ def _plan(name: str, tunnel: Tunnel, segment: Segment) -> TunnelPlan:
         ttl=tunnel.ttl,
         fragment=tunnel.fragment,
         namespace=tunnel.namespace,
-        mtu=segment.mtu or DEFAULT_MTU,
-        headers=headers(tunnel),
+        mtu=mtu,
+        headers=headers(tunnel) + ((("VLAN tag", 4),) if tagged else ()),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from airloom.scenario.generators import generate
 from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology, Tunnel
@@ -35,6 +36,17 @@ class Wire:
     addresses: tuple[list[Address], list[Address]] = field(default_factory=lambda: ([], []))
     own: dict[str, frozenset[str]] = field(default_factory=dict)
     """``forward`` and ``backward``: the properties given for that direction alone."""
+    vlan: int | None = None
+    """The one VLAN that it carries at its switches."""
+    trunk: list[int] | Literal["all"] | None = None
+    """The VLANs that it carries there with tags."""
+    native: int | None = None
+    """The one that it carries without tags beside these."""
+
+    @property
+    def speaks_of_vlans(self) -> bool:
+        """Whether the scenario says which VLANs it carries."""
+        return self.vlan is not None or self.trunk is not None
 
     def said_at(self, direction: str, name: str) -> Path_:
         """Where the scenario gives a property of a direction."""
@@ -202,6 +214,9 @@ def _wire(link: Link, index: int, taken: _Names) -> Wire:
         ("links", index),
         (list(addresses[0]), list(addresses[1])),
         {"forward": _own(link.forward), "backward": _own(link.backward)},
+        link.vlan,
+        link.trunk,
+        link.native,
     )
 
 

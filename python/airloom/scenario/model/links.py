@@ -100,6 +100,19 @@ class Direction(Model):
     )
 
 
+Vlan = Annotated[int, Field(ge=1, le=4094, strict=True)]
+"""Number of a virtual LAN (IEEE 802.1Q); 0 and 4095 are reserved."""
+
+
+def _trunk_kind(value: Any) -> str:
+    return "<all>" if value == "all" else "<list>"
+
+
+Trunk = Annotated[
+    Annotated[list[Vlan], Tag("<list>")] | Annotated[Literal["all"], Tag("<all>")], Discriminator(_trunk_kind)
+]
+
+
 class Link(Direction):
     """A point-to-point wire between two ends, each ``node``, ``node:interface``, switch, hub or tunnel."""
 
@@ -109,6 +122,15 @@ class Link(Direction):
     backward: Direction | None = Field(default=None, description="differences from second end to first")
     addresses: tuple[Annotated[list[Address], Listed], Annotated[list[Address], Listed]] | None = Field(
         default=None, description="addresses of the two ends, a list each"
+    )
+    vlan: Vlan | None = Field(
+        default=None, description="at a switch: the one VLAN that the link carries, without tags"
+    )
+    trunk: Trunk | None = Field(
+        default=None, description="at a switch: the VLANs that it carries with tags, or `all`"
+    )
+    native: Vlan | None = Field(
+        default=None, description="of a trunk: the VLAN without tags; by default what has none is dropped"
     )
 
 

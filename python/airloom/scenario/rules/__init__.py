@@ -12,7 +12,7 @@ from itertools import chain
 from airloom.scenario.model import Scenario
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
-from airloom.scenario.rules import guests, links, measure, media, nodes, openflow, tunnels
+from airloom.scenario.rules import guests, links, measure, media, nodes, openflow, tunnels, vlans
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -21,6 +21,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         network.problems,
         links.problems(scenario, network),
         tunnels.problems(scenario, network),
+        vlans.problems(scenario, network),
         nodes.problems(scenario, network),
         guests.problems(scenario, network),
         openflow.problems(scenario, network),

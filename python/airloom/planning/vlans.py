@@ -1,0 +1,63 @@
+"""Virtual LANs: which of them a link carries at each switch, and what hears what through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from airloom.scenario.network import Network, Wire
+
+DEFAULT = 1
+"""The VLAN of a link of which nothing is said, at a switch that knows VLANs (IEEE 802.1Q, 9.6)."""
+EVERY = range(1, 4095)
+"""All numbers; 0 and 4095 are reserved."""
+
+
+def aware(network: Network) -> set[str]:
+    """The switches that know VLANs: those with a link that speaks of them."""
+    return {end.name for wire in network.wires if wire.speaks_of_vlans for end in wire.ends} & set(
+        network.switches
+    )
+
+
+def settings(network: Network, knowing: set[str], wire: Wire) -> tuple[dict[str, Any] | None, ...]:
+    """For each end, what its switch is told (see ``VlanSettings`` in ``engine/src/settings.rs``)."""
+    if not wire.speaks_of_vlans:
+        return (None, None)
+    if wire.vlan is not None:
+        said: dict[str, Any] = {"access": {"vlan": wire.vlan}}
+    else:
+        allowed = EVERY if wire.trunk == "all" else wire.trunk or ()
+        said = {"trunk": {"allowed": sorted(set(allowed)), "native": wire.native}}
+    return tuple(said if end.name in knowing else None for end in wire.ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """What a link carries of one VLAN: with its tag, or without any."""
+
+    wire: int
+    tag: int | None
+    joins: tuple[tuple[str, int], ...]
+    """The VLANs of switches that it is joined to; at a switch that knows none it is number 0."""
+
+
+def strands(network: Network) -> Iterator[Strand]:
+    """The strands of all links, in their order; of each link first the one without a tag."""
+    knowing = aware(network)
+    known = {number for wire in network.wires for number in _numbers(wire)} | {DEFAULT}
+    for index, wire in enumerate(network.wires):
+        ends = [end.name for end in wire.ends if end.name in network.switches]
+        bare = wire.vlan or (wire.native if wire.trunk is not None else DEFAULT)
+        joins = [(name, bare if name in knowing else 0) for name in ends]
+        yield Strand(index, None, tuple((name, number) for name, number in joins if number is not None))
+        if wire.trunk is not None:
+            for tag in sorted(known if wire.trunk == "all" else set(wire.trunk)):
+                if tag != wire.native:
+                    yield Strand(index, tag, tuple((name, tag) for name in ends if name in knowing))
+
+
+def _numbers(wire: Wire) -> list[int]:
+    listed = [] if wire.trunk is None or wire.trunk == "all" else list(wire.trunk)
+    return listed + [number for number in (wire.vlan, wire.native) if number is not None]
