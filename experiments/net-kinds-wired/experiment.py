@@ -25,6 +25,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     if not kinds:
         kinds, fails = usable.kinds(folder, progress)
     seconds = 2 if quick else 8
+    ladder = QUICK_LADDER if quick else LADDER
     paper = published.read(Path(__file__).with_name("paper.csv"))
     with Campaign("net-kinds-wired", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
@@ -34,7 +35,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
                 campaign,
                 kind,
                 lambda nodes, kind=kind: wired.measure(folder, nodes, kind, seconds, progress),
-                QUICK_LADDER if quick else LADDER,
+                ladder,
                 wired.IDEAL_THROUGHPUT,
                 halve=not quick,
             )
@@ -42,7 +43,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
         }
         for series in found.values():
             _claims(campaign, series)
-        compare(campaign, found)
+        compare(campaign, found, ladder[-1])
         campaign.draw(_round_trips(found))
         campaign.draw(deviation_figure("tcp", found, wired.IDEAL_THROUGHPUT))
         return campaign.finish()

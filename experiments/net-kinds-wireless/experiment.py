@@ -20,7 +20,7 @@ from airloom.results.quantity import Quantity
 from airloom.scenario.model import Measurement as Wanted
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
-QUICK_LADDER = (2, 5)
+QUICK_LADDER = (2, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
         # The ideal radio is made of links with the engine's loss and a bridge in each node.
         kinds, fails = usable.kinds(folder, progress, without=("native",))
     seconds = 2 if quick else 8
+    ladder = QUICK_LADDER if quick else LADDER
     paper = published.read(Path(__file__).with_name("paper.csv"))
     with Campaign("net-kinds-wireless", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
@@ -51,7 +52,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
                 campaign,
                 kind,
                 lambda nodes, kind=kind: _measure(folder, nodes, kind, seconds, progress),
-                QUICK_LADDER if quick else LADDER,
+                ladder,
                 ideal.THROUGHPUT,
                 halve=not quick,
             )
@@ -59,7 +60,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
         }
         for kind, series in found.items():
             _claims(campaign, kind, series)
-        compare(campaign, found)
+        compare(campaign, found, ladder[-1])
         campaign.draw(_round_trips(found))
         campaign.draw(deviation_figure("tcp", found, ideal.THROUGHPUT))
         return campaign.finish()

@@ -38,7 +38,7 @@ def run(
     orbit.check_kinds(kinds)
     loads = (5, DIP_LOAD, 40) if quick else (5, 10, 15, DIP_LOAD, 25, 30, 35, 40)
     periods = 2 if quick else 10
-    platforms = [Platform(kind, 2, turn) for turn in (0, TURN) for kind in kinds]
+    platforms = orbit.platforms(kinds, turns=(TURN,))[1:]
     paper = published.read(Path(__file__).with_name("paper.csv"))
     with Campaign("orbit-coupling", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
         others = OTHERS[:1] if quick else OTHERS

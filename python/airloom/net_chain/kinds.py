@@ -126,8 +126,11 @@ def _busy(reader: RunReader) -> float:
     return float(rows.value.mean()) if len(rows) else 0.0
 
 
-def compare(campaign: Campaign, found: Mapping[str, Series]) -> None:
-    """Claims about the order of kinds and about directions, for the kinds that were measured."""
+def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> None:
+    """Claims about the order of kinds and about directions, for the kinds that were measured.
+
+    ``longest`` is the end of the ladder: who is good up to there may be good beyond.
+    """
 
     def largest(kind: str, direction: str = "forward") -> Quantity | None:
         measured = kind in found and found[kind].points
@@ -150,8 +153,9 @@ def compare(campaign: Campaign, found: Mapping[str, Series]) -> None:
             said = campaign.paper[published[kind]]
             campaign.claim(
                 f"first-{kind}",
-                f"Flow 1 over {kind} first deviates no earlier than published ({said.x:g}).",
+                f"Flow 1 over {kind} first deviates no earlier than published ({said.x:g}; {longest} tried).",
                 f"largest >= {(said.x or 1) - 1:g}",
+                shape=f"largest >= {longest}",
                 says=published[kind],
                 largest=largest(kind),
             )

@@ -102,7 +102,9 @@ class Chain:
     def _daemon(self, number: int) -> dict[str, Any]:
         if self.routing == "aodv":
             # Rings of 2, 4, 6, 8, then 35, as AODV-UU 0.8 had them.
-            run = "exec python3 -u /opt/aodv --interface wlan0 --ttl-start 2"
+            # A guest's kernel of its own has the device in a module.
+            device = "" if self.kind == "netns" else "test -e /dev/net/tun || modprobe tun; "
+            run = f"{device}exec python3 -u /opt/aodv --interface wlan0 --ttl-start 2"
             ready: dict[str, Any] = {"log": "routing for", "within": "60 s"}
         else:
             babel = "default type wireless hello-interval 1 update-interval 4"
