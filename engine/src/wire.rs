@@ -101,6 +101,8 @@ pub(crate) struct Wire {
     gap: Span,
     /// When the wire is free.
     free: Instant,
+    /// Until when it pauses although it had nothing to send when the pause began.
+    shut: Instant,
     alarm: Alarm,
     flights: Flights,
     /// When the last frame in order arrives: none after it may arrive earlier.
@@ -133,6 +135,7 @@ impl Wire {
             carried: settings.segments == Segments::Carried,
             settings: Box::new(settings.clone()),
             free: now,
+            shut: now,
             alarm: Alarm::default(),
             flights: Flights::default(),
             newest: now,
@@ -200,6 +203,7 @@ impl Wire {
         }
         let Some(moving) = self.limit(context, moving) else { return };
         let whole = self.sends_whole();
+        self.mind_pause(context);
         if context.now < self.free || !self.queue.is_empty() {
             self.queue.put(context, self.place, moving, 0);
         } else if !self.queue.may_be_passed() && !self.pace.is_unlimited() {
@@ -459,14 +463,28 @@ impl Wire {
         wall.map(|wall| wall.max(context.now))
     }
 
-    /// Sends what waits so much later. A wire that has nothing to send loses nothing.
+    /// Sends what waits so much later, or what comes until then. A wire that has nothing to send
+    /// loses nothing.
     fn pause(&mut self, context: &mut Context, pause: Span) {
-        if pause == Span::ZERO || (self.free <= context.now && self.queue.is_empty()) {
+        if pause == Span::ZERO {
+            return;
+        }
+        if self.free <= context.now && self.queue.is_empty() {
+            self.shut = context.now + pause;
             return;
         }
         self.free = self.free.max(context.now) + pause;
         self.pace.pause(pause);
         context.ledger.wires[self.number as usize].paused += pause;
+    }
+
+    /// Has a frame that comes during a pause wait for its end.
+    fn mind_pause(&mut self, context: &mut Context) {
+        if self.shut > context.now && self.free <= context.now && self.queue.is_empty() {
+            self.pace.pause(self.shut.since(self.free));
+            self.free = self.shut;
+            context.ledger.wires[self.number as usize].paused += self.shut.since(context.now);
+        }
     }
 
     fn wake(&mut self, context: &mut Context) {

@@ -6,7 +6,7 @@ mod common;
 use proptest::prelude::*;
 
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::settings::{Late, LinkSettings, QueueSettings, Rate};
+use airloom_engine::settings::{Late, LinkSettings, QueueSettings, Rate, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Direction, End, Engine, Handed, Outlet, PortId};
 
@@ -150,4 +150,37 @@ fn what_slips_makes_up_for_short_lateness_in_the_gaps() {
     assert_eq!((handed.len(), paused), (2_000, 0));
     let most = handed.iter().map(|(at, due)| at - due).max().unwrap_or(0);
     assert!(most <= 10_000, "{most} ns late");
+}
+
+#[test]
+fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
+    // h1 - s1 - h2: the second wire is free whenever a frame comes, and still has to pause.
+    let settings = LinkSettings {
+        late: Late::Slip,
+        rate: Rate::BitsPerSecond(RATE),
+        queue: QueueSettings { packets: Some(100_000), ..QueueSettings::default() },
+        ..LinkSettings::default()
+    };
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", false).expect("new");
+    let b = engine.add_port("b", false).expect("new");
+    let switch = engine.add_switch("s", &SwitchSettings::Hub).expect("new");
+    engine.connect("a-s", End::Port(a), End::Switch(switch), &settings, &settings).expect("fits");
+    let second =
+        engine.connect("s-b", End::Switch(switch), End::Port(b), &settings, &settings).expect("fits");
+    for _ in 0..1_000 {
+        common::offer(&mut engine, a, 0, common::mac(2), common::mac(1), OCTETS);
+    }
+    let mut wall = Wall::default();
+    for visit in (1..200_000u64).map(|n| n * 1_000).filter(|at| !(20_000_000..30_000_000).contains(at)) {
+        wall.now = visit;
+        engine.advance(Instant::from_nanos(visit), &mut wall);
+    }
+    common::check_ledger(&engine);
+    assert_eq!(wall.handed.len(), 1_000);
+    let paused = engine.ledger().link(second, Direction::Forward).paused.nanos();
+    assert!((9_000_000..11_000_000).contains(&paused), "paused {paused} ns");
+    let later = wall.handed.iter().filter(|(at, _)| *at > 31_000_000);
+    let late = later.map(|(at, due)| at - due).max().unwrap_or(0);
+    assert!(late < 500_000, "{late} ns late long after the stall");
 }

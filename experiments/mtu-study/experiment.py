@@ -36,14 +36,12 @@ def _beside(name: str) -> Any:
 
 cases = _beside("cases")
 equipment = _beside("equipment")
+tunnelled = _beside("tunnelled")
 
-WIRE, AIRLOOM, MININET, MODEL = (
-    "airloom, on the wire",
-    "airloom, at the receiver",
-    "mininet here",
-    "equipment model",
-)
-"""Where a series was seen: by the engine's capture, by the receiving kernel, on Mininet, in memory."""
+WIRE, AIRLOOM, TUNNEL = "airloom, on the wire", "airloom, at the receiver", "airloom, over GRE"
+MININET, MODEL = "mininet here", "equipment model"
+"""Where a series was seen: by the engine's capture, by the receiving kernel, by that of a second laboratory
+beyond a tunnel, on Mininet, in memory."""
 REAL, PUBLISHED = "real, published", "mininet, published"
 MEAN_WITHIN = 0.005
 SETTLED = "slip"
@@ -59,6 +57,10 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
         for case in (*cases.NINE, *others):
             progress(f"{case.id}: {case.load} Mbit/s of {case.frame} B over {case.link} Mbit/s")
             seen[case.id, WIRE], seen[case.id, AIRLOOM] = _airloom(folder, case, seconds)
+        for case in cases.NINE[::6] if quick else cases.NINE:
+            progress(f"{case.id} over GRE")
+            reading, inner = tunnelled.measure(case, seconds, folder / "tunnel" / case.id, late=SETTLED)
+            seen[case.id, TUNNEL] = cases.Series.of(reading, inner)
         if installed_mininet.python() is not None and os.geteuid() == 0:
             for case in cases.NINE:
                 progress(f"{case.id} on Mininet")
@@ -148,6 +150,7 @@ def _fits(fits: list[Any]) -> Iterable[Measurement]:
 _ROLES: dict[str, figures.Role] = {
     WIRE: "measured",
     AIRLOOM: "measured",
+    TUNNEL: "measured",
     MININET: "reference",
     MODEL: "reference",
 }
@@ -193,7 +196,8 @@ def _overview(seen: dict[tuple[str, str], Any]) -> Iterable[Figure]:
     def column(network: str, pick: Callable[[Any], float]) -> list[Line]:
         if (cases.NINE[0].id, network) not in seen:
             return []
-        return [line(network, _ROLES[network], (pick(seen[case.id, network]) for case in cases.NINE))]
+        found = (seen.get((case.id, network)) for case in cases.NINE)
+        return [line(network, _ROLES[network], (one and pick(one) for one in found))]
 
     for name, pick in (("bandwidth", lambda one: one.mean), ("jitter", lambda one: max(one.jitter[0], 1e-6))):
         per_load = name == "bandwidth"
@@ -211,7 +215,7 @@ def _overview(seen: dict[tuple[str, str], Any]) -> Iterable[Figure]:
         for network in _ROLES:
             lines += [
                 one.model_copy(
-                    update={"y": tuple(value / by for value, by in zip(one.y, scale, strict=True))}
+                    update={"y": tuple(value and value / by for value, by in zip(one.y, scale, strict=True))}
                 )
                 for one in column(network, pick)
             ]
@@ -250,6 +254,10 @@ def _claims(seen: dict[tuple[str, str], Any]) -> list:
         "wire.off": most(WIRE, off, every),
         "receiver.off": most(AIRLOOM, off, every),
     }
+    small = nine[6]
+    octets = small.frame - tunnelled.OVERHEAD
+    packet, part = octets - cases.HEADER_AND_CHECK, seen[small.id, TUNNEL].mean / seen[small.id, AIRLOOM].mean
+    values["tunnel.packets"] = Quantity.of(part * (packet / octets) / (small.mtu / small.frame), "1")
     if (nine[0].id, MININET) in seen:
         slow = [case for case in nine if case.link == 10]
         values["mininet.peak"] = most(MININET, top, slow)
@@ -264,6 +272,11 @@ def _claims(seen: dict[tuple[str, str], Any]) -> list:
          "receiver.peak <= 1.000", "receiver.peak <= 1.2"),
         ("mean", "The mean bandwidth is within 0.5 % of the ideal for the frame size, at the receiver.",
          f"receiver.off <= {MEAN_WITHIN}", f"receiver.off <= {2 * MEAN_WITHIN}"),
+    ]  # fmt: skip
+    share = f"{packet / small.mtu:.4f}"
+    wanted += [
+        ("tunnel", f"Over GRE a full link carries {packet} octets of each packet of {small.mtu}.",
+         f"tunnel.packets within 1 % of {share}", f"tunnel.packets within 3 % of {share}"),
     ]  # fmt: skip
     if "mininet.peak" in values:
         wanted += [
