@@ -87,6 +87,9 @@ NINE = tuple(
         ((link, load, frame) for link, load in ((10, 10), (100, 10), (100, 100)) for frame in FRAMES), 1
     )
 )
+STARTS = tuple(Case(f"START-{frame}", 10, 100, frame) for frame in FRAMES)
+"""A sender that begins faster than the link, for START_SECONDS: what a shaper lets through at first."""
+START_SECONDS = 0.3
 MTUS = {"ipv4": (576, 1280, 1500, 9000), "ipv6": (1280, 1500, 9000)}
 """Beside the study's; IPv6 needs 1280."""
 
