@@ -288,7 +288,7 @@ def _claims(seen: dict[tuple[str, str], Any]) -> list:
     ]  # fmt: skip
     if "mininet.start" in values:
         wanted += [
-            ("mininet", "Mininet lets packets follow each other faster than its link (published: up to 3.15).",
+            ("mininet", "Mininet lets packets follow each other faster than its link (published: to 3.15).",
              "mininet.start >= 2.08", "mininet.start > 1.000"),
         ]  # fmt: skip
     return [

@@ -87,6 +87,8 @@ PROGRAMS = (
     ("babeld", "babeld", "the routing example with Babel"),
     ("zebra", "frr", "the routing examples with OSPF and BGP"),
     ("ovs-testcontroller", "openvswitch-testcontroller", "controllers of Mininet's scripts"),
+    ("mnexec", "mininet", "Mininet beside Airloom in `bench mininet` and `mtu-study`"),
+    ("brctl", "bridge-utils", "Mininet's Linux bridges"),
 )
 """Program, Debian package, purpose."""
 
