@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import RunError
+from airloom.planning.media import ACTIVE, PASSIVE
 
 if TYPE_CHECKING:
     from airloom.world import World
 
-ACTIVE = 30_000_000
-"""Nanoseconds on each channel after a probe request."""
-PASSIVE = 120_000_000
-"""Nanoseconds on each channel for whoever waits for beacons, which come every 102.4 ms."""
 GLANCE = 0.02
 """Seconds between two looks at whether a radio has come back."""
 

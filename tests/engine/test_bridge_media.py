@@ -1,5 +1,9 @@
 """Radio media through the engine's memory ports: exact, and the same every time."""
 
+import json
+import shutil
+import subprocess
+
 import pytest
 
 _engine = pytest.importorskip("airloom._engine")
@@ -179,3 +183,45 @@ def test_a_radio_looks_around_and_says_whom_it_heard() -> None:
     seen = [(one["port"], one["ssid"], one["mhz"], one["access_point"]) for one in scanned["found"]]
     assert seen == [("one", "cell", 5180, False), ("two", "cell", 5220, False)]
     assert scanned["found"][1]["signal_dbm"] == pytest.approx(engine.signal("two", "guest"), abs=0.1)
+
+
+@pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed: apt-get install tshark")
+def test_tshark_reads_what_was_on_the_air(tmp_path) -> None:
+    """Two who do not hear each other send to one between them, whose cell has a name."""
+    engine = _engine.Engine(1)
+    engine.add_medium("air", {"loss": {"disk": {"range_m": 60.0, "loss_db": 70.0}}})
+    cell = {"ad-hoc": {"ssid": "mesh", "beacon_ns": 102_400_000}}
+    for number, x in enumerate((-50.0, 0.0, 50.0), 1):
+        engine.add_memory_port(f"n{number}")
+        settings = {"mac": list(mac(number)), "rate": {"constant": 6_000_000}, "membership": cell}
+        engine.add_radio("air", f"n{number}", settings, {"static": {"x": x}}, f"n{number}")
+    engine.capture(tmp_path / "air.pcapng")
+    # Of an experimental EtherType, since the payload is nothing.
+    for at in range(0, 200_000_000, 5_000_000):
+        for sender in (1, 3):
+            engine.offer(f"n{sender}", at, data(2, sender).replace(b"\x08\x00\x45", b"\x88\xb5\x45"))
+    engine.step(10**9)
+    engine.stop()
+    fields = [
+        *("frame.interface_name", "frame.protocols", "radiotap.channel.freq", "radiotap.datarate"),
+        *("wlan.fc.type_subtype", "wlan.fc.retry", "wlan.fcs.status", "wlan.ssid"),
+        *("wlan.fixed.capabilities.ibss", "_ws.malformed"),
+    ]
+    arguments = [argument for field in fields for argument in ("-e", field)]
+    command = ["tshark", "-r", tmp_path / "air.pcapng", "-T", "json", "-o", "wlan.check_checksum:TRUE"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, check=True)
+    packets = [packet["_source"]["layers"] for packet in json.loads(done.stdout)]
+    air = [one for one in packets if one["frame.protocols"][0].startswith("radiotap")]
+    assert {one["radiotap.channel.freq"][0] for one in air} == {"5180"}
+    assert {one["radiotap.datarate"][0] for one in air} == {"6"}
+    broken = [one for one in air if one["wlan.fcs.status"][0] in ("0", "Bad")]
+    assert broken, "collisions can be seen"
+    assert not any("_ws.malformed" in one for one in air if one not in broken)
+    sent = [one for one in air if one["wlan.fc.type_subtype"][0] in ("0x0020", "32")]
+    assert {one["wlan.fc.retry"][0] for one in sent} >= {"1"}, "and retries"
+    ears = {one["frame.interface_name"][0] for one in air}
+    assert len(ears) == 4, "three radios and the channel"
+    beacons = [one for one in air if one["wlan.fc.type_subtype"][0] in ("0x0008", "8")]
+    assert beacons
+    assert {bytes.fromhex(one["wlan.ssid"][0]).decode() for one in beacons} == {"mesh"}
+    assert {one["wlan.fixed.capabilities.ibss"][0] for one in beacons} <= {"1", "True"}

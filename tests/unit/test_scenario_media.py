@@ -46,6 +46,15 @@ def test_a_channel_may_be_said_by_its_frequency(phy: str, frequency: str, number
     assert found["a:wlan0"].settings["channel"] == number
 
 
+def test_a_station_listens_or_asks_on_each_channel() -> None:
+    own: dict[str, Any] = {"mode": "station", "ssid": "lab"}
+    nodes = {"a": node(mode="ap", ssid="lab"), "b": node(**own, scan=[36, 40]), "c": node(**own, probe=True)}
+    found = radios(plan_of(nodes=nodes))
+    listening, asking = (found[f"{name}:wlan0"].settings["membership"]["station"] for name in "bc")
+    assert listening == {"ssid": "lab", "channels": [36, 40]}
+    assert asking == {"ssid": "lab", "active": True, "dwell_ns": 30_000_000}
+
+
 def test_radios_of_one_network_share_a_subnet() -> None:
     plan = plan_of(
         nodes={"a": node(), "b": node("5 m"), "c": node("9 m", ssid="other"), "d": node("7 m", ssid="other")}

@@ -205,6 +205,10 @@ SETTINGS = {
 
 BEACON = 102_400_000
 """Time between beacons: 100 units of 1024 us."""
+ACTIVE = 30_000_000
+"""Nanoseconds on each channel after a probe request."""
+PASSIVE = 120_000_000
+"""Nanoseconds on each channel for whoever waits for beacons."""
 
 
 def _membership(said: dict[str, Any], phy: str) -> Any:
@@ -215,6 +219,8 @@ def _membership(said: dict[str, Any], phy: str) -> Any:
             station: dict[str, Any] = {"ssid": said.get("ssid", "")}
             if "scan" in said:
                 station["channels"] = [number_of(channel, phy) for channel in said["scan"]]
+            if said.get("probe"):
+                station |= {"active": True, "dwell_ns": ACTIVE}
             if "leave" in said:
                 station["leave_dbm"] = float(said["leave"])
             return {"station": station}

@@ -253,6 +253,10 @@ class Radio(Tuning):
     scan: Annotated[list[Channel], Listed] | None = Field(
         default=None, description="station: channels it looks on; its own by default"
     )
+    probe: bool | None = Field(
+        default=None,
+        description="station: asks on each channel for 30 ms instead of listening for 120 ms; false",
+    )
     leave: Power | None = Field(
         default=None, description="station: looks for a better access point below this; -75 dBm"
     )

@@ -232,7 +232,7 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
         yield Problem(
             "radio.preamble", "only 802.11b has two preambles", end.said_at("preamble"), "leave it out"
         )
-    for key in ("scan", "leave"):
+    for key in ("scan", "probe", "leave"):
         if key in said and said.get("mode") != "station":
             yield Problem("radio.mode", f"{key!r} is for mode: station", end.said_at(key), key=True)
     if said.get("mode") in ("ap", "station") and not said.get("ssid"):
