@@ -22,7 +22,7 @@ impl Guest {
             standing: vhost.standing(),
             cause: vhost.cause().map(ToString::to_string),
             connections: vhost.connections(),
-            features: vhost.device().features(),
+            features: vhost.features(),
             counts: vhost.device().counts,
         }
     }

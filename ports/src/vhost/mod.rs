@@ -78,6 +78,8 @@ pub struct Vhost {
     frames: u32,
     was_up: bool,
     connections: u64,
+    /// What the guest that was up last agreed to.
+    features: u64,
     cause: Option<Cause>,
 }
 
@@ -124,6 +126,7 @@ impl Vhost {
             frames: 0,
             was_up: false,
             connections: 0,
+            features: 0,
             cause: None,
         })
     }
@@ -148,6 +151,12 @@ impl Vhost {
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections
+    }
+
+    /// The features of virtio that the guest agreed to which was up last.
+    #[must_use]
+    pub fn features(&self) -> u64 {
+        self.features
     }
 
     /// The device.
@@ -294,7 +303,7 @@ impl Vhost {
             connection.send(&message::answer(number, &0u64.to_ne_bytes()))?;
         }
         if self.device.is_up() {
-            self.was_up = true;
+            (self.was_up, self.features) = (true, self.device.features());
             self.listen()?;
         }
         Ok(true)
