@@ -42,8 +42,8 @@ run=/run/openvswitch
 mkdir -p $run && cd $run || exit 1
 ovsdb-tool create $run/conf.db "$SCHEMA" &&
 ovsdb-server $run/conf.db --remote=punix:$run/db.sock --detach --no-chdir --pidfile \
-    --log-file=$run/ovsdb-server.log -vconsole:off || exit 1
-ovs-vswitchd unix:$run/db.sock --no-chdir --pidfile --log-file=$run/ovs-vswitchd.log -vconsole:off &
+    -vconsole:off --log-file=$run/ovsdb-server.log || exit 1
+ovs-vswitchd unix:$run/db.sock --no-chdir --pidfile -vconsole:off --log-file=$run/ovs-vswitchd.log &
 daemon=$!
 { ovs-vsctl --timeout=50 -- "$@" && { [ -z "$FLOWS" ] ||
     ovs-ofctl -O OpenFlow13 add-flows "$FLOWS" - ; } && echo ready ; } || kill $daemon
@@ -168,10 +168,12 @@ class OpenVSwitchNode(NetnsNode):
             return
         said = b""
         until = time.monotonic() + _PATIENCE
+        poller = select.poll()
+        poller.register(reading, select.POLLIN)
         try:
-            while not said.endswith(_READY):
+            while _READY not in said:
                 left = until - time.monotonic()
-                if left <= 0 or not select.select([reading], [], [], left)[0]:
+                if left <= 0 or not poller.poll(left * 1000):
                     raise self._failed(f"not ready within {_PATIENCE:g} s", said)
                 piece = os.read(reading, 4096)
                 if not piece:

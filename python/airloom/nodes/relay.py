@@ -10,6 +10,7 @@ the relay tries again and again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import socket
@@ -243,8 +244,11 @@ class Relay:
         far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         call.far = far
         call.due = time.monotonic() + _PATIENCE
-        far.connect_ex(address)
-        self._watch(call)
+        number = far.connect_ex(address)
+        if number in (0, errno.EINPROGRESS):
+            self._watch(call)
+        else:
+            self._later(call, os.strerror(number))
 
     def _later(self, call: _Call, why: str) -> None:
         """Tries again after a while."""
