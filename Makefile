@@ -75,6 +75,7 @@ lint: setup ## Check format, lints and types of all languages
 
 docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.scenario.reference > docs/scenario.md
+	$(BIN)/python -m airloom.nodes.reference docs/kinds.md
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target $(OUT) fuzz/target

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -186,3 +189,64 @@ def kill_its_machine(made: dict[str, Any], out: Path) -> None:
         assert lab["other"].run("true").ok
         lab["guest"].restart()
         assert lab["guest"].run("true", timeout=100).ok
+
+
+def test_the_host_is_out_of_its_reach(lab: airloom.Lab, kind: str) -> None:
+    if not KINDS[kind].nature.own_files:
+        pytest.skip("its files are the host's")
+    canary = Path(__file__).with_name(f".canary-{os.getpid()}-{kind}")
+    canary.write_text("alive")
+    inode = canary.stat().st_ino
+    own = Path("/etc/hostname").read_text()
+    try:
+        lab["guest"].run(f"echo dead > {canary}; rm -f {canary}; echo dead > /etc/hostname", timeout=60)
+        assert (canary.read_text(), canary.stat().st_ino) == ("alive", inode)
+        assert Path("/etc/hostname").read_text() == own
+    finally:
+        canary.unlink()
+    assert "pytest" not in lab["guest"].run("cat /proc/[0-9]*/cmdline", timeout=60).stdout
+    addresses = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=True).stdout.split()
+    for address in [one for one in addresses if "." in one]:
+        assert not lab["guest"].run(f"ping -c 1 -W 1 {address}", timeout=60).ok
+
+
+CONTROLLER = """
+import sys, time, airloom
+from airloom import Scenario
+with airloom.Lab(Scenario.model_validate_json(sys.argv[1]), out=sys.argv[2]) as lab:
+    print("up", flush=True)
+    time.sleep(1000)
+"""
+
+
+def below(pid: int) -> set[int]:
+    """A process and all that descend from it."""
+    found, further = {pid}, [pid]
+    while further:
+        with contextlib.suppress(OSError):
+            children = Path(f"/proc/{further.pop()}/task").glob("*/children")
+            for child in [int(word) for path in children for word in path.read_text().split()]:
+                found.add(child)
+                further.append(child)
+    return found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_kill_9_of_the_controller_leaves_nothing(name: str, tmp_path: Path) -> None:
+    said = beside_a_switch(made_of(name, tmp_path)).model_dump_json(by_alias=True, exclude_defaults=True)
+    command = [sys.executable, "-c", CONTROLLER, said, str(tmp_path / "out")]
+    environment = {**os.environ, **({"XDG_CACHE_HOME": str(tmp_path)} if name == "container" else {})}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as controller:
+        try:
+            assert controller.stdout is not None
+            assert controller.stdout.readline() == "up\n"
+            family = below(controller.pid)
+            machine = {"uml": "linux.uml", "qemu": "qemu-system"}.get(name, "airloom")
+            told = [Path(f"/proc/{pid}/cmdline").read_text() for pid in family]
+            assert any(machine in words for words in told)
+        finally:
+            controller.kill()
+    until = time.monotonic() + 20
+    while left := [pid for pid in family if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < until, f"processes {left} are left"
+        time.sleep(0.02)

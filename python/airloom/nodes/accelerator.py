@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from airloom.nodes import initramfs
+from airloom.nodes import initramfs, vmlinux
 
 KVM = Path("/dev/kvm")
 _TRIAL = 10.0
@@ -31,6 +31,11 @@ class Accelerator:
     name: str
     why: str = ""
     """Why the machine is emulated in software; empty if it is not."""
+
+    @property
+    def argument(self) -> str:
+        """For QEMU's ``-accel``; translated code is kept to what a kernel and some programs need."""
+        return self.name if self.name == "kvm" else "tcg,tb-size=64"
 
     @property
     def words(self) -> str:
@@ -54,7 +59,7 @@ def of(program: str, kernel: Path) -> Accelerator:
 
 
 def _try(program: str, kernel: Path) -> Accelerator:
-    archive = initramfs.descriptor()
+    archive, plain = initramfs.descriptor(), vmlinux.descriptor(kernel)
     words = [
         program,
         "-accel",
@@ -68,7 +73,12 @@ def _try(program: str, kernel: Path) -> Accelerator:
         "-no-reboot",
     ]
     words += ["-display", "none", "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
-    words += ["-kernel", str(kernel), "-initrd", f"/proc/self/fd/{archive}"]
+    words += [
+        "-kernel",
+        str(kernel) if plain is None else f"/proc/self/fd/{plain}",
+        "-initrd",
+        f"/proc/self/fd/{archive}",
+    ]
     words += ["-append", "console=ttyS0 quiet panic=-1 -- --version"]
     try:
         done = subprocess.run(
@@ -76,7 +86,7 @@ def _try(program: str, kernel: Path) -> Accelerator:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            pass_fds=[archive],
+            pass_fds=[archive, *([] if plain is None else [plain])],
             timeout=_TRIAL,
             check=False,
         )

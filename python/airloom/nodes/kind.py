@@ -54,6 +54,37 @@ class Properties:
 
 
 @dataclass(frozen=True, slots=True)
+class Nature:
+    """What a kind of node is among the ways to virtualize, and its known trade, in the papers' words."""
+
+    taxonomy: Literal[
+        "full emulation",
+        "native virtualization",
+        "partial virtualization",
+        "paravirtualization",
+        "OS-level virtualization",
+        "none",
+    ]
+    """ORBIT's thesis; ``none`` is the hosting system itself."""
+    backend: Literal["virtual routing", "hosted VMM", "unhosted VMM", "the host itself"]
+    """NET's class of back end: who divides the machine."""
+    own_files: bool
+    """What it writes never is the host's."""
+    start: str
+    """Time to its first program, and where that is measured."""
+    memory: str
+    """Memory of a node beside its programs, and so how many there can be."""
+    porting: str
+    """What of an operating system had to be made fit for it."""
+    isolation: str
+    """What a node cannot do to the host and to the others."""
+    transparency: str
+    """Which code under test runs unmodified."""
+    flexibility: str
+    """Which execution environments there can be side by side."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
     """How a process ended: an exit code, or the number of the signal that ended it.
 
@@ -257,6 +288,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     properties: ClassVar[Properties]
+    nature: ClassVar[Nature]
 
     def __init__(self, site: Site) -> None:
         self.site = site

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from airloom.errors import LabError
-from airloom.nodes.kind import NodeHandle, Properties
+from airloom.nodes.kind import Nature, NodeHandle, Properties
 from airloom.nodes.netns import NetnsKind, translated
 from airloom.plan import LinkPlan, NodePlan
 
@@ -37,6 +37,17 @@ class NativeKind(NetnsKind):
     name: ClassVar[str] = "native"
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=False, engine=False, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="none",
+        backend="the host itself",
+        own_files=False,
+        start="milliseconds",
+        memory="0.3 MB",
+        porting="none",
+        isolation="as `netns`",
+        transparency="programs, kernel and wires of the host: the reference for the others",
+        flexibility="this kernel only, and links that it can make",
     )
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:

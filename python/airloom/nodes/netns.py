@@ -24,7 +24,18 @@ from airloom.nodes.channel import Message
 from airloom.nodes.groups import Group
 from airloom.nodes.init import InitClient, streams
 from airloom.nodes.keeper import Made
-from airloom.nodes.kind import Completed, Cpu, Exit, Kind, NodeHandle, Process, Properties, Site, State
+from airloom.nodes.kind import (
+    Completed,
+    Cpu,
+    Exit,
+    Kind,
+    Nature,
+    NodeHandle,
+    Process,
+    Properties,
+    Site,
+    State,
+)
 from airloom.plan import InterfacePlan, NodePlan
 
 _DYING = 30.0
@@ -328,6 +339,17 @@ class NetnsKind(Kind):
     name: ClassVar[str] = "netns"
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=False, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="OS-level virtualization",
+        backend="virtual routing",
+        own_files=False,
+        start="milliseconds",
+        memory="0.3 MB: thousands on one machine (`bench bringup`)",
+        porting="none: namespaces are the kernel's own",
+        isolation="processes, network and folders for temporary files; files are the host's",
+        transparency="programs, and the kernel's network code as it is; no other kernel",
+        flexibility="this kernel only, with settings of its own (`sysctl`)",
     )
 
     def __init__(self, site: Site) -> None:

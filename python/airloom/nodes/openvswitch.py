@@ -24,7 +24,7 @@ from typing import ClassVar
 from airloom import _engine
 from airloom.errors import HostError, RunError, ScenarioError
 from airloom.nodes import packet_sockets
-from airloom.nodes.kind import Exit, NodeHandle, Properties, Site
+from airloom.nodes.kind import Exit, Nature, NodeHandle, Properties, Site
 from airloom.nodes.netns import NetnsKind, NetnsNode
 from airloom.nodes.relay import LOOPBACK, Relay
 from airloom.plan import BridgePlan, ControllerPlan, NodePlan, OpenVSwitchPlan
@@ -207,6 +207,17 @@ class OpenVSwitchKind(NetnsKind):
     name: ClassVar[str] = "openvswitch"
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=False, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="OS-level virtualization",
+        backend="virtual routing",
+        own_files=False,
+        start="a quarter of a second",
+        memory="as `netns`, with the two daemons of Open vSwitch",
+        porting="none: the userspace datapath, as distributed",
+        isolation="as `netns`",
+        transparency="Open vSwitch itself runs, unmodified",
+        flexibility="the version that is installed",
     )
 
     def __init__(self, site: Site) -> None:

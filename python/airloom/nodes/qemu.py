@@ -20,10 +20,10 @@ from typing import ClassVar
 
 from airloom import _engine
 from airloom.errors import HostError
-from airloom.nodes import accelerator, behind, initramfs, modules
+from airloom.nodes import accelerator, behind, initramfs, modules, vmlinux
 from airloom.nodes.channel import Message
 from airloom.nodes.guest import GuestKind, GuestNode, Machine
-from airloom.nodes.kind import NodeHandle, Properties, Site
+from airloom.nodes.kind import Nature, NodeHandle, Properties, Site
 from airloom.nodes.uml import file_system
 from airloom.plan import InterfacePlan, NodePlan
 
@@ -56,7 +56,7 @@ class QemuNode(GuestNode):
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
         self._given: list[int] = []
-        """Descriptors of its machine that are still open here."""
+        """Descriptors of its cards that are still open here."""
 
     def machine(self) -> Machine:
         settings = self.settings
@@ -66,19 +66,22 @@ class QemuNode(GuestNode):
         folder = kernel.modules.parent
         early = modules.in_order(kernel.modules, (*_BASIC, *needed))
         argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
-        argv += ["-accel", by.name, "-cpu", "max", "-m", f"{settings.memory >> 20}M"]
-        argv += ["-kernel", str(kernel.image), "-initrd", "/proc/self/fd/4"]
+        argv += ["-accel", by.argument, "-cpu", "max", "-m", f"{settings.memory >> 20}M"]
+        plain = vmlinux.descriptor(kernel.image)
+        held = [initramfs.descriptor(early=early), *([] if plain is None else [plain])]
+        image = str(kernel.image) if plain is None else "/proc/self/fd/5"
+        argv += ["-kernel", image, "-initrd", "/proc/self/fd/4"]
         argv += ["-append", "console=ttyS0 quiet panic=-1 -- guest /dev/vport0p1"]
         argv += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
         # The first device on the bus, so that it is the first in the guest.
         argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
         argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
         return Machine(
-            argv=(*argv, *self._cards(by.name == "kvm")),
+            argv=(*argv, *self._cards(4 + len(held), by.name == "kvm")),
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
             patience=_PATIENCE,
-            descriptors=(initramfs.descriptor(early=early), *self._given),
+            descriptors=(*held, *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             module_folder=str(folder) if folder != Path("/lib/modules") else None,
         )
@@ -105,17 +108,17 @@ class QemuNode(GuestNode):
     def _inside(self) -> Sequence[InterfacePlan]:
         return [one for one in self.guest.interfaces if one.name in self.taps]
 
-    def _cards(self, kvm: bool) -> list[str]:
-        """Network cards, and the descriptors of what is behind them."""
+    def _cards(self, first: int, kvm: bool) -> list[str]:
+        """Network cards, and the descriptors of what is behind them, from a number on in the machine."""
         self._give_back()
         words: list[str] = []
         for number, one in enumerate(self._inside()):
             tap = behind.join(self._namespace.fileno(), one.name, number, one.mac, one.mtu)
+            net = f"tap,id=net{number},fd={first + len(self._given)}"
             self._given.append(tap)
-            net = f"tap,id=net{number},fd={4 + len(self._given)}"
             if kvm and os.access(_VHOST, os.R_OK | os.W_OK):
+                net += f",vhost=on,vhostfd={first + len(self._given)}"
                 self._given.append(os.open(_VHOST, os.O_RDWR | os.O_CLOEXEC))
-                net += f",vhost=on,vhostfd={4 + len(self._given)}"
             card = (
                 f"virtio-net-pci,netdev=net{number},mac={one.mac},host_mtu={one.mtu},addr={0x10 + number:#x}"
             )
@@ -134,6 +137,17 @@ class QemuKind(GuestKind):
     name: ClassVar[str] = "qemu"
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="native virtualization",
+        backend="hosted VMM",
+        own_files=True,
+        start="about a second by KVM; some 4 s of processor in software, which is full emulation",
+        memory="the machine's own, 160 MiB or more, and some 130 MB of QEMU's: dozens need a large host",
+        porting="none: the distribution's kernel, with virtio drivers as everywhere",
+        isolation="a machine of its own; its process has none of root's rights and reads the host's files",
+        transparency="programs, kernel and drivers",
+        flexibility="any Linux kernel with virtio and 9P as modules, each node its own",
     )
 
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> QemuNode:

@@ -22,7 +22,7 @@ from airloom.errors import HostError
 from airloom.nodes import initramfs
 from airloom.nodes.channel import Message
 from airloom.nodes.guest import CAP_NET_RAW, GuestKind, GuestNode, Machine
-from airloom.nodes.kind import Properties
+from airloom.nodes.kind import Nature, Properties
 from airloom.plan import InterfacePlan, NodePlan
 
 PROGRAM = "linux.uml"
@@ -99,6 +99,17 @@ class UmlKind(GuestKind):
     name: ClassVar[str] = "uml"
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="paravirtualization",
+        backend="hosted VMM",
+        own_files=True,
+        start="about half a second (`bench kinds`)",
+        memory="some 20 MB at the smallest useful size: dozens on one machine",
+        porting="Linux is ported to Linux (`ARCH=um`); other systems are not",
+        isolation="a kernel and files of its own; its process without rights reads the host's files",
+        transparency="programs and the whole network stack; no real hardware, one processor",
+        flexibility="any Linux that builds for `um`, each node its own",
     )
 
     @classmethod

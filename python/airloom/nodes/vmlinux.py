@@ -1,0 +1,65 @@
+"""A kernel without its compression, which a machine emulated in software would be seconds at.
+
+A distribution's kernel is an image that unpacks itself (the kernel's ``Documentation/arch/x86/boot.rst``).
+QEMU can also be given the plain kernel in it, if that has the entry for virtual machines (PVH, a note of
+type 18).
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import struct
+import zlib
+from functools import lru_cache
+from pathlib import Path
+
+_MAGIC, _MAGIC_AT = b"HdrS", 0x202
+_SETUP_AT, _VERSION_AT, _PAYLOAD_AT = 0x1F1, 0x206, 0x248
+_SECTOR = 512
+_WITH_PAYLOAD = 0x0208
+"""The first version of the protocol that says where the payload is."""
+_NOTES = tuple(struct.pack("<III4s", 4, size, 18, b"Xen") for size in (4, 8))
+
+
+@lru_cache
+def descriptor(image: Path) -> int | None:
+    """A descriptor of the plain kernel in an image, this module's; None if there is none to start."""
+    plain = plain_of(image.read_bytes())
+    if plain is None:
+        return None
+    held = os.memfd_create("airloom-vmlinux", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(held), "wb") as file:
+        file.write(plain)
+    return held
+
+
+def plain_of(image: bytes) -> bytes | None:
+    """The plain kernel in an image; None if this is no such image, or its kernel has no such entry."""
+    if image[_MAGIC_AT : _MAGIC_AT + 4] != _MAGIC or len(image) < _PAYLOAD_AT + 8:
+        return None
+    if struct.unpack_from("<H", image, _VERSION_AT)[0] < _WITH_PAYLOAD:
+        return None
+    offset, length = struct.unpack_from("<II", image, _PAYLOAD_AT)
+    begin = ((image[_SETUP_AT] or 4) + 1) * _SECTOR + offset
+    try:
+        plain = _unpacked(image[begin : begin + length])
+    except (lzma.LZMAError, zlib.error, EOFError, OSError):
+        return None
+    has_entry = plain[:4] == b"\x7fELF" and any(note in plain for note in _NOTES)
+    return plain if has_entry else None
+
+
+def _unpacked(payload: bytes) -> bytes:
+    if payload[:6] == b"\xfd7zXZ\0":
+        return lzma.LZMADecompressor().decompress(payload)
+    if payload[:2] == b"\x1f\x8b":
+        return zlib.decompressobj(31).decompress(payload)
+    if payload[:4] == b"\x28\xb5\x2f\xfd":
+        import pyarrow
+
+        # The kernel's build puts four octets behind it.
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(payload[:-4]), "zstd") as stream:
+            plain: bytes = stream.read()
+        return plain
+    return payload
