@@ -68,7 +68,7 @@ class Guest(Model):
     )
     network: Literal["vhost", "tap"] | None = Field(
         default=None,
-        description="vhost: a device of the engine's own, which uml has by default; tap: through the host's kernel",
+        description="vhost: a device of the engine's own, uml's default; tap: through the host's kernel",
     )
     kernel: File | None = Field(default=None, description="the kernel; by default the distribution's")
     root: Place | None = Field(
