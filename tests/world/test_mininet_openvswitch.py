@@ -151,24 +151,28 @@ def test_links_come_and_go_while_it_runs():
     net.stop()
 
 
-def test_options_of_mn():
-    words = [
-        "mn",
-        "--switch",
-        "ovs",
-        "--controller",
-        "ovsc",
-        "--topo",
-        "linear,2",
-        "--wait",
-        "--test",
-        "pingall",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "airloom", *words], capture_output=True, text=True, timeout=100, check=False
+def mn(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "airloom", "mn", *words],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
+
+
+def test_options_of_mn():
+    done = mn("--switch", "ovs", "--controller", "ovsc", "--topo", "linear,2", "--wait", "--test", "pingall")
     assert done.returncode == 0, done.stderr
     assert "0% dropped (2/2 received)" in done.stderr
+
+
+def test_an_option_that_names_a_controller_that_nobody_is():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    done = mn("--controller", f"remote,ip=127.0.0.1,port={port}", "--test", "pingall")
+    assert done.returncode == 2
+    assert f"airloom: c0: no controller answers at tcp:127.0.0.1:{port}: connection refused" in done.stderr
 
 
 EXAMPLES = Path("/usr/lib/python3/dist-packages/mininet/examples")

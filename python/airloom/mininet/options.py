@@ -28,7 +28,7 @@ from airloom.mininet.node import (
     UserSwitch,
 )
 from airloom.mininet.nodelib import LinuxBridge
-from airloom.mininet.refusal import Unsupported
+from airloom.mininet.refusal import Misused, Unsupported
 from airloom.mininet.topo import LinearTopo, MinimalTopo, SingleSwitchReversedTopo, SingleSwitchTopo
 from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import buildTopo, custom, customClass, splitArgs
@@ -218,6 +218,8 @@ def main(arguments: Sequence[str]) -> None:
             net.stop()
     except Unsupported as error:
         raise ScenarioError("mn.without-meaning", error.message, cure=error.cure) from None
+    except Misused as error:  # by the options: there is no script that could be at fault
+        raise ScenarioError(error.code, error.message, cure=error.cure) from None
     info(f"completed in {time.monotonic() - began:.3f} seconds\n")
 
 
