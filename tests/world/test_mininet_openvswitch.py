@@ -126,6 +126,13 @@ def test_a_controller_of_ones_own():
     net.stop()
 
 
+def test_a_controller_that_is_not_installed_is_named():
+    net = Mininet(topo=SingleSwitchTopo(1), controller=lambda name: Controller(name, command="no-such"))
+    with pytest.raises(LabError, match="there is no program no-such") as caught:
+        net.start()
+    assert caught.value.exit_code == 3
+
+
 def test_the_prompt_speaks_to_the_flow_tables(capfd):
     net = Mininet(topo=SingleSwitchTopo(2), switch=OVSBridge)
     net.start()

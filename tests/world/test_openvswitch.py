@@ -77,6 +77,12 @@ def test_tcp_passes_with_right_checksums_whole_and_in_segments(tmp_path):
     assert 20e6 < rates["back"] < 48e6
 
 
+def test_jumbo_frames_pass_whole(tmp_path):
+    links = [{"ends": ["h1", "s1"], "mtu": 9000}, {"ends": ["s1", "h2"], "mtu": 9000}]
+    with airloom.Lab(scenario(links=links), out=tmp_path / "out") as lab:
+        assert lab["h1"].run("ping -c 2 -W 3 -M do -s 8972 h2").ok
+
+
 def test_a_switch_that_was_off_comes_back(tmp_path):
     with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
         lab["s1"].stop()

@@ -65,11 +65,12 @@ class Controller(Node):
         if not ground().open_switches():
             return
         if shutil.which(self.command) is None:
-            package = " (sudo apt-get install openvswitch-testcontroller)" * (
-                "testcontroller" in self.command
-            )
             raise HostError(
-                "host.program.missing", f"controller {self.name}: there is no program {self.command}{package}"
+                "host.program.missing",
+                f"controller {self.name}: there is no program {self.command}",
+                cure="sudo apt-get install openvswitch-testcontroller"
+                if self.command == _OWN
+                else "install it, or start it elsewhere and use RemoteController",
             )
         if self.cdir is not None:
             self.cmd("cd", self.cdir)
