@@ -29,8 +29,10 @@ from airloom.plan import GuestPlan, NodePlan
 
 _READINGS = 12
 """Of a guest's clock, for one that is exact."""
+_ANSWER = 20.0
+"""How much longer than its guest a node's first process may take to say that it gave up, in seconds."""
 _LAST_LINES = 5
-_LAST_OCTETS = 4096
+_LAST_OCTETS = 16_384
 _POLICIES = {"other": 0, "fifo": 1, "round-robin": 2, "batch": 3, "idle": 5}
 """Numbers of the kernel's scheduling policies (``sched(7)``)."""
 _DEV_FIELDS = {
@@ -48,6 +50,8 @@ _DEV_FIELDS = {
 _TICK = 10_000_000
 """What /proc/stat counts in: ns, on every architecture that guests have."""
 
+CAP_DAC_READ_SEARCH = 2
+"""To read every file of the host, as a node of the host's kernel does."""
 CAP_NET_RAW = 13
 """To send and receive frames by a packet socket (``capabilities(7)``)."""
 
@@ -96,6 +100,7 @@ class GuestNode(NetnsNode):
 
     def wake(self) -> None:
         with self._lock:
+            self._must_be_up()
             if self._init is None:
                 super().wake()
                 assert self._init is not None
@@ -163,7 +168,10 @@ class GuestNode(NetnsNode):
                 end = os.fstat(log).st_size
                 text = os.pread(log, _LAST_OCTETS, max(0, end - _LAST_OCTETS)).decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return "; ".join(lines[-_LAST_LINES:])
+        # Behind the reason a kernel prints where in itself it was.
+        reasons = [number for number, line in enumerate(lines) if "Kernel panic" in line]
+        start = reasons[0] if reasons else len(lines)
+        return "; ".join(lines[max(0, min(start, len(lines) - _LAST_LINES)) :][:_LAST_LINES])
 
     def knockers(self, first: int) -> tuple[list[int], dict[str, str]]:
         """Descriptors for a machine to reach the engine, and their paths there by interface.
@@ -204,7 +212,7 @@ class GuestNode(NetnsNode):
     def _ready(self) -> InitClient:
         init = super()._ready()
         try:
-            notes = init.hosted(self._patience)
+            notes = init.hosted(self._patience + _ANSWER)
         except RunError as error:
             raise self._with_log(error) from None
         with self._lock:

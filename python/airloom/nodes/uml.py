@@ -21,7 +21,7 @@ from airloom import _engine
 from airloom.errors import HostError
 from airloom.nodes import initramfs
 from airloom.nodes.channel import Message
-from airloom.nodes.guest import CAP_NET_RAW, GuestKind, GuestNode, Machine
+from airloom.nodes.guest import CAP_DAC_READ_SEARCH, CAP_NET_RAW, GuestKind, GuestNode, Machine
 from airloom.nodes.kind import Nature, Properties
 from airloom.plan import InterfacePlan, NodePlan
 
@@ -78,7 +78,7 @@ class UmlNode(GuestNode):
             memory=settings.memory + _SCRATCH + (_COPY if disk else 0),
             patience=_PATIENCE,
             descriptors=(initramfs.descriptor(early), *knockers),
-            capabilities=(CAP_NET_RAW,) if settings.network == "tap" else (),
+            capabilities=(CAP_DAC_READ_SEARCH, *((CAP_NET_RAW,) if settings.network == "tap" else ())),
             modules=modules,
             module_folder=str(folder.parent) if folder is not None and not early else None,
         )
