@@ -83,6 +83,27 @@ def test_jumbo_frames_pass_whole(tmp_path):
         assert lab["h1"].run("ping -c 2 -W 3 -M do -s 8972 h2").ok
 
 
+DAEMON = "$(cat /run/openvswitch/ovs-vswitchd.pid)"
+FLOOD = """
+import socket
+s = socket.socket(type=socket.SOCK_DGRAM)
+for _ in range(30000):
+    s.sendto(bytes(1000), ("{}", 9))
+"""
+
+
+def test_what_its_sockets_cannot_hold_is_loss_of_the_host(tmp_path):
+    with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
+        assert answers(lab, "h1", "h2")
+        assert not any("socket of s1" in reason.sentence for reason in lab.verdict().reasons)
+        lab["s1"].run(f"kill -STOP {DAEMON}", check=True)
+        lab["h1"].run(["python3", "-c", FLOOD.format(lab.addresses["h2"])], check=True)
+        found = lab.verdict()
+        lab["s1"].run(f"kill -CONT {DAEMON}", check=True)
+        assert found.status == "invalid"
+        assert any("socket of s1:eth1" in reason.sentence for reason in found.reasons)
+
+
 def test_a_switch_that_was_off_comes_back(tmp_path):
     with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
         lab["s1"].stop()
