@@ -169,14 +169,15 @@ class Ground:
 
     def bridge(self, link: str, a: str, b: str) -> None:
         """Notes that a link joins two switches; refuses one that would close a loop."""
+        beside: dict[str, list[str]] = {}
+        for x, y in self._paths.values():
+            beside.setdefault(x, []).append(y)
+            beside.setdefault(y, []).append(x)
         reached, further = {a}, [a]
         while further:
-            here = further.pop()
-            for x, y in self._paths.values():
-                there = y if x == here else x if y == here else None
-                if there is not None and there not in reached:
-                    reached.add(there)
-                    further.append(there)
+            new = [there for there in beside.get(further.pop(), ()) if there not in reached]
+            reached.update(new)
+            further += new
         if b in reached:
             raise Misused(
                 "loop",
