@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, str] = {
     "chain": "TCP over 20 and 50 router hops of 100 Mbit/s",
     "delay": "how exactly delays of 0.1 to 100 ms are kept",
     "grid": "radio in real time: 400 nodes and 100 flows on 12 channels; one flow's cost",
+    "guests": "User Mode Linux guests: time to the first program, one and twenty; memory",
     "kinds": "what each kind of node carries beside the native stack, and at a radio",
     "medium": "the radio medium's engine alone beside ns-3.44: 10 and 50 saturated stations",
     "mininet": "beside Mininet with Linux bridges: linear,100, TCP over 16 and 64 switches, memory",

@@ -16,6 +16,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from airloom import _engine
@@ -159,6 +160,16 @@ class GuestNode(NetnsNode):
         if self._log is not None:
             os.close(self._log)
             self._log = None
+
+    def processes(self) -> list[int]:
+        """Its machine's processes, in this process's numbering."""
+        made = self._made
+        found = [made.pid] if made is not None else []
+        for pid in found:
+            with contextlib.suppress(OSError):  # it may just have ended
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    found += [int(child) for child in (task / "children").read_text().split()]
+        return found[1:]
 
     def last_lines(self) -> str:
         """The end of what its console said."""
