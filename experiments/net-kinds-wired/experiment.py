@@ -23,7 +23,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     """Searches each kind's first deviation, flow by flow; kinds that were not asked for are tried first."""
     fails: dict[str, str] = {}
     if not kinds:
-        kinds, fails = usable.kinds(folder, progress)
+        kinds, fails = usable.kinds(folder, progress, quick=quick)
     seconds = 2 if quick else 8
     ladder = QUICK_LADDER if quick else LADDER
     paper = published.read(Path(__file__).with_name("paper.csv"))

@@ -40,7 +40,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     fails: dict[str, str] = {}
     if not kinds:
         # The ideal radio is made of links with the engine's loss and a bridge in each node.
-        kinds, fails = usable.kinds(folder, progress, without=("native",))
+        kinds, fails = usable.kinds(folder, progress, quick=quick, without=("native",))
     seconds = 2 if quick else 8
     ladder = QUICK_LADDER if quick else LADDER
     paper = published.read(Path(__file__).with_name("paper.csv"))

@@ -27,7 +27,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     orbit.check_kinds(kinds)
     fails: dict[str, str] = {}
     if not kinds:
-        kinds, fails = usable.kinds(folder, progress, without=("native",))
+        kinds, fails = usable.kinds(folder, progress, quick=quick, without=("native",))
     seconds = 2.5 if quick else 11
     platforms = orbit.platforms(kinds)
     paper = published.read(Path(__file__).with_name("paper.csv"))

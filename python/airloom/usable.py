@@ -18,14 +18,21 @@ def every() -> tuple[str, ...]:
     return get_args(Scenario.model_fields["kind"].annotation)
 
 
+SLOW = ("qemu",)
+"""Kinds that take a minute for themselves where the processor does not help."""
+
+
 def kinds(
-    folder: Path, progress: Callable[[str], None], *, without: Iterable[str] = ()
+    folder: Path, progress: Callable[[str], None], *, quick: bool, without: Iterable[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
-    """The kinds that work, and why each other does not; ``without`` are not tried."""
+    """The kinds that work, and why each other does not; ``without`` are not tried, nor slow ones if quick."""
     works: list[str] = []
     fails: dict[str, str] = {}
     for kind in every():
         if kind in without:
+            continue
+        if quick and kind in SLOW:
+            fails[kind] = f"too slow for --quick; --kind {kind} takes it in"
             continue
         progress(f"trying kind {kind}")
         try:

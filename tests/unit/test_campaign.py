@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airloom import capacity, orbit, published
+from airloom import capacity, orbit, published, usable
 from airloom.campaign import Campaign, Case, Found
 from airloom.errors import RunError
 from airloom.net_chain import kinds
@@ -172,3 +172,21 @@ def test_a_chain_that_does_not_come_up_is_no_good_one(tmp_path: Path) -> None:
         result = made.finish()
     assert series.largest == {"forward": 2, "backward": 2}
     assert result.verdict.notes == ("4 nodes of kind uml: no [test.no]",)
+
+
+def test_kinds_that_do_not_work_are_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        if scenario.kind == "uml":
+            raise RunError("test.no-kernel", "no kernel")
+        echo = SimpleNamespace(metric="rtt_max", mean=None if scenario.kind == "container" else 1.0)
+        return SimpleNamespace(result=SimpleNamespace(measurements=[echo]))
+
+    monkeypatch.setattr(capacity, "point", point)
+    works, fails = usable.kinds(tmp_path, lambda _: None, quick=True, without=("native",))
+    assert works == ["netns"]
+    assert fails["uml"] == "no kernel [test.no-kernel]"
+    assert "do not reach each other" in fails["container"]
+    assert "--kind qemu" in fails["qemu"]
+    assert "native" not in fails
