@@ -65,7 +65,8 @@ def beside_a_switch(made: dict[str, Any]) -> Scenario:
 
 
 def reached(lab: airloom.Lab, target: str = "guest") -> bool:
-    return lab["other"].run(f"ping -c 2 -i 0.2 -W 1 {lab.addresses[target]}", timeout=20).ok
+    # Long enough for a second request by ARP, if the first one was lost on a busy machine.
+    return lab["other"].run(f"ping -c 4 -i 0.4 -W 2 {lab.addresses[target]}", timeout=20).ok
 
 
 def count(log: Path) -> int:
@@ -125,7 +126,7 @@ def test_one_more_is_added_while_others_run(lab: airloom.Lab, made: dict[str, An
     other = lab["other"].start("sleep 1000")
     before = lab.addresses
     node = lab.add("more", links=[{"ends": ["more", "s1"], "delay": "1 ms"}], **made)
-    assert node.run(f"ping -c 1 -W 5 {before['guest']}", timeout=100).ok
+    assert node.run(f"ping -c 5 -W 5 {before['guest']}", timeout=100).ok
     assert reached(lab, "more")
     assert other.code is None
     assert {name: lab.addresses[name] for name in before} == before
