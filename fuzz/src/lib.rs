@@ -3,6 +3,7 @@
 
 pub mod engine;
 pub mod frame;
+pub mod guest;
 pub mod matrix;
 pub mod radiotap;
 pub mod trace;
