@@ -5,6 +5,7 @@
 
 use airloom_ports::tunnel::encapsulation::{Encapsulation, behind_ipv4};
 use airloom_ports::tunnel::gre::{self, Gre};
+use airloom_ports::tunnel::plain::{self, Sent};
 
 /// Runs one input.
 pub fn run(data: &[u8]) {
@@ -13,18 +14,26 @@ pub fn run(data: &[u8]) {
     let key = u32::from_be_bytes(*key);
     let on = |bit: u8| how & bit != 0;
     let gre = Gre { key: on(1).then_some(key), checksum: on(2), sequence: on(4) };
-    let encapsulation =
-        if on(8) { Encapsulation::Vxlan { vni: key >> 8 } } else { Encapsulation::Gretap(gre) };
+    let encapsulation = match how & 24 {
+        0 | 16 => Encapsulation::Gretap(gre),
+        8 => Encapsulation::Vxlan { vni: key >> 8 },
+        _ => Encapsulation::Gre { header: gre, node: [2, 0, 0, 0, 0, 1] },
+    };
+    // A frame of the node, at a tunnel of IP alone.
+    if let Sent::Question(answer) = plain::look(packet) {
+        assert!(packet.len() >= 42 && answer.len() >= 60);
+    }
     if let Ok(body) = behind_ipv4(packet) {
         assert!(body.start >= 20 && body.end == packet.len());
         let _ = encapsulation.unwrap(&packet[body]);
     }
     if let Ok(found) = encapsulation.unwrap(packet) {
-        assert!(found.frame.len() >= 14 && found.frame.end == packet.len());
+        assert!(found.frame.len() >= 14 || found.bare.is_some());
+        assert_eq!(found.frame.end, packet.len());
     }
     // The packet as a frame, wrapped and unwrapped.
     let mut head = [0; gre::MOST];
-    let octets = encapsulation.wrap(key, packet, &mut head);
+    let octets = encapsulation.wrap(gre::ETHERNET, key, packet, &mut head);
     let wrapped = [&head[..octets], packet].concat();
     match encapsulation.unwrap(&wrapped) {
         Ok(found) => {

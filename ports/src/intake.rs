@@ -10,7 +10,7 @@ use airloom_engine::frame::{BufferId, CLASSES, Pool};
 
 use crate::interface::{self, Interface};
 use crate::tap::{Tap, read_pieces};
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Came, Tunnel};
 use crate::vnet::{self, Meaning};
 
 const SMALL: usize = CLASSES[0];
@@ -133,10 +133,13 @@ impl Intake {
 /// Reads one frame from a tunnel, out of the packet that it came in.
 pub(crate) fn tunnel(tunnel: &mut Tunnel, pool: &mut Pool) -> Read {
     match tunnel.receive() {
-        Ok(frame) => {
-            let buffer = pool.take(frame.len());
-            pool.octets_mut(buffer)[..frame.len()].copy_from_slice(frame);
-            let octets = u32::try_from(frame.len()).expect("a buffer is shorter than 4 GB");
+        Ok(Came { head, rest }) => {
+            let head = head.as_ref().map_or(&[][..], |head| &head[..]);
+            let length = head.len() + rest.len();
+            let buffer = pool.take(length);
+            pool.octets_mut(buffer)[..head.len()].copy_from_slice(head);
+            pool.octets_mut(buffer)[head.len()..length].copy_from_slice(rest);
+            let octets = u32::try_from(length).expect("a buffer is shorter than 4 GB");
             Read::Frame(buffer, octets, Meaning::default())
         }
         // Whatever else the socket has to say, the next packet may come all the same.

@@ -119,6 +119,8 @@ pub struct Edge {
     pub capture: Option<Capture>,
     /// Numbers of the ports that have, or had, a guest behind them.
     guests: Vec<usize>,
+    /// Tunnels that have something to say themselves.
+    asked: Vec<usize>,
     /// None while the engine is stepped.
     pub(crate) clock: Option<WallClock>,
     /// Names of links and switches, by number.
@@ -157,6 +159,7 @@ impl World {
             received: Vec::new(),
             guests: Vec::new(),
             capture: None,
+            asked: Vec::new(),
             clock: None,
             links: Vec::new(),
             switches: Vec::new(),
@@ -348,6 +351,14 @@ impl World {
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: Instant) {
         self.engine.advance(until, &mut self.edge);
+        while let Some(port) = self.edge.asked.pop() {
+            let Outside::Tunnel(tunnel) = &mut self.edge.ports[port].outside else { continue };
+            for answer in tunnel.answers() {
+                let now = self.engine.now();
+                // It is shorter than any buffer.
+                let _ = self.offer(self.ids[port], now, &answer);
+            }
+        }
     }
 
     /// A frame enters through a port at `at`, whatever stands behind it.
@@ -432,7 +443,13 @@ impl Outlet for Edge {
                 outgo::write(interface.as_raw_fd(), interface::VNET_OCTETS, frame, pool)
             }
             Outside::Vhost(vhost) => vhost.put(frame, pool, &mut self.scratch),
-            Outside::Tunnel(tunnel) => tunnel.deliver(frame, pool),
+            Outside::Tunnel(tunnel) => {
+                let handed = tunnel.deliver(frame, pool);
+                if tunnel.has_answers() {
+                    self.asked.push(index);
+                }
+                handed
+            }
             Outside::Memory => self.keep(index, at, frame, pool),
         };
         if let Some(capture) = &mut self.capture {

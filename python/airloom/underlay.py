@@ -256,8 +256,11 @@ class _Echo:
         return int(self._raw.getsockopt(level, option))
 
 
-def _meaning(error: OSError) -> Literal["too big", "unreachable"]:
-    return "too big" if error.errno == errno.EMSGSIZE else "unreachable"
+def _meaning(error: OSError) -> Literal["too big", "unreachable", "silent"]:
+    if error.errno == errno.EMSGSIZE:
+        return "too big"
+    # Whatever else it is, such as no room for one more neighbour, says nothing of the peer.
+    return "unreachable" if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH) else "silent"
 
 
 def _checksum(octets: bytes) -> int:

@@ -223,3 +223,21 @@ def test_the_example_joins_two_machines(tmp_path):
             right.terminate()
             right.communicate()
         assert "20 received" in (tmp_path / "left" / "nodes" / "h1" / "ping.log").read_text()
+
+
+@pytest.mark.parametrize("pool", ["ipv4", "ipv6"])
+def test_ip_alone_crosses_plain_gre(tmp_path, pool):
+    tunnel = {"kind": "gre", "key": 7, "sequence": True}
+    one, two = ("10.1.0.1/24", "10.1.0.2/24") if pool == "ipv4" else ("fd01::1/64", "fd01::2/64")
+    target = two.partition("/")[0]
+    with two_machines(1532) as (a, b):
+        here = lab("h1", one, a, b.address, tunnel, mtu=1500)
+        there = lab("h2", two, b, a.address, tunnel, mtu=1500)
+        with airloom.Lab(here, out=tmp_path / "a") as first, airloom.Lab(there, out=tmp_path / "b") as second:
+            headers = 28 if pool == "ipv4" else 48
+            ping = f"ping -n -q -c 3 -i 0.2 -M do -s {1500 - headers} {target}"
+            assert "3 received" in first["h1"].run(ping, check=True).stdout
+            second["h2"].start("iperf3 -s -1")
+            first["h1"].run(f"sh -c 'until iperf3 -c {target} -n 20M; do sleep 0.2; done'", check=True)
+            assert port(second)["tunnel"] == {}
+            assert port(second)["offered"] > 20_000_000 // 1448

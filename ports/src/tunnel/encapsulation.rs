@@ -5,15 +5,20 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::gre::{self, Gre};
+use super::plain::ETHERNET;
 use super::{Refusal, vxlan};
-
-/// Octets of an Ethernet header, the least that a frame has.
-const ETHERNET: usize = 14;
 
 /// What stands between the underlay's IP header (or UDP header) and a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Encapsulation {
+    /// IP over GRE.
+    Gre {
+        /// Its header.
+        header: Gre,
+        /// Ethernet address of the node at the near end.
+        node: [u8; 6],
+    },
     /// Ethernet over GRE.
     Gretap(Gre),
     /// VXLAN.
@@ -23,19 +28,38 @@ pub enum Encapsulation {
     },
 }
 
-/// A frame that came, and where it is.
+/// A frame or packet that came, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwrapped {
     /// Its sequence number, if it bears one.
     pub sequence: Option<u32>,
+    /// Its type, as an `EtherType`, if it is a packet that needs an Ethernet header.
+    pub bare: Option<u16>,
     /// Where in the packet it is.
     pub frame: Range<usize>,
 }
 
 impl Encapsulation {
-    /// Writes what goes before `frame` and says how many octets that is.
-    pub fn wrap(&self, sequence: u32, frame: &[u8], out: &mut [u8; gre::MOST]) -> usize {
+    /// Octets at the beginning of a frame that do not go through.
+    #[must_use]
+    pub fn strips(&self) -> usize {
+        if matches!(self, Self::Gre { .. }) { ETHERNET } else { 0 }
+    }
+
+    /// The GRE header, if there is one.
+    #[must_use]
+    pub fn gre(&self) -> Option<&Gre> {
         match self {
+            Self::Gre { header, .. } | Self::Gretap(header) => Some(header),
+            Self::Vxlan { .. } => None,
+        }
+    }
+
+    /// Writes what goes before `frame`, or before the packet of this type, and says how many octets
+    /// that is.
+    pub fn wrap(&self, kind: u16, sequence: u32, frame: &[u8], out: &mut [u8; gre::MOST]) -> usize {
+        match self {
+            Self::Gre { header, .. } => header.write(kind, sequence, frame, out),
             Self::Gretap(gre) => gre.write(gre::ETHERNET, sequence, frame, out),
             Self::Vxlan { vni } => {
                 out[..vxlan::OCTETS].copy_from_slice(&vxlan::header(*vni));
@@ -50,14 +74,21 @@ impl Encapsulation {
     /// Why there is none for this tunnel.
     pub fn unwrap(&self, packet: &[u8]) -> Result<Unwrapped, Refusal> {
         let found = match self {
+            Self::Gre { header, .. } => {
+                let opened = header.read(packet)?;
+                let bare = Some(opened.protocol);
+                return Ok(Unwrapped { sequence: opened.sequence, bare, frame: opened.payload });
+            }
             Self::Gretap(gre) => {
                 let opened = gre.read(packet)?;
                 if opened.protocol != gre::ETHERNET {
                     return Err(Refusal::Protocol);
                 }
-                Unwrapped { sequence: opened.sequence, frame: opened.payload }
+                Unwrapped { sequence: opened.sequence, bare: None, frame: opened.payload }
             }
-            Self::Vxlan { vni } => Unwrapped { sequence: None, frame: vxlan::read(*vni, packet)? },
+            Self::Vxlan { vni } => {
+                Unwrapped { sequence: None, bare: None, frame: vxlan::read(*vni, packet)? }
+            }
         };
         if found.frame.len() < ETHERNET { Err(Refusal::Malformed) } else { Ok(found) }
     }
@@ -65,7 +96,7 @@ impl Encapsulation {
     /// Whether what comes behind a packet with a higher sequence number is refused.
     #[must_use]
     pub fn is_sequenced(&self) -> bool {
-        matches!(self, Self::Gretap(Gre { sequence: true, .. }))
+        self.gre().is_some_and(|gre| gre.sequence)
     }
 }
 

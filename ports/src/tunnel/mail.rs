@@ -125,7 +125,8 @@ fn address(name: &libc::sockaddr_in6) -> Option<IpAddr> {
 pub struct Outbox {
     heads: Box<[[u8; gre::MOST]]>,
     bodies: Box<[u8]>,
-    lengths: [(usize, usize); BATCH as usize],
+    /// Octets of the header, where the body begins, and where it ends.
+    lengths: [(usize, usize, usize); BATCH as usize],
 }
 
 impl Default for Outbox {
@@ -134,7 +135,7 @@ impl Default for Outbox {
         Self {
             heads: vec![[0; gre::MOST]; slots].into_boxed_slice(),
             bodies: vec![0; slots * FRAME].into_boxed_slice(),
-            lengths: [(0, 0); BATCH as usize],
+            lengths: [(0, 0, 0); BATCH as usize],
         }
     }
 }
@@ -146,9 +147,9 @@ impl Outbox {
         (&mut self.heads[slot], &mut self.bodies[slot * FRAME..(slot + 1) * FRAME])
     }
 
-    /// How many octets were written.
-    pub fn set(&mut self, slot: u16, head: usize, body: usize) {
-        self.lengths[usize::from(slot)] = (head, body);
+    /// How many octets of header were written, and which part of the frame goes.
+    pub fn set(&mut self, slot: u16, head: usize, body: Range<usize>) {
+        self.lengths[usize::from(slot)] = (head, body.start, body.end);
     }
 
     /// Sends the packets of slots `from` up to `to`; says how many went.
@@ -161,8 +162,8 @@ impl Outbox {
             )
         };
         for slot in usize::from(from)..usize::from(to) {
-            let (head, body) = self.lengths[slot];
-            let octets = [&self.heads[slot][..head], &self.bodies[slot * FRAME..][..body]];
+            let (head, from, to) = self.lengths[slot];
+            let octets = [&self.heads[slot][..head], &self.bodies[slot * FRAME..][from..to]];
             pieces[slot] = octets.map(|octets| libc::iovec {
                 iov_base: octets.as_ptr().cast_mut().cast(),
                 iov_len: octets.len(),

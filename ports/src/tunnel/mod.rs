@@ -4,11 +4,13 @@
 //! another that sends. Both are made by whoever adds the port, in the network namespace whose
 //! interfaces are the underlay. Super-frames are cut before they are wrapped, and the segments of
 //! one go out with one system call. How long the underlay takes is its own affair: the engine
-//! charges the link that leads here, and nothing for the headers of the tunnel.
+//! charges the link that leads here, and nothing for the headers of the tunnel. Plain IP over GRE
+//! ([`plain`]) has no Ethernet beyond the tunnel, which therefore answers who has an address.
 
 pub mod encapsulation;
 pub mod gre;
 mod mail;
+pub mod plain;
 mod refusal;
 pub mod vxlan;
 
@@ -22,6 +24,7 @@ use airloom_engine::segment;
 
 pub use self::encapsulation::Encapsulation;
 use self::mail::{Inbox, Outbox};
+use self::plain::{ETHERNET, Sent};
 pub use self::refusal::Refusal;
 
 /// Octets of the longest frame that goes through a tunnel.
@@ -59,6 +62,14 @@ pub struct Tunnel {
     outbox: Outbox,
     account: Account,
     dropped: u32,
+    /// What the tunnel itself has to say to its node.
+    answers: Vec<Vec<u8>>,
+}
+
+/// A frame that came: the Ethernet header that it needs, if any, and the rest.
+pub(crate) struct Came<'a> {
+    pub head: Option<[u8; ETHERNET]>,
+    pub rest: &'a [u8],
 }
 
 impl Tunnel {
@@ -76,6 +87,7 @@ impl Tunnel {
             outbox: Outbox::default(),
             account: Account::default(),
             dropped: 0,
+            answers: Vec::new(),
         }
     }
 
@@ -99,8 +111,18 @@ impl Tunnel {
         u64::from(new)
     }
 
+    /// What the tunnel has to say to its node since the last call.
+    pub(crate) fn answers(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Whether there is any of it.
+    pub(crate) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
     /// The next frame that came, if there is one.
-    pub(crate) fn receive(&mut self) -> io::Result<&[u8]> {
+    pub(crate) fn receive(&mut self) -> io::Result<Came<'_>> {
         loop {
             let packet = match self.inbox.next(&self.receive) {
                 Ok(packet) => packet,
@@ -112,7 +134,7 @@ impl Tunnel {
             };
             let slot = packet.slot;
             match open(&self.encapsulation, self.remote, &packet, &mut self.last) {
-                Ok(frame) => return Ok(self.inbox.octets(slot, frame)),
+                Ok((head, frame)) => return Ok(Came { head, rest: self.inbox.octets(slot, frame) }),
                 Err(why) => self.account.refused[why as usize] += 1,
             }
         }
@@ -120,6 +142,18 @@ impl Tunnel {
 
     /// Sends a frame, or the segments of a run one by one.
     pub(crate) fn deliver(&mut self, frame: &Frame, pool: &Pool) -> Handed {
+        let mut kind = gre::ETHERNET;
+        if let Encapsulation::Gre { .. } = self.encapsulation {
+            match plain::look(&pool.octets(frame.buffer)[..frame.length as usize]) {
+                Sent::Packet(protocol) => kind = protocol,
+                Sent::Question(answer) => {
+                    self.answers.push(answer);
+                    return Handed::Taken;
+                }
+                Sent::Other => return Handed::Taken,
+            }
+        }
+        let strips = self.encapsulation.strips();
         let mut sent = 0;
         while sent < frame.count {
             let mut filled = 0;
@@ -130,8 +164,8 @@ impl Tunnel {
                 }
                 let (head, body) = self.outbox.slot(filled);
                 let octets = segment::complete(frame, pool, segment, body);
-                let head = self.encapsulation.wrap(self.next, &body[..octets], head);
-                self.outbox.set(filled, head, octets);
+                let head = self.encapsulation.wrap(kind, self.next, &body[strips..octets], head);
+                self.outbox.set(filled, head, strips..octets);
                 self.next = self.next.wrapping_add(1);
                 filled += 1;
             }
@@ -189,7 +223,7 @@ fn open(
     remote: IpAddr,
     packet: &mail::Packet,
     last: &mut Option<u32>,
-) -> Result<core::ops::Range<usize>, Refusal> {
+) -> Result<(Option<[u8; ETHERNET]>, core::ops::Range<usize>), Refusal> {
     let octets = packet.octets;
     if packet.cut {
         return Err(Refusal::TooBig);
@@ -197,8 +231,8 @@ fn open(
     if packet.from != Some(remote) {
         return Err(Refusal::Foreign);
     }
-    let start = match (encapsulation, remote) {
-        (Encapsulation::Gretap(_), IpAddr::V4(_)) => encapsulation::behind_ipv4(octets)?.start,
+    let start = match (encapsulation.gre(), remote) {
+        (Some(_), IpAddr::V4(_)) => encapsulation::behind_ipv4(octets)?.start,
         _ => 0,
     };
     let found = encapsulation.unwrap(&octets[start..])?;
@@ -208,10 +242,14 @@ fn open(
         }
         *last = Some(next);
     }
-    if found.frame.len() > FRAME {
+    if found.frame.len() + encapsulation.strips() > FRAME {
         return Err(Refusal::TooBig);
     }
-    Ok(start + found.frame.start..start + found.frame.end)
+    let head = match (encapsulation, found.bare) {
+        (Encapsulation::Gre { node, .. }, Some(protocol)) => Some(plain::header(protocol, *node)?),
+        _ => None,
+    };
+    Ok((head, start + found.frame.start..start + found.frame.end))
 }
 
 /// An ICMP message about a packet that was sent before, rather than a fault of this one.

@@ -16,6 +16,7 @@ ETHERNET = 14
 
 def plans(network: Network, segments: list[Segment]) -> dict[str, TunnelPlan]:
     """The plan of every tunnel; each has its one link."""
+    nodes = {name: port.mac for segment in segments for name in segment.tunnels for port in segment.ports}
     # A trunk goes through a tunnel with the segments of all its VLANs.
     mtus: dict[str, int] = {}
     for segment in segments:
@@ -23,18 +24,18 @@ def plans(network: Network, segments: list[Segment]) -> dict[str, TunnelPlan]:
             mtus[name] = max(mtus.get(name, 0), segment.mtu or DEFAULT_MTU)
     trunks = {end.name for wire in network.wires if wire.trunk is not None for end in wire.ends}
     return {
-        name: _plan(name, tunnel, mtus[name], tagged=name in trunks)
+        name: _plan(name, tunnel, mtus[name], nodes.get(name, ""), tagged=name in trunks)
         for name, tunnel in network.tunnels.items()
     }
 
 
-def _plan(name: str, tunnel: Tunnel, mtu: int, *, tagged: bool) -> TunnelPlan:
+def _plan(name: str, tunnel: Tunnel, mtu: int, mac: str, *, tagged: bool) -> TunnelPlan:
     return TunnelPlan(
         name=name,
         kind=tunnel.kind,
         remote=tunnel.remote,
         local=tunnel.local,
-        encapsulation=encapsulation(tunnel),
+        encapsulation=encapsulation(tunnel, mac),
         port=(tunnel.port or VXLAN_PORT) if tunnel.kind == "vxlan" else None,
         ttl=tunnel.ttl,
         fragment=tunnel.fragment,
@@ -44,11 +45,14 @@ def _plan(name: str, tunnel: Tunnel, mtu: int, *, tagged: bool) -> TunnelPlan:
     )
 
 
-def encapsulation(tunnel: Tunnel) -> dict[str, Any]:
-    """As in ``ports/src/tunnel/encapsulation.rs``."""
+def encapsulation(tunnel: Tunnel, mac: str) -> dict[str, Any]:
+    """As in ``ports/src/tunnel/encapsulation.rs``; ``mac`` is that of the node at a link of IP alone."""
     if tunnel.kind == "vxlan":
         return {"vxlan": {"vni": tunnel.vni}}
-    return {"gretap": {"key": tunnel.key, "checksum": tunnel.checksum, "sequence": tunnel.sequence}}
+    header = {"key": tunnel.key, "checksum": tunnel.checksum, "sequence": tunnel.sequence}
+    if tunnel.kind == "gretap":
+        return {"gretap": header}
+    return {"gre": {"header": header, "node": [int(octet, 16) for octet in mac.split(":")]}}
 
 
 def headers(tunnel: Tunnel) -> tuple[tuple[str, int], ...]:
@@ -65,4 +69,5 @@ def headers(tunnel: Tunnel) -> tuple[tuple[str, int], ...]:
         )
         if on
     ]
-    return (ip, ("GRE", 4), *options, ("Ethernet", ETHERNET))
+    frame = () if tunnel.kind == "gre" else (("Ethernet", ETHERNET),)
+    return (ip, ("GRE", 4), *options, *frame)

@@ -48,8 +48,9 @@ Host = Annotated[
 class Tunnel(Model):
     """A way to another laboratory, or to a kernel's tunnel, through a real network: the underlay."""
 
-    kind: Literal["gretap", "vxlan"] = Field(
-        description="gretap: Ethernet over GRE (RFC 2784, 2890); vxlan: Ethernet over UDP (RFC 7348)"
+    kind: Literal["gre", "gretap", "vxlan"] = Field(
+        description="gre: IP over GRE (RFC 2784, 2890), from one node; gretap: Ethernet over GRE; "
+        "vxlan: Ethernet over UDP (RFC 7348)"
     )
     remote: Host = Field(description="the peer's address in the underlay")
     local: Host | None = Field(default=None, description="own address there; by default the route's")

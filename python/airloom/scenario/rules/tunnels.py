@@ -28,6 +28,14 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                         "a tunnel has one link; to share it, put a switch between",
                     )
                 linked[end.name] = wire.path
+                other = wire.ends[1 - side].name
+                if network.tunnels[end.name].kind == "gre" and other not in network.nodes:
+                    yield Problem(
+                        "tunnel.node",
+                        f"{end.name!r} carries IP and no Ethernet, and {other!r} is no node",
+                        (*wire.path, "ends", 1 - side),
+                        "link it to a node, or make it a gretap tunnel",
+                    )
     taken: dict[tuple[object, ...], str] = {}
     for name, tunnel in scenario.tunnels.items():
         path: Path_ = ("tunnels", name)
@@ -42,12 +50,12 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from _words(tunnel, path)
         yield from _addresses(tunnel, path)
         key = _identity(tunnel)
-        other = taken.setdefault(key, name)
-        if other != name:
+        owner = taken.setdefault(key, name)
+        if owner != name:
             what = "UDP port" if tunnel.kind == "vxlan" else "key"
             yield Problem(
                 "tunnel.clash",
-                f"{name!r} has the {what} of {other!r}, whose packets nothing tells from its own",
+                f"{name!r} has the {what} of {owner!r}, whose packets nothing tells from its own",
                 path,
                 "give it another key" if tunnel.kind != "vxlan" else "give it another port, or local address",
                 key=True,
