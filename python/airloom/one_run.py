@@ -16,7 +16,7 @@ from airloom.conductor import Conductor
 from airloom.errors import HostError, LabError, RunError
 from airloom.hostwatch import HostWatch
 from airloom.machine import machine, versions
-from airloom.measure import Metric, Place, Tool, capture, stages, tool_for
+from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
 from airloom.measuring import Measuring
 from airloom.plan import Plan
@@ -222,7 +222,7 @@ class OneRun:
         if not self._followed:
             return
         path = self._capture or self.writer.folder / FOLLOWED
-        captured = list(capture.frames(path))
+        captured = list(pcap.frames(path))
         to_host = self.world.zero - self.conductor.zero_realtime
         for name, measuring in self.conductor.measurings.items():
             flow = measuring.reading

@@ -5,8 +5,9 @@ import struct
 import numpy as np
 import pytest
 
-from airloom.measure.capture import Captured
-from airloom.measure.stages import Followed, at_the_engine, durations, metrics, of_frame
+from airloom.measure.packets import data_packet
+from airloom.measure.pcap import Captured
+from airloom.measure.stages import Followed, at_the_engine, durations, metrics
 from airloom.measure.tool import Skew
 from airloom.nodes.kind import ClockReading
 
@@ -21,31 +22,39 @@ def packet(number: int, *, port: int = 5201, kind: int = 0, vlan: bool = False, 
     return bytes(12) + tag + (b"\x86\xdd" + ipv6 if v6 else b"\x08\x00" + ipv4) + udp
 
 
+def frame(port: str, at: int, direction: str, **more) -> Captured:
+    octets = packet(3, **more)
+    return Captured(port, at, octets, len(octets), direction)
+
+
 def columns(found: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(list(found)), np.array(list(found.values()))
 
 
 @pytest.mark.parametrize("more", [{}, {"vlan": True}, {"v6": True}, {"vlan": True, "v6": True}])
 def test_a_data_packet_is_known_in_a_frame(more):
-    assert of_frame(packet(7, **more), FLOW) == 7
+    found = data_packet(packet(7, **more))
+    assert found is not None
+    assert (found.port, found.flow, found.sequence) == (5201, 1, 7)
 
 
 @pytest.mark.parametrize(
     "other",
-    [packet(7, port=5202), packet(7, kind=1), packet(7)[:30], b"", packet(7)[:-12], bytes(200)],
-    ids=["another flow", "end mark", "cut", "empty", "cut in our header", "no IP"],
+    [packet(7, kind=1), packet(7)[:30], b"", packet(7)[:-12], bytes(200)],
+    ids=["end mark", "cut", "empty", "cut in our header", "no IP"],
 )
 def test_everything_else_is_passed_over(other):
-    assert of_frame(other, FLOW) is None
+    assert data_packet(other) is None
 
 
 def test_the_engine_saw_it_enter_at_the_sender_and_leave_at_the_receiver():
     captured = [
-        Captured("h1:eth0", 1_000, False, packet(3)),
-        Captured("r:eth0", 1_400, True, packet(3)),  # a router on the way
-        Captured("r:eth1", 1_500, False, packet(3)),
-        Captured("h2:eth0", 2_000, True, packet(3)),
-        Captured("h2:eth0", 2_300, True, packet(3)),  # a duplicate
+        frame("h1:eth0", 1_000, "out"),
+        frame("h1:eth0", 900, "out", port=5202),  # another flow
+        frame("r:eth0", 1_400, "in"),  # a router on the way
+        frame("r:eth1", 1_500, "out"),
+        frame("h2:eth0", 2_000, "in"),
+        frame("h2:eth0", 2_300, "in"),  # a duplicate
     ]
     found = at_the_engine(captured, FLOW, -900)
     assert [times.tolist() for _, times in found.values()] == [[100], [1_100]]

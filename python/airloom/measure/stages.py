@@ -22,13 +22,13 @@ with clocks of their own have been moved to the host's before, with an error tha
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from airloom.measure.capture import Captured
+from airloom.measure.packets import data_packet
+from airloom.measure.pcap import Captured
 from airloom.measure.records import Integers, Passed
 from airloom.measure.tool import Metric
 
@@ -53,10 +53,6 @@ TITLES = {
     "receive_stack": "the receiving node's network stack, and waking the program",
 }
 
-_MAGIC = struct.pack("!HB", 0xA17A, 1)
-_UDP = 17
-_VLAN = (0x8100, 0x88A8)
-
 
 @dataclass(frozen=True, slots=True)
 class Followed:
@@ -75,42 +71,19 @@ class Followed:
     """Largest error of moving both nodes' times to the host's clock."""
 
 
-def of_frame(octets: bytes, flow: Followed) -> int | None:
-    """The low 32 bits of the number of a data packet of that flow; none for any other frame."""
-    kind, place = int.from_bytes(octets[12:14], "big"), 14
-    while kind in _VLAN:
-        kind, place = int.from_bytes(octets[place + 2 : place + 4], "big"), place + 4
-    if kind == 0x0800 and len(octets) >= place + 20:
-        protocol, fragment = octets[place + 9], int.from_bytes(octets[place + 6 : place + 8], "big") & 0x1FFF
-        place += (octets[place] & 15) * 4
-        if fragment:
-            return None  # its first fragment stands for a packet
-    elif kind == 0x86DD and len(octets) >= place + 40:
-        protocol = octets[place + 6]
-        place += 40
-    else:
-        return None
-    if protocol != _UDP or int.from_bytes(octets[place + 2 : place + 4], "big") != flow.port:
-        return None
-    place += 8 + (12 if flow.rtp else 0)
-    head = octets[place : place + 10]
-    if len(head) < 10 or head[:3] != _MAGIC or head[3] != 0:
-        return None
-    return int.from_bytes(head[6:10], "big")
-
-
 def at_the_engine(captured: Iterable[Captured], flow: Followed, to_host: int) -> dict[str, Passed]:
     """When packets entered and left the engine, first time each; ``to_host`` is added to its times."""
     entered: dict[int, int] = {}
     left: dict[int, int] = {}
     for frame in captured:
-        node = frame.port.partition(":")[0]
-        place = left if frame.inbound and node == flow.receiver else entered
-        if node != (flow.receiver if frame.inbound else flow.sender):
+        if not frame.direction:
             continue
-        number = of_frame(frame.octets, flow)
-        if number is not None:
-            place.setdefault(number, frame.at + to_host)
+        inbound = frame.direction == "in"
+        if frame.port.partition(":")[0] != (flow.receiver if inbound else flow.sender):
+            continue
+        packet = data_packet(frame.octets, rtp=flow.rtp)
+        if packet is not None and packet.port == flow.port:
+            (left if inbound else entered).setdefault(packet.sequence, frame.at + to_host)
     return {name: _columns(found) for name, found in (("entered", entered), ("left", left))}
 
 
