@@ -22,9 +22,9 @@ def packet(number: int, *, port: int = 5201, kind: int = 0, vlan: bool = False, 
     return bytes(12) + tag + (b"\x86\xdd" + ipv6 if v6 else b"\x08\x00" + ipv4) + udp
 
 
-def frame(port: str, at: int, direction: str, **more) -> Captured:
+def frame(interface: str, at: int, direction: str, **more) -> Captured:
     octets = packet(3, **more)
-    return Captured(port, at, octets, len(octets), direction)
+    return Captured(interface, at, octets, len(octets), direction)
 
 
 def columns(found: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
