@@ -36,6 +36,8 @@ _SCRATCH = 16 << 20
 """Octets beside its memory that a machine may use as files."""
 _COPY = 1 << 30
 """Octets that a guest may write on its copy of a disk image."""
+_SPARED = "initcall_blacklist=raid6_select_algo,calibrate_xor_blocks"
+"""Most of the start of the distribution's kernel is a race between ways to compute RAID's parities."""
 _COPY_FILE = "/dev/shm/root.cow"
 _MAGIC = (
     ("ext4", 1080, b"\x53\xef"),
@@ -64,7 +66,7 @@ class UmlNode(GuestNode):
         memory = settings.memory >> 20
         argv = [str(kernel), f"mem={memory}M", "initrd=/proc/self/fd/4", f"umid={self.name}"]
         argv += ["uml_dir=/dev/shm", "con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:3", "panic=1"]
-        argv += disk
+        argv += [_SPARED, *disk]
         argv += [
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
             for number, interface in enumerate(self._inside())

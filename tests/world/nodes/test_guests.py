@@ -110,9 +110,8 @@ def test_its_clock_is_known_better_than_a_tick(g: GuestNode) -> None:
 
 
 def test_it_says_who_listens_and_what_its_interfaces_counted(g: GuestNode) -> None:
-    server = g.start(
-        ["python3", "-c", "import socket, time; s = socket.create_server(('', 7)); time.sleep(99)"]
-    )
+    listen = "import socket, time; s = socket.create_server(('', 7)); time.sleep(99)"
+    server = g.start([sys.executable, "-c", listen])
     eventually(lambda: g.listens("tcp", 7), "nobody listens")
     assert not g.listens("udp", 7)
     server.signal(signal.SIGKILL)
