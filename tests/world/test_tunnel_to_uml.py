@@ -93,12 +93,20 @@ def wait_for(word: str, said: Path, seconds: float = 60) -> str:
     raise AssertionError(said.read_text(errors="replace"))
 
 
-def test_a_kernels_gre_is_a_peer(tmp_path):
-    tunnel, mtu = {"kind": "gretap", "key": 7}, 1458
+@pytest.mark.parametrize(
+    ("tunnel", "options", "mtu"),
+    [
+        ({"kind": "gretap", "key": 7}, "key 7", 1458),
+        ({"kind": "gretap", "key": 7, "sequence": True}, "key 7 seq", 1454),
+        ({"kind": "gre", "key": 7}, "key 7", 1472),
+    ],
+    ids=["ethernet", "sequence", "ip"],
+)
+def test_a_kernels_gre_is_a_peer(tmp_path, tunnel, options, mtu):
     content = os.urandom(3_000_000)
     with (
         machine("192.0.2.1") as where,
-        guest(where, tmp_path, kind=tunnel["kind"], options="key 7", mtu=mtu) as said,
+        guest(where, tmp_path, kind=tunnel["kind"], options=options, mtu=mtu) as said,
     ):
         wait_for("READY", said)
         scenario = Scenario.model_validate(
