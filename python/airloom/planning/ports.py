@@ -12,6 +12,8 @@ from airloom.scenario.refusal import Problem
 from airloom.scenario.source import Path_
 
 DEFAULT_MTU = 1500
+RADIO_MTU = 2304 - 8
+"""An IEEE 802.11 MSDU has at most 2304 octets (2012, 8.2.3), of which LLC and SNAP take 8."""
 
 _PLAIN = Interface()
 
@@ -201,6 +203,16 @@ def set_mtus(network: Network, segments: list[Segment]) -> list[Problem]:
                 )
                 break
         segment.mtu = first[0]
+        if first[0] > RADIO_MTU and any(port.medium is not None for port in segment.ports):
+            problems.append(
+                Problem(
+                    "link.mtu",
+                    f"{first[1]} is a radio and has MTU {first[0]}: "
+                    "IEEE 802.11 carries 2304 octets, of which LLC and SNAP take 8",
+                    first[2],
+                    f"at most {RADIO_MTU}",
+                )
+            )
         for port in segment.ports:
             port.mtu = first[0]
     return problems
