@@ -58,6 +58,7 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
         })
     };
     send(&mut batch)?;
+    parameters.of_existing(node)?;
     parameters.of_interfaces(node)?;
     batch.clear();
     rtnetlink::configure(&mut batch, node, &indices)?;

@@ -66,6 +66,20 @@ impl Parameters {
         self.own(node, |key| !node.names_interface(key))
     }
 
+    /// What new interfaces would have got, for interfaces that were there before.
+    pub(super) fn of_existing(&self, node: &NodeSpec) -> Result<(), Error> {
+        for interface in node.interfaces.iter().filter(|_| node.speaks_ipv6()) {
+            for (parameter, value) in IPV6.iter().filter_map(|(key, value)| {
+                key.strip_prefix("conf/default/").map(|parameter| (parameter, value))
+            }) {
+                let path = format!("ipv6/conf/{}/{parameter}", interface.name);
+                write(self.net.as_raw_fd(), &path, value)
+                    .map_err(|source| Error::kernel(&node.name, format!("net/{path} = {value}"), &source))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Parameters that belong to the node's interfaces.
     pub(super) fn of_interfaces(&self, node: &NodeSpec) -> Result<(), Error> {
         self.own(node, |key| node.names_interface(key))

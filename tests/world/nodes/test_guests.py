@@ -14,6 +14,7 @@ import subprocess
 import sys
 import termios
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,14 @@ def test_it_says_who_listens_and_what_its_interfaces_counted(g: GuestNode) -> No
     server.signal(signal.SIGKILL)
     assert g.inner_counters()["eth0"]["rx_errors"] == 0
     assert "lo" in g.inner_counters()
+
+
+def test_it_speaks_ipv6_at_once(up: Up) -> None:
+    plan = guest("g")
+    six = interface("eth0", 1, "fd00::1/64")
+    g = up(replace(plan, interfaces=(six,)))["g"]
+    assert "fd00::1/64" in run(g, "ip -6 addr show dev eth0")
+    assert run(g, "ip -6 addr show tentative") == ""
 
 
 ESCAPES = """
