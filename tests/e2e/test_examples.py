@@ -56,7 +56,8 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "mobile-batman", "openflow"]
+    "name",
+    ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "mobile-batman", "openflow", "vlans"],
 )
 def test_an_example_does_what_it_claims(shell, name: str) -> None:
     require(name)
