@@ -7,6 +7,7 @@ import hashlib
 import math
 import shlex
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -43,6 +44,9 @@ from airloom.world import World
 
 FIRST_PORT = 5201
 """Ports of measurements count from iperf3's own."""
+
+HIDDEN = frozenset(map(Path, ("/tmp", "/run", "/var/tmp", "/dev/shm")))
+"""Places of this machine of which every node has its own."""
 
 FOLLOWED = "stages.pcapng"
 """What the engine saw of packets that are followed; deleted once it is read."""
@@ -116,7 +120,7 @@ class OneRun:
             world = stack.enter_context(
                 World(
                     plan,
-                    visible=[writer.folder, *own_programs()],
+                    visible=[writer.folder, *own_programs(), *folders_of(plan)],
                     capture=self._capture or (writer.folder / FOLLOWED if self._followed else None),
                     on_node_failure=self._node_failed,
                     log_path=writer.log_path,
@@ -369,6 +373,18 @@ def own_programs() -> list[Path]:
         return [binaries.find("airloom-traffic")]
     except HostError:
         return []  # who needs it is told when it is used
+
+
+def folders_of(plan: Plan) -> list[Path]:
+    """Folders of this machine that programs need: where they work, and the interpreter's if one asks for it.
+
+    Only those below a place of which nodes have their own: the others they see anyhow.
+    """
+    programs = plan.scenario.programs
+    found = {Path(one.folder) for one in programs if one.folder is not None}
+    if any("AIRLOOM_PYTHON" in word for one in programs for word in words_of(one.run)):
+        found.add(Path(sys.prefix))
+    return sorted(path for path in found if path.is_dir() and not HIDDEN.isdisjoint(path.parents))
 
 
 def addresses_of(plan: Plan) -> dict[str, list[str]]:

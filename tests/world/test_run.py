@@ -201,6 +201,14 @@ def test_a_program_that_fails_fails_the_run_and_keeps_what_was_measured(tmp_path
     assert figure(result, "kept", "received") == 5
 
 
+def test_a_program_works_in_a_folder_that_lies_where_nodes_have_their_own(tmp_path):
+    (work := tmp_path / "work").mkdir()
+    (work / "list").write_text("here")
+    program = {"node": "a", "name": "look", "run": "cat list", "folder": str(work)}
+    airloom.run(pair(programs=[program]), out=tmp_path / "out")
+    assert (tmp_path / "out/nodes/a/look.log").read_text() == "here"
+
+
 def test_the_logs_last_lines_are_in_the_message(tmp_path):
     program = {"node": "a", "run": "sh -c 'echo one; echo two >&2; exit 1'"}
     with pytest.raises(RunError, match=r"(?s)\| one.*\| two"):
