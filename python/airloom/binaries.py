@@ -7,6 +7,7 @@ on ``PATH``; the first that can be executed is taken.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -15,6 +16,9 @@ from pathlib import Path
 from airloom.errors import HostError
 
 OWN_PROGRAMS = ("airloom-init", "airloom-traffic")
+
+HIDDEN = frozenset(map(Path, ("/tmp", "/run", "/var/tmp", "/dev/shm")))
+"""Places of this machine of which every node has its own."""
 
 
 def folders() -> list[Path]:
@@ -46,3 +50,16 @@ def find(name: str) -> Path:
         f"Airloom's own program {name} is not installed (searched {searched} and PATH)",
         cure="run `make setup`, or set AIRLOOM_BIN_DIR to the folder it is in",
     )
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether a node does not see it unless it is shown."""
+    return not HIDDEN.isdisjoint(path.parents)
+
+
+def hidden_places() -> list[Path]:
+    """Where Airloom itself is, interpreter and programs, if nodes would not see it there."""
+    found = {Path(sys.prefix), Path(__file__).parents[1]}
+    with contextlib.suppress(HostError):  # who needs it is told when it is used
+        found.add(find("airloom-traffic"))
+    return sorted(filter(is_hidden, found))

@@ -7,14 +7,13 @@ import hashlib
 import math
 import shlex
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from airloom import binaries, calibration, evidence, guidance
 from airloom.conductor import Conductor
-from airloom.errors import HostError, LabError, RunError
+from airloom.errors import LabError, RunError
 from airloom.hostwatch import HostWatch
 from airloom.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
@@ -44,9 +43,6 @@ from airloom.world import World
 
 FIRST_PORT = 5201
 """Ports of measurements count from iperf3's own."""
-
-HIDDEN = frozenset(map(Path, ("/tmp", "/run", "/var/tmp", "/dev/shm")))
-"""Places of this machine of which every node has its own."""
 
 FOLLOWED = "stages.pcapng"
 """What the engine saw of packets that are followed; deleted once it is read."""
@@ -120,7 +116,7 @@ class OneRun:
             world = stack.enter_context(
                 World(
                     plan,
-                    visible=[writer.folder, *own_programs(), *folders_of(plan)],
+                    visible=[writer.folder, *folders_of(plan)],
                     capture=self._capture or (writer.folder / FOLLOWED if self._followed else None),
                     on_node_failure=self._node_failed,
                     log_path=writer.log_path,
@@ -367,24 +363,10 @@ def traffic_of(plan: Plan) -> list[Traffic]:
     return [one.traffic for one in plan.scenario.measurements if one.traffic is not None]
 
 
-def own_programs() -> list[Path]:
-    """Airloom's programs that run in nodes, which must be seen there wherever they are installed."""
-    try:
-        return [binaries.find("airloom-traffic")]
-    except HostError:
-        return []  # who needs it is told when it is used
-
-
 def folders_of(plan: Plan) -> list[Path]:
-    """Folders of this machine that programs need: where they work, and the interpreter's if one asks for it.
-
-    Only those below a place of which nodes have their own: the others they see anyhow.
-    """
-    programs = plan.scenario.programs
-    found = {Path(one.folder) for one in programs if one.folder is not None}
-    if any("AIRLOOM_PYTHON" in word for one in programs for word in words_of(one.run)):
-        found.add(Path(sys.prefix))
-    return sorted(path for path in found if path.is_dir() and not HIDDEN.isdisjoint(path.parents))
+    """Folders of this machine that programs work in, if nodes would not see them."""
+    folders = {Path(one.folder) for one in plan.scenario.programs if one.folder is not None}
+    return sorted(path for path in folders if path.is_dir() and binaries.is_hidden(path))
 
 
 def addresses_of(plan: Plan) -> dict[str, list[str]]:

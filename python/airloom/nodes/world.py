@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from airloom import _engine
+from airloom import _engine, binaries
 from airloom.errors import LabError, RunError
 from airloom.nodes import neighbours
 from airloom.nodes.container import ContainerKind
@@ -44,7 +44,7 @@ class Nodes:
         self._plan = plan
         self._site = Site(
             keeper,
-            tuple(path.resolve() for path in visible),
+            tuple(path.resolve() for path in [*visible, *binaries.hidden_places()]),
             on_failure,
             tuple(plan.links.values()),
             self._namespace_of,
