@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import statistics
 import sys
 import time
@@ -285,7 +286,7 @@ def test_hidden_senders_lose_where_a_request_to_send_helps(tmp_path: Path) -> No
 
 
 def test_a_chain_finds_its_routes_on_demand(tmp_path: Path) -> None:
-    daemon = Path(airloom.__file__).parents[2] / "examples" / "aodv"
+    example = Path(airloom.__file__).parents[2] / "examples" / "aodv"
     topology = {
         "generator": "chain",
         "nodes": 4,
@@ -296,6 +297,8 @@ def test_a_chain_finds_its_routes_on_demand(tmp_path: Path) -> None:
     media = {"air": {"propagation": {"model": "disk", "range": "60 m"}}}
     with lab(tmp_path, media=media, topology=topology) as up:
         assert up["n1"].run("ip route").stdout == ""
+        # Nodes see the folder of results wherever it is, the source tree only if it is not below /tmp.
+        daemon = shutil.copytree(example, up.folder / "aodv")
         for name in up.nodes:
             up[name].start([sys.executable, str(daemon), "--interface", "wlan0"])
         reach = "for i in $(seq 20); do ping -c 1 -W 1 n4 >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
