@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -113,6 +114,9 @@ def talk(shell, words: list[str], lines: list[tuple[str, str]]) -> tuple[int, st
                 break
             heard += octets.decode(errors="replace")
         seen = heard.find(expected, seen) + len(expected)
+        if typed == "\x03":
+            # The terminal echoes before the line editor waits; a signal in between is noticed at the next key.
+            time.sleep(0.5)
         if typed:
             os.write(terminal, typed.encode())
     os.close(terminal)
