@@ -115,7 +115,7 @@ def talk(shell, words: list[str], lines: list[tuple[str, str]]) -> tuple[int, st
             heard += octets.decode(errors="replace")
         seen = heard.find(expected, seen) + len(expected)
         if typed == "\x03":
-            # The terminal echoes before the line editor waits; a signal in between is noticed at the next key.
+            # The terminal echoes before the line editor waits; a signal between shows at the next key.
             time.sleep(0.5)
         if typed:
             os.write(terminal, typed.encode())
