@@ -11,7 +11,7 @@ from pathlib import Path
 from airloom import published, usable
 from airloom.campaign import Campaign
 from airloom.net_chain import wired
-from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure
+from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
 
@@ -84,16 +84,7 @@ def _round_trips(found: dict[str, Series]) -> Figure:
     lines = [
         Line(label="ideal", role="ideal", x=x, y=tuple(wired.ideal_rtt(nodes, 0) / 1e6 for nodes in lengths))
     ]
-    for kind, series in found.items():
-        own = sorted(series.points)
-        lines.append(
-            Line(
-                label=kind,
-                role="reference" if kind == "native" else "measured",
-                x=tuple(float(nodes) for nodes in own),
-                y=tuple(series.points[nodes].rtt / 1e6 for nodes in own),
-            )
-        )
+    lines += [line(kind, series, lambda point: point.rtt) for kind, series in found.items()]
     return Figure(
         name="rtt",
         title="Largest ICMP round-trip time over the chain",

@@ -12,7 +12,7 @@ from pathlib import Path
 from airloom import capacity, published, usable
 from airloom.campaign import Campaign
 from airloom.net_chain import ideal
-from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure
+from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
 from airloom.net_chain.wireless import Chain
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
@@ -118,16 +118,7 @@ def _round_trips(found: dict[str, Series]) -> Figure:
     x = tuple(float(nodes) for nodes in lengths)
     expected = tuple(ideal.first_rtt(nodes - 1) / 1e6 for nodes in lengths)
     lines = [Line(label="ideal", role="ideal", x=x, y=expected)]
-    for kind, series in found.items():
-        own = sorted(series.points)
-        lines.append(
-            Line(
-                label=kind,
-                role="measured",
-                x=tuple(float(nodes) for nodes in own),
-                y=tuple(series.points[nodes].rtt / 1e6 for nodes in own),
-            )
-        )
+    lines += [line(kind, series, lambda point: point.rtt) for kind, series in found.items()]
     return Figure(
         name="rtt",
         title="Round-trip time of the first echo: the ring search",

@@ -14,7 +14,7 @@ from airloom import orbit, published
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.errors import RunError
 from airloom.orbit import Grid, Platform
-from airloom.report.figures import Figure, Line
+from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 
 OCTETS, QUICK_OCTETS = 10**9, 8_000_000
@@ -127,16 +127,12 @@ def _extra(found: Found, platforms: Sequence[Platform], rates: Sequence[int], oc
         ]
         return None if sides[0] is None or sides[1] is None else (sides[1] - sides[0]) / 1e9
 
-    x = tuple(float(rate) for rate in rates)
     return Figure(
         name="extra",
         title="Seconds that slices take longer than native",
         x_label="channel rate, Mbit/s",
         y_label="extra time",
         unit="s",
-        lines=tuple(
-            Line(label=one.label, role="measured", x=x, y=tuple(extra(one, rate) for rate in rates))
-            for one in platforms[1:]
-        ),
+        lines=orbit.sliver_lines(platforms, rates, extra),
         caption=f"{octets / 1e6:g} MB; published for 1 GB. A segment carries {SEGMENT} octets.",
     )

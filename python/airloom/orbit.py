@@ -12,7 +12,7 @@ waits for the other, as two busy guests did on ORBIT's single processors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -278,6 +278,17 @@ def figure(
     )
 
 
+def sliver_lines(
+    platforms: Sequence[Platform], rates: Sequence[int], value: Callable[[Platform, int], float | None]
+) -> tuple[Line, ...]:
+    """A line for each platform beside the native one: what ``value`` says of it at every channel rate."""
+    x = tuple(float(rate) for rate in rates)
+    return tuple(
+        Line(label=one.label, role="measured", x=x, y=tuple(value(one, rate) for rate in rates))
+        for one in platforms[1:]
+    )
+
+
 def loss_figure(found: Found, platforms: Sequence[Platform], rates: Sequence[int]) -> Figure:
     """How much less than native the slices get, against the channel rate."""
 
@@ -287,17 +298,13 @@ def loss_figure(found: Found, platforms: Sequence[Platform], rates: Sequence[int
         )
         return None if native is None or sliver is None else 100 * (1 - sliver / native)
 
-    x = tuple(float(rate) for rate in rates)
     return Figure(
         name="loss",
         title="Throughput that slices lose against native",
         x_label="channel rate, Mbit/s",
         y_label="loss",
         unit="%",
-        lines=tuple(
-            Line(label=one.label, role="measured", x=x, y=tuple(loss(one, rate) for rate in rates))
-            for one in platforms[1:]
-        ),
+        lines=sliver_lines(platforms, rates, loss),
     )
 
 

@@ -14,7 +14,7 @@ from airloom import capacity
 from airloom.campaign import Campaign
 from airloom.errors import HostError, RunError
 from airloom.one_run import Interrupted
-from airloom.report.figures import Figure, Line
+from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
 from airloom.results.quantity import Quantity
 
@@ -169,22 +169,21 @@ def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> No
         )
 
 
+def line(label: str, series: Series, value: Callable[[Any], float]) -> Line:
+    """A figure of a kind's chains against their length, in millions of its unit."""
+    own = sorted(series.points)
+    role: Role = "reference" if series.kind == "native" else "measured"
+    return capacity.line(label, role, own, [value(series.points[nodes]) for nodes in own], 1e6)
+
+
 def deviation_figure(name: str, found: Mapping[str, Series], ideal: float) -> Figure:
     """TCP in both directions against the length of the chain."""
     lengths = sorted({nodes for series in found.values() for nodes in series.points})
     x = tuple(float(nodes) for nodes in lengths)
     lines = [Line(label="ideal", role="ideal", x=x, y=tuple(ideal / 1e6 for _ in x))]
     for kind, series in found.items():
-        own = sorted(series.points)
-        for direction, label in (("forward", "flow 1"), ("backward", "flow 2")):
-            lines.append(
-                Line(
-                    label=f"{kind}, {label}",
-                    role="reference" if kind == "native" else "measured",
-                    x=tuple(float(nodes) for nodes in own),
-                    y=tuple(getattr(series.points[nodes], direction) / 1e6 for nodes in own),
-                )
-            )
+        lines.append(line(f"{kind}, flow 1", series, lambda point: point.forward))
+        lines.append(line(f"{kind}, flow 2", series, lambda point: point.backward))
     return Figure(
         name=name,
         title="TCP throughput of one flow over the chain",

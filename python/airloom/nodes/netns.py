@@ -327,7 +327,11 @@ class NetnsNode(NodeHandle):
         # Not under the lock: whoever stops the node holds it and waits for this very event.
         if self._state not in ("up", "paused") or over is not self._over:
             return
-        self._failure = self._how(message)
+        self._fail(self._how(message))
+
+    def _fail(self, why: str) -> None:
+        """What nobody asked for has ended it: the run is told."""
+        self._failure = why
         self._state = "failed"
         if self._site.on_failure is not None:
             self._site.on_failure(self)

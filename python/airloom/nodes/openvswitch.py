@@ -195,10 +195,7 @@ class OpenVSwitchNode(NetnsNode):
     def _daemon_ended(self, how: Exit) -> None:
         """The daemon has ended; unless it was asked to, that is the end of the switch."""
         if self._state == "up":
-            self._failure = "ovs-vswitchd has ended"
-            self._state = "failed"
-            if self._site.on_failure is not None:
-                self._site.on_failure(self)
+            self._fail("ovs-vswitchd has ended")
 
 
 class OpenVSwitchKind(NetnsKind):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -108,13 +109,11 @@ def listing(words: Any, most: int = 24) -> str:
     return ", ".join(words[:most]) + more
 
 
-def _file(value: str, info: ValidationInfo) -> str:
-    folder = (info.context or {}).get("folder")
-    if folder is None:
-        return value
-    path = Path(folder, value)
+def _found(value: str, base: str | Path, what: str, exists: Callable[[Path], bool]) -> str:
+    """The absolute path of something that must exist below the scenario's folder, or anywhere if absolute."""
+    path = Path(base, value)
     try:
-        found = path.is_file()
+        found = exists(path)
     except (OSError, ValueError):
         found = False
     if not found:
@@ -122,11 +121,16 @@ def _file(value: str, info: ValidationInfo) -> str:
             "file.missing",
             "{message}",
             {
-                "message": f"there is no file {value!r}",
+                "message": f"there is no {what} {value!r}",
                 "cure": "a relative path starts at the scenario's own folder",
             },
         )
     return str(path.resolve())
+
+
+def _file(value: str, info: ValidationInfo) -> str:
+    base = (info.context or {}).get("folder")
+    return value if base is None else _found(value, base, "file", Path.is_file)
 
 
 File = Annotated[str, AfterValidator(_file)]
@@ -137,21 +141,7 @@ def _folder(value: str, info: ValidationInfo) -> str:
     base = (info.context or {}).get("folder")
     if base is None or value.startswith("/"):
         return value
-    path = Path(base, value)
-    try:
-        found = path.is_dir()
-    except (OSError, ValueError):
-        found = False
-    if not found:
-        raise PydanticCustomError(
-            "file.missing",
-            "{message}",
-            {
-                "message": f"there is no folder {value!r}",
-                "cure": "a relative path starts at the scenario's own folder",
-            },
-        )
-    return str(path.resolve())
+    return _found(value, base, "folder", Path.is_dir)
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
