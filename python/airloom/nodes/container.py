@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from airloom import _engine, images
+from airloom import _engine, binaries, images
 from airloom.nodes.channel import Message
 from airloom.nodes.kind import Nature, NodeHandle
 from airloom.nodes.netns import NetnsKind, NetnsNode
@@ -40,6 +40,12 @@ class ContainerNode(NetnsNode):
 
     def _folder(self) -> str:
         return self._of_plan().folder
+
+    def _visible(self) -> tuple[Path, ...]:
+        """Also the generator of traffic, which is static: an image has none, wherever the host keeps it."""
+        shown = super()._visible()
+        traffic = binaries.find("airloom-traffic")
+        return shown if any(traffic.is_relative_to(one) for one in shown) else (*shown, traffic)
 
     def _of_plan(self) -> images.Image:
         assert self._plan.image is not None

@@ -58,6 +58,13 @@ def test_programs_run_with_what_the_image_says(up: Up, store: Path) -> None:
     assert handle.exec(["env"], env={"COLOUR": "blue"}, timeout=20).stdout.count("COLOUR=blue") == 1
 
 
+def test_traffic_can_be_measured_wherever_the_host_keeps_its_programs(up: Up, store: Path) -> None:
+    traffic = str(binaries.find("airloom-traffic"))
+    handle = up(container(store))["c"]
+    assert "receive" in handle.exec([traffic, "--help"], timeout=20).stdout
+    assert handle.exec(["sh", "-c", f"echo x > {traffic}"], timeout=20).exit.code != 0
+
+
 def test_files_names_and_processes_are_its_own(up: Up, store: Path) -> None:
     handles = up(
         container(store, "c", 1, files={"/etc/new/x.conf": "a\n", "/bin/tool": "#!/bin/sh\necho ran\n"}),
