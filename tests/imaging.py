@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,16 +67,21 @@ def is_static(program: bytes) -> bool:
     return all(struct.unpack_from("<I", program, start + size * number)[0] != 3 for number in range(count))
 
 
-def busybox() -> bytes:
-    """A layer with busybox under many names, two users, and folders."""
+def static_busybox() -> bytes:
+    """The program itself."""
     found = shutil.which("busybox")
     if found is None or not is_static(Path(found).read_bytes()):
         pytest.skip("a static busybox is needed: apt-get install busybox-static")
+    return Path(found).read_bytes()
+
+
+def busybox() -> bytes:
+    """A layer with busybox under many names, two users, and folders."""
     passwd = b"root:x:0:0:root:/root:/bin/sh\napp:x:1000:1000::/srv:/bin/sh\n"
     return layer(
         *(entry(name) for name in ("bin", "etc", "root", "srv", "usr", "usr/bin")),
         entry("tmp", mode=0o1777),
-        entry("bin/busybox", Path(found).read_bytes()),
+        entry("bin/busybox", static_busybox()),
         *(link(f"bin/{name}", "busybox") for name in APPLETS),
         entry("etc/passwd", passwd, mode=0o644),
         entry("etc/group", b"root:x:0:\napp:x:1000:\nextra:x:2000:app\n", mode=0o644),
@@ -146,3 +152,23 @@ def docker_tar(path: Path, layers: Sequence[bytes], config: dict[str, Any] | Non
     files |= dict(zip(names, layers, strict=True))
     path.write_bytes(layer(*(entry(name, content) for name, content in files.items())))
     return path
+
+
+def tree(folder: Path) -> Path:
+    """A folder that a guest can have as its root: a busybox, places to mount on, and a mark."""
+    for name in ("bin", "dev", "proc", "sys", "tmp", "run", "etc", "mnt"):
+        (folder / name).mkdir(parents=True)
+    program = folder / "bin" / "busybox"
+    program.write_bytes(static_busybox())
+    program.chmod(0o755)
+    for applet in (*APPLETS, "sync"):
+        (folder / "bin" / applet).symlink_to("busybox")
+    (folder / "etc" / "mark").write_text("of the tree\n")
+    return folder
+
+
+def disk(folder: Path, size: str = "8M") -> Path:
+    """An image of ext4 with what is in a folder, beside it."""
+    image = folder.with_suffix(".img")
+    subprocess.run(["/sbin/mkfs.ext4", "-q", "-d", folder, image, size], check=True)
+    return image

@@ -213,7 +213,8 @@ class GuestNode(NetnsNode):
                 "modules": machine.modules,
                 "module_folder": machine.module_folder,
                 "files": {**self._site.keeper.common, **plan.files},
-                "visible": [str(path) for path in self._site.visible],
+                # What the host shows is not in a root of the guest's own.
+                "visible": [str(path) for path in self._site.visible] if settings.root is None else [],
                 "network": spec_of(plan, {interface.name for interface in plan.interfaces}),
             },
         }

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from imaging import disk, tree
 from making import Up, eventually, interface, node, processes_with
 
 from airloom.errors import HostError, RunError
@@ -242,19 +243,11 @@ def test_a_missing_kernel_and_a_bad_image_are_refused_with_a_cure(up: Up, tmp_pa
 
 
 def test_an_image_is_a_root_whose_copy_is_written(up: Up, tmp_path: Path) -> None:
-    tree, image = tmp_path / "tree", tmp_path / "root.img"
-    for folder in ("bin", "dev", "proc", "sys", "tmp", "run", "etc", "mnt"):
-        (tree / folder).mkdir(parents=True)
-    busybox = tree / "bin" / "busybox"
-    busybox.write_bytes(Path("/bin/busybox").read_bytes())
-    busybox.chmod(0o755)
-    (tree / "bin" / "sh").symlink_to("busybox")
-    (tree / "etc" / "mark").write_text("from the image\n")
-    subprocess.run(["/sbin/mkfs.ext4", "-q", "-d", tree, image, "8M"], check=True)
+    image = disk(tree(tmp_path / "tree"))
     before = image.read_bytes()
     g = up(guest("g", root=str(image)))["g"]
-    assert run(g, "busybox cat /etc/mark; echo changed > /etc/mark; busybox sync") == "from the image\n"
-    assert run(g, "busybox cat /etc/mark") == "changed\n"
+    assert run(g, "cat /etc/mark; echo changed > /etc/mark; sync") == "of the tree\n"
+    assert run(g, "cat /etc/mark") == "changed\n"
     with pytest.raises(RunError, match="python3: no such program"):
         g.start(["python3"])
     assert image.read_bytes() == before
