@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from airloom import cache
 from airloom.bench import BenchResult, Progress
 from airloom.errors import HostError
 
@@ -111,17 +112,17 @@ def fetched(progress: Progress) -> Path:
     compiler = shutil.which("g++")
     if compiler is None:
         raise HostError("bench.compiler.missing", "there is no g++", cure="install it: apt install g++")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "airloom" / "bench-ns3"
+    kept = cache.folder("bench-ns3")
     scene = Path(__file__).with_name("ns3") / "saturated.cc"
-    program = cache / "saturated"
+    program = kept / "saturated"
     if program.is_file() and program.stat().st_mtime >= scene.stat().st_mtime:
         return program
-    python = cache / "venv" / "bin" / "python"
+    python = kept / "venv" / "bin" / "python"
     if not python.exists():
         progress(f"fetching {PEER} (about 100 MB, once)")
-        _quietly([sys.executable, "-m", "venv", str(cache / "venv")])
+        _quietly([sys.executable, "-m", "venv", str(kept / "venv")])
     _quietly([str(python), "-m", "pip", "install", "--quiet", PACKAGE])
-    home = next((cache / "venv" / "lib").glob("python*/site-packages/ns3"), None)
+    home = next((kept / "venv" / "lib").glob("python*/site-packages/ns3"), None)
     if home is None:
         raise HostError("bench.peer.missing", f"the package {PACKAGE} holds no ns-3")
     progress(f"compiling the scene for {PEER}")

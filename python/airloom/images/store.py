@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from airloom import cache
 from airloom.errors import HostError
 from airloom.images.archive import Image, ImageError
 
@@ -25,8 +25,7 @@ _LIMIT = 600.0
 
 def folder() -> Path:
     """Where unpacked images are."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "airloom" / "images"
+    return cache.folder("images")
 
 
 def root_of(image: Image) -> Path:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from airloom import cache
 from airloom.nodes import initramfs, vmlinux
 
 KVM = Path("/dev/kvm")
@@ -103,5 +104,4 @@ def _kept(program: str, kernel: Path) -> Path:
     """Where the outcome is remembered: by this start of the system, QEMU and the kernel."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     about = [boot, *(f"{path}:{os.stat(path).st_mtime_ns}" for path in (program, str(kernel)))]
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "airloom" / "kvm" / hashlib.sha256("\n".join(about).encode()).hexdigest()[:24]
+    return cache.folder("kvm") / hashlib.sha256("\n".join(about).encode()).hexdigest()[:24]

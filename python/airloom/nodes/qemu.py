@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from airloom import _engine
+from airloom import _engine, cache
 from airloom.errors import HostError
 from airloom.nodes import accelerator, behind, initramfs, modules, vmlinux
 from airloom.nodes.channel import Message
@@ -33,6 +33,9 @@ INSTALL_KERNEL = "sudo apt-get install linux-image-amd64"
 _CHANNEL = "virtio_console"
 _BASIC = ("virtio_pci", _CHANNEL, "virtio_net", "overlay")
 _SHARED = ("9pnet_virtio", "9p")
+_DISK = ("virtio_blk", "crc32c_generic")
+"""File systems of images ask for the checksum by another name than its module's."""
+_MODULES = Path("/lib/modules")
 _PATIENCE = 120.0
 """Seconds that a guest may take to be ready; in software it takes ten where the processor is free."""
 _SCRATCH = 64 << 20
@@ -83,7 +86,7 @@ class QemuNode(GuestNode):
             patience=_PATIENCE,
             descriptors=(*held, *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
-            module_folder=str(folder) if folder != Path("/lib/modules") else None,
+            module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
         )
 
     def counters(self) -> dict[str, dict[str, int]]:
@@ -201,8 +204,7 @@ def kernel_of(wish: str | None) -> Kernel:
                 cure=f"they belong into {image.parent.parent}/lib/modules or /lib/modules",
             )
         return _fit(Kernel(image.resolve(), found.resolve()))
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "airloom" / "kernel" / "boot"
-    for folder in (Path("/boot"), cache):
+    for folder in (Path("/boot"), cache.folder("kernel", "boot")):
         for image in sorted(folder.glob("vmlinuz-*"), key=_age, reverse=True):
             found = _modules(image)
             if found is not None and not modules.lacking(found, (*_BASIC, *_SHARED)):
@@ -233,7 +235,7 @@ def _fit(kernel: Kernel) -> Kernel:
 def _modules(image: Path) -> Path | None:
     """Where a kernel's modules are, by the release in its name."""
     release = image.name.partition("-")[2]
-    for base in (image.parent.parent / "lib/modules", Path("/lib/modules")):
+    for base in (image.parent.parent / "lib/modules", _MODULES):
         if release and (base / release / "kernel").is_dir():
             return base / release
     return None
@@ -248,4 +250,4 @@ def _root(wish: str | None) -> tuple[Message, list[str], tuple[str, ...]]:
     kind = file_system(Path(wish))
     root = {"from": "disk", "device": "/dev/vda", "filesystem": kind, "layer": kind in _READ_ONLY}
     drive = f"file={wish},format=raw,if=none,id=disk,snapshot=on"
-    return root, ["-drive", drive, "-device", "virtio-blk-pci,drive=disk,addr=0x4"], ("virtio_blk", kind)
+    return root, ["-drive", drive, "-device", "virtio-blk-pci,drive=disk,addr=0x4"], (*_DISK, kind)
