@@ -52,10 +52,12 @@ pub fn view<'py>(py: Python<'py>, guests: &[Guest]) -> PyResult<Bound<'py, PyDic
             ("taken_octets", counts.taken_octets),
             ("put", counts.put),
             ("put_octets", counts.put_octets),
+            ("waited", counts.waited),
             ("full", counts.full),
             ("kicks", counts.kicks),
             ("calls", counts.calls),
             ("spared", counts.spared),
+            ("again", counts.again),
         ] {
             view.set_item(name, value)?;
         }

@@ -230,9 +230,11 @@ impl Loop {
         patience.mind(self.driven.world.engine.slips());
         let mut moderation = Moderation::default();
         let mut woken = looked;
+        // When a guest may have to be told again.
+        let mut again = Instant::NEVER;
         self.driven.status.begin(looked);
         loop {
-            let look = self.look(looked, &mut patience, moderation.wait())?;
+            let look = self.look(looked, again, &mut patience, moderation.wait())?;
             let start = clock.now();
             let before = self.driven.status.current().taken_in;
             // Of a full list nobody knows what did not get into it.
@@ -253,7 +255,7 @@ impl Loop {
             let now = clock.now();
             self.note_backlog(now);
             self.driven.world.advance(now);
-            self.driven.world.tell_guests();
+            again = self.driven.world.tell_guests(now);
             let end = clock.now();
             let second = self.driven.status.current();
             let busy = end.since(start);
@@ -290,10 +292,11 @@ impl Loop {
         Ok(Span::from_nanos(clock::thread_cpu().saturating_sub(before) / TRIALS))
     }
 
-    /// Waits until a port is ready, a command is there, or the next event is due.
+    /// Waits until a port is ready, a command is there, the next event is due, or a guest is to be told again.
     fn look(
         &mut self,
         looked: Instant,
+        again: Instant,
         patience: &mut Patience,
         gather: Option<Span>,
     ) -> Result<Look, Error> {
@@ -321,12 +324,12 @@ impl Loop {
         }
         let early = due - advance;
         let second_ends = self.driven.status.current().start + SECOND;
-        let wake = early.min(second_ends);
+        let wake = early.min(second_ends).min(again);
         let ready = self.driven.poller.wait(Some(wake.since(now)))?;
         let woken = clock.now();
         self.driven.status.current().sleeps += 1;
         patience.slept(woken.since(now));
-        // By a frame, by a signal, or only to close the second.
+        // By a frame, by a signal, or only to close the second or to tell a guest again.
         if ready > 0 || woken < wake || wake < early {
             return Ok(Look { ready, since: woken });
         }
@@ -375,7 +378,7 @@ impl Loop {
             frames += 1;
             octets += taken.octets;
         };
-        world.tell_guests();
+        world.tell_guests(clock.now());
         status.current().taken_in += u64::from(frames);
         let port = &mut world.edge.ports[index];
         if emptied {

@@ -339,13 +339,16 @@ impl World {
         done
     }
 
-    /// Tells the guests what has come for them since the last call.
-    pub(crate) fn tell_guests(&mut self) {
+    /// Tells the guests what has come for them since the last call; gives when one may have to be told again.
+    pub(crate) fn tell_guests(&mut self, now: Instant) -> Instant {
+        let mut again = Instant::NEVER;
         for &guest in &self.edge.guests {
             if let Outside::Vhost(vhost) = &mut self.edge.ports[guest].outside {
-                vhost.tell();
+                vhost.tell(now);
+                again = vhost.device().reminder().map_or(again, |at| at.min(again));
             }
         }
+        again
     }
 
     /// Lets time pass until `until`.

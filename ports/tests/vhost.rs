@@ -42,7 +42,7 @@ fn frames_leave_the_guest_whatever_their_pieces() {
 }
 
 #[test]
-fn frames_reach_the_guest_and_what_has_no_buffer_is_lost_by_name() {
+fn frames_reach_the_guest_or_wait_and_what_finds_no_room_is_lost_by_name() {
     for features in [0, MERGE, MERGE | EVENT_IDX | OFFLOADS] {
         let bench = Bench::new();
         let mut guest = Guest::up(&bench.path, features, 16);
@@ -56,16 +56,32 @@ fn frames_reach_the_guest_and_what_has_no_buffer_is_lost_by_name() {
             });
             assert_eq!(come[0].1, frame(number, 100 + usize::from(number)));
         }
-        // Nothing is offered now.
-        bench.offer(&frame(99, 100));
+        // Nothing is offered now: so many wait, and one more is lost.
+        for number in 0..=1024 {
+            bench.offer(&frame(number, 100));
+        }
         until(|| bench.port(|vhost| vhost.device().counts.full) == 1);
+        assert_eq!(bench.port(|vhost| vhost.device().counts.waited), 1024);
         let lost = bench.driver.ask(|driven| driven.world.engine.ledger().host_lost).expect("it runs");
         assert_eq!(lost.of(HostLoss::GuestRingFull).frames, 1);
         assert_eq!(lost.total().frames, 1);
-        // And then again.
+        // Those that wait come before any other.
+        let mut next = 0;
+        while next < 1024 {
+            guest.provide(8);
+            let mut come = Vec::new();
+            until(|| {
+                come.extend(guest.receive());
+                come.len() == 8
+            });
+            for (_, found) in come {
+                assert_eq!(found, frame(next, 100));
+                next += 1;
+            }
+        }
         guest.provide(1);
-        bench.offer(&frame(100, 100));
-        until(|| guest.receive().len() == 1);
+        bench.offer(&frame(2000, 100));
+        until(|| guest.receive().iter().any(|(_, found)| *found == frame(2000, 100)));
     }
 }
 
@@ -76,10 +92,9 @@ fn a_long_frame_is_spread_over_buffers_that_the_guest_lets_merge() {
     let mut guest = Guest::up(&bench.path, MERGE, 8);
     guest.provide(2);
     bench.offer(&long);
-    until(|| bench.port(|vhost| vhost.device().counts.full) == 1);
+    until(|| bench.port(|vhost| vhost.device().counts.waited) == 1);
     assert!(guest.receive().is_empty(), "nothing of it, if not all");
     guest.provide(1);
-    bench.offer(&long);
     let mut come = Vec::new();
     until(|| {
         come.extend(guest.receive());
@@ -114,11 +129,33 @@ fn the_guest_is_told_when_it_wants_to_be() {
     bench.offer(&frame(2, 100));
     until(|| guest.called(RECEIVE) == 1);
     assert_eq!(guest.receive().len(), 1);
+    // It hears.
+    guest.provide(1);
+    until(|| bench.port(|vhost| vhost.device().reminder().is_none()));
+    guest.called(RECEIVE);
     // The wish is fulfilled; without a new one there is silence.
     bench.offer(&frame(3, 100));
     until(|| guest.receive().len() == 1);
     until(|| bench.port(|vhost| vhost.device().counts.spared) >= 3);
     assert_eq!(guest.called(RECEIVE), 0);
+}
+
+#[test]
+fn a_guest_that_sleeps_on_is_told_again_until_it_gives_a_sign() {
+    let bench = Bench::new();
+    let mut guest = Guest::up(&bench.path, EVENT_IDX | MERGE, 16);
+    guest.provide(4);
+    bench.offer(&frame(0, 100));
+    let again = || bench.port(|vhost| vhost.device().counts.again);
+    until(|| again() >= 3);
+    assert!(guest.called(RECEIVE) >= 4);
+    assert_eq!(bench.port(|vhost| vhost.device().counts.calls), 1);
+    guest.provide(1);
+    until(|| bench.port(|vhost| vhost.device().reminder().is_none()));
+    // What it is told next it hears at once.
+    guest.wish(RECEIVE, BASE + 1);
+    bench.offer(&frame(1, 100));
+    until(|| bench.port(|vhost| vhost.device().counts.calls) == 2);
 }
 
 #[test]

@@ -163,9 +163,11 @@ class Engine:
         standing: awaited (no driver yet: frames to it drop as ``not-up``), up, or gone (host loss
         ``node-gone``); cause: why the last connection ended, or None; connections: guests so far;
         features: the virtio features that the last one agreed to, as bits. Frames as the guest's
-        queues hold them, a super-frame being one: taken, put, and their _octets; full: frames for which
-        the guest had no buffer ready (host loss ``guest-ring-full``). kicks: times that the guest told
-        of frames; calls: times that it was told of something; spared: times that it did not want to be.
+        queues hold them, a super-frame being one: taken, put, and their _octets; waited: frames for which
+        the guest had no buffer ready at first; full: others, which found too many waiting (host loss
+        ``guest-ring-full``). kicks: times that the guest told of frames; calls: times that it was told of
+        something; again: times that it was told once more, since it seemed to sleep; spared: times that
+        it did not want to be told.
         """
     def ledger(self) -> dict[str, Any]:
         """Where every frame went.

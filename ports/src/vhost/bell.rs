@@ -13,6 +13,7 @@ const NO_TYPE: libc::mode_t = 0;
 #[derive(Debug)]
 pub struct Bell {
     fd: OwnedFd,
+    socket: bool,
 }
 
 impl Bell {
@@ -50,7 +51,14 @@ impl Bell {
             check(status)?;
             check(libc::fcntl(raw, libc::F_SETFL, status | libc::O_NONBLOCK))?;
         }
-        Ok(Self { fd })
+        Ok(Self { fd, socket: kind == libc::S_IFSOCK })
+    }
+
+    /// True if whoever it is for may sleep on although it rang. A socket is how User Mode Linux is woken: by a
+    /// signal, and a kernel that is just going to sleep notes it and sleeps all the same, until the next one.
+    #[must_use]
+    pub fn may_be_slept_through(&self) -> bool {
+        self.socket
     }
 
     /// Rings; false if nobody can hear it any more. One that was not heard yet has rung enough.

@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use airloom_engine::fate::{Handed, HostLoss};
 use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool, Protocol};
 use airloom_engine::segment;
+use airloom_engine::time::{Instant, Span};
 
+use super::backlog::Backlog;
 use super::bell::Bell;
 use super::cause::Cause;
 use super::memory::Memory;
@@ -16,9 +18,15 @@ use crate::vnet::{self, Meaning};
 /// Octets of the largest frame.
 const LARGE: usize = CLASSES[2];
 
+/// How long a guest may take to give a sign that it heard, before it is told again; twice as long each
+/// time, up to the longest.
+const PATIENCE: Span = Span::from_micros(200);
+const LONGEST: Span = Span::from_millis(100);
+
 /// The queue from which the guest receives, and the one by which it sends.
-const RECEIVE: usize = 0;
-const SEND: usize = 1;
+pub const RECEIVE: usize = 0;
+/// As above.
+pub const SEND: usize = 1;
 
 /// Features of a network device (virtio 1.2, section 5.1.3), by number.
 mod feature {
@@ -98,7 +106,9 @@ pub struct Counts {
     pub put: u64,
     /// Octets of these.
     pub put_octets: u64,
-    /// Frames for which the guest had no buffer ready.
+    /// Frames that waited until the guest had a buffer ready.
+    pub waited: u64,
+    /// Frames for which it had none, and too many waited already.
     pub full: u64,
     /// Times that the guest told of something to take.
     pub kicks: u64,
@@ -106,6 +116,8 @@ pub struct Counts {
     pub calls: u64,
     /// Times that there was something, and the guest did not want to be told.
     pub spared: u64,
+    /// Times that the guest was told again, since it seemed to sleep.
+    pub again: u64,
 }
 
 /// What came of a request.
@@ -113,8 +125,19 @@ pub struct Counts {
 pub struct Outcome {
     /// The answer that belongs to it.
     pub reply: Option<Vec<u8>>,
-    /// The bell by which the guest tells of frames that it sends is another one now, or none.
-    pub kick: Option<Option<Bell>>,
+    /// By queue: the bell by which the guest tells of what it offers is another one now, or none.
+    pub kicks: [Option<Option<Bell>>; 2],
+}
+
+/// The guest was told, and has given no sign yet that it heard.
+#[derive(Debug)]
+struct Unheard {
+    /// [`Queue::sign`] when it was told.
+    sign: (u16, u16),
+    /// When it is to be told again.
+    at: Instant,
+    /// How long it has had for that.
+    wait: Span,
 }
 
 /// One queue: what was said of it so far, and the queue once it is in use.
@@ -126,6 +149,7 @@ struct Side {
     kicked: bool,
     enabled: bool,
     call: Option<Bell>,
+    unheard: Option<Unheard>,
     queue: Option<Queue>,
 }
 
@@ -135,7 +159,18 @@ impl Side {
         if let Some(queue) = self.queue.take() {
             self.base = queue.next_available();
         }
+        self.unheard = None;
     }
+}
+
+/// What came of a frame for the guest.
+enum Written {
+    /// It is in its buffers.
+    Now,
+    /// It has too few of them yet.
+    Later,
+    /// They will never hold it.
+    Never(HostLoss),
 }
 
 /// A device, with or without a guest.
@@ -146,6 +181,7 @@ pub struct Device {
     protocol: u64,
     memory: Option<Memory>,
     sides: [Side; 2],
+    backlog: Backlog,
     /// Kept open: its end would be news to the guest.
     channel: Option<OwnedFd>,
     /// What crossed since it was made, whatever guests there were.
@@ -158,7 +194,8 @@ impl Device {
     pub fn new(card: Card) -> Self {
         let sides = [Side::default(), Side::default()];
         let counts = Counts::default();
-        Self { card, features: 0, protocol: 0, memory: None, sides, channel: None, counts }
+        let backlog = Backlog::default();
+        Self { card, features: 0, protocol: 0, memory: None, sides, backlog, channel: None, counts }
     }
 
     /// Forgets the guest.
@@ -213,7 +250,7 @@ impl Device {
                 let protocol = self.protocol;
                 self.reset();
                 self.protocol = protocol;
-                outcome.kick = Some(None);
+                outcome.kicks = [Some(None), Some(None)];
             }
             Request::SetMemory(regions) => {
                 self.sides.iter_mut().for_each(Side::stop);
@@ -239,16 +276,12 @@ impl Device {
                 side.kicked = false;
                 let words = [*queue, u32::from(side.base)].map(u32::to_ne_bytes);
                 reply(words.as_flattened());
-                if *queue as usize == SEND {
-                    outcome.kick = Some(None);
-                }
+                outcome.kicks[*queue as usize] = Some(None);
             }
             Request::SetQueueKick(queue, true) => {
                 let bell = Bell::counting(files.pop().ok_or(Cause::NoDescriptor)?).map_err(Cause::Bell)?;
                 self.side(*queue)?.kicked = true;
-                if *queue as usize == SEND {
-                    outcome.kick = Some(Some(bell));
-                }
+                outcome.kicks[*queue as usize] = Some(Some(bell));
                 self.start()?;
             }
             // Without one the guest wants its queue to be looked at all the time.
@@ -327,14 +360,6 @@ impl Device {
         };
         let open = frame.checksum.is_none() || has(feature::GUEST_CSUM);
         let (runs, count) = if whole && open { (1, frame.count) } else { (frame.count, 1) };
-        let Some(queue) = &mut self.sides[RECEIVE].queue else {
-            return Ok(Handed::Lost(HostLoss::NodeGone));
-        };
-        // Each run needs one chain at least: none of them comes if not all can.
-        if queue.offered().map_err(Cause::Receive)? < runs {
-            self.counts.full += 1;
-            return Ok(Handed::Lost(HostLoss::GuestRingFull));
-        }
         for run in 0..runs {
             let first = frame.first + run;
             let handed = if open {
@@ -349,17 +374,69 @@ impl Device {
                 let octets = segment::complete(frame, pool, first, scratch);
                 self.fill(vnet::write(None, None, &[]), [&scratch[..octets], &[]])?
             };
-            if handed != Handed::Taken {
-                return Ok(handed);
+            if let Some(loss) = handed {
+                return Ok(if run == 0 { Handed::Lost(loss) } else { Handed::Partly(run, loss) });
             }
         }
         Ok(Handed::Taken)
     }
 
+    /// Gives one piece to the guest, or has it wait until the guest has buffers; otherwise the loss.
+    fn fill(
+        &mut self,
+        header: [u8; vnet::OCTETS],
+        [head, rest]: [&[u8]; 2],
+    ) -> Result<Option<HostLoss>, Cause> {
+        let first = self.backlog.is_empty();
+        match if first { self.write(header, [head, rest])? } else { Written::Later } {
+            Written::Now => return Ok(None),
+            Written::Never(loss) => return Ok(Some(loss)),
+            Written::Later => {}
+        }
+        if !self.backlog.push(&[&header, head, rest]) {
+            self.counts.full += 1;
+            return Ok(Some(HostLoss::GuestRingFull));
+        }
+        self.counts.waited += 1;
+        if first {
+            self.catch_up()?;
+        }
+        Ok(None)
+    }
+
+    /// Gives the guest what waits, as far as it has buffers, and asks it to tell of more of them if that is
+    /// not all.
+    ///
+    /// # Errors
+    /// What the guest may not do with its queue.
+    pub fn catch_up(&mut self) -> Result<(), Cause> {
+        let mut backlog = std::mem::take(&mut self.backlog);
+        while let Some((header, frame)) = backlog.first().and_then(<[u8]>::split_first_chunk) {
+            match self.write(*header, [frame, &[]])? {
+                Written::Now => backlog.pop(),
+                Written::Never(_) => {
+                    self.counts.full += 1;
+                    backlog.pop();
+                }
+                Written::Later => {
+                    let queue = self.sides[RECEIVE].queue.as_mut();
+                    if !queue.is_some_and(Queue::listen_beyond) {
+                        break;
+                    }
+                }
+            }
+        }
+        self.backlog = backlog;
+        if let (true, Some(queue)) = (self.backlog.is_empty(), &mut self.sides[RECEIVE].queue) {
+            queue.ignore();
+        }
+        Ok(())
+    }
+
     /// Writes one piece into the guest's buffers.
-    fn fill(&mut self, mut header: [u8; vnet::OCTETS], parts: [&[u8]; 2]) -> Result<Handed, Cause> {
+    fn write(&mut self, mut header: [u8; vnet::OCTETS], parts: [&[u8]; 2]) -> Result<Written, Cause> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[RECEIVE].queue) else {
-            return Ok(Handed::Lost(HostLoss::NodeGone));
+            return Ok(Written::Never(HostLoss::NodeGone));
         };
         let merges = self.features & feature::MRG_RXBUF != 0;
         let octets = parts[0].len() + parts[1].len();
@@ -368,8 +445,7 @@ impl Device {
         let Some(buffers) = found else {
             // One buffer of a guest that takes no more for a frame, and too short.
             let small = !merges && queue.offered().map_err(Cause::Receive)? > 0;
-            self.counts.full += u64::from(!small);
-            return Ok(Handed::Lost(if small { HostLoss::Refused } else { HostLoss::GuestRingFull }));
+            return Ok(if small { Written::Never(HostLoss::Refused) } else { Written::Later });
         };
         let chains = u16::try_from(buffers.chains()).unwrap_or(u16::MAX);
         header[10..].copy_from_slice(&chains.to_le_bytes());
@@ -379,27 +455,45 @@ impl Device {
         queue.give_back(vnet::OCTETS + octets);
         self.counts.put += 1;
         self.counts.put_octets += octets as u64;
-        Ok(Handed::Taken)
+        Ok(Written::Now)
     }
 
-    /// Tells the guest what it wants to be told. False if it cannot hear any more.
+    /// Tells the guest what it wants to be told, and again what it seems not to have heard. False if it
+    /// cannot hear any more.
     #[must_use]
-    pub fn tell(&mut self) -> bool {
+    pub fn tell(&mut self, now: Instant) -> bool {
         let mut heard = true;
         for side in &mut self.sides {
-            let Some(queue) = &mut side.queue else { continue };
-            if !queue.has_news() {
-                continue;
-            }
-            match (queue.tells(), &side.call) {
-                (true, Some(bell)) => {
+            let (Some(queue), Some(bell)) = (&mut side.queue, &side.call) else { continue };
+            if queue.has_news() {
+                let sign = queue.sign();
+                if queue.tells() {
                     self.counts.calls += 1;
                     heard &= bell.ring();
+                    let wait = PATIENCE;
+                    side.unheard =
+                        bell.may_be_slept_through().then_some(Unheard { sign, at: now + wait, wait });
+                } else {
+                    self.counts.spared += 1;
                 }
-                _ => self.counts.spared += 1,
+            }
+            let Some(unheard) = side.unheard.as_mut().filter(|unheard| unheard.at <= now) else { continue };
+            if unheard.sign == queue.sign() {
+                self.counts.again += 1;
+                heard &= bell.ring();
+                unheard.wait = (unheard.wait * 2).min(LONGEST);
+                unheard.at = now + unheard.wait;
+            } else {
+                side.unheard = None;
             }
         }
         heard
+    }
+
+    /// When the guest is to be told again, unless it gives a sign before.
+    #[must_use]
+    pub fn reminder(&self) -> Option<Instant> {
+        self.sides.iter().filter_map(|side| Some(side.unheard.as_ref()?.at)).min()
     }
 
     fn agree(&mut self, features: u64) -> Result<(), Cause> {

@@ -5,6 +5,7 @@
 //! trusted: whatever it writes into its memory or its messages, the worst that happens is that its own
 //! port falls silent for a named [`Cause`]. A guest that starts again connects again.
 
+pub mod backlog;
 pub mod bell;
 mod cause;
 pub mod connection;
@@ -19,7 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::fate::{Handed, HostLoss};
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::time::Span;
+use airloom_engine::time::{Instant, Span};
 
 pub use cause::Cause;
 pub use device::{Card, Counts};
@@ -30,13 +31,14 @@ use crate::poller::Poller;
 use crate::tap::check;
 use bell::Bell;
 use connection::Connection;
-use device::Device;
+use device::{Device, RECEIVE, SEND};
 use message::Request;
 
 /// What the port waits for, by number.
 const LISTENER: u64 = 0;
 const CONNECTION: u64 = 1;
-const KICK: u64 = 2;
+/// Of its queues, by number.
+const KICKS: [u64; 2] = [2, 3];
 /// Frames after which the connection is looked at, however many more there are.
 const FRAMES: u32 = 1024;
 /// Messages that are served before the other ports have their turn.
@@ -70,7 +72,7 @@ pub struct Vhost {
     listener: OwnedFd,
     poller: Poller,
     connection: Option<Connection>,
-    kick: Option<Bell>,
+    kicks: [Option<Bell>; 2],
     /// Times that the port rang the guest's bell itself since it was last heard.
     own_kicks: u64,
     device: Device,
@@ -120,7 +122,7 @@ impl Vhost {
             listener,
             poller,
             connection: None,
-            kick: None,
+            kicks: [None, None],
             own_kicks: 0,
             device: Device::new(card),
             frames: 0,
@@ -195,9 +197,9 @@ impl Vhost {
         let mut done = false;
         for index in 0..ready {
             let served = match self.poller.ready(index) {
-                KICK => continue,
+                LISTENER => self.accept(),
                 CONNECTION => self.message(),
-                _ => self.accept(),
+                _ => continue,
             };
             match served {
                 Ok(there) => done |= there,
@@ -224,11 +226,11 @@ impl Vhost {
         })
     }
 
-    /// Tells the guest what it wants to be told.
-    pub(crate) fn tell(&mut self) {
+    /// Tells the guest what it wants to be told; `now` is the engine's time.
+    pub(crate) fn tell(&mut self, now: Instant) {
         if self.device.memory_is_lost() {
             self.part(Cause::MemoryLost);
-        } else if !self.device.tell() {
+        } else if !self.device.tell(now) {
             self.part(Cause::Closed);
         }
     }
@@ -239,9 +241,10 @@ impl Vhost {
         let mut more = false;
         for index in 0..ready {
             let done = match self.poller.ready(index) {
-                KICK => self.heard(),
+                LISTENER => self.accept(),
                 CONNECTION => self.message(),
-                _ => self.accept(),
+                kick if kick == KICKS[SEND] => self.heard(),
+                _ => self.has_room(),
             };
             match done {
                 Ok(there) => more |= there,
@@ -257,17 +260,25 @@ impl Vhost {
 
     /// The guest told of frames. True if there are more of them.
     fn heard(&mut self) -> Result<bool, Cause> {
-        let Some(bell) = &self.kick else { return Ok(false) };
+        let Some(bell) = &self.kicks[SEND] else { return Ok(false) };
         let kicks = bell.heard().map_err(Cause::Bell)?;
         self.device.counts.kicks += kicks.saturating_sub(std::mem::take(&mut self.own_kicks));
         self.listen()
+    }
+
+    /// The guest told of buffers.
+    fn has_room(&mut self) -> Result<bool, Cause> {
+        if let Some(bell) = &self.kicks[RECEIVE] {
+            bell.heard().map_err(Cause::Bell)?;
+        }
+        self.device.catch_up().map(|()| false)
     }
 
     /// Asks the guest to tell of its next frame. If there is one already the port stays ready, since
     /// others may have their turn before it is taken.
     fn listen(&mut self) -> Result<bool, Cause> {
         let more = self.device.listen()?;
-        if let (true, Some(bell)) = (more, &self.kick) {
+        if let (true, Some(bell)) = (more, &self.kicks[SEND]) {
             self.own_kicks += u64::from(bell.ring());
         }
         Ok(more)
@@ -293,8 +304,10 @@ impl Vhost {
         let flaw = |flaw| Cause::Message { request: number, flaw };
         let request = Request::read(number, message.body).map_err(flaw)?;
         let outcome = self.device.serve(&request, message.files)?;
-        if let Some(kick) = outcome.kick {
-            self.watch(kick)?;
+        for (queue, kick) in outcome.kicks.into_iter().enumerate() {
+            if let Some(kick) = kick {
+                self.watch(queue, kick)?;
+            }
         }
         let Some(connection) = &self.connection else { return Ok(false) };
         if let Some(reply) = outcome.reply {
@@ -309,22 +322,25 @@ impl Vhost {
         Ok(true)
     }
 
-    /// Listens to another bell of the guest, or to none.
-    fn watch(&mut self, kick: Option<Bell>) -> Result<(), Cause> {
-        if let Some(bell) = self.kick.take() {
+    /// Listens to another bell of one of the guest's queues, or to none.
+    fn watch(&mut self, queue: usize, kick: Option<Bell>) -> Result<(), Cause> {
+        if let Some(bell) = self.kicks[queue].take() {
             // Closing is not enough: the guest has the same bell.
             self.poller.remove(bell.as_raw_fd());
         }
         if let Some(bell) = &kick {
-            self.poller.add(bell.as_raw_fd(), KICK).map_err(|_| Cause::NoDescriptor)?;
+            self.poller.add(bell.as_raw_fd(), KICKS[queue]).map_err(|_| Cause::NoDescriptor)?;
         }
-        (self.kick, self.own_kicks) = (kick, 0);
+        self.kicks[queue] = kick;
+        if queue == SEND {
+            self.own_kicks = 0;
+        }
         Ok(())
     }
 
     /// The guest is gone, or has to go. The next one is welcome.
     fn part(&mut self, cause: Cause) {
-        if let Some(bell) = self.kick.take() {
+        for bell in self.kicks.iter_mut().filter_map(Option::take) {
             self.poller.remove(bell.as_raw_fd());
         }
         if let Some(connection) = self.connection.take() {

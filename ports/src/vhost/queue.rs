@@ -266,6 +266,13 @@ impl Queue {
         }
     }
 
+    /// What the guest changes when it looks at what was given back: its wish, and what it offers.
+    #[must_use]
+    pub fn sign(&self) -> (u16, u16) {
+        let wish = self.available.load(RING + AVAILABLE * usize::from(self.size));
+        (wish, self.available.load(INDEX))
+    }
+
     /// Asks the guest to tell of what it offers next. True if there is something already.
     ///
     /// # Errors
@@ -280,6 +287,19 @@ impl Queue {
         // The wish must be seen before it is looked what is there.
         fence(Ordering::SeqCst);
         Ok(self.offered()? > 0)
+    }
+
+    /// Asks the guest to tell of what it offers beyond what is there. True if there is more already.
+    pub fn listen_beyond(&mut self) -> bool {
+        let there = self.available.load(INDEX);
+        if self.event_idx {
+            self.used.store(RING + USED * usize::from(self.size), there);
+        } else {
+            self.quiet = false;
+            self.used.store(0, 0);
+        }
+        fence(Ordering::SeqCst);
+        self.available.load(INDEX) != there
     }
 
     /// Asks the guest not to tell. With events by index it tells once, and then no more.

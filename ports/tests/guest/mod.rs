@@ -305,7 +305,9 @@ impl Guest {
             self.rings[RECEIVE].next = (number + 1) % size;
             let at = GUEST + BUFFERS + u64::from(number) * u64::from(BUFFER);
             self.describe(RECEIVE, number, (at, BUFFER, WRITE, 0));
-            self.offer(RECEIVE, number);
+            if self.offer(RECEIVE, number) {
+                self.kick(RECEIVE);
+            }
         }
     }
 
