@@ -11,7 +11,7 @@ use crate::frame::Kind;
 use crate::link::{Arrived, Link};
 use crate::message::{Host, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
-use crate::{cell, terminal};
+use crate::{accounts, cell, terminal};
 
 /// Most octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
@@ -141,8 +141,21 @@ impl Relay {
 
     /// Passes an order on.
     pub fn pass(&mut self, order: &Order) -> Option<Report> {
-        if let Order::Stop { grace_ms } = order {
-            self.until = Some(Instant::now() + Duration::from_millis(*grace_ms) + PARTING);
+        match order {
+            // The machine is all that the node has on this side, its kernel too. Its first process stands
+            // for it: those that it traces wait for it.
+            Order::SignalAll { signal } => {
+                let _ = system::kill(self.pid, *signal);
+                return None;
+            }
+            Order::Cpu { id } => {
+                let (user_ns, system_ns) = accounts::processor_time();
+                return Some(Report::Cpu { id: *id, user_ns, system_ns });
+            }
+            Order::Stop { grace_ms } => {
+                self.until = Some(Instant::now() + Duration::from_millis(*grace_ms) + PARTING);
+            }
+            _ => {}
         }
         self.clock_asked = system::monotonic();
         // A guest that cannot be reached has gone, which is reported otherwise.
@@ -209,9 +222,7 @@ impl Relay {
                 let (before_ns, after_ns) = (self.clock_asked, system::monotonic());
                 vec![Report::Clock { id, before_ns, inside_ns, after_ns }]
             }
-            (report @ (Report::Started { .. } | Report::Cpu { .. } | Report::Content { .. }), None) => {
-                vec![report]
-            }
+            (report @ (Report::Started { .. } | Report::Content { .. }), None) => vec![report],
             _ => self.give_up("its guest does not speak as agreed".to_owned()),
         }
     }

@@ -66,14 +66,16 @@ def lacking_basics(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.need == "basic" and not finding.ok]
 
 
-def require_basics(*, restart: bool = False) -> None:
+def require_basics(*, restart: bool = False, taps: bool = True) -> None:
     """:class:`HostError` that names the first missing basic, for those who are about to run.
 
     Without root's rights this process moves into a user namespace; if it has threads, and
-    ``restart`` allows, it is started again for that from the beginning.
+    ``restart`` allows, it is started again for that from the beginning. ``taps``: as
+    :attr:`~airloom.plan.Plan.has_taps` says of what is to run.
     """
-    privilege.ensure(restart=restart)
-    for finding in lacking_basics([_namespaces(), _tap(), _own("airloom-init")]):
+    privilege.ensure(restart=restart, taps=taps)
+    needed = [_namespaces(), *([_tap()] if taps else []), _own("airloom-init")]
+    for finding in lacking_basics(needed):
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
 
 

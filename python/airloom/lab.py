@@ -81,8 +81,8 @@ class Lab:
     # Up and down
 
     def __enter__(self) -> Self:
-        doctor.require_basics()
         plan = self.plan
+        doctor.require_basics(taps=plan.has_taps)
         with contextlib.ExitStack() as stack:
             writer = stack.enter_context(
                 RunWriter(

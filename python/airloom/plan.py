@@ -87,7 +87,7 @@ class GuestPlan:
     network: str
     """``vhost``: a device of the engine's own; ``tap``: an interface of the host."""
     kernel: str | None = None
-    """Path of the kernel; None is the distribution's."""
+    """Path of the kernel, or the word for the one that is built; None is the distribution's."""
     root: str | None = None
     """A folder or a disk image; None is the host's own file system."""
     processors: tuple[int, ...] = ()
@@ -223,3 +223,11 @@ class Plan:
     repetition: int = 0
     media: dict[str, MediumPlan] = field(default_factory=dict)
     tunnels: dict[str, TunnelPlan] = field(default_factory=dict)
+
+    @property
+    def has_taps(self) -> bool:
+        """Whether some node's interface is a TAP of this system, and not a device of the engine's own."""
+        return any(
+            node.interfaces and (node.guest is None or node.guest.network == "tap")
+            for node in self.nodes.values()
+        )

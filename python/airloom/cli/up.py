@@ -30,7 +30,7 @@ def command(
     from airloom.prompt import converse
 
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
-    doctor.require_basics(restart=True)
+    doctor.require_basics(restart=True, taps=lab.plan.has_taps)
     code = 0
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with lab:

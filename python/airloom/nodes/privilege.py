@@ -25,17 +25,18 @@ _SWITCHES = {
 """Sysctls by which a host closes user namespaces: the value that closes, and one that opens."""
 
 
-def ensure(*, restart: bool = True) -> Privilege:
+def ensure(*, restart: bool = True, taps: bool = True) -> Privilege:
     """Sees to it that this process may make namespaces.
 
     With root's rights nothing happens. Otherwise the process moves into a user namespace; if it
     has threads already it cannot, and is started again from the beginning (only if ``restart``,
-    which suits a command and not a notebook). :class:`~airloom.errors.HostError` says what closes
-    the way.
+    which suits a command and not a notebook). ``taps``: ``/dev/net/tun`` is needed too.
+    :class:`~airloom.errors.HostError` says what closes the way.
     """
     if _capable():
         return "user-namespace" if _in_user_namespace() else "root"
-    _tun_is_open()
+    if taps:
+        _tun_is_open()
     _user_namespaces_are_open()
     if len(os.listdir("/proc/self/task")) == 1:
         usernamespace.enter()

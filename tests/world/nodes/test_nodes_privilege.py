@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from airloom import binaries
+from airloom.nodes.uml import UmlKind
 
 pytestmark = pytest.mark.world
 
@@ -72,8 +73,8 @@ def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedP
         pytest.skip("needs root and setpriv, to become nobody")
     python = interpreter()
     folder.chmod(0o777)
-    program = folder / "airloom-init"
-    shutil.copy(binaries.find("airloom-init"), program)
+    for program in binaries.OWN_PROGRAMS:
+        shutil.copy(binaries.find(program), folder / program)
     for parent in folder.parents:
         if not parent.stat().st_mode & 0o001:
             parent.chmod(parent.stat().st_mode | 0o011)
@@ -148,6 +149,51 @@ def test_an_ordinary_user_has_containers(tmp_path: Path) -> None:
         pytest.skip(done.stderr.splitlines()[-1])
     assert r"stdout='/srv\n0\n1\n'" in done.stdout, done.stdout + done.stderr
     assert "without root there is no user 1000 here" in done.stdout
+
+
+GUESTS = """
+import airloom
+from airloom import Scenario
+from airloom.nodes import privilege
+
+said = {{"name": "rootless", "kind": "uml", "nodes": {{"a": {{}}, "b": {{}}}}}}
+said["links"] = [{{"ends": ["a", "b"]}}]
+privilege.ensure(taps=False)
+with airloom.Lab(Scenario.model_validate(said), out={folder!r} + "/out") as lab:
+    a, b = lab["a"], lab["b"]
+    print("root", a.run("id -u", timeout=60).stdout.strip())
+    print("pinged", a.run("ping -n -q -c 2 -i 0.5 -W 5 b", timeout=60).ok)
+    b.start("iperf3 -s -1")
+    print("tcp", a.run("until iperf3 -c b -n 5M; do sleep 0.3; done", timeout=60).ok)
+    b.pause()
+    print("paused", a.run("ping -n -q -c 1 -W 1 b", timeout=60).ok)
+    b.resume()
+    print("resumed", a.run("ping -n -q -c 3 -W 5 b", timeout=60).ok)
+    b.kill()
+    b.restart()
+    print("again", a.run("ping -n -q -c 5 -W 5 b", timeout=60).ok)
+    a.stop()
+    print("interfaces", sorted(b.counters()))
+print("through")
+"""
+
+
+@pytest.mark.skipif(bool(UmlKind.lacks()), reason="sudo apt-get install user-mode-linux")
+def test_an_ordinary_user_has_guests_with_the_engines_own_devices(tmp_path: Path) -> None:
+    # Not even TAPs are open to it.
+    done = as_nobody(GUESTS.format(folder=str(tmp_path)), tmp_path, "600")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.stdout.splitlines() == [
+        "root 0",
+        "pinged True",
+        "tcp True",
+        "paused False",
+        "resumed True",
+        "again True",
+        "interfaces ['eth0', 'lo']",
+        "through",
+    ], done.stderr
 
 
 def test_a_closed_device_is_named_with_its_cure(tmp_path: Path) -> None:
