@@ -11,7 +11,7 @@ RUST    := Cargo.toml Cargo.lock $(shell find engine ports bridge traffic init -
 OUT     ?= out
 BENCH   ?= all
 
-.PHONY: help setup demo test test-rust test-python bench lint docs packages clean
+.PHONY: help setup demo test test-rust test-python bench lint docs packages kernel clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,6 +41,9 @@ $(BIN)/airloom-init: $(VENV)/.engine
 	  --target $(HOST) --target-dir target/static -p airloom-init -p airloom-traffic
 	install -t $(BIN) target/static/$(HOST)/release/airloom-traffic
 	install -t $(BIN) target/static/$(HOST)/release/airloom-init
+
+kernel: ## Build a guest kernel for nodes of kind uml, with more than the distribution's: minutes (docs/kinds.md)
+	kernel/build
 
 demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict and an HTML report
 	rm -rf $(OUT)/demo

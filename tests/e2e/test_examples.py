@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from kernels import BUILT, needs_built
 
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))
@@ -17,6 +18,7 @@ NEEDS = {
     "babel": "babeld",
     "mobile-babel": "babeld",
     "mobile-batman": "/usr/sbin/batmand",
+    "mobile-batman-adv": "/usr/sbin/batctl",
     "ospf": "/usr/lib/frr/ospfd",
     "openflow": "/usr/sbin/ovs-vswitchd",
 }
@@ -36,9 +38,9 @@ def require(name: str) -> None:
         pytest.skip("os-ken is not installed: pip install 'airloom[sdn]'")
 
 
-def ran(shell, name: str) -> dict:
+def ran(shell, name: str, *words: str) -> dict:
     """The result of an example; the run may be degraded on a busy machine, but it must end."""
-    done = shell.run("run", str(FOLDER / f"{name}.yaml"), "--out", name, "-q")
+    done = shell.run("run", str(FOLDER / f"{name}.yaml"), "--out", name, "-q", *words)
     assert done.returncode == 0, done.stderr
     return json.loads((shell.folder / name / "result.json").read_text())
 
@@ -60,8 +62,19 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
     ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "mobile-batman", "openflow", "vlans"],
 )
 def test_an_example_does_what_it_claims(shell, name: str) -> None:
+    holds(shell, name)
+
+
+@needs_built
+def test_the_kernels_own_mesh_does_what_its_example_claims(shell) -> None:
+    holds(shell, "mobile-batman-adv", "--set", f"guest.kernel={BUILT}")
+    neighbours = (shell.folder / "mobile-batman-adv/nodes/n1/neighbours.log").read_text()
+    assert "B.A.T.M.A.N. adv" in neighbours
+
+
+def holds(shell, name: str, *words: str) -> None:
     require(name)
-    result = ran(shell, name)
+    result = ran(shell, name, *words)
     assert result["claims"], "an example makes claims"
     failed = [one for one in result["claims"] if one["outcome"] == "fails"]
     if failed and host_spoilt(result):

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import pytest
 from imaging import busybox, oci
+from kernels import BUILT, needs_built
 
 import airloom
 from airloom import LabError, RunError, Scenario, ScenarioError
@@ -23,12 +24,17 @@ from airloom.scenario.model.base import KindName
 pytestmark = pytest.mark.world
 
 ALL = [name for name in get_args(KindName) if KINDS[name].properties.engine]
+ALL.append(pytest.param("uml-built", marks=needs_built))
+"""Kinds, and the one whose kernel may be of another make."""
 QUICK = [name for name in ALL if name != "qemu"]
 """Those whose machines start within a second; what follows of the way a guest is made is the same in uml."""
 
 
-def made_of(kind: str, folder: Path) -> dict[str, Any]:
+def made_of(way: str, folder: Path) -> dict[str, Any]:
     """What a scenario says of a node of a kind."""
+    kind = way.partition("-")[0]
+    if way != kind:
+        return {"kind": kind, "guest": {"kernel": str(BUILT)}}
     for lacking in KINDS[kind].lacks():
         pytest.skip(f"{lacking.message}: {lacking.cure}")
     if kind != "container":
@@ -37,13 +43,13 @@ def made_of(kind: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", params=ALL)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return made_of(request.param, tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture(scope="module")
-def made(kind: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return made_of(kind, tmp_path_factory.mktemp("made"))
+def kind(made: dict[str, Any]) -> str:
+    return str(made["kind"])
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +149,7 @@ def test_events_pause_resume_and_kill(name: str, tmp_path: Path, monkeypatch: py
     made = made_of(name, tmp_path)
     if name == "container":
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    guest = KINDS[name].properties.own_kernel
+    guest = KINDS[made["kind"]].properties.own_kernel
     scenario = Scenario.model_validate(
         {
             "name": "events",
@@ -242,9 +248,9 @@ def test_kill_9_of_the_controller_leaves_nothing(name: str, tmp_path: Path) -> N
             assert controller.stdout is not None
             assert controller.stdout.readline() == "up\n"
             family = below(controller.pid)
-            machine = {"uml": "linux.uml", "qemu": "qemu-system"}.get(name, "airloom")
+            machine = {"uml": "linux.uml", "uml-built": str(BUILT.resolve()), "qemu": "qemu-system"}
             told = [Path(f"/proc/{pid}/cmdline").read_text() for pid in family]
-            assert any(machine in words for words in told)
+            assert any(machine.get(name, "airloom") in words for words in told)
         finally:
             controller.kill()
     until = time.monotonic() + 20

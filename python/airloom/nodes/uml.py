@@ -17,17 +17,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from airloom import _engine
+from airloom import _engine, cache
 from airloom.errors import HostError
 from airloom.nodes import initramfs
 from airloom.nodes.channel import Message
 from airloom.nodes.guest import CAP_DAC_READ_SEARCH, CAP_NET_RAW, GuestKind, GuestNode, Machine
 from airloom.nodes.kind import Nature, Properties
 from airloom.plan import InterfacePlan, NodePlan
+from airloom.scenario.model.base import BUILT
 
 PROGRAM = "linux.uml"
 """The distribution's kernel."""
-INSTALL = "sudo apt-get install user-mode-linux"
+INSTALL = "sudo apt-get install user-mode-linux, or build one: make kernel"
 _MODULES = Path("/usr/lib/uml/modules")
 """Folders of the distribution's modules, by the kernel's release."""
 _NEEDED = ("overlay", "ipv6")
@@ -36,8 +37,15 @@ _SCRATCH = 16 << 20
 """Octets beside its memory that a machine may use as files."""
 _COPY = 1 << 30
 """Octets that a guest may write on its copy of a disk image."""
-_SPARED = "initcall_blacklist=raid6_select_algo,calibrate_xor_blocks"
-"""Most of the start of the distribution's kernel is a race between ways to compute RAID's parities."""
+_SPARED = (
+    # Most of the start of the distribution's kernel is a race between ways to compute RAID's parities.
+    "initcall_blacklist=raid6_select_algo,calibrate_xor_blocks",
+    # A guest has the interfaces of its scenario: no simulated radios, no tunnels to nowhere, no dummy.
+    "mac80211_hwsim.radios=0",
+    "fb_tunnels=none",
+    "dummy.numdummies=0",
+)
+"""What a guest does without that some kernel has built in."""
 _COPY_FILE = "/dev/shm/root.cow"
 _MAGIC = (
     ("ext4", 1080, b"\x53\xef"),
@@ -66,7 +74,7 @@ class UmlNode(GuestNode):
         memory = settings.memory >> 20
         argv = [str(kernel), f"mem={memory}M", "initrd=/proc/self/fd/4", f"umid={self.name}"]
         argv += ["uml_dir=/dev/shm", "con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:3", "panic=1"]
-        argv += [_SPARED, *disk]
+        argv += [*_SPARED, *disk]
         argv += [
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
             for number, interface in enumerate(self._inside())
@@ -131,13 +139,26 @@ class UmlKind(GuestKind):
 
 
 def kernel_of(wish: str | None) -> Path:
-    """The kernel's program; :class:`~airloom.errors.HostError` if it is not there."""
-    found = shutil.which(wish or PROGRAM)
+    """The kernel's program; :class:`~airloom.errors.HostError` if it is not there.
+
+    Without a wish it is the distribution's, or the one that ``kernel/build`` made.
+    """
+    if wish is None:
+        found = shutil.which(PROGRAM) or shutil.which(built())
+    else:
+        found = shutil.which(built() if wish == BUILT else wish)
     if found is None:
         if wish is None:
             raise HostError("host.uml", f"{PROGRAM} is not installed", cure=INSTALL)
+        if wish == BUILT:
+            raise HostError("host.uml", f"no kernel is built: there is no {built()}", cure="make kernel")
         raise HostError("host.uml", f"the kernel {wish} cannot be executed", cure="chmod +x, or name another")
     return Path(found).resolve()
+
+
+def built() -> Path:
+    """Where ``kernel/build`` leaves its newest kernel, which may not be there."""
+    return cache.folder("kernel") / "linux"
 
 
 @lru_cache

@@ -136,6 +136,17 @@ def _file(value: str, info: ValidationInfo) -> str:
 File = Annotated[str, AfterValidator(_file)]
 """Path of a file that must exist, relative to the scenario's folder."""
 
+BUILT = "built"
+"""The kernel that ``kernel/build`` made, as a guest's kernel."""
+
+
+def _kernel(value: str, info: ValidationInfo) -> str:
+    return value if value == BUILT else _file(value, info)
+
+
+Kernel = Annotated[str, AfterValidator(_kernel)]
+"""A kernel's file, or :data:`BUILT`."""
+
 
 def _folder(value: str, info: ValidationInfo) -> str:
     base = (info.context or {}).get("folder")

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from airloom.scenario.model.base import (
-    File,
     Folder,
     ImagePath,
+    Kernel,
     KindName,
     Listed,
     Mapped,
@@ -70,7 +70,10 @@ class Guest(Model):
         default=None,
         description="vhost: a device of the engine's own, uml's default; tap: through the host's kernel",
     )
-    kernel: File | None = Field(default=None, description="the kernel; by default the distribution's")
+    kernel: Kernel | None = Field(
+        default=None,
+        description="a file; built: what `make kernel` made, for uml; by default the distribution's",
+    )
     root: Place | None = Field(
         default=None, description="folder or disk image; by default the host's files, read-only"
     )

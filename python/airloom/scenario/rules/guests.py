@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airloom.planning.guests import LEAST, said
 from airloom.scenario.model import Scenario
+from airloom.scenario.model.base import BUILT
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
 from airloom.scenario.source import Path_
@@ -16,7 +17,7 @@ _REAL_TIME = ("fifo", "round-robin")
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """What is wrong with machines."""
     yield from _memory(scenario, network)
-    yield from _network(scenario, network)
+    yield from _only_uml(scenario, network)
     machines: list[tuple[Path_, str, int]] = [
         (("guest",), scenario.guest.policy, scenario.guest.priority),
     ]
@@ -52,16 +53,21 @@ def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
             return
 
 
-def _network(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """What a kind's machine can be reached by."""
-    for name, node in network.nodes.items():
-        if (node.kind or scenario.kind) == "qemu" and said(scenario, node).network == "vhost":
-            own = node.guest is not None and node.guest.network is not None
-            yield Problem(
-                "guest.network",
-                "a machine of kind qemu has no device of the engine's own",
-                ("nodes", name, "guest", "network") if own else ("guest", "network"),
-                "leave it out, or say tap",
-            )
+_ONLY_UML = (
+    ("network", "vhost", "a machine of kind qemu has no device of the engine's own", "leave it out, or tap"),
+    ("kernel", BUILT, "the kernel that is built here is for User Mode Linux", "leave it out, or name a file"),
+)
+"""What machines of kind qemu do not have: word, value, message, cure."""
+
+
+def _only_uml(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What machines of one kind have and those of the other have not."""
+    for word, value, message, cure in _ONLY_UML:
+        for name, node in network.nodes.items():
+            if (node.kind or scenario.kind) != "qemu" or getattr(said(scenario, node), word) != value:
+                continue
+            own = node.guest is not None and getattr(node.guest, word) is not None
+            where: Path_ = ("nodes", name, "guest", word) if own else ("guest", word)
+            yield Problem(f"guest.{word}", message, where, cure)
             if not own:
-                return
+                break
