@@ -87,6 +87,16 @@ def carried_note(plan: Plan) -> str | None:
     )
 
 
+def refused_note(refused: Mapping[str, int]) -> str | None:
+    """Where programs took datagrams too late, by node; a flow of the generator's is judged besides."""
+    if not refused:
+        return None
+    named = ", ".join(
+        f"{node} {count}" for node, count in sorted(refused.items(), key=lambda one: -one[1])[:5]
+    )
+    return f"datagrams came to sockets that had no room, since their programs took them too late: {named}"
+
+
 def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
     """What this machine lost, by reason: in the engine's ports, and before the engine saw it."""
     found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}

@@ -276,7 +276,7 @@ class OneRun:
                 return
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
-        carried = evidence.carried_note(self.plan)
+        notes = (evidence.carried_note(self.plan), evidence.refused_note(self.world.datagrams_refused()))
         full, full_by_port = evidence.in_sockets(self.socket_lost | self.world.full_sockets())
         seen = Evidence(
             offered=int(ledger["offered"]),
@@ -294,7 +294,7 @@ class OneRun:
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
-            notes=[*self.world.notes, *([carried] if carried else [])],
+            notes=[*self.world.notes, *(note for note in notes if note is not None)],
             blind=watch.blind,
         )
         return judge(seen, evidence.limits_of(self.plan))

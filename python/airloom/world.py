@@ -145,6 +145,10 @@ class World:
         """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
         return self._nodes.full_sockets() if self._nodes is not None else {}
 
+    def datagrams_refused(self) -> dict[str, int]:
+        """Node: UDP datagrams that found no room in the socket of a program there."""
+        return self._nodes.datagrams_refused() if self._nodes is not None else {}
+
     @property
     def relay(self) -> Relay | None:
         """The control channels of Open vSwitches, if there are any."""

@@ -88,6 +88,38 @@ def test_it_runs_programs_and_answers(lab: airloom.Lab) -> None:
     assert lab["guest"].run(f"ping -c 1 -W 5 {other}", timeout=30).ok
 
 
+HOARD = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.bind(("", 9))
+time.sleep(1000)
+"""
+FLOOD = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(100):
+    s.sendto(bytes(1000), (sys.argv[1], 9))
+"""
+
+
+def test_datagrams_that_nobody_takes_are_counted(lab: airloom.Lab, kind: str) -> None:
+    if kind == "container":
+        pytest.skip("the image has no Python")
+    handle = lab._up().world.nodes["guest"]
+    before = handle.datagrams_refused()
+    hoard = lab["guest"].start([sys.executable, "-c", HOARD])
+    until = time.monotonic() + 30
+    while not lab["guest"].listens(9, "udp"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    while handle.datagrams_refused() - before < 50:
+        assert time.monotonic() < until
+        lab["other"].run([sys.executable, "-c", FLOOD, lab.addresses["guest"]], check=True)
+    assert any("guest" in note and "no room" in note for note in lab.verdict().notes)
+    hoard.stop()
+
+
 def test_it_is_paused_and_goes_on(lab: airloom.Lab, kind: str) -> None:
     program = lab["guest"].start("while :; do echo x; sleep 0.05; done", name="count")
     until = time.monotonic() + 30

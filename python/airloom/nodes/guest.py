@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from airloom import _engine
 from airloom.errors import LabError, RunError
@@ -25,7 +25,7 @@ from airloom.nodes.channel import Message
 from airloom.nodes.doors import Door
 from airloom.nodes.init import InitClient
 from airloom.nodes.kind import ClockReading, Cpu, NodeHandle, Site
-from airloom.nodes.netns import LISTENING, NetnsKind, NetnsNode, listening_in, spec_of
+from airloom.nodes.netns import NetnsKind, NetnsNode, spec_of
 from airloom.plan import GuestPlan, NodePlan
 
 _READINGS = 12
@@ -107,13 +107,10 @@ class GuestNode(NetnsNode):
                 assert self._init is not None
                 self._boot(self._init)
 
-    def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
+    def _net(self, table: str) -> str:
         with contextlib.suppress(LabError):  # the node may just have gone
-            init = self._ready()
-            for table in (protocol, f"{protocol}6"):
-                if listening_in(init.read(f"/proc/net/{table}") or "", LISTENING[protocol], port):
-                    return True
-        return False
+            return self._ready().read(f"/proc/net/{table}") or ""
+        return ""
 
     def clock(self) -> ClockReading:
         """Both clocks run alike, so the true distance is in what all readings have in common."""
@@ -137,11 +134,7 @@ class GuestNode(NetnsNode):
 
     def inner_counters(self) -> dict[str, dict[str, int]]:
         """As the guest's own kernel counts; nothing once it has gone."""
-        try:
-            text = self._ready().read("/proc/net/dev") or ""
-        except LabError:
-            return {}
-        rows = (line.partition(":") for line in text.splitlines()[2:])
+        rows = (line.partition(":") for line in self._net("dev").splitlines()[2:])
         return {
             name.strip(): {word: int(values.split()[column]) for word, column in _DEV_FIELDS.items()}
             for name, _, values in rows

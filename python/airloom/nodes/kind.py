@@ -225,6 +225,10 @@ class NodeHandle(ABC):
     def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
         """Whether some program in the node listens on a port."""
 
+    def datagrams_refused(self) -> int:
+        """UDP datagrams that came to the node since it was switched on and found no room in their socket."""
+        return 0
+
     @abstractmethod
     def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
         """Switches the node off: programs get SIGTERM, after ``grace`` seconds SIGKILL; its

@@ -149,15 +149,18 @@ class NetnsNode(NodeHandle):
         )
 
     def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
-        made = self._made
-        if made is None:
-            return False
-        for table in (protocol, f"{protocol}6"):
-            with contextlib.suppress(OSError):  # the node may just have gone, or have no IPv6
-                text = Path(f"/proc/{made.pid}/net/{table}").read_text()
-                if listening_in(text, LISTENING[protocol], port):
-                    return True
-        return False
+        tables = (protocol, f"{protocol}6")
+        return any(listening_in(self._net(table), LISTENING[protocol], port) for table in tables)
+
+    def datagrams_refused(self) -> int:
+        return refused_in(self._net("snmp"), self._net("snmp6")) if self._state == "up" else 0
+
+    def _net(self, table: str) -> str:
+        """A table of its kernel in ``/proc/net``; nothing if it has none, or nobody ever ran in it."""
+        with contextlib.suppress(OSError):  # the node may just have gone, or have no IPv6
+            if self._made is not None:
+                return Path(f"/proc/{self._made.pid}/net/{table}").read_text()
+        return ""
 
     def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
         with self._lock:
@@ -415,6 +418,14 @@ def listening_in(table: str, state: str, port: int) -> bool:
     """Whether a port is in that state in the text of a table such as /proc/net/tcp."""
     rows = (line.split()[1:4] for line in table.splitlines()[1:])
     return any(is_in == state and int(local.rpartition(":")[2], 16) == port for local, _, is_in in rows)
+
+
+def refused_in(snmp: str, snmp6: str) -> int:
+    """``RcvbufErrors`` of UDP over IPv4 and IPv6 in the texts of /proc/net/snmp and snmp6."""
+    rows = [line.split() for line in snmp.splitlines() if line.startswith("Udp:")]
+    four = dict(zip(*rows, strict=True)) if len(rows) == 2 else {}
+    six = dict(line.split() for line in snmp6.splitlines())
+    return int(four.get("RcvbufErrors", 0)) + int(six.get("Udp6RcvbufErrors", 0))
 
 
 def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:

@@ -128,6 +128,11 @@ class Nodes:
         switches = [node for node in self._nodes.values() if isinstance(node, OpenVSwitchNode)]
         return {f"{node.name}:{port}": lost for node in switches for port, lost in node.lost().items()}
 
+    def datagrams_refused(self) -> dict[str, int]:
+        """Node: UDP datagrams that found no room in the socket of a program there."""
+        found = {name: node.datagrams_refused() for name, node in self._nodes.items()}
+        return {name: count for name, count in found.items() if count}
+
     @property
     def relay(self) -> Relay | None:
         """The control channels of Open vSwitches, if there are any."""
