@@ -273,7 +273,7 @@ def _is_machine(process: Path, word: str) -> bool:
 
 CONTROLLER = """
 import sys, time
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from making import plan_of
 from test_guests import guest
 from airloom.nodes.keeper import Keeper
@@ -289,7 +289,8 @@ time.sleep(1000)
 
 def test_guests_go_with_a_controller_that_is_killed(tmp_path: Path) -> None:
     mark = f"AIRLOOM_TEST={uuid.uuid4()}"
-    code = CONTROLLER.format(tests=str(Path(__file__).parent))
+    here = Path(__file__).parent
+    code = CONTROLLER.format(tests=[str(here), str(here.parents[1])])
     controller = subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
