@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,27 @@ def test_a_kernel_that_does_not_start_is_named_with_its_last_words(tmp_path: Pat
         airloom.run(machine(kernel=str(image)), out=tmp_path / "out")
     assert "its console said last: qemu" in caught.value.message
     assert "kernel" in (tmp_path / "out/nodes/guest/console.log").read_text()
+
+
+@pytest.mark.parametrize("network", ["vhost", "tap"])
+def test_frames_reach_it_by_the_engines_own_device_or_through_the_hosts_kernel(
+    tmp_path: Path, network: str
+) -> None:
+    with airloom.Lab(machine(network=network), out=tmp_path / "out") as lab:
+        guest, other = lab["guest"], lab["other"]
+        assert guest.run("ping -n -c 3 -i 0.3 -W 5 other", timeout=110).ok
+        assert other.run("ping -n -c 3 -i 0.3 -W 5 -M do -s 1472 guest", timeout=60).ok
+        for server, client in ((guest, other), (other, guest)):
+            served = server.start("iperf3 -s -1")
+            until = time.monotonic() + 60
+            while not server.listens(5201):
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            client.run(f"iperf3 -c {server.name} -n 20M", timeout=60, check=True)
+            assert served.wait(60) == 0
+        assert guest.counters()["eth0"]["rx_packets"] > 100
+        assert ("guest:eth0" in lab._up().world.engine.guests()) == (network == "vhost")
+        assert lab.ledger()["host_lost"] == {}
 
 
 def test_a_kernel_without_its_modules_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 The kernel is one of the distribution's (package ``linux-image-amd64``) or the user's own, with the modules
 that it needs in a first file system that Airloom makes. Its root is the host's own file system, read-only
 by 9P under a layer in the guest's memory, or a disk image, of which the guest writes a copy. Its network
-cards are virtio ones, whose frames cross the host's kernel to the engine.
+cards are virtio ones: the engine's own, by vhost-user, or such whose frames cross the host's kernel to it.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -69,7 +69,8 @@ class QemuNode(GuestNode):
         folder = kernel.modules.parent
         early = modules.in_order(kernel.modules, (*_BASIC, *needed))
         argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
-        argv += ["-accel", by.argument, "-cpu", "max", "-m", f"{settings.memory >> 20}M"]
+        memory = f"{settings.memory >> 20}M"
+        argv += ["-accel", by.argument, "-cpu", "max", "-m", memory]
         plain = vmlinux.descriptor(kernel.image)
         held = [initramfs.descriptor(early=early), *([] if plain is None else [plain])]
         image = str(kernel.image) if plain is None else "/proc/self/fd/5"
@@ -79,12 +80,20 @@ class QemuNode(GuestNode):
         # The first device on the bus, so that it is the first in the guest.
         argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
         argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
+        knockers, paths = self.knockers(4 + len(held))
+        if paths:
+            # The engine reads and writes it.
+            argv += ["-object", f"memory-backend-memfd,id=memory,size={memory},share=on"]
+            argv += ["-machine", "memory-backend=memory"]
+            cards = self._doors_in(paths, by.name == "kvm")
+        else:
+            cards = self._cards(4 + len(held), by.name == "kvm")
         return Machine(
-            argv=(*argv, *self._cards(4 + len(held), by.name == "kvm")),
+            argv=(*argv, *cards),
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
             patience=_PATIENCE,
-            descriptors=(*held, *self._given),
+            descriptors=(*held, *knockers, *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
         )
@@ -111,6 +120,18 @@ class QemuNode(GuestNode):
     def _inside(self) -> Sequence[InterfacePlan]:
         return [one for one in self.guest.interfaces if one.name in self.taps]
 
+    def _doors_in(self, paths: Mapping[str, str], kvm: bool) -> list[str]:
+        """Network cards that the engine serves, by the paths of their sockets."""
+        words: list[str] = []
+        for number, one in enumerate(self.guest.interfaces):
+            if one.name not in paths:
+                continue
+            words += ["-chardev", f"socket,id=door{number},path={paths[one.name]}"]
+            words += ["-netdev", f"vhost-user,id=net{number},chardev=door{number}"]
+            # In software QEMU 7.2 looks for KVM's interrupts where a card of this kind has more than one.
+            words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]
+        return words
+
     def _cards(self, first: int, kvm: bool) -> list[str]:
         """Network cards, and the descriptors of what is behind them, from a number on in the machine."""
         self._give_back()
@@ -122,16 +143,19 @@ class QemuNode(GuestNode):
             if kvm and os.access(_VHOST, os.R_OK | os.W_OK):
                 net += f",vhost=on,vhostfd={first + len(self._given)}"
                 self._given.append(os.open(_VHOST, os.O_RDWR | os.O_CLOEXEC))
-            card = (
-                f"virtio-net-pci,netdev=net{number},mac={one.mac},host_mtu={one.mtu},addr={0x10 + number:#x}"
-            )
-            words += ["-netdev", net, "-device", f"{card},romfile="]
+            words += ["-netdev", net, "-device", _card(number, one)]
         return words
 
     def _give_back(self) -> None:
         given, self._given = self._given, []
         for descriptor in given:
             os.close(descriptor)
+
+
+def _card(number: int, interface: InterfacePlan, *more: str) -> str:
+    """A network card of a machine."""
+    card = f"virtio-net-pci,netdev=net{number},mac={interface.mac},host_mtu={interface.mtu}"
+    return ",".join([card, f"addr={0x10 + number:#x}", "romfile=", *more])
 
 
 class QemuKind(GuestKind):

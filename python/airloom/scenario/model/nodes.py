@@ -68,7 +68,7 @@ class Guest(Model):
     )
     network: Literal["vhost", "tap"] | None = Field(
         default=None,
-        description="vhost: a device of the engine's own, uml's default; tap: through the host's kernel",
+        description="vhost: a device of the engine's own, uml's default; tap: the host's kernel, qemu's",
     )
     kernel: Kernel | None = Field(
         default=None,

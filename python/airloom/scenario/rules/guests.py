@@ -17,7 +17,7 @@ _REAL_TIME = ("fifo", "round-robin")
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """What is wrong with machines."""
     yield from _memory(scenario, network)
-    yield from _only_uml(scenario, network)
+    yield from _kernel(scenario, network)
     machines: list[tuple[Path_, str, int]] = [
         (("guest",), scenario.guest.policy, scenario.guest.priority),
     ]
@@ -53,21 +53,16 @@ def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
             return
 
 
-_ONLY_UML = (
-    ("network", "vhost", "a machine of kind qemu has no device of the engine's own", "leave it out, or tap"),
-    ("kernel", BUILT, "the kernel that is built here is for User Mode Linux", "leave it out, or name a file"),
-)
-"""What machines of kind qemu do not have: word, value, message, cure."""
-
-
-def _only_uml(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """What machines of one kind have and those of the other have not."""
-    for word, value, message, cure in _ONLY_UML:
-        for name, node in network.nodes.items():
-            if (node.kind or scenario.kind) != "qemu" or getattr(said(scenario, node), word) != value:
-                continue
-            own = node.guest is not None and getattr(node.guest, word) is not None
-            where: Path_ = ("nodes", name, "guest", word) if own else ("guest", word)
-            yield Problem(f"guest.{word}", message, where, cure)
+def _kernel(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Which kernels a kind's machine starts."""
+    for name, node in network.nodes.items():
+        if (node.kind or scenario.kind) == "qemu" and said(scenario, node).kernel == BUILT:
+            own = node.guest is not None and node.guest.kernel is not None
+            yield Problem(
+                "guest.kernel",
+                "the kernel that is built here is for User Mode Linux",
+                ("nodes", name, "guest", "kernel") if own else ("guest", "kernel"),
+                "leave it out, or name a file",
+            )
             if not own:
-                break
+                return
