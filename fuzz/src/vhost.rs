@@ -12,7 +12,8 @@ use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::Instant;
 use airloom_engine::{End, Engine, Handed, Outlet, PortId};
 use airloom_ports::vhost::Card;
-use airloom_ports::vhost::device::{Device, FEATURES};
+use airloom_ports::vhost::card::FEATURES;
+use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
 
 const CARD: Card = Card { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };

@@ -7,6 +7,7 @@
 
 pub mod backlog;
 pub mod bell;
+pub mod card;
 mod cause;
 pub mod connection;
 pub mod device;
@@ -22,8 +23,9 @@ use airloom_engine::fate::{Handed, HostLoss};
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::time::{Instant, Span};
 
+pub use card::Card;
 pub use cause::Cause;
-pub use device::{Card, Counts};
+pub use device::Counts;
 
 use crate::error::Error;
 use crate::intake::Read;
