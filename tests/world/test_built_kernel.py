@@ -14,7 +14,7 @@ from airloom import Scenario
 
 pytestmark = [pytest.mark.world, needs_built]
 
-GUEST = {"kind": "uml", "guest": {"kernel": str(BUILT)}}
+GUEST = {"kind": "uml", "guest": {"kernel": "built"}}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[airloom.Lab]:
             ],
         }
     )
-    with airloom.Lab(scenario, out=tmp_path_factory.mktemp("built") / "out") as lab:
-        yield lab
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / "airloom/kernel").mkdir(parents=True)
+    (cache / "airloom/kernel/linux").symlink_to(BUILT.resolve())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        with airloom.Lab(scenario, out=tmp_path_factory.mktemp("built") / "out") as lab:
+            yield lab
 
 
 def sh(lab: airloom.Lab, node: str, script: str, **more: Any) -> str:

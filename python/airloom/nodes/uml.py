@@ -98,8 +98,8 @@ class UmlNode(GuestNode):
         return [one for one in self.guest.interfaces if one.name in self.taps]
 
     def _visible(self) -> tuple[Path, ...]:
-        settings = self.settings
-        own = [Path(path) for path in (settings.kernel, settings.root) if path is not None]
+        root = self.settings.root
+        own = [kernel_of(self.settings.kernel), *([Path(root)] if root is not None else [])]
         return (*super()._visible(), *own)
 
 
