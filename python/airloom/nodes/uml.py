@@ -114,7 +114,7 @@ class UmlKind(GuestKind):
         taxonomy="paravirtualization",
         backend="hosted VMM",
         own_files=True,
-        start="about half a second (`bench guests`)",
+        start="a third of a second, less with a kernel that has no modules (`bench guests`)",
         memory="some 20 MB at the smallest useful size: dozens on one machine",
         porting="Linux is ported to Linux (`ARCH=um`); other systems are not",
         isolation="a kernel and files of its own; its process without rights reads the host's files",

@@ -207,10 +207,11 @@ def test_what_a_guest_can_fill_of_the_host_is_its_own_share(up: Up) -> None:
     fill = "mkdir -p /mnt/h; mount -t hostfs none /mnt/h -o /; dd if=/dev/zero of=/mnt/h/dev/shm/x bs=1M"
     with contextlib.suppress(RunError):  # it may be its own memory that it has no room for
         filled = nodes["g"].exec(["sh", "-c", fill], timeout=60)
-        assert "No space left" in filled.stderr
-        written = re.search(r"(\d+) bytes", filled.stderr)
-        assert written is not None
-        assert int(written[1]) < 100 << 20
+        if filled.exit.signal is None:
+            assert "No space left" in filled.stderr
+            written = re.search(r"(\d+) bytes", filled.stderr)
+            assert written is not None
+            assert int(written[1]) < 100 << 20
     assert run(nodes["h"], "echo on") == "on\n"
 
 
