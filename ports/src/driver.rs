@@ -236,7 +236,7 @@ impl Loop {
         loop {
             let look = self.look(looked, again, &mut patience, moderation.wait())?;
             let start = clock.now();
-            let before = self.driven.status.current().taken_in;
+            let mut taken = (0, 0);
             // Of a full list nobody knows what did not get into it.
             if !self.driven.poller.is_full(look.ready) {
                 looked = start;
@@ -245,11 +245,14 @@ impl Loop {
             for index in 0..look.ready {
                 match self.driven.poller.ready(index) {
                     BELL => stopped = !self.obey(),
-                    number => self.take_in(usize::try_from(number).unwrap_or(0), look.since),
+                    number => {
+                        let (frames, octets) = self.take_in(usize::try_from(number).unwrap_or(0), look.since);
+                        taken = (taken.0 + frames, taken.1 + octets);
+                    }
                 }
             }
             if look.ready > 0 {
-                moderation.woke(self.driven.status.current().taken_in - before, start.since(woken));
+                moderation.woke(taken.0, taken.1, start.since(woken));
                 woken = start;
             }
             let now = clock.now();
@@ -359,8 +362,8 @@ impl Loop {
         Ok(look)
     }
 
-    /// Reads what a port has, at most a batch.
-    fn take_in(&mut self, index: usize, since: Instant) {
+    /// Reads what a port has, at most a batch; says how many frames and octets that was.
+    fn take_in(&mut self, index: usize, since: Instant) -> (u64, u64) {
         let Driven { world, clock, ingress, status, .. } = &mut self.driven;
         let batch = world.edge.ports[index].batch;
         let mut octets = 0;
@@ -392,6 +395,7 @@ impl Loop {
         if let (true, Some(fd)) = (port.gone, port.fd()) {
             self.driven.poller.remove(fd);
         }
+        (u64::from(frames), u64::from(octets))
     }
 
     /// Carries out what is commanded; false once nobody can command any more.

@@ -4,6 +4,8 @@
 //! [`WAIT`] and finds several frames each time, it lets them gather by sleeping on the clock
 //! instead of on the ports. What that adds to a frame's way is at most [`WAIT`], and shows in
 //! the ingress histogram. A dialogue, however quick, brings one frame a wake and is never held up.
+//! Nor is a stream of super-frames: those have gathered at their sender, handling one takes longer
+//! than a wake, and a sender that waits for acknowledgments would lose the time.
 
 use airloom_engine::time::Span;
 
@@ -11,6 +13,8 @@ use airloom_engine::time::Span;
 const WAIT: Span = Span::from_micros(50);
 /// Fewer frames than this in a wake are no stream.
 const STREAM: u64 = 4;
+/// Frames that have more octets than this on average need no gathering.
+const LONG: u64 = 4_096;
 /// Weight of the newest wake in the means: one part of this many.
 const WEIGHT: u64 = 8;
 /// Fixed point of the means.
@@ -21,24 +25,29 @@ const ONE: u64 = 1024;
 pub struct Moderation {
     /// Mean frames a wake, in parts of [`ONE`].
     frames: u64,
+    /// Mean octets a wake.
+    octets: u64,
     /// Mean time from wake to wake, in nanoseconds.
     gap: u64,
 }
 
 impl Moderation {
-    /// Learns from a wake: the frames it brought and the time since the one before.
-    pub fn woke(&mut self, frames: u64, gap: Span) {
+    /// Learns from a wake: the frames it brought, their octets, and the time since the one before.
+    pub fn woke(&mut self, frames: u64, octets: u64, gap: Span) {
         // One long silence says no more than that the stream has ended.
         let gap = gap.nanos().min(20 * WAIT.nanos());
-        self.frames = (self.frames * (WEIGHT - 1) + frames * ONE) / WEIGHT;
-        self.gap = (self.gap * (WEIGHT - 1) + gap) / WEIGHT;
+        let learn = |mean: &mut u64, value: u64| *mean = (*mean * (WEIGHT - 1) + value) / WEIGHT;
+        learn(&mut self.frames, frames * ONE);
+        learn(&mut self.octets, octets);
+        learn(&mut self.gap, gap);
     }
 
     /// How long to let frames gather now; none if they do not come in a stream.
     #[must_use]
     pub fn wait(&self) -> Option<Span> {
         // A wake on the clock comes late, so a moderated stream shows a somewhat longer gap.
-        (self.frames >= STREAM * ONE && self.gap < 4 * WAIT.nanos()).then_some(WAIT)
+        let stream = self.frames >= STREAM * ONE && self.gap < 4 * WAIT.nanos();
+        (stream && self.octets * ONE <= LONG * self.frames).then_some(WAIT)
     }
 }
 
@@ -46,30 +55,33 @@ impl Moderation {
 mod tests {
     use super::*;
 
-    fn after(wakes: u32, frames: u64, gap: Span) -> Option<Span> {
+    const OCTETS: u64 = 1_514;
+
+    fn after(wakes: u32, frames: u64, octets: u64, gap: Span) -> Option<Span> {
         let mut moderation = Moderation::default();
         for _ in 0..wakes {
-            moderation.woke(frames, gap);
+            moderation.woke(frames, frames * octets, gap);
         }
         moderation.wait()
     }
 
     #[test]
     fn a_stream_gathers_and_a_dialogue_does_not() {
-        assert_eq!(after(50, 8, Span::from_micros(20)), Some(WAIT));
-        assert_eq!(after(50, 1, Span::from_micros(20)), None);
-        assert_eq!(after(50, 8, Span::from_millis(1)), None, "bursts of a slow source");
+        assert_eq!(after(50, 8, OCTETS, Span::from_micros(20)), Some(WAIT));
+        assert_eq!(after(50, 1, OCTETS, Span::from_micros(20)), None);
+        assert_eq!(after(50, 8, OCTETS, Span::from_millis(1)), None, "bursts of a slow source");
+        assert_eq!(after(50, 8, 65_226, Span::from_micros(100)), None, "super-frames");
     }
 
     #[test]
     fn it_ends_with_the_stream() {
         let mut moderation = Moderation::default();
         for _ in 0..50 {
-            moderation.woke(20, Span::from_micros(60));
+            moderation.woke(20, 20 * OCTETS, Span::from_micros(60));
         }
         assert!(moderation.wait().is_some());
         for _ in 0..16 {
-            moderation.woke(1, WAIT);
+            moderation.woke(1, OCTETS, WAIT);
         }
         assert_eq!(moderation.wait(), None);
     }
