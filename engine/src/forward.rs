@@ -58,6 +58,10 @@ fn send(
     class: Option<Class>,
     moving: Moving,
 ) {
+    let Some(class) = class else {
+        wires[wire as usize].enter(context, moving);
+        return;
+    };
     let Some(frame) = switch.dress(wire, class, &moving.frame, context.pool) else {
         context.drop(Place::Switch(switch.id), moving.frame, Why::Malformed);
         return;

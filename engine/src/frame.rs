@@ -148,9 +148,14 @@ impl Frame {
     }
 
     /// Octets of all frames that this value stands for.
+    #[inline]
     #[must_use]
     pub fn octets(&self) -> u64 {
-        self.sizes().sum(u64::from)
+        let Some(cut) = self.segmentation else { return self.length.into() };
+        let (header, size) = (u64::from(cut.header), u64::from(cut.size));
+        let payload = u64::from(self.length).saturating_sub(header);
+        let (start, end) = (u64::from(self.first), u64::from(self.first) + u64::from(self.count));
+        u64::from(self.count) * header + payload.min(end * size).saturating_sub(start * size)
     }
 
     /// The part of this frame with the given segments.
@@ -251,5 +256,28 @@ impl Pool {
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.in_use
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_and_sizes_of_every_part_are_those_of_its_segments() {
+        for (length, segments) in [(67, 1), (1_066, 1), (1_067, 2), (3_066, 3), (3_166, 4)] {
+            let cut = Segmentation { protocol: Protocol::Tcp4, header: 66, size: 1_000 };
+            let whole = Frame { count: segments, ..Frame::new(BufferId(0), length, Some(cut), None) };
+            assert!(whole.is_whole());
+            for first in 0..segments {
+                for count in 1..=segments - first {
+                    let part = whole.part(first, count);
+                    let sum: u32 = (first..first + count).map(|segment| whole.segment_octets(segment)).sum();
+                    assert_eq!(part.octets(), u64::from(sum), "{part:?}");
+                    assert_eq!(part.sizes().sum(u64::from), u64::from(sum), "{part:?}");
+                }
+            }
+        }
+        assert_eq!(Frame::new(BufferId(0), 60, None, None).octets(), 60);
     }
 }

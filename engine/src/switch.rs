@@ -89,11 +89,8 @@ impl Switch {
     }
 
     /// The frame as it leaves on `wire`; none if its headers leave no room for a tag.
-    pub fn dress(&self, wire: u32, class: Option<Class>, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
-        match class {
-            None => Some(*frame),
-            Some(class) => vlan::dress(self.member(wire), class, frame, pool),
-        }
+    pub fn dress(&self, wire: u32, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
+        vlan::dress(self.member(wire), class, frame, pool)
     }
 
     /// Takes new settings; a switch that stays one keeps what it knows.

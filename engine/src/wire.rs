@@ -93,6 +93,8 @@ pub(crate) struct Wire {
     pace: Pace,
     charge: Charge,
     delay: Span,
+    /// Of the settings, here because every frame asks for it.
+    mtu: u32,
     carried: bool,
     queue: Queue,
     impairments: Impairments,
@@ -132,6 +134,7 @@ impl Wire {
             pace,
             charge,
             delay: delay(settings),
+            mtu: settings.mtu,
             carried: settings.segments == Segments::Carried,
             settings: Box::new(settings.clone()),
             free: now,
@@ -173,6 +176,7 @@ impl Wire {
         self.restraint.change(settings.late);
         self.gap = Span::from_nanos(settings.gap_ns);
         self.delay = delay(settings);
+        self.mtu = settings.mtu;
         self.carried = settings.segments == Segments::Carried;
         *self.settings = settings.clone();
     }
@@ -195,13 +199,15 @@ impl Wire {
     }
 
     /// A frame has come to this wire.
-    pub fn enter(&mut self, context: &mut Context, moving: Moving) {
+    pub fn enter(&mut self, context: &mut Context, mut moving: Moving) {
         context.ledger.wires[self.number as usize].entered += Tally::of(&moving.frame);
         if !self.up {
             context.drop(self.place, moving.frame, Why::LinkDown);
             return;
         }
-        let Some(moving) = self.limit(context, moving) else { return };
+        if !self.limit(context, &mut moving) {
+            return;
+        }
         let whole = self.sends_whole();
         self.mind_pause(context);
         if context.now < self.free || !self.queue.is_empty() {
@@ -257,27 +263,29 @@ impl Wire {
         self.carried || self.pace.is_unlimited()
     }
 
-    /// Drops what is larger than the MTU. Of a run only the last frame may be small enough.
-    fn limit(&self, context: &mut Context, moving: Moving) -> Option<Moving> {
+    /// Drops what is larger than the MTU; false if nothing is left. Of a run only the last frame may be
+    /// small enough.
+    fn limit(&self, context: &mut Context, moving: &mut Moving) -> bool {
         let frame = moving.frame;
         let sizes = frame.sizes();
         let fits = |octets: u32| {
             // Most frames need no look at their octets.
-            octets <= self.settings.mtu + 14 || {
+            octets <= self.mtu + 14 || {
                 let start = segment::network(context.pool.octets(frame.buffer)).map_or(14, |(at, _)| at);
-                octets as usize <= self.settings.mtu as usize + start
+                octets as usize <= self.mtu as usize + start
             }
         };
         if if sizes.fulls > 0 { fits(sizes.full) } else { fits(sizes.tail) } {
-            return Some(moving);
+            return true;
         }
         if sizes.fulls == 0 || sizes.tail == 0 || !fits(sizes.tail) {
             context.drop(self.place, frame, Why::TooBig);
-            return None;
+            return false;
         }
         let (large, tail) = moving.split(frame.count - 1, context.pool);
         context.drop(self.place, large.frame, Why::TooBig);
-        Some(tail)
+        *moving = tail;
+        true
     }
 
     /// Puts a frame, or a run that stays together, on the wire. With `behind` it follows what was
@@ -285,11 +293,7 @@ impl Wire {
     fn transmit(&mut self, context: &mut Context, moving: Moving, behind: bool) {
         let now = context.now;
         let frame = moving.frame;
-        let all = self.charge.of(&frame);
-        let one =
-            if frame.count == 1 { all } else { self.charge.of_frame(frame.segment_octets(frame.first)) };
-        let mut first = self.pace.send(now, behind, one);
-        let mut last = if frame.count == 1 { first } else { self.pace.send(first, true, all - one) };
+        let (mut first, mut last) = self.occupy(now, behind, &frame);
         self.free = last + self.gap;
         self.pace.pause(self.gap);
         if moving.last > now {
@@ -305,6 +309,21 @@ impl Wire {
             let at = self.order(first + self.delay);
             self.fly(context, Moving { frame, at, last: last + self.delay });
         }
+    }
+
+    /// When the first frame of a run has left that begins to leave at `now`, and when the last.
+    fn occupy(&mut self, now: Instant, behind: bool, frame: &Frame) -> (Instant, Instant) {
+        if self.pace.is_unlimited() {
+            return (now, now);
+        }
+        let all = self.charge.of(frame);
+        if frame.count == 1 {
+            let left = self.pace.send(now, behind, all);
+            return (left, left);
+        }
+        let one = self.charge.of_frame(frame.segment_octets(frame.first));
+        let first = self.pace.send(now, behind, one);
+        (first, self.pace.send(first, true, all - one))
     }
 
     /// The time of an arrival that must not be before those ahead of it.
