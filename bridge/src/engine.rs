@@ -14,18 +14,18 @@ use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
 use airloom_ports::capture::Account;
 use airloom_ports::driver::{Driven, Driver};
+use airloom_ports::edge::Outside;
 use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
-use airloom_ports::nodes::read_mac;
 use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
-use airloom_ports::vhost::{Card, Vhost};
-use airloom_ports::world::{Outside, World};
+use airloom_ports::world::World;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 use serde::de::DeserializeOwned;
 
 use crate::errors::Fault;
+use crate::received::{Frame, Received};
 use crate::views::{Books, Punctuality};
 use crate::{guests, media};
 
@@ -148,11 +148,11 @@ impl Engine {
         mtu: u16,
         transit: bool,
     ) -> PyResult<()> {
-        self.add(py, name, transit, vhost(listener, mac, mtu)?)
+        self.add(py, name, transit, guests::device(duplicate(listener)?, mac, mtu)?)
     }
 
     fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {
-        self.exchange(py, name, vhost(listener, mac, mtu)?)
+        self.exchange(py, name, guests::device(duplicate(listener)?, mac, mtu)?)
     }
 
     fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
@@ -428,7 +428,7 @@ impl Engine {
 
     fn meet_guests(&self, py: Python<'_>) -> bool {
         py.detach(|| match &mut *self.state() {
-            State::Still(world) => world.meet_guests(),
+            State::Still(world) => world.edge.meet_guests(),
             State::Running(_) | State::Stopped(..) | State::Lost => false,
         })
     }
@@ -458,45 +458,21 @@ impl Engine {
         })
     }
 
-    fn step<'py>(&self, py: Python<'py>, until: u64) -> PyResult<Vec<(String, u64, Bound<'py, PyBytes>)>> {
+    fn step<'py>(&self, py: Python<'py>, until: u64) -> PyResult<Vec<Frame<'py>>> {
         let received = py.detach(|| match &mut *self.state() {
             State::Still(world) => {
                 world.advance(Instant::from_nanos(until));
-                Ok(named(world))
+                Ok(Received::of(world))
             }
             _ => Err(Fault::State { call: "step", needs: "an engine that has not started" }),
         })?;
-        Ok(as_bytes(py, received))
+        Ok(received.frames(py))
     }
 
-    fn received<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, u64, Bound<'py, PyBytes>)>> {
-        let received = self.act(py, "received", |world| Ok(named(world)))?;
-        Ok(as_bytes(py, received))
+    fn received<'py>(&self, py: Python<'py>) -> PyResult<Vec<Frame<'py>>> {
+        let received = self.act(py, "received", |world| Ok(Received::of(world)))?;
+        Ok(received.frames(py))
     }
-}
-
-/// What waits at memory ports, with the ports' names.
-fn named(world: &mut World) -> Vec<(String, u64, Box<[u8]>)> {
-    let received = std::mem::take(&mut world.edge.received);
-    let ports = &world.edge.ports;
-    received
-        .into_iter()
-        .map(|frame| (ports[frame.port].name.clone(), frame.at.nanos(), frame.octets))
-        .collect()
-}
-
-fn as_bytes<'py>(
-    py: Python<'py>,
-    received: Vec<(String, u64, Box<[u8]>)>,
-) -> Vec<(String, u64, Bound<'py, PyBytes>)> {
-    received.into_iter().map(|(port, at, octets)| (port, at, PyBytes::new(py, &octets))).collect()
-}
-
-/// The network device of the guest that will connect to a listening socket.
-fn vhost(listener: i32, mac: &str, mtu: u16) -> Result<Outside, Fault> {
-    let mac = read_mac(mac).map_err(Fault::Settings)?;
-    let vhost = Vhost::serve(duplicate(listener)?, Card { mac, mtu })?;
-    Ok(Outside::Vhost(Box::new(vhost)))
 }
 
 /// A descriptor of the engine's own for the same TAP or socket.

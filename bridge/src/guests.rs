@@ -1,9 +1,22 @@
-//! The guests behind ports, and what crossed the boundary to them, as dictionaries.
+//! The guests behind ports: their devices, and what crossed the boundary to them, as dictionaries.
 
-use airloom_ports::vhost::{Counts, Standing, Vhost};
-use airloom_ports::world::{Outside, World};
+use std::os::fd::OwnedFd;
+
+use airloom_ports::edge::Outside;
+use airloom_ports::nodes::read_mac;
+use airloom_ports::vhost::{Card, Counts, Standing, Vhost};
+use airloom_ports::world::World;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::errors::Fault;
+
+/// The network device of the guest that will connect to a listening socket.
+pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Outside, Fault> {
+    let mac = read_mac(mac).map_err(Fault::Settings)?;
+    let vhost = Vhost::serve(listener, Card { mac, mtu })?;
+    Ok(Outside::Vhost(Box::new(vhost)))
+}
 
 /// One port's guest, as the engine's thread saw it.
 pub struct Guest {
@@ -30,7 +43,7 @@ impl Guest {
 
 /// The guests of a world.
 pub fn of(world: &World) -> Vec<Guest> {
-    let guest = |port: &airloom_ports::world::Port| match &port.outside {
+    let guest = |port: &airloom_ports::edge::Port| match &port.outside {
         Outside::Vhost(vhost) => Some(Guest::of(&port.name, vhost)),
         _ => None,
     };

@@ -8,6 +8,7 @@ mod errors;
 mod guests;
 mod media;
 mod nodes;
+mod received;
 mod views;
 
 use pyo3::prelude::*;

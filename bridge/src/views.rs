@@ -4,10 +4,11 @@ use airloom_engine::ledger::{Drops, HostLosses};
 use airloom_engine::{Direction, HostLoss, Ledger, Tally, Why};
 use airloom_ports::capture::Account;
 use airloom_ports::driver::Driven;
+use airloom_ports::edge::Outside;
 use airloom_ports::lateness::Histogram;
 use airloom_ports::status::Second;
 use airloom_ports::tunnel;
-use airloom_ports::world::{Outside, World};
+use airloom_ports::world::World;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

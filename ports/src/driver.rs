@@ -14,6 +14,7 @@ use airloom_engine::PortId;
 use airloom_engine::time::{Instant, Span};
 
 use crate::clock::{self, WallClock};
+use crate::edge::Outside;
 use crate::error::Error;
 use crate::lateness::Histogram;
 use crate::moderation::Moderation;
@@ -23,7 +24,7 @@ use crate::precedence::Precedence;
 use crate::status::Status;
 use crate::tap::check;
 use crate::wakeful;
-use crate::world::{Outside, World};
+use crate::world::World;
 
 /// Most frames read from one port before the others have their turn.
 const BATCH: u32 = 64;
@@ -113,7 +114,7 @@ impl Driver {
         }
         let (commands, orders) = channel();
         let clock = WallClock::start();
-        world.follow(clock);
+        world.edge.follow(clock);
         let driven = Driven {
             world,
             clock,
@@ -258,7 +259,7 @@ impl Loop {
             let now = clock.now();
             self.note_backlog(now);
             self.driven.world.advance(now);
-            again = self.driven.world.tell_guests(now);
+            again = self.driven.world.edge.tell_guests(now);
             let end = clock.now();
             let second = self.driven.status.current();
             let busy = end.since(start);
@@ -266,7 +267,7 @@ impl Loop {
             second.stall = second.stall.max(busy);
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
-                self.driven.world.each_second();
+                self.driven.world.edge.each_second();
                 patience.mind(self.driven.world.engine.slips());
                 precedence.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_a_sleep() {
@@ -381,7 +382,7 @@ impl Loop {
             frames += 1;
             octets += taken.octets;
         };
-        world.tell_guests(clock.now());
+        world.edge.tell_guests(clock.now());
         status.current().taken_in += u64::from(frames);
         let port = &mut world.edge.ports[index];
         if emptied {

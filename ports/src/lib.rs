@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod clock;
 pub mod driver;
+pub mod edge;
 pub mod error;
 mod intake;
 pub mod interface;

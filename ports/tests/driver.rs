@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use airloom_engine::settings::{LinkSettings, Loss, Rate};
 use airloom_engine::{HostLoss, Why};
 use airloom_ports::driver::Driver;
+use airloom_ports::edge::Outside;
 use airloom_ports::nodes::{self, WireEnd, WireSpec};
-use airloom_ports::world::{Outside, World};
+use airloom_ports::world::World;
 
 /// Octets that no run of segments can shift without notice.
 fn octets(count: usize) -> Vec<u8> {

@@ -5,8 +5,8 @@ mod guest;
 use std::os::fd::AsRawFd;
 
 use airloom_engine::{HostLoss, Why};
+use airloom_ports::edge::Outside;
 use airloom_ports::vhost::{Standing, Vhost};
-use airloom_ports::world::Outside;
 use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
 use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
 

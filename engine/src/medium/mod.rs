@@ -27,6 +27,7 @@ mod hearing;
 mod index;
 mod laws;
 mod mac;
+mod motions;
 mod noise;
 mod peers;
 mod radio;
@@ -39,9 +40,10 @@ mod timers;
 pub use airtime::Airtime;
 pub use change::RadioChange;
 pub use laws::{
-    CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, MobilitySettings,
-    ShadowingSettings, WallSettings,
+    CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
+    WallSettings,
 };
+pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
 pub use peers::PeerCounts;
 pub use radio::{Kind, RadioCounts, RadioId, To};

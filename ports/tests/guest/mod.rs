@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use airloom_engine::settings::LinkSettings;
 use airloom_ports::driver::Driver;
+use airloom_ports::edge::Outside;
 use airloom_ports::vhost::{Card, Vhost};
-use airloom_ports::world::{Outside, World};
+use airloom_ports::world::World;
 
 /// Where the guest and its front end have the memory, where it begins in its file, and its octets.
 pub const GUEST: u64 = 0x10_0000;

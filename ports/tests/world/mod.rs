@@ -6,9 +6,10 @@ use std::os::fd::AsFd;
 
 use airloom_engine::settings::LinkSettings;
 use airloom_ports::driver::Driver;
+use airloom_ports::edge::Outside;
 use airloom_ports::nodes::{self, InterfaceSpec, Namespace, NodeSpec, WireSpec};
 use airloom_ports::tap::Tap;
-use airloom_ports::world::{Outside, World};
+use airloom_ports::world::World;
 
 /// Runs `test` on a thread in a fresh network namespace. Where the machine does not permit
 /// namespaces it says so and does nothing.

@@ -1,0 +1,28 @@
+//! Frames that reached memory ports, as Python takes them.
+
+use airloom_ports::world::World;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// A frame for Python: its port's name, when it came in nanoseconds, its octets.
+pub type Frame<'py> = (String, u64, Bound<'py, PyBytes>);
+
+/// What has waited at memory ports, taken on the engine's thread.
+pub struct Received(Vec<(String, u64, Box<[u8]>)>);
+
+impl Received {
+    /// Takes what waits.
+    pub fn of(world: &mut World) -> Self {
+        let received = std::mem::take(&mut world.edge.received);
+        let ports = &world.edge.ports;
+        let named = |frame: airloom_ports::edge::Received| {
+            (ports[frame.port].name.clone(), frame.at.nanos(), frame.octets)
+        };
+        Self(received.into_iter().map(named).collect())
+    }
+
+    /// The same with octets that belong to Python.
+    pub fn frames(self, py: Python<'_>) -> Vec<Frame<'_>> {
+        self.0.into_iter().map(|(port, at, octets)| (port, at, PyBytes::new(py, &octets))).collect()
+    }
+}
