@@ -41,6 +41,12 @@ impl Namespace {
 
 #[pymethods]
 impl Namespace {
+    #[staticmethod]
+    fn of_machine(name: &str) -> PyResult<Self> {
+        let inner = nodes::Namespace::of_machine(name).map_err(|error| raise(&error))?;
+        Ok(Self { name: name.to_owned(), inner: std::sync::RwLock::new(Some(inner)) })
+    }
+
     #[getter]
     fn name(&self) -> &str {
         &self.name

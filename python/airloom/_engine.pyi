@@ -9,6 +9,9 @@ class EngineError(Exception):
 class Namespace:
     """A network namespace without a name, held by a file descriptor, and its TAPs."""
 
+    @staticmethod
+    def of_machine(name: str) -> Namespace:
+        """The network in which the calling thread is; :meth:`set_up` leaves it as it is."""
     @property
     def name(self) -> str: ...
     def fileno(self) -> int:

@@ -113,6 +113,8 @@ class NodePlan:
     """Its root file system, if not the host's."""
     guest: GuestPlan | None = None
     """Its machine, if it has one of its own."""
+    machine_network: bool = False
+    """Whether it stands in the machine's own network; no node of a scenario does."""
 
     @property
     def transit(self) -> bool:

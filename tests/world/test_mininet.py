@@ -279,10 +279,6 @@ def test_what_needs_flow_tables_is_refused(net):
     assert "Own" in refused(lambda: net["s1"].start([own])).message
 
 
-def test_the_machines_own_network_is_out_of_reach():
-    assert "namespaces of their own" in refused(lambda: Node("root", inNamespace=False)).message
-
-
 def test_mistakes_are_named(net):
     assert "already" in refused(lambda: net.addHost("h1")).message
     assert "15 octets" in refused_anywhere(lambda: net.addLink(net.addHost("h" * 20), net["s1"]))

@@ -116,7 +116,7 @@ fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
             .map_err(|source| Error::Tap { node: node.name.clone(), source })?;
         taps.push((interface.name.clone(), tap.into_fd()));
     }
-    let namespace = Namespace { spec: node.clone(), fd, taps };
+    let namespace = Namespace { spec: node.clone(), fd, taps, made: true };
     if taps_only(node) {
         configure(&namespace, tools)?;
     }

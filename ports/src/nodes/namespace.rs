@@ -1,6 +1,7 @@
 //! One node's network namespace, and what can be done with it while the run lasts.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
@@ -17,6 +18,8 @@ pub struct Namespace {
     pub(super) spec: NodeSpec,
     pub(super) fd: OwnedFd,
     pub(super) taps: Vec<(String, OwnedFd)>,
+    /// Whether it was made for the node; the machine's own is nobody's to take down.
+    pub(super) made: bool,
 }
 
 /// What an interface has seen since it was made, from the node's side.
@@ -41,6 +44,17 @@ pub struct Counters {
 }
 
 impl Namespace {
+    /// The network in which the calling thread is, for a node that stands in the machine's own.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if it cannot be opened.
+    pub fn of_machine(name: &str) -> Result<Self, Error> {
+        let fd = File::open("/proc/thread-self/ns/net")
+            .map_err(|source| Error::kernel(name, "the machine's network", &source))?;
+        let spec = NodeSpec { name: name.to_owned(), ..NodeSpec::default() };
+        Ok(Self { spec, fd: fd.into(), taps: Vec::new(), made: false })
+    }
+
     /// The node's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -61,11 +75,14 @@ impl Namespace {
     }
 
     /// Takes all interfaces down, as when the node is switched off, or brings them up with the
-    /// addresses and routes of the beginning.
+    /// addresses and routes of the beginning. The machine's own network stays as it is.
     ///
     /// # Errors
     /// [`Error::Kernel`] if the kernel refuses a step.
     pub fn set_up(&self, up: bool) -> Result<(), Error> {
+        if !self.made {
+            return Ok(());
+        }
         inside(self, |node| {
             let indices = node.indices()?;
             let mut batch = Batch::default();

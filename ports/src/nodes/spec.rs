@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 
 /// One node.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
     /// Its name, for messages.

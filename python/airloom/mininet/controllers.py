@@ -109,6 +109,9 @@ class Controller(Node):
             if group == len(self._listening):
                 self._launch(self.port + _STEP * group)
             port = self._listening[group]
+        own = super().IP()
+        if own and ground().reaches_machine:
+            return ControllerPlan(own, port)  # over the network that was made for it
         return ControllerPlan("127.0.0.1", port, self.name)
 
     def checkListening(self) -> None:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from airloom import doctor, evidence
+from airloom.errors import HostError
 from airloom.hostwatch import HostWatch
 from airloom.mininet import inside
 from airloom.mininet.refusal import Misused
+from airloom.nodes import privilege
 from airloom.nodes.netns import NetnsNode
 from airloom.nodes.openvswitch import OpenVSwitchNode
 from airloom.plan import NodePlan, OpenVSwitchPlan, Plan
@@ -45,6 +47,8 @@ class Ground:
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
         self._hosts: dict[str, NetnsNode] = {}
+        self._in_machine: set[str] = set()
+        """Hosts in the machine's own network."""
         self._switches: set[str] = set()
         self._ports: dict[str, Port] = {}
         self._paths: dict[str, tuple[str, str]] = {}
@@ -59,9 +63,13 @@ class Ground:
 
     # Nodes
 
-    def add_host(self, name: str, cpu: float | None) -> NetnsNode:
-        """A node without interfaces."""
+    def add_host(self, name: str, cpu: float | None, machine_network: bool = False) -> NetnsNode:
+        """A node without interfaces, or one in the machine's own network."""
         self._must_be_free(name)
+        if machine_network and privilege.ensure(restart=False) != "root":
+            raise HostError(
+                "host.privilege", f"node {name} stands in the machine's own network", cure="run as root"
+            )
         plan = NodePlan(
             name=name,
             kind="netns",
@@ -72,11 +80,19 @@ class Ground:
             files={},
             # As in Mininet, whose hosts have the kernel's own default: IPv6 is spoken.
             sysctl={"net.ipv6.conf.default.disable_ipv6": "0"},
+            machine_network=machine_network,
         )
         handle = self.world.add_node(plan)
         assert isinstance(handle, NetnsNode)
         self._hosts[name] = handle
+        if machine_network:
+            self._in_machine.add(name)
         return handle
+
+    @property
+    def reaches_machine(self) -> bool:
+        """Whether a node joins the network to the machine's own."""
+        return bool(self._in_machine)
 
     def add_openvswitch(self, name: str) -> OpenVSwitchNode:
         """An Open vSwitch without bridges."""
@@ -114,6 +130,7 @@ class Ground:
         """Ends a node or a switch; with the last one the world ends."""
         if name in self._hosts:
             del self._hosts[name]
+            self._in_machine.discard(name)
             self.world.drop_node(name)
         self._switches.discard(name)
         if not self._hosts and not self._switches:
@@ -130,7 +147,9 @@ class Ground:
         """A new interface of a host."""
         self._count += 1
         name = f"{host}:{interface}.{self._count}"
-        tap = inside.make_tap(self._hosts[host].namespace.fileno(), interface)
+        # The machine's own network outlives the host, so its interface must go with the descriptor.
+        keep = host not in self._in_machine
+        tap = inside.make_tap(self._hosts[host].namespace.fileno(), interface, keep)
         transit = isinstance(self._hosts[host], OpenVSwitchNode)
         self.world.engine.add_tap_port(name, tap.descriptor, transit)
         port = self._ports[name] = Port(name, host, tap)

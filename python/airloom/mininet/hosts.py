@@ -45,14 +45,9 @@ class Node:
     """All nodes that are up, by name."""
 
     def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
-        if not inNamespace:
-            raise Unsupported(
-                f"{type(self).__name__}({name!r}, inNamespace=False)",
-                "nodes here have namespaces of their own; none stands in the machine's own network",
-            )
         self.name = str(params.get("name", name))
         self.privateDirs = params.get("privateDirs", params.get("privateDir", []))
-        self.inNamespace = True
+        self.inNamespace = inNamespace
         self.params: dict[str, Any] = params
         self.intfs: dict[int, Any] = {}
         """Port: interface."""
@@ -73,7 +68,7 @@ class Node:
 
     def _stand(self) -> None:
         """Makes the node itself."""
-        self._handle = ground().add_host(self.name, self._cpu())
+        self._handle = ground().add_host(self.name, self._cpu(), not self.inNamespace)
 
     def _cpu(self) -> float | None:
         """Its share of one processor."""

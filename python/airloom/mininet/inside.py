@@ -20,7 +20,7 @@ from pyroute2 import IPRoute
 from airloom.errors import HostError, RunError
 from airloom.nodes.within import within
 
-_IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
+_IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR, _IFF_TUN_EXCL = 0x0002, 0x1000, 0x4000, 0x8000
 _TUNSETIFF, _TUNSETPERSIST = 0x400454CA, 0x400454CB
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _SIOCSIFADDR, _SIOCSIFNETMASK, _SIOCSIFBRDADDR = 0x8916, 0x891C, 0x891A
@@ -40,8 +40,11 @@ class Tap:
     mac: str
 
 
-def make_tap(namespace: int, name: str) -> Tap:
-    """Makes an interface in a namespace; it is up, and has no address."""
+def make_tap(namespace: int, name: str, keep: bool) -> Tap:
+    """Makes an interface in a namespace; it is up, and has no address.
+
+    ``keep``: it goes with the namespace, not with the descriptor.
+    """
     if not 0 < len(name.encode()) < 16:
         raise RunError(
             "mininet.interface-name",
@@ -57,10 +60,12 @@ def make_tap(namespace: int, name: str) -> Tap:
                 "host.tun-device", f"/dev/net/tun: {error.strerror}", cure="modprobe tun"
             ) from None
         try:
-            request = struct.pack("16sH22x", name.encode(), _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR)
-            fcntl.ioctl(descriptor, _TUNSETIFF, request)
-            # The namespace deletes it with all others at once, which closing one by one does not.
-            fcntl.ioctl(descriptor, _TUNSETPERSIST, 1)
+            # Exclusive: an interface of that name that is there already is somebody else's.
+            flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR | _IFF_TUN_EXCL
+            fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+            if keep:
+                # The namespace deletes it with all others at once, which closing one by one does not.
+                fcntl.ioctl(descriptor, _TUNSETPERSIST, 1)
             with _asking() as asker:
                 mac = _ask(asker, _SIOCGIFHWADDR, name)[18:24].hex(":")
                 _raise(asker, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airloom.mininet.node import LinuxBridge, Node
-from airloom.mininet.refusal import Misused
+from airloom.mininet.refusal import Misused, Unsupported
 
 __all__ = ["NAT", "LinuxBridge"]
 
@@ -21,6 +21,12 @@ class NAT(Node):
         flush: bool = False,
         **params: Any,
     ) -> None:
+        if not params.get("inNamespace", True):
+            raise Unsupported(
+                f"NAT({name!r}, inNamespace=False)",
+                "its rules for the firewall of the machine would outlive a script that is killed",
+                cure="inNamespace=True translates to a network of the script",
+            )
         super().__init__(name, **params)
         self.subnet, self.localIntf, self.flush = subnet, localIntf, flush
 

@@ -38,6 +38,8 @@ from airloom.nodes.kind import (
 )
 from airloom.plan import InterfacePlan, NodePlan
 
+_MACHINE = (Path("/run"),)
+"""Where a node in the machine's own network finds the machine's daemons."""
 _DYING = 30.0
 """How long the kernel may take to end a node's processes, in seconds."""
 LISTENING = {"tcp": "0A", "udp": "07"}
@@ -241,7 +243,7 @@ class NetnsNode(NodeHandle):
 
     def _visible(self) -> tuple[Path, ...]:
         """What it sees of the host even below folders of its own."""
-        return self._site.visible
+        return (*self._site.visible, *(_MACHINE if self._plan.machine_network else ()))
 
     def _how(self, message: Message) -> str:
         """How its first process ended, by the keeper's message."""
@@ -369,11 +371,15 @@ class NetnsKind(Kind):
         for a, a_interface, b, b_interface in wires:
             wired.setdefault(a, set()).add(a_interface)
             wired.setdefault(b, set()).add(b_interface)
-        specs = [self.spec(plan, wired.get(plan.name, set())) for plan in plans]
-        namespaces = translated(_engine.bring_up, specs, wires)
-        made = {
-            plan.name: self.node(plan, namespace) for plan, namespace in zip(plans, namespaces, strict=True)
-        }
+        own = [plan for plan in plans if not plan.machine_network]
+        specs = [self.spec(plan, wired.get(plan.name, set())) for plan in own]
+        namespaces = dict(
+            zip((plan.name for plan in own), translated(_engine.bring_up, specs, wires), strict=True)
+        )
+        for plan in plans:
+            if plan.machine_network:
+                namespaces[plan.name] = translated(_engine.Namespace.of_machine, plan.name)
+        made = {plan.name: self.node(plan, namespaces[plan.name]) for plan in plans}
         self._nodes |= made
         return dict(made)
 
