@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import published, usable
+from airloom import usable
 from airloom.campaign import Campaign
 from airloom.net_chain import wired
 from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
@@ -26,8 +26,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
         kinds, fails = usable.kinds(folder, progress, quick=quick)
     seconds = 2 if quick else 8
     ladder = QUICK_LADDER if quick else LADDER
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("net-kinds-wired", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
         found = {

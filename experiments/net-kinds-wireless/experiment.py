@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airloom import capacity, published, usable
+from airloom import capacity, usable
 from airloom.campaign import Campaign
 from airloom.net_chain import ideal
 from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
@@ -43,8 +43,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
         kinds, fails = usable.kinds(folder, progress, quick=quick, without=("native",))
     seconds = 2 if quick else 8
     ladder = QUICK_LADDER if quick else LADDER
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("net-kinds-wireless", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
         found = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import capacity, orbit, published
+from airloom import capacity, orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
 from airloom.report.figures import Figure
@@ -23,12 +23,10 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the load of all clients of a star together."""
-    orbit.check_kinds(kinds)
     loads = (10, MOST) if quick else orbit.LOADS
     seconds = 4 if quick else 11
     platforms = orbit.platforms(kinds, turns=(TURN,))
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-clients-server", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, load, seconds) for load in loads for platform in platforms]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
         campaign.claim(

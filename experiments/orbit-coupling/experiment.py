@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
@@ -35,12 +35,10 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the first experiment's load, with the second one on and off in turns."""
-    orbit.check_kinds(kinds)
     loads = (5, DIP_LOAD, 40) if quick else (5, 10, 15, DIP_LOAD, 25, 30, 35, 40)
     periods = 2 if quick else 10
     platforms = orbit.platforms(kinds, turns=(TURN,))[1:]
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-coupling", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         others = OTHERS[:1] if quick else OTHERS
         cases = [
             _case(platform, load, other, periods)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures
 from airloom.errors import RunError
 from airloom.orbit import Grid, Platform
@@ -40,8 +40,7 @@ def run(
     """Measures the shares of processor of the sending slivers, with one slice and with two."""
     orbit.check_kinds(kinds)
     seconds = 5 if quick else 20
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-cpu", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(Platform(kind, guests), seconds) for kind in kinds for guests in (1, 2)]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
         for kind in kinds:

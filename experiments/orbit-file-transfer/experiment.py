@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.errors import RunError
 from airloom.orbit import Grid, Platform
@@ -27,12 +27,10 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sends the file at every channel rate; ``quick`` a small one at two rates."""
-    orbit.check_kinds(kinds)
     rates = (6, 54) if quick else orbit.RATES
     octets = QUICK_OCTETS if quick else OCTETS
     platforms = orbit.platforms(kinds)
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-file-transfer", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, octets) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 3)
         for platform in platforms[1:]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import capacity, orbit, published, usable
+from airloom import capacity, orbit, usable
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import NATIVE, Grid, Platform
 from airloom.report.figures import Figure, Line
@@ -24,14 +24,12 @@ TASKS = {
 
 def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ()) -> Result:
     """Runs every task on every kind; those that were not asked for are tried first."""
-    orbit.check_kinds(kinds)
     fails: dict[str, str] = {}
     if not kinds:
         kinds, fails = usable.kinds(folder, progress, quick=quick, without=("native",))
     seconds = 2.5 if quick else 11
     platforms = orbit.platforms(kinds)
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-kinds", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
         cases = [_udp(platform, task, seconds) for platform in platforms for task in TASKS]

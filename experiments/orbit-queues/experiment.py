@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
@@ -25,13 +25,11 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps load and queue for native, for slices, and for slices in turns of the processor."""
-    orbit.check_kinds(kinds)
     loads = (10, MOST) if quick else (5, *orbit.LOADS)
     queues = (40, 1000) if quick else tuple(QUEUES)
     seconds = 4 if quick else 11
     platforms = orbit.platforms(kinds, turns=(TURN,))
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-queues", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [
             _case(platform, queue, load, seconds)
             for queue in queues

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.experiment import beside
 from airloom.orbit import Grid, Platform
@@ -27,13 +27,11 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Streams to every slice's client at several bit rates."""
-    orbit.check_kinds(kinds)
     video.need_ffmpeg()
     rates = (0.5, 3) if quick else (0.3, 0.5, 1, 2, 3, 4, 5)
     seconds = 6 if quick else 30
     platforms = orbit.platforms(kinds)
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-rtp-video", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
         middle, most = rates[len(rates) // 2], rates[-1]

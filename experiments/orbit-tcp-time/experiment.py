@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airloom import capacity, orbit, published
+from airloom import capacity, orbit
 from airloom.campaign import Campaign, Case, Figures
 from airloom.errors import RunError
 from airloom.orbit import Grid, Platform
@@ -24,11 +24,9 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """One long TCP flow a slice, seen second by second."""
-    orbit.check_kinds(kinds)
     seconds = 12 if quick else 100
     platforms = orbit.platforms(kinds)
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-tcp-time", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in RATES for platform in platforms]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
         for one in platforms[1:]:

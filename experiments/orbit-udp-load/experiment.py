@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
 from airloom.report.figures import Figure
@@ -27,14 +27,10 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the load for each platform with long and with short queues."""
-    orbit.check_kinds(kinds)
     loads = (20, MOST) if quick else orbit.LOADS
     seconds = 3 if quick else 11
     platforms = orbit.platforms(kinds, turns=(TURN,))
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign(
-        "orbit-udp-load", folder, paper=paper, progress=progress, kinds=("netns", *kinds)
-    ) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [
             _case(platform, queue, load, seconds)
             for queue in QUEUES

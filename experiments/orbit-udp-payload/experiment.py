@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import capacity, orbit, published
+from airloom import capacity, orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
 from airloom.report.figures import Figure
@@ -26,13 +26,11 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the payload over the radio, then finds what each kind can send over a link without a limit."""
-    orbit.check_kinds(kinds)
     payloads = (64, 512, 1470) if quick else orbit.PAYLOADS
     seconds = 3 if quick else 11
     repetitions = 1 if quick else 10
     platforms = orbit.platforms(kinds)
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-udp-payload", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_on_air(platform, payload, seconds) for payload in payloads for platform in platforms]
         found = campaign.measure(cases, _carried, repetitions=repetitions)
         bare = [_bare(kind, flows, seconds) for kind in ("netns", *kinds) for flows in (1, 2)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import orbit, published
+from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
 from airloom.results import Result, RunReader
@@ -20,12 +20,10 @@ def run(
     folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the channel rate with more offered than it can carry."""
-    orbit.check_kinds(kinds)
     rates = (6, 36, 54) if quick else orbit.RATES
     seconds = 3 if quick else 11
     platforms = orbit.platforms(kinds)
-    paper = published.read(Path(__file__).with_name("paper.csv"))
-    with Campaign("orbit-udp-rate", folder, paper=paper, progress=progress, kinds=kinds) as campaign:
+    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
         for rate in rates:

@@ -3,7 +3,7 @@
 An experiment names its :class:`Case`\\ s, reads its figures out of each finished run, and says what they must
 show::
 
-    with Campaign("orbit-udp-load", folder, progress=progress, kinds=kinds, paper=paper) as campaign:
+    with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         found = campaign.measure(cases, figures_of, repetitions=10)
         campaign.claim("plateau", "...", "native within 3 % of 23.08 Mbit/s", says="plateau",
                        native=found.quantity("throughput", "bit/s", load=50, kind="netns"))
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from airloom import capacity
+from airloom import capacity, published
 from airloom.errors import HostError, RunError
 from airloom.one_run import Interrupted
 from airloom.published import Paper, Statement
@@ -148,6 +148,15 @@ class Campaign:
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
         self._writer = RunWriter(folder, scenario=name, seed=1, kinds=kinds, replace=True)
+
+    @classmethod
+    def of(
+        cls, experiment: str, folder: Path, *, progress: Callable[[str], None], kinds: Iterable[str]
+    ) -> Self:
+        """That of an ``experiment.py`` (its ``__file__``): called as its folder, with the paper beside it."""
+        path = Path(experiment)
+        paper = published.read(path.with_name("paper.csv"))
+        return cls(path.parent.name, folder, paper=paper, progress=progress, kinds=kinds)
 
     def __enter__(self) -> Self:
         return self

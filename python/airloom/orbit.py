@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from airloom import capacity
-from airloom.campaign import Case, Found
+from airloom.campaign import Campaign, Case, Found
 from airloom.errors import RunError, ScenarioError
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
@@ -217,6 +217,14 @@ class Grid:
             "at": f"{WARM_UP} s",
         }
         return {"name": slice, "iperf3": said}
+
+
+def campaign(
+    experiment: str, folder: Path, *, progress: Callable[[str], None], kinds: Sequence[str]
+) -> Campaign:
+    """The campaign of an ``experiment.py``, given its ``__file__``, that holds ``kinds`` against native."""
+    check_kinds(kinds)
+    return Campaign.of(experiment, folder, progress=progress, kinds=(NATIVE.kind, *kinds))
 
 
 def case(
