@@ -21,11 +21,12 @@ def of_kind(scenario: Scenario, kind: str) -> Scenario:
             where="--kinds",
             cure=f"kinds: {', '.join(KINDS)}",
         )
-    nodes = {name: node.model_copy(update={"kind": kind}) for name, node in scenario.nodes.items()}
+    same = {"kind": None}  # as the scenario
+    nodes = {name: node.model_copy(update=same) for name, node in scenario.nodes.items()}
     topology = scenario.topology
     if topology is not None:
-        topology = topology.model_copy(update={"node": topology.node.model_copy(update={"kind": kind})})
-    return scenario.model_copy(update={"nodes": nodes, "topology": topology})
+        topology = topology.model_copy(update={"node": topology.node.model_copy(update=same)})
+    return scenario.model_copy(update={"kind": kind, "nodes": nodes, "topology": topology})
 
 
 def on_kinds(
