@@ -34,14 +34,17 @@ class Shell:
             "NO_COLOR": "1",
         }
 
-    def run(self, *words: str, prefix: tuple[str, ...] = (), **more) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, prefix: tuple[str, ...] = (), lasts: float = 0, **more
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs the command to its end; ``lasts``: the seconds that it takes by its nature."""
         return subprocess.run(
             [*prefix, *COMMAND, *words],
             cwd=self.folder,
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=PATIENCE + lasts,
             **more,
         )
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from kernels import BUILT, needs_built
 
+from airloom.estimate import estimate
+from airloom.scenario import check
+
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))
 
@@ -40,7 +43,9 @@ def require(name: str) -> None:
 
 def ran(shell, name: str, *words: str) -> dict:
     """The result of an example; the run may be degraded on a busy machine, but it must end."""
-    done = shell.run("run", str(FOLDER / f"{name}.yaml"), "--out", name, "-q", *words)
+    path = FOLDER / f"{name}.yaml"
+    lasts = estimate(check(path).plans[0]).duration / 1e9
+    done = shell.run("run", str(path), "--out", name, "-q", *words, lasts=lasts)
     assert done.returncode == 0, done.stderr
     return json.loads((shell.folder / name / "result.json").read_text())
 
