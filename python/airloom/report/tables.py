@@ -98,21 +98,25 @@ def measurements(run: RunReader) -> Table:
 
 def _measurements(name: str, title: str, found: Sequence[Measurement], note: str) -> Table:
     swept = list(dict.fromkeys(label for one in found for label in one.labels))
+    # What would stand in every row is left out: the one name in an experiment, intervals of single runs.
+    names = ["measurement"] if len({one.name for one in found}) > 1 or not swept else []
+    intervals = ["95 % interval"] if any(one.ci95 is not None for one in found) or not swept else []
     rows: list[list[str | Cell]] = []
     shown = ""
     for one in found:
-        first = one.name if one.name != shown or swept else ""
+        first = [one.name if one.name != shown or swept else ""] if names else []
         shown = one.name
         figure = Cell(shown_figure(one, one.mean), "" if one.mean is not None else "bad")
         labels = [one.labels.get(label, "") for label in swept]
-        rows.append([first, *labels, one.metric.replace("_", " "), figure, interval(one), f"{one.n:,}"])
-    columns = ["measurement", *swept, "metric", "mean", "95 % interval", "n"]
+        spread = [interval(one)] if intervals else []
+        rows.append([*first, *labels, one.metric.replace("_", " "), figure, *spread, f"{one.n:,}"])
+    columns = [*names, *swept, "metric", "mean", *intervals, "n"]
     return table(
         name,
         title,
         columns,
         rows,
-        numeric=(len(swept) + 2, len(swept) + 3, len(swept) + 4),
+        numeric=tuple(range(len(names) + len(swept) + 1, len(columns))),
         note=note,
         raw=[one.model_dump(exclude={"labels"}) | one.labels for one in found],
     )
