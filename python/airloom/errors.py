@@ -17,6 +17,8 @@ class LabError(Exception):
     """
 
     exit_code = 1
+    further: tuple[LabError, ...] = ()
+    """The others that were found with it."""
 
     def __init__(self, code: str, message: str, *, where: str | None = None, cure: str | None = None):
         super().__init__(message)
@@ -38,7 +40,6 @@ class ScenarioError(LabError):
     """
 
     exit_code = 2
-    further: tuple[ScenarioError, ...] = ()
 
     def __str__(self) -> str:
         count = len(self.further)

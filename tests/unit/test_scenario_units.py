@@ -140,10 +140,16 @@ def test_quantities_are_shown_in_the_unit_people_use(quantity: Any, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("said", "value"), [("1 %", 0.01), ("0.01", 0.01), (0.5, 0.5), (1, 1.0), ("100%", 1.0)]
+    ("said", "value"), [("1 %", 0.01), ("0.01", 0.01), (0.5, 0.5), (1.0, 1.0), (0, 0.0), ("100%", 1.0)]
 )
 def test_fractions_are_percent_or_plain(said: Any, value: float) -> None:
     assert TypeAdapter(Fraction).validate_python(said) == value
+
+
+@pytest.mark.parametrize("said", [1, "1"])
+def test_a_bare_1_is_no_fraction_for_others_write_percent(said: Any) -> None:
+    with pytest.raises(ValidationError, match="1 % or all"):
+        TypeAdapter(Fraction).validate_python(said)
 
 
 @pytest.mark.parametrize("said", ["101 %", 1.5, -0.1, "x", True, None, float("nan"), float("inf"), "1e99"])

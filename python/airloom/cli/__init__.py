@@ -42,6 +42,7 @@ app = typer.Typer(
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=True,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -84,11 +85,12 @@ app.command("schema")(schema.command)
 
 
 def main() -> None:
-    """The entry point: every error of ours is one line on standard error, with its exit code."""
+    """The entry point: every mistake is one line on standard error; the exit code is the error's."""
     try:
         app()
     except LabError as error:
-        print(f"airloom: {error}", file=sys.stderr)
+        for each in (error, *error.further):
+            print(f"airloom: {each}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("airloom: stopped", file=sys.stderr)

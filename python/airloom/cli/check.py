@@ -17,7 +17,7 @@ MOST_ROWS = 40
 def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) -> None:
     """Check a scenario and show what it would build; touches nothing.
 
-    A mistake is said in one line, with file, line, path and what is allowed; exit code 2.
+    Each mistake is said in one line, with file, line, path and what is allowed; exit code 2.
     """
     from rich.console import Console
 

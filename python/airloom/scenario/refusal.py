@@ -94,7 +94,9 @@ def _problem(error: Any, source: Source) -> Problem:
         sense, key = _RANGES[kind]
         return Problem("value.range", f"{_said(error['input'])} must be {sense} {context[key]}", path)
     if kind in _TYPES:
-        return Problem("value.type", f"{_said(error['input'])} is not {_TYPES[kind]}", path)
+        what = _TYPES[kind]
+        cure = _as_mapping(error["input"]) if what == "a mapping" else None
+        return Problem("value.type", f"{_said(error['input'])} is not {what}", path, cure)
     if kind == "string_pattern_mismatch":
         return Problem(
             "value.syntax", f"{_said(error['input'])} has not the right form", path, context.get("pattern")
@@ -146,6 +148,13 @@ def _said(value: Any) -> str:
         return "a list"
     text = repr(value)
     return text if len(text) <= 64 else text[:60] + "...'"
+
+
+def _as_mapping(value: Any) -> str | None:
+    """How a list of names is written where each name has something to it."""
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        return None
+    return "write {" + ", ".join(f"{name}: {{}}" for name in value[:3]) + (", ...}" if value[3:] else "}")
 
 
 def _words(expected: str) -> list[str]:

@@ -187,7 +187,10 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-            what = ", ".join(part for part in (error.context, error.problem) if part)
+            context, begun = error.context, error.context_mark
+            if context and begun and mark and begun.line != mark.line:
+                context += f" that begins in line {begun.line + 1}"
+            what = ", ".join(part for part in (context, error.problem) if part)
             raise ScenarioError("yaml.syntax", f"not YAML: {what}", where=self.name + place) from None
         except (yaml.YAMLError, UnicodeError, ValueError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
