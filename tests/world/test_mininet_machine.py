@@ -44,8 +44,9 @@ def test_the_machine_and_the_hosts_reach_each_other_and_no_interface_is_left(tmp
             return subprocess.run(words.split(), capture_output=True, text=True).stdout
 
         net = Mininet(topo=SingleSwitchTopo(1))
-        root = net.addHost("root", inNamespace=False, ip="10.0.0.2/8")
+        root = net.addHost("root", inNamespace=False)
         net.addLink(root, net["s1"])
+        root.setIP("10.0.0.2/8")
         net.start()
         print("1 received" in root.cmd("ping -c1", net["h1"].IP()))
         print("1 received" in machine("ping -c1 10.0.0.1"))

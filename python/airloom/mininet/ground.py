@@ -54,6 +54,8 @@ class Ground:
         self._paths: dict[str, tuple[str, str]] = {}
         """Link between two switches: the two."""
         self._count = 0
+        self._run_folders = {f"/run/{one.name}/.keep": "" for one in Path("/run").iterdir() if one.is_dir()}
+        """Hosts have a /run of their own, where daemons want the folders that they have in the machine's."""
         plan = Plan(Scenario(name="mininet"), 1, {}, {}, {}, {})
         self.world = self._stack.enter_context(
             World(plan, visible=[path for path in _SHARED if path.is_dir()])
@@ -77,7 +79,7 @@ class Ground:
             routes=(),
             forwarding=False,
             cpu=cpu,
-            files={},
+            files={} if machine_network else self._run_folders,
             # As in Mininet, whose hosts have the kernel's own default: IPv6 is spoken.
             sysctl={"net.ipv6.conf.default.disable_ipv6": "0"},
             machine_network=machine_network,

@@ -38,7 +38,7 @@ WITHOUT_MEANING = {
     "--innamespace": "switches are part of the engine, which needs no control network",
     "--listenport": "each switch has a network of its own; use dpctl, or ovs-ofctl in the switch",
     "--pin": "hosts are not bound to processors",
-    "--nat": "nodes have namespaces of their own; none is joined to the machine's own network",
+    "--nat": "its rules for the firewall of the machine would outlive a command that is killed",
     "--cluster": "a laboratory is on one machine",
     "--placement": "a laboratory is on one machine",
 }
