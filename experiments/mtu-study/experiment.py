@@ -16,10 +16,10 @@ from typing import Any
 from airloom import binaries, capacity
 from airloom.measure import captures, flow, records
 from airloom.peers import installed_mininet
+from airloom.quantity import Quantity
 from airloom.report import figures
 from airloom.report.figures import Figure, Line
 from airloom.results import Measurement, Result, RunWriter, claims
-from airloom.results.quantity import Quantity
 
 
 def _beside(name: str) -> Any:

@@ -14,9 +14,9 @@ from airloom.campaign import Campaign
 from airloom.net_chain import ideal
 from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
 from airloom.net_chain.wireless import Chain
+from airloom.quantity import Quantity
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
-from airloom.results.quantity import Quantity
 from airloom.scenario.model import Measurement as Wanted
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)

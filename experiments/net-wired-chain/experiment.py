@@ -10,10 +10,10 @@ from pathlib import Path
 
 from airloom import capacity
 from airloom.net_chain import wired
+from airloom.quantity import Quantity
 from airloom.report import figures
 from airloom.report.figures import Figure, Line, Mark
 from airloom.results import Measurement, Result, RunWriter, claims
-from airloom.results.quantity import Quantity
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
 QUICK_LADDER = (2, 4, 8, 16)

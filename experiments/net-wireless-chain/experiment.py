@@ -14,10 +14,10 @@ from typing import Any
 from airloom import capacity
 from airloom.net_chain import ideal
 from airloom.net_chain.wireless import Chain
+from airloom.quantity import Quantity
 from airloom.report import figures
 from airloom.report.figures import Figure, Mark
 from airloom.results import Measurement, Result, RunWriter, claims
-from airloom.results.quantity import Quantity
 from airloom.scenario.model import Measurement as Wanted
 
 TOLERANCE = 0.02

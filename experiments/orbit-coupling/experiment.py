@@ -14,9 +14,9 @@ import numpy.typing as npt
 from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
+from airloom.quantity import Quantity
 from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
-from airloom.results.quantity import Quantity
 from airloom.results.result import Result
 
 OTHERS = (10, 25)

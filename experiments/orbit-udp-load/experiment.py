@@ -11,9 +11,9 @@ from pathlib import Path
 from airloom import orbit
 from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.orbit import Grid, Platform
+from airloom.quantity import Quantity
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
-from airloom.results.quantity import Quantity
 
 QUEUES = {"long": (orbit.LONG_QUEUE, orbit.LONG_QUEUE), "short": orbit.SHORT_QUEUE}
 """Transmit buffers and tail-drop limit."""

@@ -26,10 +26,10 @@ from airloom import capacity, published
 from airloom.errors import HostError, RunError
 from airloom.one_run import Interrupted
 from airloom.published import Paper, Statement
+from airloom.quantity import Quantity
 from airloom.report import figures
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import Claim, Measurement, Result, RunReader, RunWriter, claims
-from airloom.results.quantity import Quantity
 from airloom.scenario.model import Scenario
 from airloom.scenario.sweep import derived_seed
 from airloom.statistics import mean

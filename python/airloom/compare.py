@@ -27,9 +27,9 @@ from airloom.origins import (
     stage_rows,
     stage_table,
 )
+from airloom.quantity import UNITS, number
 from airloom.report.tables import Cell, Table, shown_figure, table
 from airloom.results import Measurement, RunReader, Verdict
-from airloom.results.quantity import UNITS, number
 from airloom.statistics import LEVEL, difference
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ import numpy.typing as npt
 from airloom import capacity
 from airloom.campaign import Campaign, Case, Found
 from airloom.errors import RunError, ScenarioError
+from airloom.quantity import Quantity
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
-from airloom.results.quantity import Quantity
 from airloom.scenario.model import Scenario
 
 SLICES = {"one": "5.18 GHz", "two": "5.32 GHz"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airloom.results.quantity import readable
+from airloom.quantity import readable
 
 COLUMNS, ROWS = 64, 16
 """Characters of the map."""

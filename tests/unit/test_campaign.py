@@ -13,8 +13,8 @@ from airloom import capacity, orbit, published, usable
 from airloom.campaign import Campaign, Case, Found
 from airloom.errors import RunError
 from airloom.net_chain import kinds
+from airloom.quantity import Quantity
 from airloom.report import figures
-from airloom.results.quantity import Quantity
 from airloom.scenario.model import Scenario
 
 PAPER = """\

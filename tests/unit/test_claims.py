@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.errors import ScenarioError
+from airloom.quantity import RATE, TIME, UNITS, Quantity, readable
 from airloom.results import Measurement, evaluate, parse
 from airloom.results.claims import Unmeasured, from_measurements
-from airloom.results.quantity import RATE, TIME, UNITS, Quantity, readable
 
 MEASURED = [
     Measurement(name="goodput", metric="throughput", unit="bit/s", mean=94.5e6),

@@ -22,8 +22,9 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     from rich.console import Console
 
     from airloom.estimate import estimate
+    from airloom.quantity import readable
     from airloom.scenario import check
-    from airloom.wording import seconds, si
+    from airloom.wording import seconds
 
     experiment = check(file, overrides or (), seed=seed)
     plan = experiment.plans[0]
@@ -52,7 +53,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     runs = len(experiment.plans)
     each = f"{runs} runs of " if runs > 1 else ""
     load = (
-        f"; at most about {si(guess.frames_per_second)} frames/s over all links"
+        f"; at most about {readable(round(guess.frames_per_second), 'frames/s')} over all links"
         if guess.frames_per_second
         else ""
     )
@@ -105,7 +106,7 @@ def _links(plan: Plan) -> Table:
 def _radios(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.wording import si
+    from airloom.quantity import readable
 
     table = Table(title="Radios", title_justify="left")
     for column in ("radio", "medium", "phy", "channel", "power", "rate", "place"):
@@ -113,7 +114,7 @@ def _radios(plan: Plan) -> Table:
     radios = [(medium.name, radio) for medium in plan.media.values() for radio in medium.radios]
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings
-        rate = said["rate"] if isinstance(said["rate"], str) else f"{si(said['rate']['constant'])}bit/s"
+        rate = said["rate"] if isinstance(said["rate"], str) else readable(said["rate"]["constant"], "bit/s")
         power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else "16 dBm"
         place = radio.motion.get("static")
         where = (

@@ -19,8 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from airloom.quantity import readable
 from airloom.results.headline import HEADLINES
-from airloom.results.quantity import readable
 from airloom.watch import Watcher
 
 if TYPE_CHECKING:

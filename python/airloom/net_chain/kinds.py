@@ -14,9 +14,9 @@ from airloom import capacity
 from airloom.campaign import Campaign
 from airloom.errors import HostError, RunError
 from airloom.one_run import Interrupted
+from airloom.quantity import Quantity
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
-from airloom.results.quantity import Quantity
 
 TOLERANCE = 0.02
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from airloom.quantity import number, readable
 from airloom.report import series
 from airloom.results import Ledger, Measurement, RunReader
 from airloom.results.headline import headlines
-from airloom.results.quantity import number, readable
 
 Tone = Literal["", "good", "warn", "bad"]
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from airloom.quantity import RATE, TIME, Quantity
 from airloom.report.style import Drawing, Ink
 from airloom.results.details import Topology, Wire
-from airloom.results.quantity import RATE, TIME, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airloom.errors import ScenarioError
-from airloom.results.quantity import PLAIN, UNITS, Dimension, Quantity, name_of
+from airloom.quantity import PLAIN, UNITS, Dimension, Quantity, name_of
 from airloom.results.result import Claim, Measurement
 
 _TOKEN = re.compile(

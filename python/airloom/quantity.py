@@ -97,8 +97,12 @@ class Quantity:
         return cls(value * factor, dimension)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, digits: int = 4) -> str:
+        """In the unit that reads best, to so many significant digits."""
         scale = Scale.for_values([self.value], self.dimension)
-        return f"{number(self.value / scale.factor)} {scale.unit}".strip()
+        return f"{number(self.value / scale.factor, digits)} {scale.unit}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +141,13 @@ def number(value: float, digits: int = 4) -> str:
     return text
 
 
-def readable(value: float | None, unit: str) -> str:
-    """A figure of a result as people read it: ``94.1 Mbit/s`` for 94100000 bit/s."""
+def readable(value: float | None, unit: str, digits: int = 4) -> str:
+    """A figure as people read it: ``94.1 Mbit/s`` for 94100000 bit/s."""
     if value is None:
         return "-"
     if unit == "%" or unit not in UNITS:
-        return f"{number(value)} {unit}".strip()
+        return f"{number(value, digits)} {unit}".strip()
     factor, dimension = UNITS[unit]
     if dimension in _READABLE:
-        return str(Quantity(value * factor, dimension))
-    return f"{number(value)} {'' if unit == '1' else unit}".strip()
+        return Quantity(value * factor, dimension).text(digits)
+    return f"{number(value, digits)} {'' if unit == '1' else unit}".strip()
