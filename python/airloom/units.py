@@ -374,11 +374,11 @@ QUANTITIES: tuple[type[_Integer] | type[_Real], ...] = (
 )
 
 
-def _fraction(most: float) -> Callable[[Any], float]:
+def _fraction(most: float, *, bare: bool = True) -> Callable[[Any], float]:
     bound = "0 % and 100 %" if most == 1 else f"0 and {most:g}"
 
     def read(value: Any) -> float:
-        if most == 1 and (value == "1" or (type(value) is int and value == 1)):
+        if not bare and (value == "1" or (type(value) is int and value == 1)):
             raise _refuse(UnitError("unit.ambiguous", "a bare 1 may mean 1 % or all", "write 1 % or 100 %"))
         if isinstance(value, str):
             found = (
@@ -423,7 +423,10 @@ def _fraction_schema(most: float) -> dict[str, Any]:
 
 
 Fraction = Annotated[float, BeforeValidator(_fraction(1)), WithJsonSchema(_fraction_schema(1))]
-"""A probability or part, from 0 to 1: ``1 %`` or ``0.01``; all is ``100 %`` or ``1.0``, no bare ``1``."""
+"""A probability or part, from 0 to 1: ``1 %`` or ``0.01``."""
+
+Chance = Annotated[float, BeforeValidator(_fraction(1, bare=False)), WithJsonSchema(_fraction_schema(1))]
+"""The same of what other tools say in percent, such as loss: a bare ``1`` is refused, for it may mean 1 %."""
 
 Share = Annotated[float, BeforeValidator(_fraction(1024)), WithJsonSchema(_fraction_schema(1024))]
 """A share of processors: ``50 %``, ``0.5``, or ``2`` for two whole ones."""

@@ -12,7 +12,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from airloom import units
 from airloom.errors import ScenarioError
-from airloom.units import Address, Duration, Fraction, Frequency, Length, Power, Rate, Size, Speed, UnitError
+from airloom.units import (
+    Address,
+    Chance,
+    Duration,
+    Fraction,
+    Frequency,
+    Length,
+    Power,
+    Rate,
+    Size,
+    Speed,
+    UnitError,
+)
 
 INTEGRAL = [Rate, Duration, Size, Frequency]
 
@@ -140,16 +152,21 @@ def test_quantities_are_shown_in_the_unit_people_use(quantity: Any, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("said", "value"), [("1 %", 0.01), ("0.01", 0.01), (0.5, 0.5), (1.0, 1.0), (0, 0.0), ("100%", 1.0)]
+    ("said", "value"), [("1 %", 0.01), ("0.01", 0.01), (0.5, 0.5), (1, 1.0), ("100%", 1.0)]
 )
 def test_fractions_are_percent_or_plain(said: Any, value: float) -> None:
     assert TypeAdapter(Fraction).validate_python(said) == value
 
 
 @pytest.mark.parametrize("said", [1, "1"])
-def test_a_bare_1_is_no_fraction_for_others_write_percent(said: Any) -> None:
+def test_a_bare_1_is_no_chance_since_others_write_percent(said: Any) -> None:
     with pytest.raises(ValidationError, match="1 % or all"):
-        TypeAdapter(Fraction).validate_python(said)
+        TypeAdapter(Chance).validate_python(said)
+
+
+@pytest.mark.parametrize(("said", "value"), [("1 %", 0.01), (0, 0.0), (0.5, 0.5), (1.0, 1.0), ("100 %", 1.0)])
+def test_chances_are_fractions(said: Any, value: float) -> None:
+    assert TypeAdapter(Chance).validate_python(said) == value
 
 
 @pytest.mark.parametrize("said", ["101 %", 1.5, -0.1, "x", True, None, float("nan"), float("inf"), "1e99"])

@@ -11,7 +11,7 @@ from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Radio
 from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Datapath, OpenFlow
-from airloom.units import Address, Duration, Fraction, Length, Rate, Size
+from airloom.units import Address, Chance, Duration, Fraction, Length, Rate, Size
 
 
 class GilbertElliott(Model):
@@ -28,7 +28,7 @@ def _loss_kind(value: Any) -> str:
 
 
 Loss = Annotated[
-    Annotated[Fraction, Tag("<each>")] | Annotated[GilbertElliott, Tag("<bursts>")], Discriminator(_loss_kind)
+    Annotated[Chance, Tag("<each>")] | Annotated[GilbertElliott, Tag("<bursts>")], Discriminator(_loss_kind)
 ]
 
 
@@ -79,9 +79,9 @@ class Direction(Model):
     jitter: Jitter | None = Field(default=None, description="variation of the delay, or none")
     jitter_reorders: bool | None = Field(default=None, description="jitter may let a frame overtake another")
     loss: Loss | None = Field(default=None, description="of each frame, or in bursts")
-    duplicate: Fraction | None = Field(default=None, description="probability that a frame arrives twice")
-    corrupt: Fraction | None = Field(default=None, description="probability that one bit is flipped")
-    reorder: Fraction | None = Field(default=None, description="probability that a frame skips the delay")
+    duplicate: Chance | None = Field(default=None, description="probability that a frame arrives twice")
+    corrupt: Chance | None = Field(default=None, description="probability that one bit is flipped")
+    reorder: Chance | None = Field(default=None, description="probability that a frame skips the delay")
     mtu: Mtu | None = Field(
         default=None, description="largest layer-3 packet in octets; larger ones are dropped"
     )
