@@ -6,12 +6,15 @@ from pathlib import Path
 
 import fabricated
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 from pydantic import ValidationError
 
 from airloom import report
 from airloom.errors import RunError
 from airloom.report import figures
 from airloom.report.figures import Figure, Line, Mark
+from airloom.report.style import PAPER
 
 N = (2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 32.0)
 
@@ -34,6 +37,23 @@ def throughput() -> Figure:
         marks=(Mark(x=3, label="UML: first deviation"), Mark(x=13, label="virtual routing: first deviation")),
         caption="Invented.",
     )
+
+
+def drawn(figure: Figure) -> Axes:
+    canvas = Canvas()
+    figure.drawing().draw(canvas, PAPER)
+    (axes,) = canvas.axes
+    return axes
+
+
+@pytest.mark.parametrize("y", [(-1.5, 0.9, 0.5), (0.0, 0.0, 0.0), (-3.0, -2.0, -1.0), (94.0, 95.0, None)])
+def test_every_value_is_inside_of_the_axes_and_every_line_has_a_name(y: tuple[float | None, ...]) -> None:
+    line = Line(label="two slices", role="measured", x=(6, 36, 54), y=y)
+    axes = drawn(Figure(name="loss", title="Loss", x_label="rate", y_label="loss", unit="%", lines=(line,)))
+    low, high = axes.get_ylim()
+    assert all(low <= value <= high for value in y if value is not None)
+    assert low <= 0 <= high
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["two slices"]
 
 
 def test_the_last_faithful_position() -> None:

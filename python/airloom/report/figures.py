@@ -124,10 +124,14 @@ class Figure(Part):
         if self.log_y:
             logarithmic(axes, "y")
         else:
-            axes.set_ylim(0, 1.08 * max(_tops(self.lines), default=1.0) or 1.0)
+            low, high = _extent(self.lines)
+            axes.set_ylim(1.08 * low, 1.08 * high)
+            if low < 0:
+                axes.axhline(0, color=ink.faint, linewidth=1.0)
         _draw_marks(axes, self.marks, ink)
         unit = f", {self.unit}" if self.unit else ""
-        finish(axes, self.x_label, f"{self.y_label}{unit}", ink, len(self.lines))
+        # A single line is named too: the title does not say what was measured.
+        finish(axes, self.x_label, f"{self.y_label}{unit}", ink, max(2, len(self.lines)))
 
 
 def save(folder: Path, figures: Sequence[Figure]) -> Path:
@@ -212,13 +216,15 @@ def _draw_line(axes: Axes, line: Line, number: int, ink: Ink) -> None:
     )
 
 
-def _tops(lines: Sequence[Line]) -> list[float]:
-    return [
-        y + (half or 0.0)
-        for line in lines
-        for y, half in zip(line.y, line.ci95 or (None,) * len(line.y), strict=True)
-        if y is not None
-    ]
+def _extent(lines: Sequence[Line]) -> tuple[float, float]:
+    """What the axis must show: from 0 to the highest end of an interval, and values below 0 with theirs."""
+    low = high = 0.0
+    for line in lines:
+        for y, half in zip(line.y, line.ci95 or (None,) * len(line.y), strict=True):
+            if y is not None:
+                high = max(high, y + (half or 0.0))
+                low = min(low, y - (half or 0.0)) if y < 0 else low
+    return (low, high) if high > low else (0.0, 1.0)
 
 
 def _draw_marks(axes: Axes, marks: Sequence[Mark], ink: Ink) -> None:
