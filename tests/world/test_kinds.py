@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -182,12 +183,13 @@ def test_events_pause_resume_and_kill(name: str, tmp_path: Path, monkeypatch: py
     if name == "container":
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     guest = KINDS[made["kind"]].properties.own_kernel
+    ticks = "while read up _ < /proc/uptime; do echo $up; sleep 0.1; done"
     scenario = Scenario.model_validate(
         {
             "name": "events",
             "nodes": {"guest": made, "other": {}},
             "links": [{"ends": ["guest", "other"]}],
-            "programs": [{"node": "guest", "run": "while :; do echo x; sleep 0.1; done", "name": "count"}],
+            "programs": [{"node": "guest", "run": ticks, "name": "count"}],
             "events": [
                 {"at": "1 s", "node": "guest", "action": "pause"},
                 {"at": "2 s", "node": "guest", "action": "resume"},
@@ -202,9 +204,13 @@ def test_events_pause_resume_and_kill(name: str, tmp_path: Path, monkeypatch: py
     result = airloom.run(scenario, out=tmp_path / "out")
     (longest,) = [one for one in result.result.measurements if one.metric == "rtt_max"]
     assert longest.mean is not None
-    assert (longest.mean > 200e6) == guest
-    lines = count(tmp_path / "out/nodes/guest/count.log")
-    assert 8 <= lines <= 24  # 10 and 10, had it been for its own time only
+    told = [float(line) for line in (tmp_path / "out/nodes/guest/count.log").read_text().split()]
+    assert len(told) <= 24  # 10 and 10, had it been for its own time only; fewer on a busy machine
+    if guest:
+        # A request of the pause is answered after it. By its own clock there may have been none.
+        assert longest.mean > 200e6
+    else:
+        assert max(b - a for a, b in pairwise(told)) > 0.5
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -74,7 +74,7 @@ app.command("node")(enter.node_command)
 app.command("radio")(radio.command)
 _THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False}
 app.command("mn", context_settings={**_THROUGH, "help_option_names": []})(mn.mn_command)
-app.command("mn-run", context_settings=_THROUGH)(mn.run_command)
+app.command("mn-run", context_settings=_THROUGH, options_metavar="SCRIPT [ARGUMENT...]")(mn.run_command)
 app.command("compare")(compare.command)
 app.command("calibrate")(calibrate.command)
 app.command("report")(report.command)

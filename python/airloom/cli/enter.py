@@ -42,7 +42,10 @@ def node_command(
     node: Node,
     action: Annotated[
         Literal["pause", "resume", "stop", "kill", "start"],
-        typer.Argument(help="stop: in good order; kill: at once; pause halts a guest's kernel too."),
+        typer.Argument(
+            metavar="ACTION",
+            help="pause, resume, stop, kill or start. stop: in good order; kill: at once; pause halts a guest's kernel too.",
+        ),
     ],
     lab: LabName = None,
 ) -> None:

@@ -20,7 +20,10 @@ def mn_command(context: typer.Context) -> None:
 
 
 def run_command(context: typer.Context) -> None:
-    """Run a Python script that was written for Mininet, unchanged: airloom mn-run SCRIPT [ARGUMENT...]"""
+    """Run a Python script that was written for Mininet, unchanged.
+
+    Example: airloom mn-run script.py 10
+    """
     from pathlib import Path
 
     from airloom import doctor

@@ -55,7 +55,7 @@ class Controller(Node):
         self._listening: list[int] = []
         """Ports of the programs that were started."""
         self._served = 0
-        super().__init__(name, **params)
+        super().__init__(name, ip=ip, **params)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {self.IP()}:{self.port}> "
