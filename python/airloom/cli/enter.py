@@ -44,7 +44,7 @@ def node_command(
         Literal["pause", "resume", "stop", "kill", "start"],
         typer.Argument(
             metavar="ACTION",
-            help="pause, resume, stop, kill or start. stop: in good order; kill: at once; pause halts a guest's kernel too.",
+            help="pause (a guest's kernel too), resume, stop (in good order), kill (at once) or start.",
         ),
     ],
     lab: LabName = None,
