@@ -145,6 +145,9 @@ class Campaign:
         self._overheads: list[float] = []
         self._failures: list[str] = []
         self._measured: set[str] = set()
+        self._asked: set[str] = set()
+        """Every run that was to be measured; others in the folder are not of this campaign."""
+        self._kept: set[str] = set()
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
         self._writer = RunWriter(folder, scenario=name, seed=1, kinds=kinds, replace=True)
@@ -171,6 +174,7 @@ class Campaign:
     ) -> Found:
         """Runs every case so many times, all cases once before any again."""
         todo = [case.repeated(number) for number in range(repetitions) for case in cases]
+        self._asked |= {case.name for case in todo}
         for number, case in enumerate(todo):
             left = self._left(todo[number:])
             self._progress(f"{number + 1}/{len(todo)} {case.name}, about {in_words(left * 1e9)} to go")
@@ -251,7 +255,7 @@ class Campaign:
         self._claims += [_as_claim(one) for one in self.paper.implausible if one.id not in self._spoken]
         self._writer.measured(*self.found.measurements(self.name))
         figures.save(self.folder, self._figures)
-        verdict, ledger = capacity.whole(self.folder)
+        verdict, ledger = capacity.whole(self.folder, self._asked or None)
         for failure in reversed(self._failures):
             verdict = verdict.also("invalid", "experiment.failed-run", failure)
         if not self.found.values:
@@ -260,8 +264,9 @@ class Campaign:
         return self._writer.finish(verdict, ledger, claims=self._claims)
 
     def _is_done(self, case: Case) -> bool:
-        place = self.folder / capacity.POINTS / case.name
-        return (place / "result.json").exists() and RunReader(place).finished
+        if case.name not in self._kept and capacity.kept(self.folder, case.name, case.scenario) is not None:
+            self._kept.add(case.name)
+        return case.name in self._kept
 
     def _left(self, cases: Sequence[Case]) -> float:
         overhead = sum(self._overheads) / len(self._overheads) if self._overheads else OVERHEAD

@@ -10,8 +10,9 @@ experiment that was stopped goes on where it was::
 
 from __future__ import annotations
 
+import shutil
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from airloom import runs
@@ -47,22 +48,38 @@ def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, l
     return last_good
 
 
+def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
+    """The run of that name, if one of this very scenario came to its end before.
+
+    A quick run is none of a full sweep, which has runs of the same names.
+    """
+    place = folder / POINTS / name
+    if not (place / "result.json").exists():
+        return None
+    reader = RunReader(place)
+    return reader if reader.complete and reader.scenario_text == scenario.to_yaml() else None
+
+
 def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:
     """The run of that name: read if it was finished before, else made, with a capture if asked."""
-    place = folder / POINTS / name
-    if (place / "result.json").exists() and (done := RunReader(place)).finished:
+    done = kept(folder, name, scenario)
+    if done is not None:
         return done
+    place = folder / POINTS / name
+    if place.exists():
+        shutil.rmtree(place)
     return runs.run(scenario, out=place, capture=capture)
 
 
-def readers(folder: Path) -> list[RunReader]:
-    """All runs below ``folder``."""
-    return [RunReader(path.parent) for path in sorted((folder / POINTS).glob("*/result.json"))]
+def readers(folder: Path, names: Collection[str] | None = None) -> list[RunReader]:
+    """The runs of these names below ``folder``; all if none are given."""
+    found = (path.parent for path in sorted((folder / POINTS).glob("*/result.json")))
+    return [RunReader(path) for path in found if names is None or path.name in names]
 
 
-def whole(folder: Path) -> tuple[Verdict, Ledger]:
-    """The worst verdict and the sum of the ledgers of all runs below ``folder``."""
-    found = readers(folder)
+def whole(folder: Path, names: Collection[str] | None = None) -> tuple[Verdict, Ledger]:
+    """The worst verdict and the sum of the ledgers of :func:`readers`."""
+    found = readers(folder, names)
     verdict = sweep.worst([(one.name, one.result.verdict) for one in found])
     return verdict, sweep.total([one.result.ledger for one in found])
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from airloom import capacity
+from airloom import capacity, runs
+from airloom.results import Ledger, RunReader, RunWriter, Verdict
+from airloom.scenario.model import Scenario
 
 LADDER = (2, 4, 8, 16, 32)
 
@@ -30,3 +34,35 @@ def test_a_line_keeps_its_gaps() -> None:
     line = capacity.line("RTT", "measured", [2, 3], [1e6, None], 1e6)
     assert line.x == (2.0, 3.0)
     assert line.y == (1.0, None)
+
+
+def scenario(duration: str) -> Scenario:
+    return Scenario.model_validate({"name": "one", "nodes": {"a": {}}, "duration": duration})
+
+
+def test_a_run_is_kept_for_the_same_scenario_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def run(what: Scenario, *, out: Path, capture: bool) -> RunReader:
+        made.append(str(what.duration))
+        assert not out.exists(), "what an earlier run left is gone"
+        text = what.to_yaml()
+        with RunWriter(out, scenario="one", seed=1, kinds=["netns"], scenario_text=text) as writer:
+            if what.duration.text != "3 s":
+                writer.finish(Verdict(status="valid"), Ledger())
+        return RunReader(out)
+
+    monkeypatch.setattr(runs, "run", run)
+    for duration in ("1 s", "1 s", "2 s", "2 s", "3 s", "3 s"):
+        capacity.point(tmp_path, "one", scenario(duration))
+    # A quick one is not taken for a full one, and one that was cut short is made again.
+    assert [int(one) // 10**9 for one in made] == [1, 2, 3, 3]
+
+
+def test_a_campaigns_verdict_is_of_its_own_runs(tmp_path: Path) -> None:
+    for name, status in (("mine", "valid"), ("other", "invalid")):
+        place = tmp_path / capacity.POINTS / name
+        with RunWriter(place, scenario=name, seed=1, kinds=["netns"], scenario_text="") as writer:
+            writer.finish(Verdict(status=status, reasons=("so",) * (status != "valid")), Ledger())
+    assert capacity.whole(tmp_path, {"mine"})[0].status == "valid"
+    assert capacity.whole(tmp_path)[0].status == "invalid"

@@ -11,6 +11,7 @@ import yaml
 from airloom.results import details, result, samples, sweep
 from airloom.results.details import Details
 from airloom.results.result import Result
+from airloom.results.writer import CUT_SHORT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,11 @@ class RunReader:
         if self.is_sweep:
             return all(point.state == "finished" for point in self.index.points)
         return not (self.folder / ".reserve").exists()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run came to its end by itself: neither killed nor stopped, and without failing."""
+        return self.finished and CUT_SHORT not in self.result.verdict.codes
 
     @property
     def is_sweep(self) -> bool:

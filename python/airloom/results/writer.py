@@ -25,6 +25,8 @@ FLUSH_ROWS = 200_000
 FLUSH_SECONDS = 5.0
 RESERVE = ".reserve"
 RESERVE_OCTETS = 256 * 1024
+CUT_SHORT = "run.cut-short"
+"""Code of the verdict of a run that was stopped, or failed."""
 UNFINISHED = "the run has not finished; what is here was measured until then"
 
 
@@ -173,7 +175,7 @@ class RunWriter:
     def abort(self, reason: str, *, details: Details | None = None) -> Result:
         """Ends a run that was cut short: ``invalid``, with the reason, and everything measured kept."""
         self._cut_short = True
-        verdict = Verdict(status="invalid", reasons=(reason,), codes=("run.cut-short",))
+        verdict = Verdict(status="invalid", reasons=(reason,), codes=(CUT_SHORT,))
         return self.finish(verdict, self.ledger, details=details)
 
     def __enter__(self) -> Self:
