@@ -268,17 +268,10 @@ def direction_of(properties: Mapping[str, Any]) -> Direction:
     """Checked properties of a link; :class:`~airloom.ScenarioError` with what is allowed."""
     from pydantic import ValidationError
 
-    from airloom.errors import ScenarioError
+    from airloom.scenario import refusal
+    from airloom.scenario.source import Source
 
     try:
         return Direction.model_validate(dict(properties), context={"folder": Path(os.getcwd())})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        unknown = first["type"] == "extra_forbidden"
-        raise ScenarioError(
-            "link.property",
-            f"unknown property {key}" if unknown else f"{key}: {first['msg']}",
-            where="link",
-            cure=f"properties are: {', '.join(Direction.model_fields)}" if unknown else None,
-        ) from None
+        raise refusal.of_shape(error, Source(dict(properties), None, Path())) from None

@@ -90,7 +90,7 @@ def first_figures(run: RunReader) -> Table:
 
 def measurements(run: RunReader) -> Table:
     """All figures of ``result.json``."""
-    note = "n is the number of observations behind a figure. An interval needs two or more."
+    note = "n is the number of observations behind a figure. With two or more it has an interval."
     few = len(run.result.measurements) <= MANY
     title = "Measurements" if few else "All figures"
     return _measurements("measurements", title, run.result.measurements, note)
@@ -100,7 +100,7 @@ def _measurements(name: str, title: str, found: Sequence[Measurement], note: str
     swept = list(dict.fromkeys(label for one in found for label in one.labels))
     # What would stand in every row is left out: the one name in an experiment, intervals of single runs.
     names = ["measurement"] if len({one.name for one in found}) > 1 or not swept else []
-    intervals = ["95 % interval"] if any(one.ci95 is not None for one in found) or not swept else []
+    intervals = ["95 % interval"] if any(one.ci95 is not None for one in found) else []
     rows: list[list[str | Cell]] = []
     shown = ""
     for one in found:

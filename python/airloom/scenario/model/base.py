@@ -97,6 +97,7 @@ def unknown(word: str, what: str, known: Any) -> PydanticCustomError:
 _ELSEWHERE = {
     "bandwidth": ("rate",),
     "bw": ("rate",),
+    "speed": ("rate",),
     "latency": ("delay",),
     "plr": ("loss",),
     "command": ("run",),
