@@ -213,6 +213,7 @@ def _draw_line(axes: Axes, line: Line, number: int, ink: Ink) -> None:
         linestyle="" if line.role == "published" else "-",
         linewidth=1.6 if line.role == "measured" else 1.1,
         label=line.label,
+        clip_on=False,  # a point on an axis is whole; none is outside
     )
 
 
