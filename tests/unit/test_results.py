@@ -316,3 +316,19 @@ def test_headlines_are_the_figures_that_matter_first() -> None:
     assert [one.metric for one in shown if one.name == "flow"] == ["throughput", "loss"]
     assert [one.metric for one in shown if one.name == "own"] == ["alpha", "beta"]
     assert len([one for one in shown if one.name == "odd"]) == 9
+
+
+def test_recording_loads_no_more_modules_while_a_run_lasts(tmp_path: Path) -> None:
+    script = """
+import sys
+import numpy as np
+from airloom.results import RunWriter
+with RunWriter(sys.argv[1], scenario="one", seed=1, kinds=["netns"]) as writer:
+    before = set(sys.modules)
+    writer.record("rtt", "rtt", "s", t_ns=np.arange(3), values=np.ones(3), node="h1")
+    print(sorted(set(sys.modules) - before))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "run")], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "[]\n"

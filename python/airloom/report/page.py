@@ -94,8 +94,8 @@ def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:
     best: dict[tuple[str, str], Measurement] = {}
     for one in run.result.measurements:
         kind = series.kind_of(one.metric, one.unit)
-        if kind not in series.ORDER or one.mean is None:
-            continue
+        if kind not in series.ORDER or one.mean is None or one.labels:
+            continue  # one of several cases says nothing without the others
         known = best.get((one.name, kind))
         if known is None or _weight(one.metric) < _weight(known.metric):
             best[(one.name, kind)] = one

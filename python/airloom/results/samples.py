@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -43,6 +44,8 @@ class Buffer:
         self._repetition = repetition
         self._chunks: list[pa.RecordBatch] = []
         self.rows = 0
+        # At its first array pyarrow loads pandas, for which a run has no time once it has begun.
+        pa.array(np.empty(0))
 
     def add(self, measurement: str, metric: str, unit: str, node: str, t_ns: Any, values: Any) -> None:
         """Adds one series' rows; ``t_ns`` and ``values`` are of one length."""
