@@ -1,33 +1,40 @@
 //! What a wire does when the host is late: it makes up for it slowly, or loses the time.
 //!
 //! On the wall clock frames can be handed over later than the model says. Handing over at once
-//! all that became due meanwhile would be a burst faster than the wire. So a late frame follows the
+//! all that became due meanwhile would be a burst faster than the wire. So a frame follows the
 //! one before it almost as far behind as its octets take, or as the model has it if that is closer.
 //! How much closer is the wire's [`Late`]:
 //!
-//! * `CatchUp`: lateness up to 70 us counts as none, and beyond that the gain is one part in 333. No
-//!   window of 10 ms of real time ever gets more than 1 % above the rate (0.3 % of gain, 0.7 % of
-//!   slack) and one frame.
+//! * `CatchUp`: one part in [`GAIN`], and at any moment up to [`SLACK`] in all. That is the generic cell
+//!   rate algorithm (ITU-T I.371, annex A) with increment and limit of that size: no window of 10 ms of
+//!   real time ever gets more than 1 % above the rate and one frame.
 //! * `Slip`: no slack, and the gain is what the wire can spare of each frame's overhead. The octets
 //!   of the frames themselves are never faster than the rate, in no window at all.
 //!
 //! Lateness of up to 1 ms, or 0.3 ms where it slips, is made up for in that way; for what is beyond, the
 //! wire pauses, and what waits is sent that much later. The time lost is counted, for the verdict to judge. A clock that
 //! jumps knows no lateness at all.
+//!
+//! A hand-over itself takes time, and the node may have the frame at any moment of it. With `CatchUp`
+//! the distance to the next frame counts from its end. Where it slips that would be lost from every
+//! frame, so what a hand-over usually takes is learned and left out: only one that was held up counts from
+//! its end.
 
 use crate::settings::Late;
 use crate::time::{Instant, Span};
 
-/// With `CatchUp`, lateness that counts as none: what a machine takes to wake up. 0.7 % of 10 ms.
-const SLACK: Span = Span::from_micros(70);
-/// With `CatchUp`, late frames follow each other by this part of a transmission sooner.
-const GAIN: u64 = 333;
+/// With `CatchUp`, how much sooner frames may come in all. Wakes are rarely later than that; and with
+/// [`GAIN`] it leaves 0.15 % of 10 ms for what stamps are off.
+const SLACK: Span = Span::from_micros(60);
+/// With `CatchUp`, frames may follow each other by this part of a transmission sooner.
+const GAIN: u64 = 400;
 /// Lateness that is made up for; what is more is lost. Lost time is a lower mean rate, made-up
 /// time is frames that are late: what a run may have of the latter is 1 ms by default. What slips
 /// makes up for it slowly, and should be well within that meanwhile.
 const MADE_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(300));
-/// With `Slip`, how long a hand-over may take before the machine must have stood still in it.
-const HAND_OVER: Span = Span::from_micros(20);
+/// With `Slip`, by how much the usual length of a hand-over is corrected: up by one step when one took
+/// longer, down by three when one did not. So a quarter of them take less.
+const STEP: Span = Span::from_nanos(20);
 
 /// How long a frame takes on its wire, and what part of that is spare: gap, not octets.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +54,22 @@ pub(crate) struct Restraint {
     due: Instant,
     /// Lateness for which the wire has paused already.
     settled: Span,
+    /// When the last hand-over began.
+    begun: Instant,
+    /// What one usually takes.
+    usual: Span,
 }
 
 impl Restraint {
     pub fn new(late: Late) -> Self {
-        Self { late, last: Instant::ZERO, due: Instant::ZERO, settled: Span::ZERO }
+        Self {
+            late,
+            last: Instant::ZERO,
+            due: Instant::ZERO,
+            settled: Span::ZERO,
+            begun: Instant::ZERO,
+            usual: Span::ZERO,
+        }
     }
 
     pub fn change(&mut self, late: Late) {
@@ -60,64 +78,50 @@ impl Restraint {
 
     /// Until when a frame that was due at `due` has to wait; none if it may be handed over at `wall`.
     pub fn hold(&self, wall: Instant, due: Instant, length: Length) -> Option<Instant> {
-        let late = self.minds(wall.since(due));
-        let open = self.open(due, length) - self.slack();
-        (late && wall < open).then_some(open)
+        let slack = match self.late {
+            Late::CatchUp => SLACK,
+            Late::Slip => Span::ZERO,
+        };
+        let open = self.open(due, length) - slack;
+        (wall < open).then_some(open)
     }
 
-    /// A frame that was due at `due` is handed over at `wall`. Returns how much longer the wire has
+    /// A frame that was due at `due` is handed over from `wall` on. Returns how much longer the wire has
     /// to pause.
     pub fn passed(&mut self, wall: Instant, due: Instant, length: Length) -> Span {
-        let late = wall.since(due);
+        let made_up = match self.late {
+            Late::CatchUp => MADE_UP.0,
+            Late::Slip => MADE_UP.1,
+        };
         let before = self.settled;
-        if self.minds(late) {
-            self.last = wall.max(self.open(due, length));
-            self.settled = late.saturating_sub(self.made_up());
-        } else {
-            self.last = wall;
-            self.settled = Span::ZERO;
-        }
+        self.last = wall.max(self.open(due, length));
+        self.settled = wall.since(due).saturating_sub(made_up);
         self.due = due;
+        self.begun = wall;
         self.settled.saturating_sub(before)
     }
 
-    /// The frame has been handed over at `wall`: later than it seemed if the machine stood still
-    /// in between.
+    /// The frame has been handed over by `wall`.
     pub fn done(&mut self, wall: Instant) {
-        let allowed = match self.late {
+        let usual = match self.late {
             Late::CatchUp => Span::ZERO,
-            Late::Slip => HAND_OVER,
+            Late::Slip => self.usual,
         };
-        self.last = self.last.max(wall - allowed);
+        self.last = self.last.max(wall - usual);
+        self.usual = if wall.since(self.begun) > self.usual {
+            self.usual + STEP
+        } else {
+            self.usual.saturating_sub(Span::from_nanos(3 * STEP.nanos()))
+        };
     }
 
-    /// From when on a late frame that was due at `due` is not faster than the wire.
+    /// From when on a frame that was due at `due` is not faster than the wire.
     fn open(&self, due: Instant, length: Length) -> Instant {
         let gain = match self.late {
             Late::CatchUp => Span::from_nanos(length.all.nanos() / GAIN),
             Late::Slip => length.spare,
         };
         self.last + length.all.min(due.since(self.due)).saturating_sub(gain)
-    }
-
-    /// Whether a frame that is so late has to keep its distance. What slips always has: the frame
-    /// before it may have been late.
-    fn minds(&self, late: Span) -> bool {
-        self.late == Late::Slip || late > SLACK
-    }
-
-    fn made_up(&self) -> Span {
-        match self.late {
-            Late::CatchUp => MADE_UP.0,
-            Late::Slip => MADE_UP.1,
-        }
-    }
-
-    fn slack(&self) -> Span {
-        match self.late {
-            Late::CatchUp => SLACK,
-            Late::Slip => Span::ZERO,
-        }
     }
 }
 

@@ -54,13 +54,13 @@ pub struct LinkSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Late {
-    /// Lateness of up to 70 us counts as none, up to 1 ms is made up for at 0.3 %: the mean rate
+    /// Lateness of up to 60 us is made up for at once, up to 1 ms at 0.25 %: the mean rate
     /// is kept, single frames may follow each other faster than the wire.
     #[default]
     CatchUp,
     /// A frame is never handed over sooner behind the one before it than its own octets take: what
-    /// was lost stays lost, but for what fits into a third of the overhead (8 of 24 octets on Ethernet, of
-    /// the gap of 12), up to 0.3 ms.
+    /// was lost stays lost, but for what fits into half of the overhead (12 of 24 octets on Ethernet, its
+    /// gap), up to 0.3 ms.
     Slip,
 }
 

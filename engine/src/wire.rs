@@ -54,9 +54,9 @@ impl Charge {
     }
 
     /// Octets of a frame's charge that may be missed without the frame being faster than the wire:
-    /// 8 of the 12 of Ethernet's gap, and as large a part of any other overhead.
+    /// the 12 of Ethernet's gap, and as large a part of any other overhead.
     pub fn spare(self) -> u64 {
-        self.overhead / 3
+        self.overhead / 2
     }
 
     /// Octets charged for a frame, or for all frames of a run.

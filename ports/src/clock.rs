@@ -70,14 +70,29 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// # Errors
 /// Where the kernel keeps no such account.
 pub fn thread_waited(buffer: &mut String) -> io::Result<u64> {
+    second_figure("/proc/thread-self/schedstat", buffer)?
+        .parse()
+        .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Time that all processors together have been idle, in nanoseconds since the machine began: the second
+/// figure of `/proc/uptime`, which has hundredths of a second.
+///
+/// # Errors
+/// Where there is no such file.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // centuries fit, and it is never negative
+pub fn idle(buffer: &mut String) -> io::Result<u64> {
+    second_figure("/proc/uptime", buffer)?
+        .parse()
+        .map(|seconds: f64| (seconds * 1e9) as u64)
+        .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn second_figure<'a>(path: &str, buffer: &'a mut String) -> io::Result<&'a str> {
     use std::io::Read;
     buffer.clear();
-    std::fs::File::open("/proc/thread-self/schedstat")?.read_to_string(buffer)?;
-    buffer
-        .split_ascii_whitespace()
-        .nth(1)
-        .and_then(|figure| figure.parse().ok())
-        .ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
+    std::fs::File::open(path)?.read_to_string(buffer)?;
+    buffer.split_ascii_whitespace().nth(1).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
 #[cfg(test)]
@@ -91,5 +106,14 @@ mod tests {
         let second = clock.now();
         assert!(first <= second);
         assert!(clock.zero() > 0 && clock.zero_since_1970() > clock.zero());
+    }
+
+    #[test]
+    fn a_thread_waits_and_processors_are_idle_for_some_time() {
+        let mut buffer = String::new();
+        let before = idle(&mut buffer).expect("a /proc");
+        sleep(Span::from_millis(50));
+        assert!(idle(&mut buffer).expect("a /proc") >= before);
+        thread_waited(&mut buffer).expect("an account of it");
     }
 }

@@ -30,6 +30,8 @@ use crate::world::World;
 const BATCH: u32 = 64;
 /// Most octets read from one port before the others have their turn.
 const BATCH_OCTETS: u32 = 512 * 1024;
+/// Before an instant that it waits for awake, the loop does not look at the ports any more for so long.
+const LAST: Span = Span::from_micros(1);
 /// Length of a line of the loop's own account.
 const SECOND: Span = Span::from_secs(1);
 /// Sleeps that are tried at the start to learn what one costs; a few milliseconds together.
@@ -228,7 +230,7 @@ impl Loop {
         let clock = self.driven.clock;
         let mut looked = clock.now();
         let mut patience = Patience::new(self.cost_of_a_sleep()?);
-        patience.mind(self.driven.world.engine.slips());
+        patience.mind(self.driven.world.engine.slips(), false);
         let mut moderation = Moderation::default();
         let mut woken = looked;
         // When a guest may have to be told again.
@@ -239,7 +241,9 @@ impl Loop {
             let start = clock.now();
             let mut taken = (0, 0);
             // Of a full list nobody knows what did not get into it.
-            if !self.driven.poller.is_full(look.ready) {
+            if look.ready == 0 {
+                looked = look.since;
+            } else if !self.driven.poller.is_full(look.ready) {
                 looked = start;
             }
             let mut stopped = false;
@@ -268,7 +272,7 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.edge.each_second();
-                patience.mind(self.driven.world.engine.slips());
+                patience.mind(self.driven.world.engine.slips(), self.driven.status.spare());
                 precedence.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_a_sleep() {
                     patience.learn(cost);
@@ -343,23 +347,26 @@ impl Loop {
         self.stay_awake(woken, due, patience)
     }
 
-    /// Waits for an instant that is too near for a sleep.
-    fn stay_awake(&mut self, now: Instant, due: Instant, patience: &mut Patience) -> Result<Look, Error> {
-        let look = self.spin(now, due)?;
-        patience.spend(look.since.since(now));
-        Ok(look)
-    }
-
-    /// Looks around without sleeping until something is ready or `until` has come.
-    fn spin(&mut self, now: Instant, until: Instant) -> Result<Look, Error> {
+    /// Waits for an instant that is too near for a sleep: looks around until something is ready or `until` has
+    /// come. A look at the ports takes a good part of a microsecond, so at the end it only watches the clock.
+    fn stay_awake(&mut self, now: Instant, until: Instant, patience: &mut Patience) -> Result<Look, Error> {
         let clock = self.driven.clock;
         let mut look = Look { ready: 0, since: now };
-        while look.ready == 0 && look.since < until {
-            let before = look.since;
-            look.ready = self.driven.poller.wait(Some(Span::ZERO))?;
-            look.since = if look.ready > 0 { before } else { clock.now() };
+        let mut at = now;
+        while look.ready == 0 && at < until {
+            if until.since(at) > LAST {
+                look.ready = self.driven.poller.wait(Some(Span::ZERO))?;
+                at = clock.now();
+                if look.ready == 0 {
+                    look.since = at;
+                }
+            } else {
+                std::hint::spin_loop();
+                at = clock.now();
+            }
         }
-        self.driven.status.current().spun += look.since.since(now);
+        patience.spend(at.since(now));
+        self.driven.status.current().spun += at.since(now);
         Ok(look)
     }
 

@@ -33,6 +33,8 @@ pub struct Second {
     pub turns: u64,
     /// Times that it went to sleep.
     pub sleeps: u64,
+    /// Time in which the machine's processors were idle, all together.
+    pub idle: Span,
 }
 
 /// The seconds so far.
@@ -42,6 +44,7 @@ pub struct Status {
     current: Second,
     cpu: u64,
     waited: u64,
+    idle: u64,
     text: String,
 }
 
@@ -65,6 +68,13 @@ impl Status {
         Some(Span::from_nanos(rest.nanos() / last.sleeps))
     }
 
+    /// Whether in the last complete second the machine had a processor to spare: idle, or kept awake by
+    /// the loop for nothing but to be on time.
+    #[must_use]
+    pub fn spare(&self) -> bool {
+        self.seconds.last().is_some_and(|last| last.idle + last.spun >= last.end.since(last.start))
+    }
+
     /// The second that is running, to be added to.
     pub(crate) fn current(&mut self) -> &mut Second {
         &mut self.current
@@ -74,6 +84,7 @@ impl Status {
     pub(crate) fn begin(&mut self, now: Instant) {
         self.cpu = clock::thread_cpu();
         self.waited = clock::thread_waited(&mut self.text).unwrap_or(0);
+        self.idle = clock::idle(&mut self.text).unwrap_or(0);
         self.current = Second { start: now, ..Second::default() };
     }
 
@@ -83,11 +94,13 @@ impl Status {
         if over {
             let cpu = clock::thread_cpu();
             let waited = clock::thread_waited(&mut self.text).unwrap_or(0);
+            let idle = clock::idle(&mut self.text).unwrap_or(0);
             self.current.end = now;
             self.current.cpu = Span::from_nanos(cpu.saturating_sub(self.cpu));
             self.current.waited = Span::from_nanos(waited.saturating_sub(self.waited));
+            self.current.idle = Span::from_nanos(idle.saturating_sub(self.idle));
             self.seconds.push(self.current);
-            (self.cpu, self.waited) = (cpu, waited);
+            (self.cpu, self.waited, self.idle) = (cpu, waited, idle);
             self.current = Second { start: now, ..Second::default() };
         }
         over
