@@ -6,6 +6,7 @@ Bandwidth counts Ethernet frames with their check sequence, in Mbit/s; jitter is
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,9 @@ GAP = 20
 """Octets on the wire beside a frame: preamble 8, gap 12."""
 WINDOW = 10
 """Frames of the windows that the table speaks of."""
+INTERRUPTION = 1e6
+"""ns by which two frames of a full link are further apart than they need be, if the link, its sender or the
+whole machine stood still in between: what is shorter, links make up for or lose like any other time."""
 PACKETS = 1000
 """Frames that may wait for a link, and what Mininet's links have."""
 
@@ -48,6 +52,11 @@ class Case:
     def on_wire(self) -> float:
         """How long a frame takes on the link: ns."""
         return (self.frame + GAP) * 8e3 / self.link
+
+    @property
+    def full(self) -> float:
+        """How far apart frames are on the link if it is full, which it may never be: ns."""
+        return self.on_wire if self.load >= self.link else math.inf
 
     def scenario(self, seconds: float, **link: object) -> Scenario:
         """Host, switch, host, as in the study; its generator's load begins at once."""
@@ -109,6 +118,8 @@ class Series:
 
     mean: float
     """Mbit/s from the first packet to the last."""
+    running: float
+    """The same less interruptions, where the link is full."""
     peak: float
     """The fastest of all windows: two packets that follow each other."""
     top: float
@@ -125,16 +136,18 @@ class Series:
     """Mean of the same."""
 
     @classmethod
-    def of(cls, reading: FlowReading, frame: int) -> Series:
-        """From a flow whose packets are frames of one size."""
+    def of(cls, reading: FlowReading, frame: int, full: float = math.inf) -> Series:
+        """From a flow whose packets are frames of one size, on a full link one every ``full`` ns."""
         times = reading.arrived_at
         octets = np.full(times.size, frame, np.int64)
         windows = bandwidth(times, octets, WINDOW) / 1e6
         jitter = reading.jitter / 1e6
         last = times.size - 1
+        span, more = float(times[-1] - times[0]), np.diff(times) - full
         shown = np.unique(np.geomspace(WINDOW, last, 120).astype(int))
         return cls(
-            mean=8e3 * frame * last / float(times[-1] - times[0]),
+            mean=8e3 * frame * last / span,
+            running=8e3 * frame * last / (span - float(more[more > INTERRUPTION].sum())),
             peak=fastest(times, octets, 1) / 1e6,
             top=fastest(times, octets, WINDOW) / 1e6,
             low=float(windows.min()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -33,6 +34,16 @@ def test_without_equipment_a_case_is_exact_from_the_first_packet_on(case) -> Non
     assert series.mean == pytest.approx(case.ideal, rel=1e-4)
     assert series.top == pytest.approx(case.ideal, rel=1e-4)
     assert series.low == pytest.approx(case.ideal, rel=1e-4)
+
+
+def test_an_interruption_of_a_full_link_is_told_apart() -> None:
+    case = cases.NINE[6]
+    reading = equipment.simulate(case, equipment.Model("none", 0.0, 0.0), 200)
+    later = reading.arrived_at + np.where(np.arange(200) < 100, 0, 7_000_000)
+    series = cases.Series.of(dataclasses.replace(reading, arrived_at=later), case.frame, case.full)
+    assert series.mean < 0.9 * case.ideal
+    assert series.running == pytest.approx(case.ideal, rel=1e-4)
+    assert cases.NINE[3].full == math.inf, "below its capacity a link has gaps of its own"
 
 
 def test_a_rest_after_each_frame_costs_what_it_says() -> None:
