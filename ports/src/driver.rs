@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use airloom_engine::PortId;
 use airloom_engine::time::{Instant, Span};
 
+use crate::alarm::Alarm;
 use crate::clock::{self, WallClock};
 use crate::edge::Outside;
 use crate::error::Error;
@@ -38,6 +39,8 @@ const SECOND: Span = Span::from_secs(1);
 const TRIALS: u64 = 32;
 /// The number of the command bell among the numbers of the ports.
 const BELL: u64 = u64::MAX;
+/// The number of the alarm for guests that may have to be told again.
+const ALARM: u64 = u64::MAX - 1;
 
 /// A world that is being driven, with the account of how that went.
 pub struct Driven {
@@ -114,6 +117,8 @@ impl Driver {
                 poller.add(fd, number)?;
             }
         }
+        let alarm = Alarm::new()?;
+        poller.add(alarm.as_raw_fd(), ALARM)?;
         let (commands, orders) = channel();
         let clock = WallClock::start();
         world.edge.follow(clock);
@@ -126,7 +131,7 @@ impl Driver {
             preferred: false,
             poller,
         };
-        let looper = Loop { driven, orders, bell: Arc::clone(&bell) };
+        let looper = Loop { driven, orders, bell: Arc::clone(&bell), alarm };
         let thread = std::thread::Builder::new()
             .name("airloom-engine".into())
             .spawn(move || looper.run())
@@ -204,6 +209,7 @@ struct Loop {
     driven: Driven,
     orders: Receiver<Command>,
     bell: Arc<OwnedFd>,
+    alarm: Alarm,
 }
 
 impl Loop {
@@ -233,11 +239,9 @@ impl Loop {
         patience.mind(self.driven.world.engine.slips(), false);
         let mut moderation = Moderation::default();
         let mut woken = looked;
-        // When a guest may have to be told again.
-        let mut again = Instant::NEVER;
         self.driven.status.begin(looked);
         loop {
-            let look = self.look(looked, again, &mut patience, moderation.wait())?;
+            let look = self.look(looked, &mut patience, moderation.wait())?;
             let start = clock.now();
             let mut taken = (0, 0);
             // Of a full list nobody knows what did not get into it.
@@ -250,6 +254,7 @@ impl Loop {
             for index in 0..look.ready {
                 match self.driven.poller.ready(index) {
                     BELL => stopped = !self.obey(),
+                    ALARM => self.alarm.rang(),
                     number => {
                         let (frames, octets) = self.take_in(usize::try_from(number).unwrap_or(0), look.since);
                         taken = (taken.0 + frames, taken.1 + octets);
@@ -263,7 +268,10 @@ impl Loop {
             let now = clock.now();
             self.note_backlog(now);
             self.driven.world.advance(now);
-            again = self.driven.world.edge.tell_guests(now);
+            let again = self.driven.world.edge.tell_guests(now);
+            if again < Instant::NEVER {
+                self.alarm.set(again.since(now));
+            }
             let end = clock.now();
             let second = self.driven.status.current();
             let busy = end.since(start);
@@ -300,11 +308,10 @@ impl Loop {
         Ok(Span::from_nanos(clock::thread_cpu().saturating_sub(before) / TRIALS))
     }
 
-    /// Waits until a port is ready, a command is there, the next event is due, or a guest is to be told again.
+    /// Waits until a port is ready, a command is there, or the next event is due.
     fn look(
         &mut self,
         looked: Instant,
-        again: Instant,
         patience: &mut Patience,
         gather: Option<Span>,
     ) -> Result<Look, Error> {
@@ -332,12 +339,12 @@ impl Loop {
         }
         let early = due - advance;
         let second_ends = self.driven.status.current().start + SECOND;
-        let wake = early.min(second_ends).min(again);
+        let wake = early.min(second_ends);
         let ready = self.driven.poller.wait(Some(wake.since(now)))?;
         let woken = clock.now();
         self.driven.status.current().sleeps += 1;
         patience.slept(woken.since(now));
-        // By a frame, by a signal, or only to close the second or to tell a guest again.
+        // By a frame, by a signal, or only to close the second.
         if ready > 0 || woken < wake || wake < early {
             return Ok(Look { ready, since: woken });
         }

@@ -1,6 +1,7 @@
 //! Where the engine meets the machine: TAP interfaces, real interfaces, captures, namespaces and
 //! the wall clock.
 
+mod alarm;
 pub mod capture;
 pub mod clock;
 pub mod driver;

@@ -21,7 +21,7 @@ const LARGE: usize = CLASSES[2];
 
 /// How long a guest may take to give a sign that it heard, before it is told again; twice as long each
 /// time, up to the longest.
-const PATIENCE: Span = Span::from_micros(200);
+const PATIENCE: Span = Span::from_micros(250);
 const LONGEST: Span = Span::from_millis(100);
 
 /// The queue from which the guest receives, and the one by which it sends.
