@@ -355,6 +355,74 @@ def test_arrival_times_do_not_wait_for_the_receiver_to_wake(pair):
     assert np.median(reading.delays) < 20 * MS
 
 
+def wakes(process: subprocess.Popen[bytes]) -> int:
+    """How often a program has waited so far: `nsenter` becomes the program it starts."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def test_packets_gather_and_their_records_do_not_tell(pair):
+    options = ("--pattern", "poisson", "--interval", "2 ms", "--count", "1000", "--seed", "3", "--ecn", "1")
+    found = []
+    for stamps in ((), ("--user-stamps",)):
+        receiver = pair.receive(*stamps, "--linger", "2 s")
+        code, _ = pair.send(*options)
+        woken = wakes(receiver)
+        out, _ = receiver.communicate(timeout=60)
+        assert (code, receiver.returncode) == (0, 0)
+        sender, record = pair.records()
+        summary = json.loads(out)
+        assert (summary["packets"], summary["socket_drops"], summary["foreign"]) == (1000, 0, 0)
+        assert summary["announced"] == record.announced == 1000
+        assert np.all(np.diff(record.received) >= 0), "in the order in which they came"
+        assert np.all(record.received >= sender.sent)
+        found.append((woken, record, record.received - sender.sent))
+    (few, gathered, delays), (many, single, _) = found
+    assert few < 200 < many, "two seconds of pauses of 50 ms, and a wake for almost each packet"
+    for field in ("sequence", "octets", "flags"):
+        assert np.array_equal(getattr(gathered, field), getattr(single, field)), field
+    assert np.median(delays) < 5 * MS, "the pause is not in them; a busy machine delays single ones"
+
+
+def test_a_burst_into_a_pause_finds_room(pair):
+    # So slow that it is read every 50 ms, and then what one device takes at once.
+    slow, burst = [f"{n * 10 * MS} 1470" for n in range(30)], [f"{295 * MS} 1470"] * 5000
+    trace = pair.folder / "trace"
+    trace.write_text("\n".join(slow + burst + [f"{400 * MS} 1470"]))
+    receiver = pair.receive()
+    code, summary = pair.send("--pattern", "trace", "--trace", str(trace))
+    out, _ = receiver.communicate(timeout=60)
+    assert (code, receiver.returncode) == (0, 0)
+    assert summary["packets"] == 5031
+    assert json.loads(out)["socket_drops"] == 0
+
+
+def test_a_waiting_receiver_sleeps(pair):
+    receiver = pair.receive()
+    pair._await(lambda: wakes(receiver) > 0)
+    time.sleep(0.2)
+    before = wakes(receiver)
+    time.sleep(0.5)
+    assert wakes(receiver) - before <= 1
+    receiver.send_signal(signal.SIGTERM)
+    out, _ = receiver.communicate(timeout=60)
+    assert (receiver.returncode, json.loads(out)["ended_by"]) == (5, "signal")
+
+
+def test_another_flow_in_a_pause_is_foreign(pair):
+    receiver = pair.receive("--flow", "7")
+    words = (pair.traffic, "send", "--to", "10.0.0.2", "--port", "5000", "--interval", "5 ms")
+    other = pair.start(0, *words, "--flow", "8", "--count", "100")
+    code, _ = pair.send("--flow", "7", "--interval", "5 ms", "--count", "150")
+    other.communicate(timeout=60)
+    out, _ = receiver.communicate(timeout=60)
+    assert (code, receiver.returncode) == (0, 0)
+    summary = json.loads(out)
+    # With the other's end marks, all but perhaps the last of which it has sent by then.
+    assert (summary["packets"], summary["announced"]) == (150, 150)
+    assert 100 <= summary["foreign"] <= 105
+
+
 @pytest.mark.parametrize(
     "asked",
     [

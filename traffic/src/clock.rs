@@ -2,10 +2,10 @@
 //!
 //! The kernel stamps arriving packets with `CLOCK_REALTIME`. Such a stamp is moved to `CLOCK_MONOTONIC` by the
 //! difference of the two clocks, measured right after the packet was read: the monotonic clock is read before
-//! and after the other, and half of the time between is the error (typically below 100 ns). While a
-//! packet waits to be read the clocks may drift by at most 500 ppm of that time (the kernel's limit for slewing).
-//! A *step* of the calendar's clock in that short time would be seen as a packet from the future or from long
-//! ago; such stamps are not used (see [`Offset::to_monotonic`]).
+//! and after the other, and half of the time between is the error (typically below 100 ns). Both clocks are
+//! slewed alike, so while a packet waits to be read only a *step* of the calendar's clock moves them apart. That shows in the
+//! next measurement of their difference, and in packets from the future or from long ago; such stamps are
+//! not used (see [`Offset::agrees`] and [`Offset::to_monotonic`]).
 
 use airloom_engine::time::{Instant, Span};
 
@@ -28,6 +28,12 @@ fn read(clock: libc::clockid_t) -> u64 {
 #[must_use]
 pub fn nanos(time: &libc::timespec) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
+}
+
+/// Nanoseconds as a kernel time.
+#[must_use]
+pub fn timespec(nanos: u64) -> libc::timespec {
+    libc::timespec { tv_sec: signed(nanos / 1_000_000_000), tv_nsec: signed(nanos % 1_000_000_000) }
 }
 
 /// Kernel times stay below 2^63 ns (the year 2262); a forged one saturates.
@@ -79,6 +85,13 @@ impl Offset {
     #[must_use]
     pub fn measure_well() -> Self {
         (0..5).map(|_| Self::once()).min_by_key(|offset| offset.error).unwrap_or_else(Self::measure)
+    }
+
+    /// Whether the calendar's clock was not stepped between two measurements: both clocks are slewed alike, so
+    /// nothing else moves them apart.
+    #[must_use]
+    pub fn agrees(self, earlier: Self) -> bool {
+        self.nanos.abs_diff(earlier.nanos) <= self.error + earlier.error
     }
 
     /// The monotonic time of a `CLOCK_REALTIME` stamp that was read at `now`, or `None` if the calendar's clock
@@ -155,10 +168,9 @@ impl Alarm {
     }
 }
 
-fn sleep_until(moment: Instant) {
-    let nanos = moment.nanos();
-    let time =
-        libc::timespec { tv_sec: signed(nanos / 1_000_000_000), tv_nsec: signed(nanos % 1_000_000_000) };
+/// Sleeps until a moment, or until a signal comes.
+pub fn sleep_until(moment: Instant) {
+    let time = timespec(moment.nanos());
     // SAFETY: `time` is a valid timespec, and no remaining time is asked for. A signal ends the sleep early,
     // which the caller's loop expects.
     unsafe {
@@ -174,6 +186,15 @@ fn sleep_until(moment: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_of_the_calendar_shows() {
+        let before = Offset { nanos: 1_000_000, error: 40 };
+        assert!(Offset { nanos: 1_000_090, error: 50 }.agrees(before));
+        assert!(!Offset { nanos: 1_000_091, error: 50 }.agrees(before));
+        assert!(!Offset { nanos: -5_000_000, error: 50 }.agrees(before));
+        assert!(Offset::measure_well().agrees(Offset::measure_well()), "two at one time");
+    }
 
     #[test]
     fn stamps_are_moved_between_the_clocks() {

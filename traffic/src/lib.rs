@@ -11,7 +11,8 @@
 //! one packet a system call) share one call of up to 32 packets and one time, which is then early by up to
 //! about 1 us a packet. A packet's *arrival* is the kernel's stamp (`SO_TIMESTAMPNS`), which leaves out the time
 //! until the receiver is scheduled; [`clock`] says how it is moved from `CLOCK_REALTIME`, with an error well below
-//! 1 us. `--user-stamps` takes user space's time instead. TCP's chunks always have user space's time.
+//! 1 us. Since it is right however late a packet is read, packets of a stream gather in the socket and are read together.
+//! `--user-stamps` takes user space's time instead. TCP's chunks always have user space's time.
 //!
 //! **Stages.** With `--stages` both ends also record when packets passed the kernel's boundaries: see [`stages`].
 //!

@@ -6,7 +6,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use airloom_engine::time::Span;
 
+use crate::clock;
 use crate::frame::Family;
+use crate::stop;
 
 pub mod batch;
 
@@ -110,12 +112,21 @@ pub fn udp_at(address: SocketAddr, room: usize) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Packets that a socket has thrown away so far, mostly for want of room in its buffer (`SO_MEMINFO`).
+/// Octets of memory that a socket may use for what it has received: the kernel's own buffers count whole.
+#[must_use]
+pub fn room(socket: &UdpSocket) -> u32 {
+    memory(socket)[1]
+}
+
+/// Packets that a socket has thrown away so far, mostly for want of room in its buffer.
 #[must_use]
 pub fn dropped(socket: &UdpSocket) -> u64 {
-    /// `SK_MEMINFO_DROPS` (linux/sock_diag.h).
-    const AT: usize = 8;
-    let mut figures = [0_u32; AT + 1];
+    memory(socket)[8].into()
+}
+
+/// What the kernel tells of a socket's memory (`SO_MEMINFO`), in the order of `SK_MEMINFO_*` in linux/sock_diag.h.
+fn memory(socket: &UdpSocket) -> [u32; 9] {
+    let mut figures = [0_u32; 9];
     #[allow(clippy::cast_possible_truncation)] // 36
     let mut length = size_of_val(&figures) as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` octets to `figures`.
@@ -128,7 +139,7 @@ pub fn dropped(socket: &UdpSocket) -> u64 {
             &raw mut length,
         );
     }
-    figures[AT].into()
+    figures
 }
 
 /// A TCP socket that waits for a connection; with an unspecified IPv6 address also over IPv4.
@@ -197,12 +208,13 @@ fn raw(address: SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
 pub fn ready(socket: &impl AsRawFd, write: bool, within: Span) -> io::Result<bool> {
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
-    let millis = libc::c_int::try_from(within.nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX);
-    // SAFETY: `poll` is one valid pollfd.
-    match unsafe { libc::poll(&raw mut poll, 1, millis) } {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => {
+    let time = clock::timespec(within.nanos());
+    // SAFETY: `poll` is one valid pollfd, `time` a valid timespec, and the mask is valid through the call.
+    let done = stop::waiting(|mask| unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, mask) });
+    match done {
+        None | Some(0) => Ok(false),
+        Some(1) => Ok(true),
+        Some(_) => {
             let error = io::Error::last_os_error();
             if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) }
         }

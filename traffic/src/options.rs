@@ -308,7 +308,7 @@ impl Given {
             idle: self.idle.unwrap_or(Span::from_secs(10)),
             linger: self.linger.unwrap_or(Span::from_millis(500)),
             user_stamps: self.user_stamps,
-            buffer: usize::try_from(self.buffer.unwrap_or(8 << 20)).unwrap_or(usize::MAX),
+            buffer: usize::try_from(self.buffer.unwrap_or(32 << 20)).unwrap_or(usize::MAX),
         })
     }
 

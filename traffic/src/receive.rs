@@ -1,5 +1,6 @@
 //! The receiving end.
 
+mod gather;
 mod tcp;
 mod udp;
 
@@ -14,7 +15,7 @@ use crate::record::{self, End, Header, Protocol, Writer};
 use crate::stop;
 use crate::summary::{Ended, Failure, Summary};
 
-/// How often a waiting receiver looks whether it should end.
+/// When nothing comes for so long, what was recorded is written out.
 const LOOK: Span = Span::from_millis(50);
 
 /// Receives a flow. The summary is right also when it fails.
@@ -71,16 +72,21 @@ impl Patience {
         self.latest = Some(now);
     }
 
+    /// When the flow is over if nothing more comes.
+    fn until(&self) -> Instant {
+        match self.latest {
+            None => self.began + self.wait,
+            Some(latest) => latest + if self.ending { self.linger } else { self.idle },
+        }
+    }
+
     /// Why the flow is over at `now`, if it is.
     fn over(&self, now: Instant) -> Option<Ended> {
         if stop::asked() {
             return Some(Ended::Signal);
         }
-        match self.latest {
-            None => (now.since(self.began) >= self.wait).then_some(Ended::Idle),
-            Some(latest) if self.ending => (now.since(latest) >= self.linger).then_some(Ended::Done),
-            Some(latest) => (now.since(latest) >= self.idle).then_some(Ended::Idle),
-        }
+        let ended = if self.ending { Ended::Done } else { Ended::Idle };
+        (now >= self.until()).then_some(ended)
     }
 }
 

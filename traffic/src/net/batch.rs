@@ -110,7 +110,7 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Waits for a packet (as long as the socket's time-out) and takes all that are there, up to [`RECEIVE`].
+    /// Takes all packets that are there, up to [`RECEIVE`]; an error of kind `WouldBlock` if there is none.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         for index in 0..RECEIVE {
             self.vectors[index] =
@@ -122,9 +122,9 @@ impl Incoming {
             header.msg_controllen = (CONTROL * 8) as _;
         }
         // MSG_TRUNC makes the lengths those of the packets rather than of what was kept of them.
-        let flags = libc::MSG_WAITFORONE | libc::MSG_TRUNC;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: every message points to buffers that `self` owns and that do not move during the call; all
-        // lengths are theirs. No time-out is given here because the socket has one.
+        // lengths are theirs. A call that does not wait needs no time-out.
         let done = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),

@@ -28,11 +28,13 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
             Err(error) if is_brief(error.kind()) => {}
             Err(cause) => return Err(Failure::Socket { what: format!("waiting at TCP {at}"), cause }),
         }
-        if let Some(ended) = patience.over(clock::now()) {
+        let now = clock::now();
+        if let Some(ended) = patience.over(now) {
             summary.ended_by = ended;
             break None;
         }
-        net::ready(&listener, false, LOOK).map_err(Failure::socket(format!("waiting at TCP {at}")))?;
+        net::ready(&listener, false, patience.until().since(now))
+            .map_err(Failure::socket(format!("waiting at TCP {at}")))?;
     };
     drop(listener);
     let outcome = match connection {

@@ -1,17 +1,19 @@
 //! UDP and RTP: everything that has come in one system call, each packet with the kernel's arrival time.
 
-use std::io::ErrorKind;
-use std::time::Duration;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
 
 use airloom_engine::time::{Instant, Span};
 
+use super::gather::Gathering;
 use super::{LOOK, Patience};
 use crate::clock::{self, Offset};
 use crate::net;
-use crate::net::batch::{Arrived, Incoming};
+use crate::net::batch::{Arrived, Incoming, RECEIVE};
 use crate::options::Receive;
 use crate::packet::{Header, Kind, Unwrap, behind_rtp};
-use crate::record::{CLASS_SHIFT, Protocol, Record, USER_STAMP};
+use crate::record::{CLASS_SHIFT, Protocol, Record, USER_STAMP, Writer};
 use crate::stages::Stage;
 use crate::summary::{Ended, Failure, Summary};
 
@@ -32,9 +34,6 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     let at = options.at;
     let socket =
         net::udp_at(at, options.buffer).map_err(Failure::begin(format!("cannot receive at UDP {at}")))?;
-    socket
-        .set_read_timeout(Some(Duration::from_nanos(LOOK.nanos())))
-        .map_err(Failure::begin("cannot set a time-out"))?;
     let mut writer = super::writer(options, !options.user_stamps)?;
     eprintln!("airloom-traffic: receiving at UDP {at}");
     let mut flow = Flow {
@@ -47,53 +46,69 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     };
     let mut incoming = Incoming::default();
     let mut patience = Patience::new(options);
+    // Whoever wants to know when the program had a packet in its hands must take it at once.
+    let mut gathering = (flow.kernel_stamps && !options.common.stages).then(|| {
+        Gathering::new(net::room(&socket), Span::from_nanos(options.idle.nanos() / 4), clock::now())
+    });
+    // Of the clocks, when the socket was empty: what is read now has come since.
+    let mut then = Offset::measure();
     let mut closing = None;
     let outcome = loop {
-        match incoming.receive(&socket) {
-            Ok(count) => {
-                let (now, offset) = (clock::now(), Offset::measure());
-                for index in 0..count {
-                    let arrived = incoming.packet(index);
-                    match flow.read(&arrived, now, offset) {
-                        Some(record) => {
-                            writer.push(&record);
-                            if options.common.stages {
-                                writer.passed(Stage::Read, record.sequence, now);
-                            }
-                            summary.add(record.second, record.size);
-                            patience.heard(now);
-                        }
-                        None if flow.announced.is_some() && !patience.ending => {
-                            patience.ending = true;
-                            patience.heard(now);
-                        }
-                        None => {}
-                    }
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                writer.flush();
-                if closing.is_some() {
-                    break Ok(());
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+        let count = match incoming.receive(&socket) {
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => 0,
             Err(cause) => break Err(Failure::Socket { what: format!("receiving at UDP {at}"), cause }),
+        };
+        let (now, emptied) = (clock::now(), count < RECEIVE);
+        if count > 0 {
+            let offset = Offset::measure();
+            let steady = Some(offset).filter(|offset| offset.agrees(then));
+            if emptied {
+                then = offset;
+            }
+            for index in 0..count {
+                let arrived = incoming.packet(index);
+                match flow.read(&arrived, now, steady) {
+                    Some(record) => {
+                        writer.push(&record);
+                        if options.common.stages {
+                            writer.passed(Stage::Read, record.sequence, now);
+                        }
+                        summary.add(record.second, record.size);
+                        patience.heard(now);
+                    }
+                    None if flow.announced.is_some() && !patience.ending => {
+                        patience.ending = true;
+                        patience.heard(now);
+                        gathering = None;
+                    }
+                    None => {}
+                }
+            }
         }
-        let now = clock::now();
         match closing {
             None => {
                 if let Some(ended) = patience.over(now) {
                     // What has arrived already is still read, as long as that does not go on for ever.
                     summary.ended_by = ended;
                     closing = Some(now + DRAIN);
-                    if let Err(cause) = socket.set_nonblocking(true) {
-                        break Err(Failure::Socket { what: format!("receiving at UDP {at}"), cause });
-                    }
                 }
             }
-            Some(until) if now >= until => break Ok(()),
+            Some(until) if count == 0 || now >= until => break Ok(()),
             Some(_) => {}
+        }
+        let pause = gathering.as_mut().and_then(|gathering| {
+            gathering.took(count);
+            if emptied { gathering.pause(now) } else { None }
+        });
+        match pause {
+            _ if closing.is_some() || !emptied => {}
+            Some(pause) => clock::sleep_until(now + pause),
+            None => {
+                if let Err(cause) = wait(&socket, &patience, now, &mut writer) {
+                    break Err(Failure::Socket { what: format!("waiting at UDP {at}"), cause });
+                }
+            }
         }
     };
     summary.flow = flow.number;
@@ -107,9 +122,19 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     if summary.packets == 0 && summary.ended_by != Ended::Done { Err(Failure::Nothing) } else { Ok(()) }
 }
 
+/// Waits for a packet, and writes out the records if none comes for a moment.
+fn wait(socket: &UdpSocket, patience: &Patience, now: Instant, writer: &mut Writer<File>) -> io::Result<()> {
+    let left = patience.until().since(now);
+    if !net::ready(socket, false, LOOK.min(left))? {
+        writer.flush();
+        net::ready(socket, false, left.saturating_sub(LOOK))?;
+    }
+    Ok(())
+}
+
 impl Flow {
-    /// The record of a data packet of this flow.
-    fn read(&mut self, arrived: &Arrived<'_>, now: Instant, offset: Offset) -> Option<Record> {
+    /// The record of a data packet of this flow, read at `now`; without an `offset` its stamp cannot be moved.
+    fn read(&mut self, arrived: &Arrived<'_>, now: Instant, offset: Option<Offset>) -> Option<Record> {
         let payload = if self.rtp { behind_rtp(arrived.octets) } else { Some(arrived.octets) };
         let header = payload
             .and_then(Header::read)
@@ -123,8 +148,8 @@ impl Flow {
             self.announced = Some(sequence);
             return None;
         }
-        let stamped =
-            arrived.stamp.filter(|_| self.kernel_stamps).and_then(|real| offset.to_monotonic(real, now));
+        let stamp = arrived.stamp.filter(|_| self.kernel_stamps);
+        let stamped = stamp.and_then(|real| offset?.to_monotonic(real, now));
         let mut flags = u32::from(arrived.class) << CLASS_SHIFT;
         if self.kernel_stamps && stamped.is_none() {
             flags |= USER_STAMP;
@@ -165,7 +190,7 @@ mod tests {
     fn the_first_flow_is_taken_and_others_are_foreign() {
         let mut flow = flow();
         let now = Instant::from_nanos(1_000);
-        let offset = Offset { nanos: 100, error: 0 };
+        let offset = Some(Offset { nanos: 100, error: 0 });
         let mut read =
             |octets: &[u8], stamp| flow.read(&Arrived { octets, length: 90, stamp, class: 3 }, now, offset);
         let first = read(&packet(Kind::Data, 7, 4), Some(1_050)).unwrap();

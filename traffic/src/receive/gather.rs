@@ -1,0 +1,108 @@
+//! How long packets may gather in the socket before they are read together.
+//!
+//! The kernel stamps every packet when it comes, so nothing is lost by reading it later; but a receiver that
+//! wakes for each takes a processor, again and again, from what is being measured. So while packets come, the
+//! receiver sleeps on the clock instead of on its socket, as long as [`ENOUGH`] of them take at the rate that it
+//! saw last, and never so long that what may come meanwhile could fill the socket's buffer.
+
+use airloom_engine::time::{Instant, Span};
+
+/// Longest pause.
+const LONGEST: Span = Span::from_millis(50);
+/// Packets that are worth one wake; many more would leave the processor's caches before they are read.
+const ENOUGH: u64 = 256;
+/// Fewer packets than this in the longest pause are no stream: each is waited for.
+const FEW: u64 = 2;
+/// Octets of buffer that the fastest sender fills in a millisecond; the kernel counts whole buffers, for a packet
+/// of 1470 octets 2304.
+const FASTEST: u64 = 1_000_000;
+/// A shorter pause is not worth a sleep.
+const SHORTEST: Span = Span::from_millis(1);
+
+/// Decides on the pauses of one receiver.
+pub(super) struct Gathering {
+    longest: Span,
+    emptied: Instant,
+    taken: u64,
+}
+
+impl Gathering {
+    /// For a socket with `room` octets of buffer that is looked at for the first time at `now`; no pause is
+    /// longer than `most`.
+    pub(super) fn new(room: u32, most: Span, now: Instant) -> Self {
+        let filled = Span::from_nanos(u64::from(room) * 1_000_000 / FASTEST);
+        Self { longest: LONGEST.min(filled).min(most), emptied: now, taken: 0 }
+    }
+
+    /// So many packets were read.
+    pub(super) fn took(&mut self, packets: usize) {
+        self.taken += packets as u64;
+    }
+
+    /// The socket is empty at `now`: how long to let packets gather, if they come in a stream.
+    pub(super) fn pause(&mut self, now: Instant) -> Option<Span> {
+        let (taken, since) = (std::mem::take(&mut self.taken), now.since(self.emptied));
+        self.emptied = now;
+        let expected = |span: Span| u128::from(taken) * u128::from(span.nanos());
+        if expected(self.longest) < u128::from(FEW) * u128::from(since.nanos()) {
+            return None;
+        }
+        let enough = Span::from_nanos(since.nanos().saturating_mul(ENOUGH) / taken.max(1));
+        Some(enough.min(self.longest)).filter(|pause| taken > 0 && *pause >= SHORTEST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: u32 = 64 << 20;
+
+    /// What a socket that gave `taken` packets after `since` may wait.
+    fn pause(room: u32, taken: usize, since: Span) -> Option<Span> {
+        let begun = Instant::from_nanos(7);
+        let mut gathering = Gathering::new(room, Span::from_secs(1), begun);
+        gathering.took(taken);
+        gathering.pause(begun + since)
+    }
+
+    #[test]
+    fn a_stream_gathers_and_a_dialogue_does_not() {
+        assert_eq!(pause(ROOM, 1, Span::from_micros(11_760)), Some(LONGEST));
+        assert_eq!(pause(ROOM, 1, Span::from_millis(30)), None);
+        assert_eq!(pause(ROOM, 0, Span::from_millis(50)), None, "silence");
+        assert_eq!(pause(ROOM, 1, Span::ZERO), None, "no rate to know from one moment");
+    }
+
+    #[test]
+    fn a_fast_stream_gathers_a_cacheful() {
+        assert_eq!(pause(ROOM, 50, Span::from_millis(1)), Some(Span::from_nanos(5_120_000)));
+        assert_eq!(pause(ROOM, 300, Span::from_millis(1)), None, "hardly longer than a wake");
+    }
+
+    #[test]
+    fn a_small_buffer_is_never_left_alone_for_long() {
+        assert_eq!(pause(5_000_000, 1, Span::from_millis(1)), Some(Span::from_millis(5)));
+        assert_eq!(pause(425_984, 1, Span::from_millis(1)), None, "what users get without root");
+    }
+
+    #[test]
+    fn each_pause_follows_from_what_the_last_one_brought() {
+        let mut now = Instant::from_nanos(7);
+        let mut gathering = Gathering::new(ROOM, Span::from_secs(1), now);
+        for (taken, after, wanted) in [
+            (64, 1, None),
+            (64, 1, Some(4)),
+            (64, 2, Some(8)),
+            (0, 8, None),
+            (1, 900, None),
+            (1, 2, Some(50)),
+        ] {
+            now += Span::from_millis(after);
+            gathering.took(taken);
+            if wanted.is_some() || taken < 64 {
+                assert_eq!(gathering.pause(now), wanted.map(Span::from_millis), "{taken} after {after} ms");
+            }
+        }
+    }
+}
