@@ -76,6 +76,21 @@ def test_result_has_the_promised_keys(tmp_path: Path) -> None:
     ]
 
 
+def test_a_result_is_written_as_plain_json(tmp_path: Path) -> None:
+    odd = 'ends a line\n  "measurements": []'
+    labels = {"x": odd}
+    figures = [Measurement(name=odd, metric=f"m{n}", unit="1", mean=None, labels=labels) for n in range(3)]
+    with open_run(tmp_path) as writer:
+        for figure in figures:
+            writer.measured(figure)
+        claim = Claim(id="c", statement=odd, outcome="holds")
+        result = writer.finish(VALID, Ledger(dropped={"measurements": 1}), claims=[claim])
+    assert result.measurements == tuple(figures)
+    for one in (result, result.model_copy(update={"measurements": ()})):
+        assert one.to_json() == json.dumps(one.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    assert (tmp_path / "result.json").read_text() == result.to_json()
+
+
 def test_samples_come_back_in_long_form(tmp_path: Path) -> None:
     with open_run(tmp_path, point={"nodes": 3}, repetition=2) as writer:
         writer.record("rtt", "rtt", "ns", np.arange(5), np.arange(5) * 2.0, node="h1")

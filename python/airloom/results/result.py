@@ -7,6 +7,7 @@ it does not know and refuses a schema that is newer than its own.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -88,6 +89,10 @@ class Measurement(Part):
     n: int = 1
     labels: dict[str, str] = {}
 
+    def to_json(self) -> str:
+        """Its text as it stands in ``result.json``."""
+        return _json(self.model_dump(mode="json")).replace("\n", "\n    ")
+
 
 class Claim(Part):
     """Something the results should show, and whether they do."""
@@ -117,13 +122,27 @@ class Result(Part):
     measurements: tuple[Measurement, ...] = ()
     claims: tuple[Claim, ...] = ()
 
-    def to_json(self) -> str:
-        """The text of ``result.json``."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    def to_json(self, measured: Sequence[str] | None = None) -> str:
+        """The text of ``result.json``; ``measured`` is that of its measurements, where it is known already.
+
+        A run writes this file again after each measurement, while others go on.
+        """
+        if measured is None:
+            measured = [one.to_json() for one in self.measurements]
+        text = _json(self.model_copy(update={"measurements": ()}).to_dict()) + "\n"
+        if not measured:
+            return text
+        # No string has a line break in JSON, so only this key of the file itself begins a line like this.
+        before, key, after = text.partition('\n  "measurements": [')
+        return "".join([before, key, "\n    ", ",\n    ".join(measured), "\n  ", after])
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _json(raw: dict[str, Any]) -> str:
+    return json.dumps(raw, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def read(path: Path) -> Result:

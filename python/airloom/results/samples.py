@@ -36,6 +36,14 @@ SCHEMA = pa.schema(
 )
 
 
+def prepare() -> None:
+    """Loads what the first samples need: 0.2 s of processor time that no running measurement should share.
+
+    PyArrow loads pandas, where there is one, when it first sees an array of NumPy's.
+    """
+    pa.array(np.zeros(1))
+
+
 class Buffer:
     """Rows that wait to be written; columns that repeat are kept once."""
 

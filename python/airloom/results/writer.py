@@ -65,6 +65,8 @@ class RunWriter:
         self._closed = False
         self._cut_short = False
         self._measurements: list[Measurement] = []
+        self._measured: list[str] = []
+        """The text of each, made once: a run may have thousands, and is not to be disturbed by them."""
         self._labels = {name: label_of(value) for name, value in (point or {}).items()}
         self._buffer = samples.Buffer(point_text(point or {}), repetition)
         self.ledger = Ledger()
@@ -103,9 +105,9 @@ class RunWriter:
     def measured(self, *measurements: Measurement) -> None:
         """Adds figures to ``measurements``, and writes them; a sweep's values become labels."""
         with self._lock, self._disk():
-            self._measurements += [
-                one.model_copy(update={"labels": self._labels | one.labels}) for one in measurements
-            ]
+            new = [one.model_copy(update={"labels": self._labels | one.labels}) for one in measurements]
+            self._measurements += new
+            self._measured += [one.to_json() for one in new]
             self._checkpoint()
 
     def describe(self, details: Details) -> None:
@@ -208,7 +210,8 @@ class RunWriter:
         return self._head.model_copy(update=now | changes)
 
     def _checkpoint(self) -> None:
-        write_atomically(self.folder / "result.json", self._with(ledger=self.ledger).to_json())
+        text = self._with(ledger=self.ledger).to_json(self._measured)
+        write_atomically(self.folder / "result.json", text)
 
     def _prepare(self, replace: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -234,7 +237,7 @@ class RunWriter:
         (self.folder / RESERVE).unlink(missing_ok=True)
         # The verdict first: joining needs room that the verdict must not wait for.
         with self._disk():
-            write_atomically(self.folder / "result.json", result.to_json(), lasting=True)
+            write_atomically(self.folder / "result.json", result.to_json(self._measured), lasting=True)
         with contextlib.suppress(OSError):
             samples.join_parts(self.folder)
 
