@@ -7,17 +7,20 @@
 
 use airloom_engine::time::{Instant, Span};
 
+use crate::net::batch::RECEIVE;
+
 /// Longest pause.
 const LONGEST: Span = Span::from_millis(50);
-/// Packets that are worth one wake; many more would leave the processor's caches before they are read.
-const ENOUGH: u64 = 256;
+/// Packets that are worth one wake: those of one system call. More would keep a processor busy for so long that it shows
+/// in a sender that shares it.
+const ENOUGH: u64 = RECEIVE as u64;
 /// Fewer packets than this in the longest pause are no stream: each is waited for.
 const FEW: u64 = 2;
 /// Octets of buffer that the fastest sender fills in a millisecond; the kernel counts whole buffers, for a packet
 /// of 1470 octets 2304.
 const FASTEST: u64 = 1_000_000;
-/// A shorter pause is not worth a sleep.
-const SHORTEST: Span = Span::from_millis(1);
+/// For a faster stream, which keeps its receiver busy anyway, there is no pause.
+const SHORTEST: Span = Span::from_millis(5);
 
 /// Decides on the pauses of one receiver.
 pub(super) struct Gathering {
@@ -75,9 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_stream_gathers_a_cacheful() {
-        assert_eq!(pause(ROOM, 50, Span::from_millis(1)), Some(Span::from_nanos(5_120_000)));
-        assert_eq!(pause(ROOM, 300, Span::from_millis(1)), None, "hardly longer than a wake");
+    fn a_fast_stream_gathers_as_much_as_one_read_takes() {
+        assert_eq!(pause(ROOM, 10, Span::from_millis(1)), Some(Span::from_nanos(6_400_000)));
+        assert_eq!(pause(ROOM, 20, Span::from_millis(1)), None, "too fast to be worth it");
     }
 
     #[test]
@@ -91,10 +94,10 @@ mod tests {
         let mut now = Instant::from_nanos(7);
         let mut gathering = Gathering::new(ROOM, Span::from_secs(1), now);
         for (taken, after, wanted) in [
-            (64, 1, None),
-            (64, 1, Some(4)),
-            (64, 2, Some(8)),
-            (0, 8, None),
+            (64, 5, None),
+            (16, 5, Some(8)),
+            (32, 8, Some(16)),
+            (0, 16, None),
             (1, 900, None),
             (1, 2, Some(50)),
         ] {
