@@ -1,7 +1,7 @@
 //! Frames on the channel of a guest: one character device carries messages, the octets of
-//! programs' streams, and how many of those may follow.
+//! programs' streams and of visits at the node's door, and how many of those may follow.
 //!
-//! A frame is its kind (one octet), the number of the program it belongs to (eight, little-endian),
+//! A frame is its kind (one octet), the number of the program or visit it belongs to (eight, little-endian),
 //! the length of its body (four) and the body. What arrives was written by a guest, which may lie.
 
 /// Octets before the body.
@@ -27,10 +27,23 @@ pub enum Kind {
     Credit,
     /// New size of a program's terminal: rows and columns, two octets each.
     Size,
+    /// What a visitor says at the node's door; an empty body is its end.
+    Visit,
+    /// What a visitor is told, towards the guest; an empty body is the end of the visit.
+    Answer,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [Self::Message, Self::Input, Self::Output, Self::Error, Self::Credit, Self::Size];
+    const ALL: [Self; 8] = [
+        Self::Message,
+        Self::Input,
+        Self::Output,
+        Self::Error,
+        Self::Credit,
+        Self::Size,
+        Self::Visit,
+        Self::Answer,
+    ];
 
     fn number(self) -> u8 {
         self as u8
@@ -50,7 +63,7 @@ impl Kind {
 pub struct Frame {
     /// What it carries.
     pub kind: Kind,
-    /// The program it belongs to.
+    /// The program or visit it belongs to.
     pub program: u64,
     /// What it says.
     pub body: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The first process of a guest: furnishes it, starts its programs, and speaks with the node init
+//! The first process of a guest, or of a part of one: furnishes it, starts its programs, and speaks with the node init
 //! outside over a character device.
 //!
 //! It runs from the guest kernel's first file system in memory. What it cannot say on the channel
@@ -7,21 +7,22 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use airloom_ports::nodes;
 
+use crate::door::{self, Door};
 use crate::frame::Kind;
 use crate::link::{Arrived, Link};
 use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
-use crate::room::furnish;
 use crate::system::{self, check};
-use crate::terminal;
+use crate::{room, terminal};
 
 /// How long the channel's device may take to appear.
 const APPEARING: Duration = Duration::from_secs(10);
@@ -32,7 +33,7 @@ const EARLY: &str = "/early";
 
 /// Serves the channel at a device until the guest ends; switches the guest's machine off.
 pub fn serve(device: &str) -> ! {
-    if let Err(error) = Guest::open(device).and_then(|mut guest| guest.serve()) {
+    if let Err(error) = whole(device).and_then(|mut guest| guest.serve()) {
         eprintln!("airloom-init: {error}");
     }
     // SAFETY: no pointers are passed. What the guest wrote is in memory and goes with it.
@@ -43,8 +44,45 @@ pub fn serve(device: &str) -> ! {
     }
 }
 
+/// Serves standard input and output as the channel of one of several nodes in this guest: namespaces of
+/// its kernel, which go with the channel.
+pub fn part() -> io::Result<ExitCode> {
+    let beyond = File::open("/proc/self/ns/net")?;
+    // SAFETY: whoever starts a part gives it its channel there; nothing else here uses it.
+    let (from, to) = unsafe { (OwnedFd::from_raw_fd(0), OwnedFd::from_raw_fd(1)) };
+    let namespaces =
+        libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
+    let pid = system::child_in(namespaces, None)?;
+    if pid != 0 {
+        drop((from, to));
+        return Ok(ExitCode::from(system::end_of(pid)?));
+    }
+    system::die_with_parent()?;
+    room::cut_off()?;
+    Guest::new(Link::to_host(from, to)?, Some(beyond)).serve()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The guest as a whole: the init of its kernel.
+fn whole(device: &str) -> io::Result<Guest> {
+    for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
+        folders(Path::new(place))?;
+        mount(Some(kind), place, Some(kind), 0, None)?;
+    }
+    load_early()?;
+    let channel = OwnedFd::from(wait_for(Path::new(device))?);
+    // A device that is no terminal passes every octet anyway.
+    let _ = terminal::raw(channel.as_raw_fd());
+    Ok(Guest::new(Link::to_host(channel.try_clone()?, channel)?, None))
+}
+
+/// A guest, or a part of one.
 struct Guest {
     link: Link,
+    /// The network namespace in which the kernel shows the interfaces of a part.
+    beyond: Option<File>,
+    /// Where programs speak with the laboratory, once the guest has been furnished.
+    door: Option<Door>,
     programs: Programs,
     /// Ends of programs that have more to say.
     held: Vec<(u64, Report)>,
@@ -53,35 +91,31 @@ struct Guest {
 }
 
 impl Guest {
-    fn open(device: &str) -> io::Result<Self> {
-        for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
-            folders(Path::new(place))?;
-            mount(Some(kind), place, Some(kind), 0, None)?;
-        }
-        load_early()?;
-        let channel = wait_for(Path::new(device))?;
-        // A device that is no terminal passes every octet anyway.
-        let _ = terminal::raw(channel.as_raw_fd());
-        Ok(Self {
-            link: Link::to_host(channel.into())?,
-            programs: Programs::default(),
-            held: Vec::new(),
-            terminals: Vec::new(),
-        })
+    fn new(link: Link, beyond: Option<File>) -> Self {
+        let (programs, held, terminals) = (Programs::default(), Vec::new(), Vec::new());
+        Self { link, beyond, door: None, programs, held, terminals }
     }
 
     fn serve(&mut self) -> io::Result<()> {
         let children = system::children()?;
         self.link.send(&Report::Hello { protocol: PROTOCOL })?;
         loop {
-            let mut entries = vec![system::to_read(children.as_raw_fd())];
+            let door = self.door.as_ref().filter(|_| self.link.visits() < door::MOST);
+            // A negative descriptor is passed over.
+            let visitors = door.map_or(system::to_read(-1), Door::interest);
+            let mut entries = vec![system::to_read(children.as_raw_fd()), visitors];
             entries.extend(self.link.interests());
             system::poll(&mut entries, self.programs.left())?;
             if entries[0].revents != 0 {
                 system::drain(&children);
             }
-            let Some(arrived) = self.link.serve(&entries[1..])? else { return Ok(()) };
-            for one in arrived {
+            if !self.link.serve(&entries[2..])? {
+                return Ok(());
+            }
+            if entries[1].revents != 0 {
+                self.admit()?;
+            }
+            while let Some(one) = self.link.next()? {
                 match one {
                     Arrived::Message(body) => self.obey(serde_json::from_slice(&body)?)?,
                     Arrived::Size(program, size) => {
@@ -97,6 +131,14 @@ impl Guest {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets a visitor speak with the controller.
+    fn admit(&mut self) -> io::Result<()> {
+        let Some((id, hear, tell)) = self.door.as_mut().map_or(Ok(None), Door::admit)? else { return Ok(()) };
+        self.link.send(&Report::Visitor { id })?;
+        self.link.visit(id, (Kind::Visit, hear), (Kind::Answer, tell));
+        Ok(())
     }
 
     /// Reports the ends of programs whose output has gone before.
@@ -115,8 +157,11 @@ impl Guest {
 
     fn obey(&mut self, order: Order) -> io::Result<()> {
         let report = match order {
-            Order::World(world) => Some(match make(&world) {
-                Ok(notes) => Report::Ready { notes },
+            Order::World(world) => Some(match make(&world, self.beyond.as_ref()) {
+                Ok((notes, door)) => {
+                    self.door = Some(door);
+                    Report::Ready { notes }
+                }
                 Err(why) => Report::Broken { why },
             }),
             Order::Start(start) => Some(self.start(&start)?),
@@ -155,14 +200,31 @@ impl Guest {
     }
 }
 
-/// Puts the guest's own world together; gives what its kernel cannot do, or what went wrong.
-fn make(world: &World) -> Result<Vec<String>, String> {
+/// Puts the guest's own world together; gives what its kernel cannot do and the node's door, or what
+/// went wrong.
+fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, Door), String> {
+    match (&world.root, beyond) {
+        (Root::Part, Some(beyond)) => {
+            nodes::bring_here(&world.network, beyond.as_fd(), APPEARING)
+                .map_err(|error| error.to_string())?;
+        }
+        (root, None) => make_root(world, root)?,
+        (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
+    }
+    let notes = room::furnish(&world.name, &world.files, &world.visible)?;
+    nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
+    Ok((notes, Door::open().map_err(|error| format!("the node's door: {error}"))?))
+}
+
+/// Puts the root file system of a whole guest together, and makes it the root.
+fn make_root(world: &World, root: &Root) -> Result<(), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")
     };
     folders(Path::new(ROOT)).map_err(at(ROOT))?;
-    match &world.root {
+    match root {
+        Root::Part => return Err("a guest of its own is no part of another".to_owned()),
         Root::Memory => {
             load(world, "")?;
             bind("/", ROOT).map_err(at(ROOT))?;
@@ -201,9 +263,7 @@ fn make(world: &World) -> Result<Vec<String>, String> {
         folders(Path::new("/lib/modules")).map_err(at("/lib/modules"))?;
         bind(folder, "/lib/modules").map_err(at("/lib/modules"))?;
     }
-    let notes = furnish(&world.name, &world.files, &world.visible)?;
-    nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
-    Ok(notes)
+    Ok(())
 }
 
 /// Lays a writable layer in memory over what is mounted at /lower.

@@ -1,5 +1,5 @@
-//! One end of a guest's channel: messages, and streams of programs that are carried as frames
-//! because no descriptor can pass.
+//! One end of a guest's channel: messages, and streams of programs and of visits at the node's door,
+//! which are carried as frames because no descriptor can pass.
 //!
 //! Both ends are alike. A **source** is a descriptor that is read here and whose octets go over;
 //! a **sink** is one that gets what came. No more than [`WINDOW`] octets of a stream are under way,
@@ -20,6 +20,8 @@ const ATOMIC: usize = libc::PIPE_BUF;
 /// Octets under way to a guest that it has not read. A guest's serial line keeps 4096 for a reader
 /// (the kernel's `N_TTY_BUF_SIZE`), and that of User Mode Linux loses what comes beyond.
 const LINE: usize = 2048;
+/// Octets that may wait for a guest that does not read them.
+const PATIENCE: usize = 64 << 20;
 
 #[derive(Debug)]
 struct Source {
@@ -42,7 +44,9 @@ struct Sink {
 /// A channel and what goes over it.
 #[derive(Debug)]
 pub struct Link {
-    fd: OwnedFd,
+    /// Where the other end is heard, and where it is told; for a device both are the same.
+    from: OwnedFd,
+    to: OwnedFd,
     decoder: Decoder,
     out: Vec<u8>,
     /// Octets that the guest has room for; None at the guest's end, which tells what it has read.
@@ -63,18 +67,19 @@ pub enum Arrived {
 impl Link {
     /// Takes over the host's end of the channel.
     pub fn to_guest(fd: OwnedFd) -> io::Result<Self> {
-        Self::new(fd, Some(LINE))
+        Self::new(fd.try_clone()?, fd, Some(LINE))
     }
 
     /// Takes over the guest's end of the channel.
-    pub fn to_host(fd: OwnedFd) -> io::Result<Self> {
-        Self::new(fd, None)
+    pub fn to_host(from: OwnedFd, to: OwnedFd) -> io::Result<Self> {
+        Self::new(from, to, None)
     }
 
-    fn new(fd: OwnedFd, room: Option<usize>) -> io::Result<Self> {
-        system::set_nonblocking(&fd)?;
+    fn new(from: OwnedFd, to: OwnedFd, room: Option<usize>) -> io::Result<Self> {
+        system::set_nonblocking(&from)?;
+        system::set_nonblocking(&to)?;
         let (decoder, out) = (Decoder::default(), Vec::new());
-        Ok(Self { fd, decoder, out, room, sources: Vec::new(), sinks: Vec::new() })
+        Ok(Self { from, to, decoder, out, room, sources: Vec::new(), sinks: Vec::new() })
     }
 
     /// Queues a message.
@@ -98,6 +103,24 @@ impl Link {
     /// From now on what comes for a stream is written to a descriptor.
     pub fn sink(&mut self, kind: Kind, program: u64, fd: OwnedFd) {
         self.sinks.push(Sink { kind, program, fd: Some(fd), pending: Vec::new(), ended: false });
+    }
+
+    /// Joins a descriptor of the node's door, for hearing and for telling, with the other end's.
+    pub fn visit(&mut self, id: u64, hear: (Kind, OwnedFd), tell: (Kind, OwnedFd)) {
+        self.source(hear.0, id, hear.1);
+        self.sink(tell.0, id, tell.1);
+    }
+
+    /// Ends a visit that nobody answers.
+    pub fn turn_away(&mut self, id: u64) -> io::Result<()> {
+        frame::put(&mut self.out, Kind::Answer, id, &[]);
+        self.flush()
+    }
+
+    /// How many visits are under way.
+    pub fn visits(&self) -> usize {
+        let sources = self.sources.iter().filter(|source| source.kind == Kind::Answer).count();
+        sources + self.sinks.iter().filter(|sink| sink.kind == Kind::Answer).count()
     }
 
     /// Closes what a program reads from.
@@ -139,7 +162,10 @@ impl Link {
         let entry = |fd: i32, events| libc::pollfd { fd, events, revents: 0 };
         let writes = if self.out.is_empty() || self.room == Some(0) { 0 } else { libc::POLLOUT };
         // A negative descriptor is passed over, so that the places stay those of the lists.
-        let channel = entry(self.fd.as_raw_fd(), libc::POLLIN | writes);
+        let channel = [
+            entry(self.from.as_raw_fd(), libc::POLLIN),
+            entry(if writes == 0 { -1 } else { self.to.as_raw_fd() }, writes),
+        ];
         let sources = self.sources.iter().map(|source| {
             let may = source.credit > 0 && self.out.len() < 2 * WINDOW;
             entry(if may { source.fd.as_raw_fd() } else { -1 }, libc::POLLIN)
@@ -148,12 +174,12 @@ impl Link {
             let fd = sink.fd.as_ref().filter(|_| !sink.pending.is_empty());
             entry(fd.map_or(-1, AsRawFd::as_raw_fd), libc::POLLOUT)
         });
-        std::iter::once(channel).chain(sources).chain(sinks).collect()
+        channel.into_iter().chain(sources).chain(sinks).collect()
     }
 
-    /// Does what can be done now; gives what came over, or None at the end of the channel.
-    pub fn serve(&mut self, ready: &[libc::pollfd]) -> io::Result<Option<Vec<Arrived>>> {
-        let Some((channel, streams)) = ready.split_first() else { return Ok(Some(Vec::new())) };
+    /// Does what can be done now; false at the end of the channel. What came over is for [`Link::next`].
+    pub fn serve(&mut self, ready: &[libc::pollfd]) -> io::Result<bool> {
+        let Some(([from, _], streams)) = ready.split_first_chunk::<2>() else { return Ok(true) };
         let (sources, sinks) = streams.split_at(self.sources.len());
         for (index, _) in sinks.iter().enumerate().filter(|(_, entry)| entry.revents != 0) {
             self.write_sink(index);
@@ -162,16 +188,50 @@ impl Link {
         for (index, _) in sources.iter().enumerate().rev().filter(|(_, entry)| entry.revents != 0) {
             self.read_source(index);
         }
-        self.sinks.retain(|sink| !(sink.ended && sink.pending.is_empty()));
-        let arrived = if channel.revents & !libc::POLLOUT == 0 { Some(Vec::new()) } else { self.read()? };
+        let more = from.revents == 0 || self.read()?;
         self.flush()?;
-        Ok(arrived)
+        Ok(more)
     }
 
-    fn read(&mut self) -> io::Result<Option<Vec<Arrived>>> {
+    /// Takes what came over up to the next message, which may be about the streams behind it; None when
+    /// all has been taken.
+    pub fn next(&mut self) -> io::Result<Option<Arrived>> {
+        while let Some(frame) = self.decoder.next().map_err(io::Error::other)? {
+            if let Some(arrived) = self.take(frame)? {
+                return Ok(Some(arrived));
+            }
+        }
+        self.close_ended();
+        self.flush()?;
+        if self.room.is_some() && self.out.len() > PATIENCE {
+            return Err(io::Error::other("it does not take what it is told"));
+        }
+        Ok(None)
+    }
+
+    /// Closes what has ended. A visit is over with its answer, whatever the visitor would still say.
+    fn close_ended(&mut self) {
+        self.sinks.retain(|sink| {
+            let over = sink.ended && sink.pending.is_empty();
+            if let (true, Some(fd)) = (over, &sink.fd) {
+                system::end_writing(fd);
+            }
+            !over
+        });
+        let answers = self.sources.iter().map(|one| (one.kind, one.program));
+        let answers: Vec<u64> = answers
+            .chain(self.sinks.iter().map(|one| (one.kind, one.program)))
+            .filter(|(kind, _)| *kind == Kind::Answer)
+            .map(|(_, visit)| visit)
+            .collect();
+        self.sources.retain(|one| one.kind != Kind::Visit || answers.contains(&one.program));
+        self.sinks.retain(|one| one.kind != Kind::Visit || answers.contains(&one.program));
+    }
+
+    fn read(&mut self) -> io::Result<bool> {
         let mut buffer = vec![0; 4 * PIECE];
-        match system::read(&self.fd, &mut buffer) {
-            Ok(0) => return Ok(None),
+        match system::read(&self.from, &mut buffer) {
+            Ok(0) => return Ok(false),
             Ok(got) => {
                 self.decoder.feed(&buffer[..got]);
                 if self.room.is_none() {
@@ -182,11 +242,7 @@ impl Link {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        let mut arrived = Vec::new();
-        while let Some(frame) = self.decoder.next().map_err(io::Error::other)? {
-            arrived.extend(self.take(frame)?);
-        }
-        Ok(Some(arrived))
+        Ok(true)
     }
 
     fn take(&mut self, frame: Frame) -> io::Result<Option<Arrived>> {
@@ -219,9 +275,6 @@ impl Link {
                     }
                     if sink.fd.is_none() {
                         self.discard(index);
-                    }
-                    if self.sinks[index].ended && self.sinks[index].pending.is_empty() {
-                        self.sinks.remove(index);
                     }
                 }
             }
@@ -276,7 +329,7 @@ impl Link {
             if most == 0 {
                 break;
             }
-            match system::write(&self.fd, &self.out[..most]) {
+            match system::write(&self.to, &self.out[..most]) {
                 Ok(written) => {
                     self.out.drain(..written);
                     self.room = self.room.map(|room| room - written);
@@ -301,7 +354,9 @@ mod tests {
 
     fn pair() -> (Link, Link) {
         let (near, far) = UnixStream::pair().unwrap();
-        (Link::to_guest(OwnedFd::from(near)).unwrap(), Link::to_host(OwnedFd::from(far)).unwrap())
+        let far = OwnedFd::from(far);
+        let host = Link::to_host(far.try_clone().unwrap(), far).unwrap();
+        (Link::to_guest(OwnedFd::from(near)).unwrap(), host)
     }
 
     /// Lets both ends work until nothing is left to do.
@@ -314,7 +369,8 @@ mod tests {
                 let mut entries = link.interests();
                 system::poll(&mut entries, Some(std::time::Duration::ZERO)).unwrap();
                 idle &= entries.iter().all(|entry| entry.revents == 0);
-                arrived.extend(link.serve(&entries).unwrap().unwrap());
+                assert!(link.serve(&entries).unwrap());
+                arrived.extend(std::iter::from_fn(|| link.next().unwrap()));
             }
             if idle {
                 return arrived;
@@ -363,6 +419,74 @@ mod tests {
         assert!(total < 64 * WINDOW, "what nobody reads was taken");
         guest.send(&serde_json::json!({"still": "here"})).unwrap();
         assert!(matches!(settle([&mut host, &mut guest])[..], [Arrived::Message(_)]));
+    }
+
+    #[test]
+    fn a_visit_ends_with_its_answer_and_a_visitor_that_goes_is_noticed() {
+        let (mut host, mut guest) = pair();
+        let visit = |link: &mut Link, id, hear, tell| {
+            let (near, far) = UnixStream::pair().unwrap();
+            link.visit(id, (hear, far.try_clone().unwrap().into()), (tell, far.into()));
+            near
+        };
+        for goes in [false, true] {
+            let mut visitor = visit(&mut guest, 9, Kind::Visit, Kind::Answer);
+            let mut door = visit(&mut host, 9, Kind::Answer, Kind::Visit);
+            assert_eq!((host.visits(), guest.visits()), (1, 1));
+            visitor.write_all(b"who?\n").unwrap();
+            let gone = goes.then(|| visitor.shutdown(std::net::Shutdown::Write).unwrap());
+            settle([&mut host, &mut guest]);
+            let mut said = vec![0; 5];
+            door.read_exact(&mut said).unwrap();
+            assert_eq!(said, b"who?\n");
+            if gone.is_some() {
+                assert_eq!(door.read(&mut said).unwrap(), 0);
+            }
+            door.write_all(b"you\n").unwrap();
+            drop(door);
+            settle([&mut host, &mut guest]);
+            let mut told = String::new();
+            visitor.read_to_string(&mut told).unwrap();
+            assert_eq!(told, "you\n");
+            assert_eq!((host.visits(), guest.visits()), (0, 0));
+            assert!(host.sources.is_empty() && guest.sources.is_empty() && host.sinks.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_stream_comes_before_its_octets() {
+        let (mut host, mut guest) = pair();
+        let (mut visitor, far) = UnixStream::pair().unwrap();
+        let (near, mut door) = UnixStream::pair().unwrap();
+        visitor.write_all(b"who?").unwrap();
+        guest.send(&serde_json::json!({"a": "visitor"})).unwrap();
+        guest.visit(9, (Kind::Visit, far.try_clone().unwrap().into()), (Kind::Answer, far.into()));
+        let mut entries = guest.interests();
+        system::poll(&mut entries, None).unwrap();
+        guest.serve(&entries).unwrap();
+        // Both are there by now.
+        let mut entries = host.interests();
+        system::poll(&mut entries, None).unwrap();
+        assert!(host.serve(&entries).unwrap());
+        assert!(matches!(host.next().unwrap(), Some(Arrived::Message(_))));
+        host.visit(9, (Kind::Answer, near.try_clone().unwrap().into()), (Kind::Visit, near.into()));
+        assert!(host.next().unwrap().is_none());
+        settle([&mut host, &mut guest]);
+        let mut said = [0; 4];
+        door.read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"who?");
+    }
+
+    #[test]
+    fn a_visitor_who_is_turned_away_hears_the_end() {
+        let (mut host, mut guest) = pair();
+        let (mut visitor, far) = UnixStream::pair().unwrap();
+        guest.visit(9, (Kind::Visit, far.try_clone().unwrap().into()), (Kind::Answer, far.into()));
+        host.turn_away(9).unwrap();
+        visitor.write_all(b"nobody hears this").unwrap();
+        settle([&mut host, &mut guest]);
+        assert_eq!(guest.visits(), 0);
+        assert_eq!(visitor.read(&mut [0]).unwrap_or(0), 0);
     }
 
     #[test]

@@ -12,6 +12,10 @@
 //! orders and reports; the node init passes them, and the octets of programs' streams, over the
 //! device ([`relay`], [`link`]).
 //!
+//! Several nodes may share one guest. Its own init then starts `airloom-init part` for each of them, as
+//! it starts programs: namespaces of the guest's kernel, with that program's standard input and output
+//! as their channel.
+//!
 //! Everything hangs on the controller's life. A node init ends when its socket or the keeper
 //! does, and the kernel kills what runs in its PID namespace; the keeper ends when its socket or
 //! the controller's process does, and removes the control groups that it made.
@@ -22,6 +26,7 @@ mod accounts;
 mod bounds;
 mod cell;
 mod channel;
+mod door;
 mod frame;
 mod groups;
 mod guest;
@@ -52,6 +57,13 @@ fn main() -> ExitCode {
             }
         },
         (Some("guest"), Some(device)) if std::process::id() == 1 => guest::serve(&device),
+        (Some("part"), None) => match guest::part() {
+            Ok(code) => code,
+            Err(error) => {
+                eprintln!("airloom-init: {error}");
+                ExitCode::FAILURE
+            }
+        },
         (Some("--version"), None) => {
             println!("airloom-init {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

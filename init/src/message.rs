@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts changes of these messages and of what they promise; the controller wants its own number,
 /// so that a program left over from an earlier build is told from this one.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 6;
 
 /// From the controller to the keeper.
 #[derive(Debug, Deserialize)]
@@ -146,6 +146,9 @@ pub enum Order {
     /// Start a guest, a kernel of the node's own; with descriptors: its log, and those it is given.
     /// From then on programs are started in the guest. Only to a node init.
     Host(Box<Host>),
+    /// Join a part of a guest that several nodes share; with one descriptor, the part's channel. From
+    /// then on programs are started there. Only to a node init.
+    Join(Box<Join>),
     /// Furnish the guest; the first order on its channel.
     World(Box<World>),
 }
@@ -172,6 +175,18 @@ pub struct Host {
     /// How long the guest may take to be ready, in milliseconds.
     pub patience_ms: u64,
     /// The guest itself.
+    pub world: World,
+}
+
+/// A part of a guest to be joined.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Join {
+    /// Returned with the answer.
+    pub id: u64,
+    /// How long it may take to be ready, in milliseconds.
+    pub patience_ms: u64,
+    /// The part itself.
     pub world: World,
 }
 
@@ -253,6 +268,8 @@ pub enum Root {
     },
     /// What the first file system in memory holds.
     Memory,
+    /// The guest's own, which stands: the node is a part of a guest, with namespaces of its kernel.
+    Part,
 }
 
 /// A program to be started.
@@ -352,6 +369,11 @@ pub enum Report {
     Hello {
         /// [`PROTOCOL`].
         protocol: u32,
+    },
+    /// Somebody in the guest wants to speak at the node's door; what is said there follows in frames.
+    Visitor {
+        /// Number of the visit, from [`crate::door::FIRST`] on.
+        id: u64,
     },
     /// The guest is ready to run programs.
     Hosted {

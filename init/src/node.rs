@@ -66,6 +66,9 @@ impl Node {
                 for report in relay.serve(&entries[2..]) {
                     self.channel.send(&report)?;
                 }
+                if let Some(code) = relay.parted() {
+                    return Ok(code);
+                }
             }
             if entries[1].revents != 0 {
                 system::drain(&children);
@@ -100,7 +103,9 @@ impl Node {
     /// The exit code of the guest's machine, once it has ended.
     fn reap_guest(&mut self) -> io::Result<Option<i32>> {
         while let Some(ended) = system::reap() {
-            let Some(relay) = self.relay.as_mut().filter(|relay| relay.pid() == ended.pid) else { continue };
+            let Some(relay) = self.relay.as_mut().filter(|relay| relay.is_machine(ended.pid)) else {
+                continue;
+            };
             for report in relay.close(ended) {
                 self.channel.send(&report)?;
             }
@@ -121,6 +126,11 @@ impl Node {
                     }
                     Err(why) => Some(Report::Unhosted { id, why }),
                 }
+            }
+            (Order::Join(join), _) => {
+                let [channel] = self.channel.descriptors()?;
+                self.relay = Some(Relay::join(*join, channel)?);
+                None
             }
             (Order::Start(start), Some(relay)) => relay.begin(start, self.channel.descriptors::<3>()?),
             (Order::Start(start), None) => {

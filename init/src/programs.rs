@@ -89,7 +89,7 @@ impl Programs {
                 self.end = Some(Instant::now() + Duration::from_millis(*grace_ms));
                 None
             }
-            Order::Start(_) | Order::Host(_) | Order::World(_) => None,
+            Order::Start(_) | Order::Host(_) | Order::Join(_) | Order::World(_) => None,
         }
     }
 

@@ -1,7 +1,9 @@
-//! The node init's side of a guest: starts its machine, and passes orders, reports and streams.
+//! The node init's side of a guest: starts its machine, or joins a part of one that another node init
+//! has started, and passes orders, reports and streams.
 //!
 //! What the guest says is judged, not believed: it is read as reports and passed on, and a guest
-//! that speaks otherwise loses its machine.
+//! that speaks otherwise loses its machine. What visitors say at the node's door goes to the
+//! controller as it is.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,23 +11,27 @@ use std::time::{Duration, Instant};
 
 use crate::frame::Kind;
 use crate::link::{Arrived, Link};
-use crate::message::{Host, Order, PROTOCOL, Report, Start, World};
+use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
-use crate::{accounts, cell, terminal};
+use crate::{accounts, cell, door, terminal};
 
 /// Most octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
 /// How often the size of a terminal is looked at: its own signal goes to whoever reads it.
 const LOOK: Duration = Duration::from_millis(250);
+/// Exit code of a node that gave its part of a guest up.
+const PARTED: i32 = 3;
 /// How much longer than its programs' grace a guest may take to end.
 const PARTING: Duration = Duration::from_secs(5);
 
-/// A guest and what is under way to and from it.
+/// A guest, or a part of one, and what is under way to and from it.
 #[derive(Debug)]
 pub struct Relay {
-    pid: i32,
+    /// None for a part of a guest whose machine another node init has started.
+    machine: Option<Machine>,
     link: Link,
-    console: Console,
+    /// The node's exit code, once it has parted from a guest that it shares.
+    parted: Option<i32>,
     /// Number of the order to start it, until that is answered.
     asked: Option<u64>,
     world: Option<World>,
@@ -51,27 +57,49 @@ impl Relay {
             vec![OwnedFd::from(nothing), voice.try_clone().map_err(fail)?, voice, OwnedFd::from(far)];
         streams.extend(descriptors);
         let pid = cell::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
+        let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
+        Self::new(Some(machine), near.into(), host.id, host.world, host.patience_ms).map_err(fail)
+    }
+
+    /// Joins a part of a guest at the other end of a channel.
+    pub fn join(join: Join, channel: OwnedFd) -> io::Result<Self> {
+        Self::new(None, channel, join.id, join.world, join.patience_ms)
+    }
+
+    fn new(
+        machine: Option<Machine>,
+        channel: OwnedFd,
+        id: u64,
+        world: World,
+        patience_ms: u64,
+    ) -> io::Result<Self> {
         Ok(Self {
-            pid,
-            link: Link::to_guest(near.into()).map_err(fail)?,
-            console: Console { from: Some(console), log, left: MOST_LOG },
-            asked: Some(host.id),
-            world: Some(host.world),
-            until: Some(Instant::now() + Duration::from_millis(host.patience_ms)),
+            machine,
+            link: Link::to_guest(channel)?,
+            parted: None,
+            asked: Some(id),
+            world: Some(world),
+            until: Some(Instant::now() + Duration::from_millis(patience_ms)),
             held: Vec::new(),
             terminals: Vec::new(),
             clock_asked: 0,
         })
     }
 
-    /// Process number of its machine.
-    pub fn pid(&self) -> i32 {
-        self.pid
+    /// Whether a process is its machine.
+    pub fn is_machine(&self, pid: i32) -> bool {
+        self.machine.as_ref().is_some_and(|machine| machine.pid == pid)
+    }
+
+    /// The node's exit code, once it has parted from a guest that it shares.
+    pub fn parted(&self) -> Option<i32> {
+        self.parted
     }
 
     /// What to wait for; give it to [`Relay::serve`] with the answers.
     pub fn interests(&self) -> Vec<libc::pollfd> {
-        let console = self.console.from.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        let console = self.machine.as_ref().and_then(|machine| machine.console.from.as_ref());
+        let console = console.map_or(-1, AsRawFd::as_raw_fd);
         std::iter::once(system::to_read(console)).chain(self.link.interests()).collect()
     }
 
@@ -85,16 +113,12 @@ impl Relay {
     /// Does what can be done now; gives what is to be reported.
     pub fn serve(&mut self, ready: &[libc::pollfd]) -> Vec<Report> {
         let Some((console, link)) = ready.split_first() else { return Vec::new() };
-        if console.revents != 0 {
-            self.console.read();
+        if let Some(machine) = self.machine.as_mut().filter(|_| console.revents != 0) {
+            machine.console.read();
         }
         let mut reports = match self.link.serve(link) {
-            Ok(Some(arrived)) => self.heard(arrived),
-            // Its end is reported when its process has been reaped.
-            Ok(None) => {
-                self.kill();
-                Vec::new()
-            }
+            Ok(true) => self.hear(),
+            Ok(false) => self.hang_up(),
             Err(error) => self.give_up(format!("its guest does not speak as agreed: {error}")),
         };
         for (program, terminal) in &mut self.terminals {
@@ -141,18 +165,18 @@ impl Relay {
 
     /// Passes an order on.
     pub fn pass(&mut self, order: &Order) -> Option<Report> {
-        match order {
+        match (order, &self.machine) {
             // The machine is all that the node has on this side, its kernel too. Its first process stands
             // for it: those that it traces wait for it.
-            Order::SignalAll { signal } => {
-                let _ = system::kill(self.pid, *signal);
+            (Order::SignalAll { signal }, Some(machine)) => {
+                let _ = system::kill(machine.pid, *signal);
                 return None;
             }
-            Order::Cpu { id } => {
+            (Order::Cpu { id }, Some(_)) => {
                 let (user_ns, system_ns) = accounts::processor_time();
                 return Some(Report::Cpu { id: *id, user_ns, system_ns });
             }
-            Order::Stop { grace_ms } => {
+            (Order::Stop { grace_ms }, _) => {
                 self.until = Some(Instant::now() + Duration::from_millis(*grace_ms) + PARTING);
             }
             _ => {}
@@ -165,7 +189,9 @@ impl Relay {
 
     /// The last words, after its machine has ended.
     pub fn close(&mut self, ended: Ended) -> Vec<Report> {
-        self.console.read();
+        if let Some(machine) = &mut self.machine {
+            machine.console.read();
+        }
         self.terminals.clear();
         match self.asked.take() {
             Some(id) => {
@@ -179,18 +205,21 @@ impl Relay {
         }
     }
 
-    fn heard(&mut self, arrived: Vec<Arrived>) -> Vec<Report> {
+    fn hear(&mut self) -> Vec<Report> {
         let mut reports = Vec::new();
-        for one in arrived {
-            let Arrived::Message(body) = one else { continue };
+        let broken = loop {
+            let body = match self.link.next() {
+                Ok(Some(Arrived::Message(body))) => body,
+                Ok(Some(Arrived::Size(..))) => continue,
+                Ok(None) => return reports,
+                Err(error) => break error,
+            };
             match serde_json::from_slice(&body) {
                 Ok(report) => reports.extend(self.reported(report)),
-                Err(error) => {
-                    reports.extend(self.give_up(format!("its guest does not speak as agreed: {error}")));
-                    break;
-                }
+                Err(error) => break error.into(),
             }
-        }
+        };
+        reports.extend(self.give_up(format!("its guest does not speak as agreed: {broken}")));
         reports
     }
 
@@ -218,11 +247,21 @@ impl Relay {
                 self.held.push((id, report));
                 Vec::new()
             }
+            (Report::Visitor { id }, None) if id >= door::FIRST && self.link.visits() < door::MOST => {
+                if let Ok((hear, tell)) = door::knock() {
+                    self.link.visit(id, (Kind::Answer, hear), (Kind::Visit, tell));
+                } else {
+                    // A guest that cannot be told has gone, which is reported otherwise.
+                    let _ = self.link.turn_away(id);
+                }
+                Vec::new()
+            }
             (Report::Clock { id, inside_ns, .. }, None) => {
                 let (before_ns, after_ns) = (self.clock_asked, system::monotonic());
                 vec![Report::Clock { id, before_ns, inside_ns, after_ns }]
             }
             (report @ (Report::Started { .. } | Report::Content { .. }), None) => vec![report],
+            (report @ Report::Cpu { .. }, None) if self.machine.is_none() => vec![report],
             _ => self.give_up("its guest does not speak as agreed".to_owned()),
         }
     }
@@ -239,15 +278,39 @@ impl Relay {
         now.into_iter().map(|(_, report)| report).collect()
     }
 
+    /// The guest says no more. The end of a machine is reported when its process has been reaped.
+    fn hang_up(&mut self) -> Vec<Report> {
+        if self.machine.is_some() {
+            self.kill();
+            return Vec::new();
+        }
+        self.parted.get_or_insert(0);
+        let why = "its part of the guest ended before it was ready".to_owned();
+        self.asked.take().map(|id| Report::Unhosted { id, why }).into_iter().collect()
+    }
+
     fn give_up(&mut self, why: String) -> Vec<Report> {
-        self.console.note(&why);
+        if let Some(machine) = &self.machine {
+            machine.console.note(&why);
+        }
         self.kill();
         self.asked.take().map(|id| Report::Unhosted { id, why }).into_iter().collect()
     }
 
-    fn kill(&self) {
-        let _ = system::kill(self.pid, libc::SIGKILL);
+    fn kill(&mut self) {
+        match &self.machine {
+            Some(machine) => drop(system::kill(machine.pid, libc::SIGKILL)),
+            // The part ends with its channel.
+            None => self.parted = Some(PARTED),
+        }
     }
+}
+
+/// A guest's machine, a process of the host.
+#[derive(Debug)]
+struct Machine {
+    pid: i32,
+    console: Console,
 }
 
 /// What the guest's machine and its kernel print, and the log that keeps it.

@@ -102,6 +102,12 @@ pub fn write(fd: &OwnedFd, octets: &[u8]) -> io::Result<usize> {
     usize::try_from(written).map_err(io::Error::other)
 }
 
+/// Tells whoever reads a socket's other end that no more comes; a pipe says so when it is closed.
+pub fn end_writing(fd: &OwnedFd) {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
+}
+
 /// From now on nothing waits at this descriptor.
 pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     // SAFETY: no pointers are passed.
@@ -170,6 +176,20 @@ pub fn reap() -> Option<Ended> {
 
 fn nanoseconds(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000).unwrap_or(0)
+}
+
+/// Waits for the end of a child; its exit code, as a shell gives it.
+pub fn end_of(pid: i32) -> io::Result<u8> {
+    let mut status = 0;
+    // SAFETY: the place outlives the call.
+    while let Err(error) = check(unsafe { libc::waitpid(pid, &raw mut status, 0) }) {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let code =
+        if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) };
+    u8::try_from(code).map_err(io::Error::other)
 }
 
 /// Sends a signal; a negative number is a process group, -1 all that can be reached.

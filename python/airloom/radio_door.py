@@ -2,7 +2,8 @@
 
 Every node with radios has a listening socket of the name :data:`ADDRESS` in its own network namespace.
 Names of that kind are seen in their namespace alone, so whoever reaches the socket is in the node, and
-the socket knows no radios but the node's.
+the socket knows no radios but the node's. A guest has a network of its own: its first process listens
+there under the same name, and the node's passes on what is said (``init/src/door.rs``).
 
 One request and one answer are a line of JSON each: ``{"do": "info", "radio": "wlan0"}`` gives
 ``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``. Whoever has a radio look around
@@ -11,7 +12,6 @@ waits for its answer until the radio is back; nobody else waits.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
@@ -56,7 +56,7 @@ class RadioDoors:
             if isinstance(handle, NetnsNode):
                 namespaces[name] = handle.namespace.fileno()
         for name, door in _open(namespaces).items():
-            self._selector.register(door, selectors.EVENT_READ, (name, None))
+            self._selector.register(door, selectors.EVENT_READ, (self._admit, name, bytearray()))
         self._thread = threading.Thread(target=self._serve, name="airloom-radio", daemon=True)
         self._thread.start()
 
@@ -78,28 +78,27 @@ class RadioDoors:
                 if key.fileobj == self._bell:
                     return
                 assert isinstance(key.fileobj, socket.socket)
-                node, text = key.data
-                try:
-                    if text is None:
-                        self._admit(node, key.fileobj)
-                    else:
-                        self._hear(node, key.fileobj, text)
-                except OSError:
-                    if text is not None:  # else a visitor that went away before it was let in
-                        self._dismiss(node, key.fileobj)
+                act, node, text = key.data
+                act(node, key.fileobj, text)
             self._look_after_scans()
 
-    def _admit(self, node: str, door: socket.socket) -> None:
-        guest, _ = door.accept()
+    def _admit(self, node: str, door: socket.socket, _: bytearray) -> None:
+        try:
+            guest, _ = door.accept()
+        except OSError:  # it went away before it was let in
+            return
         if self._guests.get(node, 0) >= _MOST:
             guest.close()
             return
         guest.setblocking(False)
         self._guests[node] = self._guests.get(node, 0) + 1
-        self._selector.register(guest, selectors.EVENT_READ, (node, bytearray()))
+        self._selector.register(guest, selectors.EVENT_READ, (self._hear, node, bytearray()))
 
     def _hear(self, node: str, guest: socket.socket, text: bytearray) -> None:
-        piece = guest.recv(_LONGEST)
+        try:
+            piece = guest.recv(_LONGEST)
+        except OSError:
+            piece = b""
         text += piece
         if piece and b"\n" not in text and len(text) < _LONGEST:
             return
@@ -129,18 +128,19 @@ class RadioDoors:
                 self._tell(node, guest, found)
 
     def _tell(self, node: str, guest: socket.socket, found: dict[str, Any]) -> None:
-        guest.setblocking(True)
-        guest.settimeout(1.0)
-        with contextlib.suppress(OSError):  # it went away
-            guest.sendall(json.dumps(found).encode() + b"\n")
-        guest.close()
-        self._guests[node] -= 1
+        """Begins to; whoever does not read is waited for, and holds up nobody but its own node."""
+        text = bytearray(json.dumps(found).encode() + b"\n")
+        self._selector.register(guest, selectors.EVENT_WRITE, (self._write, node, text))
 
-    def _dismiss(self, node: str, guest: socket.socket) -> None:
-        with contextlib.suppress(KeyError):
+    def _write(self, node: str, guest: socket.socket, text: bytearray) -> None:
+        try:
+            del text[: guest.send(text)]
+        except OSError:  # it went away
+            text.clear()
+        if not text:
             self._selector.unregister(guest)
-        guest.close()
-        self._guests[node] -= 1
+            guest.close()
+            self._guests[node] -= 1
 
 
 def _said(reply: Callable[[], Any]) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 //! A node whose network stack is there already: a machine of its own, seen from inside.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use super::error::Error;
 use super::netlink::{Batch, Socket};
@@ -22,12 +25,7 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     let mut parameters = Parameters::new().map_err(kernel("/proc/sys/net"))?;
     parameters.before_interfaces(node)?;
     let socket = Socket::open().map_err(kernel("route socket"))?;
-    let mut there = Vec::new();
-    socket
-        .dump(rtnetlink::GET_LINK, &rtnetlink::link_body(0, 0, 0), |answer| {
-            there.extend(rtnetlink::link(answer));
-        })
-        .map_err(kernel("interfaces"))?;
+    let there = links(&socket).map_err(kernel("interfaces"))?;
     let mut indices = Vec::with_capacity(node.interfaces.len());
     let mut batch = Batch::default();
     for interface in &node.interfaces {
@@ -63,4 +61,66 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     batch.clear();
     rtnetlink::configure(&mut batch, node, &indices)?;
     send(&mut batch)
+}
+
+/// Moves the interfaces of a description, known by their MAC addresses, from another network namespace
+/// into that of the calling thread. Those of a node that has just ended may take a while to come back.
+///
+/// # Errors
+/// The first thing that went wrong, with the node's name.
+pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, patience: Duration) -> Result<(), Error> {
+    let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
+    let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
+    enter(from.as_raw_fd()).map_err(kernel("the network of its guest"))?;
+    let opened = Socket::open();
+    enter(here.as_raw_fd()).map_err(kernel("its network namespace"))?;
+    let socket = opened.map_err(kernel("route socket"))?;
+    let until = Instant::now() + patience;
+    for interface in &node.interfaces {
+        let bad = |why: String| Error::Spec {
+            node: node.name.clone(),
+            what: "MAC",
+            value: interface.mac.clone(),
+            why,
+        };
+        let mac = spec::read_mac(&interface.mac).map_err(bad)?;
+        let index = loop {
+            let there = links(&socket).map_err(kernel("interfaces"))?;
+            match there.iter().find(|(_, address)| *address == mac) {
+                Some((index, _)) => break *index,
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                None => {
+                    return Err(bad(format!(
+                        "no free interface of the guest has it, to be {}",
+                        interface.name
+                    )));
+                }
+            }
+        };
+        let mut batch = Batch::default();
+        rtnetlink::move_to(&mut batch, index, here.as_raw_fd());
+        socket.send(&mut batch).map_err(|refused| Error::Kernel {
+            node: node.name.clone(),
+            what: refused.label,
+            why: refused.why,
+        })?;
+    }
+    Ok(())
+}
+
+fn enter(namespace: i32) -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    match unsafe { libc::setns(namespace, libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Number and MAC address of every interface that the socket's namespace has.
+fn links(socket: &Socket) -> io::Result<Vec<(i32, [u8; 6])>> {
+    let mut there = Vec::new();
+    socket.dump(rtnetlink::GET_LINK, &rtnetlink::link_body(0, 0, 0), |answer| {
+        there.extend(rtnetlink::link(answer));
+    })?;
+    Ok(there)
 }

@@ -25,6 +25,7 @@ const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
 const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_PERM_ADDRESS: u16 = 54;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
@@ -205,11 +206,18 @@ pub(super) fn rename(batch: &mut Batch, index: i32, name: &str) {
     batch.attribute(IFLA_IFNAME, &zero_ended(name));
 }
 
-/// The number and the MAC address in the answer to a link request.
+/// Moves an interface into another network namespace, an open descriptor.
+pub(super) fn move_to(batch: &mut Batch, index: i32, namespace: i32) {
+    batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} to its node"));
+    batch.attribute(IFLA_NET_NS_FD, &namespace.to_ne_bytes());
+}
+
+/// The number and the MAC address in the answer to a link request: the device's own, if the kernel says
+/// it, since programs may have given it another.
 pub(super) fn link(answer: &[u8]) -> Option<(i32, [u8; 6])> {
     let index = i32::from_ne_bytes(answer.get(4..8)?.try_into().ok()?);
-    let mac = attributes(answer.get(16..)?).find(|(kind, _)| *kind == IFLA_ADDRESS)?.1;
-    Some((index, mac.try_into().ok()?))
+    let of = |wanted| attributes(answer.get(16..)?).find(|(kind, _)| *kind == wanted).map(|(_, mac)| mac);
+    Some((index, of(IFLA_PERM_ADDRESS).or_else(|| of(IFLA_ADDRESS))?.try_into().ok()?))
 }
 
 /// The counters in the answer to a link request: name, and the fields of `rtnl_link_stats64`.

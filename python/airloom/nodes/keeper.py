@@ -21,7 +21,7 @@ from airloom import binaries
 from airloom.errors import HostError, RunError
 from airloom.nodes.channel import Channel, Message, Switchboard
 
-_PROTOCOL = 4
+_PROTOCOL = 6
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
