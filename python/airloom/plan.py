@@ -94,6 +94,10 @@ class GuestPlan:
     nice: int = 0
     policy: str = "other"
     priority: int = 0
+    shared: str | None = None
+    """Name of the guest that the node shares with others; None is a guest of its own."""
+    cpu: float | None = None
+    """Most of one processor that a shared guest may use; a guest of its own has the node's share."""
 
 
 @dataclass(frozen=True, slots=True)

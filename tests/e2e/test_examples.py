@@ -24,6 +24,7 @@ NEEDS = {
     "mobile-batman-adv": "/usr/sbin/batctl",
     "ospf": "/usr/lib/frr/ospfd",
     "openflow": "/usr/sbin/ovs-vswitchd",
+    "sliver": "linux.uml",
 }
 """Programs that an example runs and not every machine has."""
 
@@ -64,7 +65,17 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["chain", "hidden-terminals", "babel", "ospf", "mobile-babel", "mobile-batman", "openflow", "vlans"],
+    [
+        "chain",
+        "hidden-terminals",
+        "babel",
+        "ospf",
+        "mobile-babel",
+        "mobile-batman",
+        "openflow",
+        "vlans",
+        "sliver",
+    ],
 )
 def test_an_example_does_what_it_claims(shell, name: str) -> None:
     holds(shell, name)

@@ -75,7 +75,9 @@ def _nodes(plan: Plan) -> Table:
     for column in ("node", "kind", "interface", "addresses", "link"):
         table.add_column(column)
     for name, node in list(plan.nodes.items())[:MOST_ROWS]:
-        kind = f"{node.kind}, router" if node.forwarding else node.kind
+        shared = node.guest.shared if node.guest is not None else None
+        kind = node.kind if shared is None else f"{node.kind} in {shared}"
+        kind = f"{kind}, router" if node.forwarding else kind
         rows = [
             (interface.name, " ".join(map(str, interface.addresses)) or "-", interface.link)
             for interface in node.interfaces

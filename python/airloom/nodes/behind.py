@@ -6,6 +6,7 @@ Everything is in the node's own network namespace.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from airloom.errors import HostError
 from airloom.nodes.interfaces import Interfaces, open_tap
@@ -22,7 +23,7 @@ def join(namespace: int, interface: str, number: int, mac: str, mtu: int) -> int
     """
 
     def act() -> int:
-        bridge, tap = f"bridge{number}", tap_name(number)
+        bridge, tap = bridge_name(number), tap_name(number)
         descriptor = open_tap(tap)
         try:
             with Interfaces() as interfaces:
@@ -51,6 +52,21 @@ def join(namespace: int, interface: str, number: int, mac: str, mtu: int) -> int
 def tap_name(number: int) -> str:
     """The machine's TAP of an interface, by the interface's number in its node."""
     return f"machine{number}"
+
+
+def as_one(counted: dict[str, dict[str, int]], interfaces: Sequence[str]) -> dict[str, dict[str, int]]:
+    """What a namespace counted, as its machine's: what that took too late was dropped before it."""
+    for number, interface in enumerate(interfaces):
+        own = counted.pop(tap_name(number), None)
+        if own is not None and interface in counted:
+            counted[interface]["rx_dropped"] += own["tx_dropped"]
+        counted.pop(bridge_name(number), None)
+    return counted
+
+
+def bridge_name(number: int) -> str:
+    """The bridge of an interface, by the interface's number in its node."""
+    return f"bridge{number}"
 
 
 def _hidden(mac: str) -> bytes:

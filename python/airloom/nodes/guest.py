@@ -4,6 +4,8 @@ The machine runs in a place like that of a ``netns`` node, so it ends with the r
 time is counted; but it sees the host's files read-only and has none of root's rights. Programs are
 started in the guest by ``airloom-init``, which is its first process, over a channel that is no
 network (``init/src/relay.rs``). A kind of guest says in :meth:`GuestNode.machine` what to execute.
+
+A guest that several nodes share has a place of its own, and is none of the run's nodes.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -14,40 +16,21 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from airloom import _engine
-from airloom.errors import LabError, RunError
 from airloom.nodes.channel import Message
-from airloom.nodes.doors import Door
 from airloom.nodes.init import InitClient
-from airloom.nodes.kind import ClockReading, Cpu, NodeHandle, Site
-from airloom.nodes.netns import NetnsKind, NetnsNode, spec_of
-from airloom.plan import GuestPlan, NodePlan
+from airloom.nodes.inner import InnerNode
+from airloom.nodes.kind import Cpu, Site
+from airloom.plan import NodePlan
 
-_READINGS = 12
-"""Of a guest's clock, for one that is exact."""
-_ANSWER = 20.0
-"""How much longer than its guest a node's first process may take to say that it gave up, in seconds."""
 _LAST_LINES = 5
 _LAST_OCTETS = 16_384
 _POLICIES = {"other": 0, "fifo": 1, "round-robin": 2, "batch": 3, "idle": 5}
 """Numbers of the kernel's scheduling policies (``sched(7)``)."""
-_DEV_FIELDS = {
-    "rx_octets": 0,
-    "rx_packets": 1,
-    "rx_errors": 2,
-    "rx_dropped": 3,
-    "tx_octets": 8,
-    "tx_packets": 9,
-    "tx_errors": 10,
-    "tx_dropped": 11,
-}
-"""Columns of /proc/net/dev."""
-
 _TICK = 10_000_000
 """What /proc/stat counts in: ns, on every architecture that guests have."""
 
@@ -77,27 +60,18 @@ class Machine:
     module_folder: str | None = None
 
 
-class GuestNode(NetnsNode):
+class GuestNode(InnerNode):
     """One guest while the run lasts."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
-        super().__init__(outer(plan), kind, namespace, site)
-        self.guest = plan
-        """What is to be inside."""
+        super().__init__(plan, kind, namespace, site)
         self._log: int | None = _log(plan.name, site)
-        names = [one.name for one in plan.interfaces if one.real is None and one.name not in self.taps]
-        self._doors = {name: Door.open() for name in names}
-        self.doors = {name: door.listener.fileno() for name, door in self._doors.items()}
+        self.parts: list[InnerNode] = []
+        """The nodes that share it; none if it is a node itself."""
 
     @abstractmethod
     def machine(self) -> Machine:
         """What to execute; called for each start."""
-
-    @property
-    def settings(self) -> GuestPlan:
-        """Its memory, network, scheduling and so on."""
-        assert self.guest.guest is not None
-        return self.guest.guest
 
     def wake(self) -> None:
         with self._lock:
@@ -107,19 +81,6 @@ class GuestNode(NetnsNode):
                 assert self._init is not None
                 self._boot(self._init)
 
-    def _net(self, table: str) -> str:
-        with contextlib.suppress(LabError):  # the node may just have gone
-            return self._ready().read(f"/proc/net/{table}") or ""
-        return ""
-
-    def clock(self) -> ClockReading:
-        """Both clocks run alike, so the true distance is in what all readings have in common."""
-        init = self._ready()
-        readings = [init.clock() for _ in range(_READINGS)]
-        least = max(inside - after for _, inside, after in readings)
-        most = min(inside - before for before, inside, _ in readings)
-        return ClockReading(readings[-1][2], (least + most) // 2, max(1, (most - least) // 2))
-
     def within(self) -> Cpu | None:
         """As its own kernel counts: user and nice, system, in ticks of 10 ms (/proc/stat)."""
         words = (self._ready().read("/proc/stat") or "").split("\n", 1)[0].split()[1:4]
@@ -128,28 +89,19 @@ class GuestNode(NetnsNode):
         user, nice, system = (int(word) * _TICK for word in words)
         return Cpu(user + nice, system)
 
-    def counters(self) -> dict[str, dict[str, int]]:
-        """As the hosting interfaces count if the guest is behind some; else as its own kernel does."""
-        return super().counters() if self.taps else self.inner_counters()
-
-    def inner_counters(self) -> dict[str, dict[str, int]]:
-        """As the guest's own kernel counts; nothing once it has gone."""
-        rows = (line.partition(":") for line in self._net("dev").splitlines()[2:])
-        return {
-            name.strip(): {word: int(values.split()[column]) for word, column in _DEV_FIELDS.items()}
-            for name, _, values in rows
-        }
-
     def restart(self) -> None:
         with self._lock:
             super().restart()
             self.wake()
 
+    def revive(self) -> None:
+        """Starts it again if it has failed."""
+        with self._lock:
+            if self._state == "failed":
+                self.restart()
+
     def close(self) -> None:
         super().close()
-        for door in self._doors.values():
-            door.close()
-        self._doors = {}
         if self._log is not None:
             os.close(self._log)
             self._log = None
@@ -177,17 +129,24 @@ class GuestNode(NetnsNode):
         start = reasons[0] if reasons else len(lines)
         return "; ".join(lines[max(0, min(start, len(lines) - _LAST_LINES)) :][:_LAST_LINES])
 
-    def knockers(self, first: int) -> tuple[list[int], dict[str, str]]:
-        """Descriptors for a machine to reach the engine, and their paths there by interface.
+    @property
+    def is_gone(self) -> bool:
+        """Whether its machine has ended."""
+        return self._init is None or self._init.is_gone
 
-        ``first``: the number that the machine will see the first of them under.
-        """
-        paths = {name: f"/proc/self/fd/{first + place}" for place, name in enumerate(self._doors)}
-        return [door.knocker for door in self._doors.values()], paths
+    @property
+    def log(self) -> int:
+        """Where its console is kept, as a descriptor."""
+        assert self._log is not None
+        return self._log
+
+    @property
+    def inside(self) -> list[InnerNode]:
+        """The nodes whose interfaces are its machine's."""
+        return self.parts or [self]
 
     def _boot(self, init: InitClient) -> None:
-        machine, settings, plan = self.machine(), self.settings, self.guest
-        assert self._log is not None
+        machine, settings = self.machine(), self.settings
         order: Message = {
             "argv": machine.argv,
             "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
@@ -201,63 +160,26 @@ class GuestNode(NetnsNode):
             },
             "patience_ms": round(machine.patience * 1000),
             "world": {
-                "name": plan.name,
-                "root": machine.root,
+                **self._world(machine.root),
                 "modules": machine.modules,
                 "module_folder": machine.module_folder,
-                "files": {**self._site.keeper.common, **plan.files},
-                # What the host shows is not in a root of the guest's own.
-                "visible": [str(path) for path in self._site.visible] if settings.root is None else [],
-                "network": spec_of(plan, {interface.name for interface in plan.interfaces}),
             },
         }
-        self._patience = machine.patience
-        init.host(order, [self._log, *machine.descriptors])
-
-    def _ready(self) -> InitClient:
-        init = super()._ready()
-        try:
-            notes = init.hosted(self._patience + _ANSWER)
-        except RunError as error:
-            raise self._with_log(error) from None
-        with self._lock:
-            self._notes = (*self._notes, *notes)
-        return init
-
-    def _with_log(self, error: RunError) -> RunError:
-        said = self.last_lines()
-        words = f"{error.message}; its console said last: {said}" if said else error.message
-        return RunError(error.code, words, where=error.where, cure=error.cure)
+        self.patience = machine.patience
+        init.host(order, [self.log, *machine.descriptors])
 
     def _how(self, message: Message) -> str:
         how = super()._how(message).replace("its first process", "its machine", 1)
         said = self.last_lines()
         return f"{how}; its console said last: {said}" if said else how
 
-
-class GuestKind(NetnsKind):
-    """Makes guests: the places for them first, then all machines at once."""
-
-    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
-        made = super().bring_up(plans)
-        for handle in made.values():
-            handle.wake()
-        return made
-
-    def settle(self) -> None:
-        for node in self._nodes.values():
-            node.settle()
-
-    def spec(self, plan: NodePlan, wired: set[str]) -> dict[str, Any]:
-        return super().spec(outer(plan), wired)
-
-
-def outer(plan: NodePlan) -> NodePlan:
-    """The place of a guest: its interfaces, if it is behind some of the host's, without addresses."""
-    assert plan.guest is not None
-    interfaces = plan.interfaces if plan.guest.network == "tap" else ()
-    bare = tuple(replace(interface, addresses=()) for interface in interfaces)
-    return replace(plan, interfaces=bare, routes=(), forwarding=False, files={}, sysctl={})
+    def _fail(self, why: str) -> None:
+        if not self.parts:
+            super()._fail(why)
+            return
+        self._failure, self._state = why, "failed"
+        for part in list(self.parts):
+            part.lose(f"its guest {self.name} has ended: {why}")
 
 
 def _log(name: str, site: Site) -> int:

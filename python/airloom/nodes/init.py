@@ -83,6 +83,11 @@ class InitClient:
         self._gone = False
         switchboard.join(channel, self._heard, self._ended)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has ended."""
+        return self._gone
+
     def ready(self) -> tuple[str, ...]:
         """Waits until the node's own world stands; gives what this machine cannot do for it."""
         with self._lock:
@@ -171,10 +176,19 @@ class InitClient:
 
     def host(self, order: Message, descriptors: Sequence[int]) -> None:
         """Has the node start a guest, in which programs run from then on; :meth:`hosted` waits for it."""
+        self._enter("host", order, descriptors)
+
+    def join(self, order: Message, channel: int) -> None:
+        """Has the node join a part of a guest at the other end of a channel, in which programs run from
+        then on; :meth:`hosted` waits for it.
+        """
+        self._enter("join", order, [channel])
+
+    def _enter(self, op: str, order: Message, descriptors: Sequence[int]) -> None:
         self._hosting = self._number()
         with self._lock:
             self._expected.add(self._hosting)
-        self._send({"op": "host", "id": self._hosting, **order}, descriptors)
+        self._send({"op": op, "id": self._hosting, **order}, descriptors)
 
     def hosted(self, patience: float) -> tuple[str, ...]:
         """Waits until the guest is ready, at most so many seconds; gives what it cannot do."""

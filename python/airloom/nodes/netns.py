@@ -330,8 +330,11 @@ class NetnsNode(NodeHandle):
         """The keeper says that the first process has ended; from the reading thread."""
         over.set()
         # Not under the lock: whoever stops the node holds it and waits for this very event.
-        if self._state not in ("up", "paused") or over is not self._over:
-            return
+        if self._state in ("up", "paused") and over is self._over:
+            self._has_ended(message)
+
+    def _has_ended(self, message: Message) -> None:
+        """Its first process has, which nobody asked for."""
         self._fail(self._how(message))
 
     def _fail(self, why: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -22,8 +22,9 @@ from airloom import _engine, cache
 from airloom.errors import HostError
 from airloom.nodes import accelerator, behind, initramfs, modules, vmlinux
 from airloom.nodes.channel import Message
-from airloom.nodes.guest import GuestKind, GuestNode, Machine
+from airloom.nodes.guest import GuestNode, Machine
 from airloom.nodes.kind import Nature, NodeHandle, Properties, Site
+from airloom.nodes.shared import GuestKind
 from airloom.nodes.uml import file_system
 from airloom.plan import InterfacePlan, NodePlan
 
@@ -80,12 +81,12 @@ class QemuNode(GuestNode):
         # The first device on the bus, so that it is the first in the guest.
         argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
         argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
-        knockers, paths = self.knockers(4 + len(held))
-        if paths:
+        doors = [door for node in self.inside for door in node.knockers]
+        if doors:
             # The engine reads and writes it.
             argv += ["-object", f"memory-backend-memfd,id=memory,size={memory},share=on"]
             argv += ["-machine", "memory-backend=memory"]
-            cards = self._doors_in(paths, by.name == "kvm")
+            cards = self._served(4 + len(held), [interface for interface, _ in doors], by.name == "kvm")
         else:
             cards = self._cards(4 + len(held), by.name == "kvm")
         return Machine(
@@ -93,20 +94,10 @@ class QemuNode(GuestNode):
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
             patience=_PATIENCE,
-            descriptors=(*held, *knockers, *self._given),
+            descriptors=(*held, *(knocker for _, knocker in doors), *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
         )
-
-    def counters(self) -> dict[str, dict[str, int]]:
-        """As the hosting interfaces count; what the machine took too late was dropped before it."""
-        counted = super().counters()
-        for number, interface in enumerate(self._inside()):
-            own = counted.pop(behind.tap_name(number), None)
-            if own is not None and interface.name in counted:
-                counted[interface.name]["rx_dropped"] += own["tx_dropped"]
-            counted.pop(f"bridge{number}", None)
-        return counted
 
     def close(self) -> None:
         super().close()
@@ -117,16 +108,11 @@ class QemuNode(GuestNode):
         own = [kernel.image, kernel.modules.parent, *([Path(root)] if root is not None else [])]
         return (*super()._visible(), *own)
 
-    def _inside(self) -> Sequence[InterfacePlan]:
-        return [one for one in self.guest.interfaces if one.name in self.taps]
-
-    def _doors_in(self, paths: Mapping[str, str], kvm: bool) -> list[str]:
-        """Network cards that the engine serves, by the paths of their sockets."""
+    def _served(self, first: int, interfaces: Sequence[InterfacePlan], kvm: bool) -> list[str]:
+        """Network cards that the engine serves; the machine sees their sockets under numbers from one on."""
         words: list[str] = []
-        for number, one in enumerate(self.guest.interfaces):
-            if one.name not in paths:
-                continue
-            words += ["-chardev", f"socket,id=door{number},path={paths[one.name]}"]
+        for number, one in enumerate(interfaces):
+            words += ["-chardev", f"socket,id=door{number},path=/proc/self/fd/{first + number}"]
             words += ["-netdev", f"vhost-user,id=net{number},chardev=door{number}"]
             # In software QEMU 7.2 looks for KVM's interrupts where a card of this kind has more than one.
             words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]
@@ -136,8 +122,13 @@ class QemuNode(GuestNode):
         """Network cards, and the descriptors of what is behind them, from a number on in the machine."""
         self._give_back()
         words: list[str] = []
-        for number, one in enumerate(self._inside()):
-            tap = behind.join(self._namespace.fileno(), one.name, number, one.mac, one.mtu)
+        behind_taps = [
+            (node.namespace_number, place, one)
+            for node in self.inside
+            for place, one in enumerate(node.behind_taps)
+        ]
+        for number, (namespace, place, one) in enumerate(behind_taps):
+            tap = behind.join(namespace, one.name, place, one.mac, one.mtu)
             net = f"tap,id=net{number},fd={first + len(self._given)}"
             self._given.append(tap)
             if kvm and os.access(_VHOST, os.R_OK | os.W_OK):
@@ -162,6 +153,7 @@ class QemuKind(GuestKind):
     """Makes virtual machines."""
 
     name: ClassVar[str] = "qemu"
+    machines = QemuNode
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
     )
@@ -176,9 +168,6 @@ class QemuKind(GuestKind):
         transparency="programs, kernel and drivers",
         flexibility="any Linux kernel with virtio and 9P as modules, each node its own",
     )
-
-    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> QemuNode:
-        return QemuNode(plan, self.name, namespace, self.site)
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
         for image in dict.fromkeys(plan.guest.kernel for plan in plans if plan.guest is not None):

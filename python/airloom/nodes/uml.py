@@ -17,13 +17,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from airloom import _engine, cache
+from airloom import cache
 from airloom.errors import HostError
 from airloom.nodes import initramfs
 from airloom.nodes.channel import Message
-from airloom.nodes.guest import CAP_DAC_READ_SEARCH, CAP_NET_RAW, GuestKind, GuestNode, Machine
+from airloom.nodes.guest import CAP_DAC_READ_SEARCH, CAP_NET_RAW, GuestNode, Machine
 from airloom.nodes.kind import Nature, Properties
-from airloom.plan import InterfacePlan, NodePlan
+from airloom.nodes.shared import GuestKind
 from airloom.scenario.model.base import BUILT
 
 PROGRAM = "linux.uml"
@@ -77,10 +77,10 @@ class UmlNode(GuestNode):
         argv += [*_SPARED, *disk]
         argv += [
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
-            for number, interface in enumerate(self._inside())
+            for number, interface in enumerate(self.behind_taps)
         ]
-        knockers, paths = self.knockers(5)
-        argv += [f"virtio_uml.device={path}:1" for path in paths.values()]
+        knockers = [knocker for node in self.inside for _, knocker in node.knockers]
+        argv += [f"virtio_uml.device=/proc/self/fd/{number}:1" for number, _ in enumerate(knockers, 5)]
         return Machine(
             argv=(*argv, "--", "guest", "/dev/ttyS0"),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
@@ -93,10 +93,6 @@ class UmlNode(GuestNode):
             module_folder=str(folder.parent) if folder is not None and not early else None,
         )
 
-    def _inside(self) -> Sequence[InterfacePlan]:
-        """The interfaces that the guest has by way of the host's."""
-        return [one for one in self.guest.interfaces if one.name in self.taps]
-
     def _visible(self) -> tuple[Path, ...]:
         root = self.settings.root
         own = [kernel_of(self.settings.kernel), *([Path(root)] if root is not None else [])]
@@ -107,6 +103,7 @@ class UmlKind(GuestKind):
     """Makes User Mode Linux guests."""
 
     name: ClassVar[str] = "uml"
+    machines = UmlNode
     properties: ClassVar[Properties] = Properties(
         programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
     )
@@ -133,9 +130,6 @@ class UmlKind(GuestKind):
     @classmethod
     def found(cls) -> str:
         return f"{kernel_of(None)} {release_of(kernel_of(None))}"
-
-    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> UmlNode:
-        return UmlNode(plan, self.name, namespace, self.site)
 
 
 def kernel_of(wish: str | None) -> Path:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from airloom.planning.guests import with_kind
 from airloom.scenario.generators import generate
 from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology, Tunnel
 from airloom.scenario.places import places
@@ -183,6 +184,7 @@ def expand(scenario: Scenario) -> Network:
     if admitted.problems:
         # Whoever was not admitted has no nodes, and of what speaks of them nothing can be said.
         raise Problems(problems + admitted.problems)
+    nodes = {name: with_kind(scenario, node) for name, node in nodes.items()}
     return Network(nodes, switches, wires, problems, generated, radios, dict(scenario.tunnels), slivers)
 
 

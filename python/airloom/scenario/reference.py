@@ -18,6 +18,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Scenario,
     model.Node,
     model.Guest,
+    model.SharedGuest,
     model.Interface,
     model.Adapter,
     model.Switch,

@@ -56,7 +56,7 @@ from airloom.scenario.model.media import (
     Wall,
     Waypoint,
 )
-from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready
+from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready, SharedGuest
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.slices import Grant, Slice
 from airloom.scenario.model.tunnels import Tunnel
@@ -89,6 +89,11 @@ class Scenario(Model):
     kind: KindName = Field(default="netns", description="how nodes are made")
     image: ImagePath | None = Field(default=None, description="of containers that name none themselves")
     guest: Guest = Field(default=Guest(), description="the machines of nodes with a kernel of their own")
+    guests: Annotated[dict[Name, SharedGuest], Mapped] = Field(
+        default={},
+        description="guests that several nodes share, by name; a node says `inside`",
+        json_schema_extra=by_name,
+    )
     nodes: Annotated[dict[Name, Node], Mapped] = Field(
         default={}, description="by name; nothing after a name means all defaults", json_schema_extra=by_name
     )
@@ -190,6 +195,7 @@ __all__ = [
     "Ready",
     "Scenario",
     "Shadowing",
+    "SharedGuest",
     "Slice",
     "Switch",
     "TableJitter",

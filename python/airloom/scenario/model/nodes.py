@@ -91,6 +91,15 @@ class Guest(Model):
     )
 
 
+class SharedGuest(Guest):
+    """A guest of which several nodes are namespaces; it says what differs from the scenario's."""
+
+    kind: Literal["uml", "qemu"] | None = Field(default=None, description="by default the scenario's")
+    cpu: Annotated[Share, Field(gt=0)] | None = Field(
+        default=None, description="share of one processor, '50 %' or 0.5; needs root"
+    )
+
+
 class Node(Model):
     """One virtual node."""
 
@@ -103,6 +112,9 @@ class Node(Model):
         default=None, description="share of one processor, '50 %' or 0.5; needs root"
     )
     guest: Guest | None = Field(default=None, description="its machine, where that is not the scenario's")
+    inside: Name | None = Field(
+        default=None, description="guest that it shares with other nodes, one of the scenario's `guests`"
+    )
     routing: Literal["static", "none"] = Field(default="static", description="none: left to a daemon")
     interfaces: Annotated[dict[str, Interface], Mapped] = Field(
         default={},

@@ -38,7 +38,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             )
             continue
         yield from _node(name, node, used.get(name, set()))
-        yield from _adapters(name, node, node.kind or scenario.kind)
+        yield from _adapters(name, node, network.nodes.get(name, node).kind or scenario.kind)
         for interface, said in node.interfaces.items():
             if said.real is not None:
                 owner = real.setdefault(said.real, f"{name}:{interface}")
