@@ -98,6 +98,9 @@ impl Sender<'_> {
         let mut alarm = Alarm::new(spin);
         let Window { start, end } = self.window;
         let flood = matches!(self.options.pattern, Pattern::Flood);
+        if !flood {
+            clock::be_brief();
+        }
         let mut schedule = self
             .options
             .pattern
