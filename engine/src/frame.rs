@@ -83,6 +83,12 @@ impl Sizes {
         let fulls = if self.fulls > 0 { u64::from(self.fulls) * charge(self.full) } else { 0 };
         fulls + if self.tail > 0 { charge(self.tail) } else { 0 }
     }
+
+    /// Octets of the largest frame of the run.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        if self.fulls > 0 { self.full } else { self.tail }
+    }
 }
 
 impl Frame {

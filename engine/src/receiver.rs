@@ -43,6 +43,11 @@ impl Receiver {
         self.any = settings.moderation_ns > 0 || settings.service != Jitter::None || settings.tick_ns > 0;
     }
 
+    /// Whether any model is on.
+    pub fn any(&self) -> bool {
+        self.any
+    }
+
     /// When a frame is seen that arrives at `at`; never before one that arrived earlier.
     pub fn sees(&mut self, at: Instant) -> Instant {
         if !self.any {

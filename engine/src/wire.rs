@@ -91,6 +91,8 @@ pub(crate) struct Wire {
     to: End,
     waits_for_last: bool,
     up: bool,
+    /// Whether what comes is at the far end at once, as it is: see [`Wire::is_bare`].
+    bare: bool,
     settings: Box<LinkSettings>,
     pace: Pace,
     charge: Charge,
@@ -123,12 +125,13 @@ impl Wire {
         let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
         let pace = Pace::new(&settings.rate, now, now);
         let charge = Charge::new(settings);
-        Self {
+        let mut wire = Self {
             number,
             place: Place::Link(LinkId(number / 2), direction),
             to,
             waits_for_last,
             up: true,
+            bare: false,
             queue: Queue::new(&settings.queue, &pace, charge, stream("queue")),
             impairments: Impairments::new(stream("wire"), settings),
             receiver: Receiver::new(stream("receiver"), &settings.receiver),
@@ -146,7 +149,9 @@ impl Wire {
             newest: now,
             again: Vec::new(),
             restraint: Restraint::new(settings.late),
-        }
+        };
+        wire.bare = wire.is_bare(now);
+        wire
     }
 
     /// The link that this wire belongs to is up.
@@ -181,11 +186,13 @@ impl Wire {
         self.mtu = settings.mtu;
         self.carried = settings.segments == Segments::Carried;
         *self.settings = settings.clone();
+        self.bare = self.is_bare(context.now);
     }
 
     /// Cuts or mends the wire.
     pub fn set_up(&mut self, context: &mut Context, up: bool) {
         self.up = up;
+        self.bare = self.is_bare(context.now);
         if up {
             return;
         }
@@ -202,7 +209,16 @@ impl Wire {
 
     /// A frame has come to this wire.
     pub fn enter(&mut self, context: &mut Context, mut moving: Moving) {
-        context.ledger.wires[self.number as usize].entered += Tally::of(&moving.frame);
+        let tally = Tally::of(&moving.frame);
+        let account = &mut context.ledger.wires[self.number as usize];
+        account.entered += tally;
+        if self.bare && moving.last <= context.now && moving.frame.sizes().largest() <= self.mtu + 14 {
+            account.left += tally;
+            let (end, wire, due) = (self.to, self.number, context.now);
+            let moving = Moving { at: due, last: due, ..moving };
+            context.work.push_back(Arrived { end, wire, moving, due });
+            return;
+        }
         if !self.up {
             context.drop(self.place, moving.frame, Why::LinkDown);
             return;
@@ -241,6 +257,7 @@ impl Wire {
             behind = true;
         }
         self.wake(context);
+        self.bare = self.is_bare(context.now);
     }
 
     /// Frames are due at the far end.
@@ -258,6 +275,21 @@ impl Wire {
         if let Some(at) = self.flights.ring() {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
         }
+        self.bare = self.is_bare(context.now);
+    }
+
+    /// Whether nothing is said of the wire but its MTU, nothing waits and nothing is on its way. Frames that cross many
+    /// switches at once find little of them in the processor's caches, so such a wire answers from few fields.
+    fn is_bare(&self, now: Instant) -> bool {
+        self.up
+            && self.pace.is_unlimited()
+            && self.delay == Span::ZERO
+            && self.gap == Span::ZERO
+            && !self.impairments.any
+            && !self.receiver.any()
+            && self.queue.is_empty()
+            && self.flights.next().is_none()
+            && self.free.max(self.shut).max(self.newest) <= now
     }
 
     /// Whether super-frames stay together here.
@@ -277,7 +309,7 @@ impl Wire {
                 octets as usize <= self.mtu as usize + start
             }
         };
-        if if sizes.fulls > 0 { fits(sizes.full) } else { fits(sizes.tail) } {
+        if fits(sizes.largest()) {
             return true;
         }
         if sizes.fulls == 0 || sizes.tail == 0 || !fits(sizes.tail) {
@@ -345,8 +377,11 @@ impl Wire {
         let first = due == context.now && self.flights.next().is_none_or(|next| next > due);
         if first && self.restrained(context, due, &moving.frame).is_none() {
             self.hand_over(context, moving, due);
-        } else if let Some(at) = self.flights.push(due, moving) {
-            context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
+        } else {
+            self.bare = false;
+            if let Some(at) = self.flights.push(due, moving) {
+                context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
+            }
         }
     }
 

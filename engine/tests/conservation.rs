@@ -126,6 +126,25 @@ fn links() -> impl Strategy<Value = LinkSettings> {
     )
 }
 
+fn bare(mtu: u32) -> LinkSettings {
+    LinkSettings { mtu, ..LinkSettings::default() }
+}
+
+/// Others have no receivers, which would remember what they saw, and keep no super-frames together.
+fn mostly_bare() -> impl Strategy<Value = LinkSettings> {
+    let other = |link| LinkSettings { receiver: Receiver::default(), segments: Segments::Timed, ..link };
+    prop_oneof![6 => prop_oneof![Just(9216), 68..2_000_u32].prop_map(bare), 1 => links().prop_map(other)]
+}
+
+/// A bare wire with a model of a receiver that changes nothing; any other as it is.
+fn ticking(settings: &LinkSettings) -> LinkSettings {
+    let mut ticking = settings.clone();
+    if *settings == bare(settings.mtu) {
+        ticking.receiver.tick_ns = 1;
+    }
+    ticking
+}
+
 #[derive(Clone, Debug)]
 enum Act {
     Frame { port: usize, to: u8, octets: usize },
@@ -135,7 +154,7 @@ enum Act {
     Pass { nanos: u64 },
 }
 
-fn acts() -> impl Strategy<Value = Act> {
+fn acts<S: Strategy<Value = LinkSettings>>(links: impl Fn() -> S) -> impl Strategy<Value = Act> {
     prop_oneof![
         8 => (0..8_usize, any::<u8>(), 0..2_000_usize).prop_map(|(port, to, octets)| Act::Frame { port, to, octets }),
         3 => (0..8_usize, 1..20_000_usize, 1..3_000_u16).prop_map(|(port, payload, size)| Act::Super { port, payload, size }),
@@ -171,6 +190,42 @@ fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine,
     (engine, ports, links)
 }
 
+/// Lets all of it happen, and what is under way come to its end.
+fn play(engine: &mut Engine, ports: &[PortId], links: &[LinkId], acts: &[Act], book: &mut Book) {
+    let mut now = 0;
+    for act in acts {
+        match act {
+            Act::Frame { port, to, octets } => {
+                let mut content = vec![0; *octets];
+                let addresses = [mac(*to % 10), mac(u8::try_from(*port).expect("small"))].concat();
+                for (octet, address) in content.iter_mut().zip(addresses) {
+                    *octet = address;
+                }
+                offer_octets(engine, ports[port % ports.len()], now, &content);
+            }
+            Act::Super { port, payload, size } => {
+                offer_super(engine, ports[port % ports.len()], now, *payload, *size);
+            }
+            Act::Settings { link, direction, settings } => {
+                let direction = if *direction { Direction::Forward } else { Direction::Backward };
+                let change = Change::Link(links[link % links.len()], direction, settings.clone());
+                engine.schedule(Instant::from_nanos(now), change).expect("valid");
+            }
+            Act::UpDown { link, up } => {
+                let link = links[link % links.len()];
+                let change = if *up { Change::Up(link) } else { Change::Down(link) };
+                engine.schedule(Instant::from_nanos(now), change).expect("valid");
+            }
+            Act::Pass { nanos } => {
+                now += nanos;
+                engine.advance(Instant::from_nanos(now), book);
+                check_ledger(engine);
+            }
+        }
+    }
+    run_dry(engine, book);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
 
@@ -178,43 +233,12 @@ proptest! {
     fn every_frame_has_one_fate(
         seed in any::<u64>(),
         shape in proptest::collection::vec((any::<u8>(), any::<bool>(), links(), links()), 1..8),
-        acts in proptest::collection::vec(acts(), 1..120),
+        acts in proptest::collection::vec(acts(links), 1..120),
         lose_every in proptest::option::of(2..9_usize),
     ) {
         let (mut engine, ports, links) = tree(seed, &shape);
         let mut book = Book { lose_every, ..Book::default() };
-        let mut now = 0;
-        for act in &acts {
-            match act {
-                Act::Frame { port, to, octets } => {
-                    let mut content = vec![0; *octets];
-                    let addresses = [mac(*to % 10), mac(u8::try_from(*port).expect("small"))].concat();
-                    for (octet, address) in content.iter_mut().zip(addresses) {
-                        *octet = address;
-                    }
-                    offer_octets(&mut engine, ports[port % ports.len()], now, &content);
-                }
-                Act::Super { port, payload, size } => {
-                    offer_super(&mut engine, ports[port % ports.len()], now, *payload, *size);
-                }
-                Act::Settings { link, direction, settings } => {
-                    let direction = if *direction { Direction::Forward } else { Direction::Backward };
-                    let change = Change::Link(links[link % links.len()], direction, settings.clone());
-                    engine.schedule(Instant::from_nanos(now), change).expect("valid");
-                }
-                Act::UpDown { link, up } => {
-                    let link = links[link % links.len()];
-                    let change = if *up { Change::Up(link) } else { Change::Down(link) };
-                    engine.schedule(Instant::from_nanos(now), change).expect("valid");
-                }
-                Act::Pass { nanos } => {
-                    now += nanos;
-                    engine.advance(Instant::from_nanos(now), &mut book);
-                    check_ledger(&engine);
-                }
-            }
-        }
-        run_dry(&mut engine, &mut book);
+        play(&mut engine, &ports, &links, &acts, &mut book);
         let ledger = engine.ledger();
         let accounts = || links.iter().flat_map(|&link| {
             [Direction::Forward, Direction::Backward].map(|direction| ledger.link(link, direction))
@@ -232,6 +256,31 @@ proptest! {
         prop_assert!(ledger.copies.frames >= copies);
         prop_assert_eq!(book.drops.iter().map(|drop| u64::from(drop.frames)).sum::<u64>(), ledger.dropped.total().frames);
         prop_assert_eq!(u64::try_from(book.deliveries.len()).expect("few"), ledger.delivered.frames);
+    }
+
+    /// A wire of which nothing is said takes a shorter way through the engine. What comes out, when, and the
+    /// accounts are those of wires that go the long way because their receivers' clocks tick: once in a nanosecond.
+    #[test]
+    fn a_bare_wire_does_what_others_do(
+        seed in any::<u64>(),
+        shape in proptest::collection::vec((any::<u8>(), any::<bool>(), mostly_bare(), mostly_bare()), 1..8),
+        acts in proptest::collection::vec(acts(mostly_bare), 1..120),
+    ) {
+        let run = |dressed: fn(&LinkSettings) -> LinkSettings| {
+            let shape: Vec<_> =
+                shape.iter().map(|(at, leaf, forth, back)| (*at, *leaf, dressed(forth), dressed(back))).collect();
+            let acts: Vec<_> = acts.iter().map(|act| match act {
+                Act::Settings { link, direction, settings } => {
+                    Act::Settings { link: *link, direction: *direction, settings: Box::new(dressed(settings)) }
+                }
+                other => other.clone(),
+            }).collect();
+            let (mut engine, ports, links) = tree(seed, &shape);
+            let mut book = Book::default();
+            play(&mut engine, &ports, &links, &acts, &mut book);
+            (book.deliveries, book.drops, engine.ledger().clone())
+        };
+        prop_assert_eq!(run(LinkSettings::clone), run(ticking));
     }
 
     /// Without jitter, and without a model of the receiver, no window of deliveries is faster than the rate, from the first frame on,

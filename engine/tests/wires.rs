@@ -253,3 +253,37 @@ fn a_faster_link_behind_a_carried_run_stays_free_for_others() {
     assert_eq!(times[0], 3_000_000 + 160_000);
     assert_eq!(times[1..], [1_000_000 + 8_000_000 + 80_000; 10]);
 }
+
+#[test]
+fn a_wire_of_which_nothing_is_said_takes_no_time_until_something_is() {
+    let (mut engine, a, b, link) = pair(&LinkSettings::default());
+    let mut book = Book::default();
+    let slow = LinkSettings { delay_ns: 1_000, ..LinkSettings::default() };
+    for (at, settings) in [(10, slow), (30, LinkSettings::default())] {
+        let change = Change::Link(link, Direction::Forward, Box::new(settings));
+        engine.schedule(Instant::from_nanos(at), change).expect("valid");
+    }
+    // The one at 40 does not overtake that of 20, which is on its way.
+    for at in [0, 20, 40, 2_000, 2_001] {
+        offer(&mut engine, a, at, mac(2), mac(1), 100);
+    }
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b), [0, 1_020, 1_020, 2_000, 2_001]);
+    assert_eq!(engine.ledger().link(link, Direction::Forward).left.frames, 5);
+}
+
+#[test]
+fn a_carried_run_crosses_a_wire_of_which_nothing_is_said_while_it_still_comes() {
+    let mut engine = Engine::new(1);
+    let (a, b) = (engine.add_port("a", false).expect("new"), engine.add_port("b", false).expect("new"));
+    let hub = End::Switch(engine.add_switch("hub", &SwitchSettings::Hub).expect("new"));
+    let slow = LinkSettings { segments: Segments::Carried, overhead: 0, ..rated(10_000_000, 0) };
+    engine.connect("a", End::Port(a), hub, &slow, &slow).expect("valid");
+    let bare = LinkSettings::default();
+    engine.connect("b", hub, End::Port(b), &bare, &bare).expect("valid");
+    let mut book = Book::default();
+    // Segments of 1,000 octets take 800 us each; a node at an end has all with the last.
+    offer_super(&mut engine, a, 0, 5 * 946, 946);
+    run_dry(&mut engine, &mut book);
+    assert_eq!(book.times(b), [5 * 800_000; 5]);
+}
