@@ -23,7 +23,8 @@ from airloom.scenario.model import Measurement as Wanted
 TOLERANCE = 0.02
 STAIRS = 13
 """Nodes in the chain whose first echoes show the ring search."""
-LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
+LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 36)
+"""As far as AODV looks: 35 hops (NET_DIAMETER, RFC 3561, 10)."""
 QUICK_LADDER = (2, 5, 9)
 AIR, QUICK_AIR = (2, 3, 4, 5, 7, 10), (2, 4)
 """Chains that share one channel."""
