@@ -82,7 +82,8 @@ class Controller(Node):
         log = f"/run/{self.name}-{port}.log"
         own = ""
         if self.command == _OWN:
-            own = f" --unixctl=/tmp/{self.name}-{port}.ctl"
+            # A socket to be asked at would outlive a killed script, where the node has the machine's files.
+            own = " --unixctl=none"
             # As Mininet's reference controller, unless a switch wants another: then `del-flows` takes
             # away what was learnt, and not that the switch asks.
             if not any(getattr(node, "protocols", None) for node in Node.standing.values()):
