@@ -81,6 +81,20 @@ fn driven(
     (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
 }
 
+/// Instants of visits: for each gap one that is late by what `late` makes of it, then `count` - 1 at a distance of
+/// `apart` and the gap. Where the second number is 0 the lateness is of the rare kind.
+fn irregular(gaps: Vec<(u64, u64)>, count: usize, apart: u64, late: impl Fn(u64, bool) -> u64) -> Vec<u64> {
+    let mut now = 0;
+    let mut visits = Vec::with_capacity(gaps.len() * count);
+    for (gap, rare) in gaps {
+        for number in 0..count {
+            now += if number == 0 { late(gap, rare == 0) } else { apart + gap };
+            visits.push(now);
+        }
+    }
+    visits
+}
+
 /// Most frames in any 10 ms, beyond what 1.01 times the rate and one frame allow.
 fn excess(handed: &[(u64, u64)]) -> i64 {
     let most = 10_100_000 / LENGTH + 1;
@@ -142,13 +156,8 @@ proptest! {
         delay in 0..2_000_000_u64,
         gaps in prop::collection::vec((1..4_000_u64, 0..40_u64), 50..400),
     ) {
-        let mut now = 0;
         // Mostly visits every few microseconds, now and then late by up to 4 ms.
-        let visits = gaps.into_iter().flat_map(|(gap, rare)| {
-            let late = if rare == 0 { gap * 1_000 } else { gap };
-            (0..200).map(move |n| if n == 0 { late } else { 2_000 + gap })
-        });
-        let visits: Vec<u64> = visits.map(|gap| { now += gap; now }).collect();
+        let visits = irregular(gaps, 200, 2_000, |gap, rare| if rare { gap * 1_000 } else { gap });
         let (handed, _) = saturated(Late::Slip, delay, visits.into_iter());
         // Every single distance is long enough, so every window is.
         for pair in handed.windows(2) {
@@ -156,10 +165,6 @@ proptest! {
             prop_assert!(apart >= OCTETS_ALONE, "{apart} ns apart, {OCTETS_ALONE} needed");
         }
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// However late and irregular the driver is: what catches up is in no 10 ms more than 1 % and one frame above
     /// its rate.
@@ -168,13 +173,8 @@ proptest! {
         delay in 0..2_000_000_u64,
         gaps in prop::collection::vec((1..400_u64, 0..40_u64), 200..1_500),
     ) {
-        let mut now = 0;
         // Visits every 20 us or so, often late by tens or hundreds of microseconds, now and then by milliseconds.
-        let visits = gaps.into_iter().flat_map(|(gap, rare)| {
-            let late = if rare == 0 { gap * 20_000 } else { gap * 1_000 };
-            (0..20).map(move |n| if n == 0 { late } else { 20_000 + gap })
-        });
-        let visits: Vec<u64> = visits.map(|gap| { now += gap; now }).collect();
+        let visits = irregular(gaps, 20, 20_000, |gap, rare| if rare { gap * 20_000 } else { gap * 1_000 });
         let (handed, _) = saturated(Late::CatchUp, delay, visits.into_iter());
         prop_assert!(excess(&handed) <= 0, "{} frames too many in 10 ms", excess(&handed));
     }

@@ -19,6 +19,17 @@ fn pair(settings: &LinkSettings) -> (Engine, PortId, PortId, LinkId) {
     (engine, a, b, link)
 }
 
+/// From a over a link of 10 Mbit/s that keeps super-frames together to a hub, and by `last` to b.
+fn behind_carried(last: &LinkSettings) -> (Engine, PortId, PortId) {
+    let mut engine = Engine::new(1);
+    let (a, b) = (engine.add_port("a", false).expect("new"), engine.add_port("b", false).expect("new"));
+    let hub = End::Switch(engine.add_switch("hub", &SwitchSettings::Hub).expect("new"));
+    let slow = LinkSettings { segments: Segments::Carried, overhead: 0, ..rated(10_000_000, 0) };
+    engine.connect("a", End::Port(a), hub, &slow, &slow).expect("valid");
+    engine.connect("b", hub, End::Port(b), last, last).expect("valid");
+    (engine, a, b)
+}
+
 #[test]
 fn a_frame_takes_serialization_and_propagation() {
     // 1000 + 24 octets at 10 Mbit/s take 819.2 us; the second follows without a gap.
@@ -215,14 +226,9 @@ fn what_is_not_a_frame_is_malformed_and_a_lone_port_leads_nowhere() {
 
 #[test]
 fn a_carried_run_pipelines_over_switches_and_is_timed_again_behind_them() {
-    // Carried at 10 Mbit/s, then a timed link of 100 Mbit/s: no segment leaves before it has come.
-    let mut engine = Engine::new(1);
-    let (a, b) = (engine.add_port("a", false).expect("new"), engine.add_port("b", false).expect("new"));
-    let hub = End::Switch(engine.add_switch("hub", &SwitchSettings::Hub).expect("new"));
-    let slow = LinkSettings { segments: Segments::Carried, overhead: 0, ..rated(10_000_000, 0) };
+    // Behind it a timed link of 100 Mbit/s: no segment leaves before it has come.
     let fast = LinkSettings { overhead: 0, ..rated(100_000_000, 0) };
-    engine.connect("a", End::Port(a), hub, &slow, &slow).expect("valid");
-    engine.connect("b", hub, End::Port(b), &fast, &fast).expect("valid");
+    let (mut engine, a, b) = behind_carried(&fast);
     let mut book = Book::default();
     // Segments of 1,000 octets: 800 us on the slow link, 80 us on the fast one.
     offer_super(&mut engine, a, 0, 5 * 946, 946);
@@ -274,13 +280,7 @@ fn a_wire_of_which_nothing_is_said_takes_no_time_until_something_is() {
 
 #[test]
 fn a_carried_run_crosses_a_wire_of_which_nothing_is_said_while_it_still_comes() {
-    let mut engine = Engine::new(1);
-    let (a, b) = (engine.add_port("a", false).expect("new"), engine.add_port("b", false).expect("new"));
-    let hub = End::Switch(engine.add_switch("hub", &SwitchSettings::Hub).expect("new"));
-    let slow = LinkSettings { segments: Segments::Carried, overhead: 0, ..rated(10_000_000, 0) };
-    engine.connect("a", End::Port(a), hub, &slow, &slow).expect("valid");
-    let bare = LinkSettings::default();
-    engine.connect("b", hub, End::Port(b), &bare, &bare).expect("valid");
+    let (mut engine, a, b) = behind_carried(&LinkSettings::default());
     let mut book = Book::default();
     // Segments of 1,000 octets take 800 us each; a node at an end has all with the last.
     offer_super(&mut engine, a, 0, 5 * 946, 946);

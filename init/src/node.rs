@@ -1,8 +1,10 @@
 //! A node init: the first process of a node.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
+
+use airloom_ports::nodes;
 
 use crate::channel::Channel;
 use crate::message::{NodeRequest, Order, Report};
@@ -18,7 +20,7 @@ pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32
 fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<i32> {
     system::die_with_parent()?;
     system::call_myself(&format!("node {}", request.name))?;
-    let entered = system::enter_network(std::os::fd::AsFd::as_fd(namespace));
+    let entered = nodes::enter_network(namespace.as_fd());
     let mut node = Node {
         channel: Channel::new(system::keep_only(socket)?),
         programs: Programs::default(),

@@ -198,12 +198,6 @@ pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
-/// Moves this process into a network namespace.
-pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: no pointers are passed.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
-}
-
 /// Makes a child in new namespaces, in a control group if one is given; zero in the child.
 pub fn child_in(namespaces: i32, group: Option<BorrowedFd<'_>>) -> io::Result<i32> {
     let mut arguments = libc::clone_args {

@@ -31,7 +31,6 @@ from airloom.results import (
     RunWriter,
     Verdict,
     evaluate,
-    samples,
 )
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd, Topology
@@ -113,8 +112,6 @@ class OneRun:
     def __enter__(self) -> Self:
         plan, writer = self.plan, self.writer
         self.watcher.phase(f"bringing up {len(plan.nodes)} nodes")
-        if self._tools:
-            samples.prepare()
         with contextlib.ExitStack() as stack:
             world = stack.enter_context(
                 World(

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::netlink::Refused;
+
 /// An error while making, reading or changing a node's namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -107,5 +109,10 @@ impl Error {
     /// A step that the kernel refused with an error number.
     pub(super) fn kernel(node: &str, what: impl Into<String>, source: &io::Error) -> Self {
         Self::Kernel { node: node.to_owned(), what: what.into(), why: source.to_string() }
+    }
+
+    /// A request that the kernel refused.
+    pub(super) fn refused(node: &str, refused: Refused) -> Self {
+        Self::Kernel { node: node.to_owned(), what: refused.label, why: refused.why }
     }
 }

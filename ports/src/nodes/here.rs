@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use super::error::Error;
+use super::namespace::enter_network;
 use super::netlink::{Batch, Socket};
 use super::rtnetlink;
-use super::spec::{self, NodeSpec};
+use super::spec::{self, InterfaceSpec, NodeSpec};
 use super::sysctl::Parameters;
 
 /// Configures the network stack in which the calling thread is. Interfaces are known by their MAC
@@ -29,18 +30,9 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     let mut indices = Vec::with_capacity(node.interfaces.len());
     let mut batch = Batch::default();
     for interface in &node.interfaces {
-        let bad = |why: String| Error::Spec {
-            node: node.name.clone(),
-            what: "MAC",
-            value: interface.mac.clone(),
-            why,
-        };
-        let mac = spec::read_mac(&interface.mac).map_err(bad)?;
-        let index = there
-            .iter()
-            .find(|(_, address)| *address == mac)
-            .map(|(index, _)| *index)
-            .ok_or_else(|| bad(format!("no interface of the guest has it, to be {}", interface.name)))?;
+        let index = place(node, interface, &there)?.ok_or_else(|| {
+            bad_mac(node, interface, format!("no interface of the guest has it, to be {}", interface.name))
+        })?;
         indices.push(index);
         // Out of the way first: another interface may have the name that this one is to get.
         rtnetlink::rename(&mut batch, index, &format!("airloom{index}"));
@@ -48,13 +40,7 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     for (interface, &index) in node.interfaces.iter().zip(&indices) {
         rtnetlink::rename(&mut batch, index, &interface.name);
     }
-    let send = |batch: &mut Batch| {
-        socket.send(batch).map_err(|refused| Error::Kernel {
-            node: node.name.clone(),
-            what: refused.label,
-            why: refused.why,
-        })
-    };
+    let send = |batch: &mut Batch| socket.send(batch).map_err(|refused| Error::refused(&node.name, refused));
     send(&mut batch)?;
     parameters.of_existing(node)?;
     parameters.of_interfaces(node)?;
@@ -71,49 +57,38 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
 pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, patience: Duration) -> Result<(), Error> {
     let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
     let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
-    enter(from.as_raw_fd()).map_err(kernel("the network of its guest"))?;
+    enter_network(from).map_err(kernel("the network of its guest"))?;
     let opened = Socket::open();
-    enter(here.as_raw_fd()).map_err(kernel("its network namespace"))?;
+    enter_network(here.as_fd()).map_err(kernel("its network namespace"))?;
     let socket = opened.map_err(kernel("route socket"))?;
     let until = Instant::now() + patience;
     for interface in &node.interfaces {
-        let bad = |why: String| Error::Spec {
-            node: node.name.clone(),
-            what: "MAC",
-            value: interface.mac.clone(),
-            why,
-        };
-        let mac = spec::read_mac(&interface.mac).map_err(bad)?;
         let index = loop {
             let there = links(&socket).map_err(kernel("interfaces"))?;
-            match there.iter().find(|(_, address)| *address == mac) {
-                Some((index, _)) => break *index,
+            match place(node, interface, &there)? {
+                Some(index) => break index,
                 None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
                 None => {
-                    return Err(bad(format!(
-                        "no free interface of the guest has it, to be {}",
-                        interface.name
-                    )));
+                    let why = format!("no free interface of the guest has it, to be {}", interface.name);
+                    return Err(bad_mac(node, interface, why));
                 }
             }
         };
         let mut batch = Batch::default();
         rtnetlink::move_to(&mut batch, index, here.as_raw_fd());
-        socket.send(&mut batch).map_err(|refused| Error::Kernel {
-            node: node.name.clone(),
-            what: refused.label,
-            why: refused.why,
-        })?;
+        socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))?;
     }
     Ok(())
 }
 
-fn enter(namespace: i32) -> io::Result<()> {
-    // SAFETY: no pointers are passed.
-    match unsafe { libc::setns(namespace, libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// The number of the interface that has the MAC address of the description, if one is there.
+fn place(node: &NodeSpec, interface: &InterfaceSpec, there: &[(i32, [u8; 6])]) -> Result<Option<i32>, Error> {
+    let mac = spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?;
+    Ok(there.iter().find(|(_, address)| *address == mac).map(|(index, _)| *index))
+}
+
+fn bad_mac(node: &NodeSpec, interface: &InterfaceSpec, why: String) -> Error {
+    Error::Spec { node: node.name.clone(), what: "MAC", value: interface.mac.clone(), why }
 }
 
 /// Number and MAC address of every interface that the socket's namespace has.

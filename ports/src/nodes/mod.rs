@@ -18,6 +18,6 @@ mod sysctl;
 pub use bring_up::{bring_up, tear_down};
 pub use error::Error;
 pub use here::{bring_here, configure_here};
-pub use namespace::{Counters, Namespace, counters_of, inside};
+pub use namespace::{Counters, Namespace, counters_of, enter_network, inside};
 pub use shape::Shape;
 pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, WireEnd, WireSpec, read_mac};

@@ -116,11 +116,7 @@ impl Namespace {
     pub(super) fn send(&self, batch: &mut Batch) -> Result<(), Error> {
         let name = &self.spec.name;
         let socket = Socket::open().map_err(|source| Error::kernel(name, "route socket", &source))?;
-        socket.send(batch).map_err(|refused| Error::Kernel {
-            node: name.clone(),
-            what: refused.label,
-            why: refused.why,
-        })
+        socket.send(batch).map_err(|refused| Error::refused(name, refused))
     }
 }
 
@@ -167,11 +163,19 @@ fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
 
 /// Moves the calling thread into the namespace.
 pub(super) fn enter(namespace: &Namespace) -> Result<(), Error> {
+    enter_network(namespace.as_fd()).map_err(|source| Error::kernel(namespace.name(), "setns", &source))
+}
+
+/// Moves the calling thread into a network namespace.
+///
+/// # Errors
+/// If the kernel does not let it in.
+pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: no pointers are passed.
-    if unsafe { libc::setns(namespace.fd.as_raw_fd(), libc::CLONE_NEWNET) } == 0 {
-        return Ok(());
+    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    Err(Error::kernel(namespace.name(), "setns", &io::Error::last_os_error()))
 }
 
 /// The kernel's number of an interface in the calling thread's namespace.

@@ -43,9 +43,7 @@ class ContainerNode(NetnsNode):
 
     def _visible(self) -> tuple[Path, ...]:
         """Also the generator of traffic, which is static: an image has none, wherever the host keeps it."""
-        shown = super()._visible()
-        traffic = binaries.find("airloom-traffic")
-        return shown if any(traffic.is_relative_to(one) for one in shown) else (*shown, traffic)
+        return (*super()._visible(), binaries.find("airloom-traffic"))
 
     def _of_plan(self) -> images.Image:
         assert self._plan.image is not None

@@ -36,14 +36,6 @@ SCHEMA = pa.schema(
 )
 
 
-def prepare() -> None:
-    """Loads what the first samples need: 0.2 s of processor time that no running measurement should share.
-
-    PyArrow loads pandas, where there is one, when it first sees an array of NumPy's.
-    """
-    pa.array(np.zeros(1))
-
-
 class Buffer:
     """Rows that wait to be written; columns that repeat are kept once."""
 
@@ -52,7 +44,8 @@ class Buffer:
         self._repetition = repetition
         self._chunks: list[pa.RecordBatch] = []
         self.rows = 0
-        # At its first array pyarrow loads pandas, for which a run has no time once it has begun.
+        # At its first array of NumPy's pyarrow loads pandas: 0.2 s of processor time, which a run does not
+        # have once it has begun.
         pa.array(np.empty(0))
 
     def add(self, measurement: str, metric: str, unit: str, node: str, t_ns: Any, values: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from airloom.planning.guests import LEAST, MEMORY, said, shared_by
 from airloom.scenario.model import Node, Scenario
@@ -18,8 +18,8 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """What is wrong with machines."""
     yield from _shared(scenario, network)
     yield from _inside(scenario, network)
-    yield from _memory(scenario, network)
-    yield from _kernel(scenario, network)
+    yield from _once(_memory(scenario, network))
+    yield from _once(_kernel(scenario, network))
     machines: list[tuple[Path_, str, int]] = [
         (("guest",), scenario.guest.policy, scenario.guest.priority),
     ]
@@ -120,35 +120,34 @@ def _of_machine(key: str, name: str, scenario: Scenario, node: Node) -> Path_ | 
 
 def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """What a kind's kernel needs for its start."""
-    told: set[Path_] = set()
     for name, node in network.nodes.items():
         kind = node.kind or scenario.kind
         memory = said(scenario, node).memory
-        if kind not in LEAST or memory is None or memory >= LEAST[kind]:
-            continue
-        path = _of_machine("memory", name, scenario, node) or ("guest", "memory")
-        if path not in told:
-            told.add(path)
+        if kind in LEAST and memory is not None and memory < LEAST[kind]:
             yield Problem(
                 "guest.memory",
                 f"a machine of kind {kind} does not start with {memory.text}",
-                path,
+                _of_machine("memory", name, scenario, node) or ("guest", "memory"),
                 f"give it {LEAST[kind] >> 20} MiB or more",
             )
 
 
 def _kernel(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Which kernels a kind's machine starts."""
-    told: set[Path_] = set()
     for name, node in network.nodes.items():
-        if (node.kind or scenario.kind) != "qemu" or said(scenario, node).kernel != BUILT:
-            continue
-        path = _of_machine("kernel", name, scenario, node) or ("guest", "kernel")
-        if path not in told:
-            told.add(path)
+        if (node.kind or scenario.kind) == "qemu" and said(scenario, node).kernel == BUILT:
             yield Problem(
                 "guest.kernel",
                 "the kernel that is built here is for User Mode Linux",
-                path,
+                _of_machine("kernel", name, scenario, node) or ("guest", "kernel"),
                 "leave it out, or name a file",
             )
+
+
+def _once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The first problem of each place: what is said once may be wrong for many nodes."""
+    told: set[Path_] = set()
+    for problem in problems:
+        if problem.path not in told:
+            told.add(problem.path)
+            yield problem
