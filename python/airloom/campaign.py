@@ -144,6 +144,8 @@ class Campaign:
         self._figures: list[Figure] = []
         self._overheads: list[float] = []
         self._failures: list[str] = []
+        self._lacking: HostError | None = None
+        """What this machine lacked first."""
         self._measured: set[str] = set()
         self._asked: set[str] = set()
         """Every run that was to be measured; others in the folder are not of this campaign."""
@@ -186,6 +188,8 @@ class Campaign:
             except (RunError, HostError) as error:
                 # The others are worth having: what this one should have measured is missing from the claims.
                 self._failures.append(f"{case.name}: {error}")
+                if isinstance(error, HostError):
+                    self._lacking = self._lacking or error
         return self.found
 
     def run(self, case: Case) -> RunReader:
@@ -250,8 +254,12 @@ class Campaign:
     def finish(self) -> Result:
         """Writes measurements, figures, claims, and the worst verdict of all runs.
 
-        What cannot be right in the paper, and no claim was made of, is shown all the same.
+        What cannot be right in the paper, and no claim was made of, is shown all the same. Where nothing
+        could be measured for want of something that this machine lacks, :class:`~airloom.errors.HostError`
+        names it.
         """
+        if self._lacking is not None and not self.found.values:
+            raise self._lacking
         self._claims += [_as_claim(one) for one in self.paper.implausible if one.id not in self._spoken]
         self._writer.measured(*self.found.measurements(self.name))
         figures.save(self.folder, self._figures)

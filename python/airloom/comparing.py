@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from airloom import runs
 from airloom.errors import ScenarioError
 from airloom.nodes.world import KINDS
+from airloom.scenario.gate import Experiment
 from airloom.scenario.model import Scenario
 from airloom.watch import Watcher
 
@@ -29,19 +30,8 @@ def of_kind(scenario: Scenario, kind: str) -> Scenario:
     return scenario.model_copy(update={"kind": kind, "nodes": nodes, "topology": topology})
 
 
-def on_kinds(
-    source: Path,
-    kinds: Sequence[str],
-    *,
-    repetitions: int | None = None,
-    out: Path | None = None,
-    profile: bool = False,
-    watcher: Watcher | None = None,
-) -> list[Path]:
-    """Runs a scenario once for each kind, in order; gives the folders of the runs.
-
-    Everything is checked for every kind before the first starts.
-    """
+def prepared(source: Path, kinds: Sequence[str], *, repetitions: int | None = None) -> dict[str, Experiment]:
+    """A scenario on each of some kinds, checked."""
     if len(set(kinds)) < 2:
         raise ScenarioError(
             "compare.kinds",
@@ -51,8 +41,19 @@ def on_kinds(
         )
     scenario = runs.prepare(source, repetitions=repetitions).scenario
     scenarios = {kind: of_kind(scenario, kind) for kind in kinds}
-    experiments = {kind: runs.prepare(one) for kind, one in scenarios.items()}
-    base = out if out is not None else runs.default_folder(f"{scenario.name}-kinds")
+    return {kind: runs.prepare(one) for kind, one in scenarios.items()}
+
+
+def on_kinds(
+    experiments: Mapping[str, Experiment],
+    *,
+    out: Path | None = None,
+    profile: bool = False,
+    watcher: Watcher | None = None,
+) -> list[Path]:
+    """Runs what was :func:`prepared` for each kind, in order; gives the folders of the runs."""
+    name = next(iter(experiments.values())).scenario.name
+    base = out if out is not None else runs.default_folder(f"{name}-kinds")
     folders = []
     for kind, experiment in experiments.items():
         folder = base / kind

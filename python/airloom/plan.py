@@ -232,8 +232,12 @@ class Plan:
 
     @property
     def has_taps(self) -> bool:
-        """Whether some node's interface is a TAP of this system, and not a device of the engine's own."""
+        """Whether some node's interface is a TAP of this system: no device of the engine's own, no end of a
+        veth pair, no real one.
+        """
         return any(
-            node.interfaces and (node.guest is None or node.guest.network == "tap")
+            interface.real is None and node.kind != "native"
             for node in self.nodes.values()
+            if node.guest is None or node.guest.network == "tap"
+            for interface in node.interfaces
         )

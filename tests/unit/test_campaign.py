@@ -11,7 +11,7 @@ import pytest
 
 from airloom import capacity, orbit, published, usable
 from airloom.campaign import Campaign, Case, Found
-from airloom.errors import RunError
+from airloom.errors import HostError, RunError
 from airloom.net_chain import kinds
 from airloom.quantity import Quantity
 from airloom.report import figures
@@ -100,6 +100,27 @@ def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytes
     (rate,) = result.measurements
     assert (rate.name, rate.metric, rate.mean, rate.n) == ("made", "rate", 1.5, 2)
     assert rate.ci95 == pytest.approx(12.706 * 0.5, rel=1e-3)
+
+
+def test_what_the_machine_lacks_for_every_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        if name.startswith("lacking"):
+            raise HostError("host.lacks", f"nothing for {name}", cure="get it")
+        return SimpleNamespace(seed=scenario.seed)
+
+    def read(*_: Any) -> dict[str, tuple[float, str]]:
+        return {"rate": (1.0, "bit/s")}
+
+    monkeypatch.setattr(capacity, "point", point)
+    with campaign(tmp_path) as made:
+        made.measure(cases("lacking-a", "lacking-b"), read)
+        with pytest.raises(HostError, match="nothing for lacking-a-r00"):
+            made.finish()
+    with campaign(tmp_path) as made:
+        made.measure(cases("lacking-a", "good"), read)
+        assert made.finish().verdict.reasons[0].startswith("lacking-a-r00: nothing for")
 
 
 def test_lines_keep_gaps_and_figures_get_what_was_published(tmp_path: Path) -> None:

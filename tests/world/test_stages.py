@@ -12,7 +12,7 @@ import yaml
 import airloom
 from airloom import Scenario
 from airloom.compare import compare
-from airloom.comparing import on_kinds
+from airloom.comparing import on_kinds, prepared
 from airloom.results import RunReader
 
 pytestmark = pytest.mark.world
@@ -59,7 +59,7 @@ def test_one_scenario_on_two_kinds_side_by_side(tmp_path: Path) -> None:
     }
     source = tmp_path / "pair.yaml"
     source.write_text(yaml.safe_dump(scenario))
-    first, second = on_kinds(source, ["netns", "native"], out=tmp_path / "out")
+    first, second = on_kinds(prepared(source, ["netns", "native"]), out=tmp_path / "out")
     found = compare(first, second)
     assert (found.first.kinds, found.second.kinds) == (("netns",), ("native",))
     assert {row.metric for row in found.rows} >= {"throughput", "delay_mean"}

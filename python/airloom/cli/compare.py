@@ -108,9 +108,8 @@ def _run(
 
     from airloom import doctor
     from airloom.cli.display import Display
-    from airloom.comparing import on_kinds
+    from airloom.comparing import on_kinds, prepared
 
-    doctor.require_basics(restart=True)
     wanted = [word.strip() for word in kinds.split(",") if word.strip()]
     if len(what) != 1 or what[0].is_dir():
         raise ScenarioError(
@@ -119,5 +118,7 @@ def _run(
             where=" ".join(map(str, what)),
             cure="name one scenario file, or leave --kinds out to compare folders",
         )
+    experiments = prepared(what[0], wanted, repetitions=repetitions)
+    doctor.require_basics(restart=True, taps=any(one.has_taps for one in experiments.values()))
     with Display(Console(stderr=True)) as display:
-        return on_kinds(what[0], wanted, repetitions=repetitions, out=out, profile=profile, watcher=display)
+        return on_kinds(experiments, out=out, profile=profile, watcher=display)

@@ -54,7 +54,8 @@ def run_command(
     experiment = find(name)
     run = experiment.load()
     choices = experiment.choices(run, kind or ())
-    doctor.require_basics(restart=True)
+    # Each of its runs asks for what its own nodes need beside.
+    doctor.require_basics(restart=True, taps=False)
     with console.status(name) as status:
 
         def progress(text: str) -> None:

@@ -33,10 +33,13 @@ def ensure(*, restart: bool = True, taps: bool = True) -> Privilege:
     which suits a command and not a notebook). ``taps``: ``/dev/net/tun`` is needed too.
     :class:`~airloom.errors.HostError` says what closes the way.
     """
-    if _capable():
-        return "user-namespace" if _in_user_namespace() else "root"
+    rightful = _capable()
+    if rightful and not _in_user_namespace():
+        return "root"
     if taps:
         _tun_is_open()
+    if rightful:
+        return "user-namespace"
     _user_namespaces_are_open()
     if len(os.listdir("/proc/self/task")) == 1:
         usernamespace.enter()

@@ -35,6 +35,11 @@ class Experiment:
     scenario: Scenario
     plans: tuple[Plan, ...]
 
+    @property
+    def has_taps(self) -> bool:
+        """Whether one of the plans has TAPs of this system."""
+        return any(plan.has_taps for plan in self.plans)
+
 
 def check(
     source: str | Path | Scenario,

@@ -196,6 +196,55 @@ def test_an_ordinary_user_has_guests_with_the_engines_own_devices(tmp_path: Path
     ], done.stderr
 
 
+COMMANDS = """
+import os, sys
+from pathlib import Path
+from airloom.cli import main
+
+os.chdir({folder!r})
+Path("pair.yaml").write_text({pair!r})
+Path("experiments/tiny").mkdir(parents=True, exist_ok=True)
+Path("experiments/tiny/experiment.py").write_text({experiment!r})
+sys.argv = ["airloom", *{words!r}.split()]
+main()
+"""
+PAIR = """
+name: pair
+nodes: {a: , b: }
+links: [{ends: [a, b]}]
+measurements: [{name: rtt, ping: {from: a, to: b, count: 3, interval: 100 ms}}]
+"""
+EXPERIMENT = """
+import airloom
+
+def run(folder, *, quick, progress):
+    return airloom.run({}).result
+"""
+
+
+@pytest.mark.skipif(bool(UmlKind.lacks()), reason="sudo apt-get install user-mode-linux")
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ("run pair.yaml --set kind=uml --out out", False),
+        ("run pair.yaml --out out", True),
+        ("compare pair.yaml --kinds uml,native --out out", False),
+        ("compare pair.yaml --kinds uml,netns --out out", True),
+        ("experiment run tiny --out out", False),
+        ("calibrate netns", True),
+    ],
+)
+def test_only_who_has_taps_needs_the_device(tmp_path: Path, words: str, refused: bool) -> None:
+    run = EXPERIMENT.format("'pair.yaml', overrides={'kind': 'uml'}, out=folder")
+    script = COMMANDS.format(folder=str(tmp_path), pair=PAIR, experiment=run, words=words)
+    done = as_nobody(script, tmp_path, "600")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == (3 if refused else 0), done.stdout + done.stderr
+    assert ("/dev/net/tun is closed to this user" in done.stderr) == refused
+    assert (tmp_path / "out").exists() != refused
+
+
 def test_a_closed_device_is_named_with_its_cure(tmp_path: Path) -> None:
     done = as_nobody(lab_script(), tmp_path, "600")
     assert done.returncode != 0
