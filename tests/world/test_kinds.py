@@ -19,6 +19,7 @@ from kernels import BUILT, needs_built
 
 import airloom
 from airloom import LabError, RunError, Scenario, ScenarioError
+from airloom.nodes.uml import kernel_of
 from airloom.nodes.world import KINDS
 from airloom.scenario.model.base import KindName
 
@@ -292,7 +293,7 @@ def test_kill_9_of_the_controller_leaves_nothing(name: str, tmp_path: Path) -> N
             assert controller.stdout is not None
             assert controller.stdout.readline() == "up\n"
             family = below(controller.pid)
-            machine = {"uml": "linux.uml", "uml-built": str(BUILT.resolve()), "qemu": "qemu-system"}
+            machine = {"uml": str(kernel_of(None)), "uml-built": str(BUILT.resolve()), "qemu": "qemu-system"}
             told = [Path(f"/proc/{pid}/cmdline").read_text() for pid in family]
             assert any(machine.get(name, "airloom") in words for words in told)
         finally:

@@ -25,7 +25,7 @@ from airloom.errors import HostError, RunError
 from airloom.nodes.guest import GuestNode
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import NodeHandle
-from airloom.nodes.uml import UmlKind
+from airloom.nodes.uml import UmlKind, kernel_of
 from airloom.plan import GuestPlan, NodePlan
 
 LACKING = UmlKind.lacks()
@@ -340,7 +340,7 @@ def test_the_host_may_forbid_ptrace(up: Up, tmp_path: Path) -> None:
         "    libc = ctypes.CDLL(None)\n"
         "    libc.prctl(38, 1, 0, 0, 0)\n"
         "    assert libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(code)))) == 0\n"
-        "os.execv('/usr/bin/linux.uml', ['linux.uml', *sys.argv[1:]])\n"
+        f"os.execv('{kernel_of(None)}', ['linux.uml', *sys.argv[1:]])\n"
     )
     kernel.chmod(0o755)
     g = up(guest("g", kernel=str(kernel)))["g"]
