@@ -11,11 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from airloom.errors import LabError
-from airloom.mininet import ground
-from airloom.mininet.net import Mininet
-from airloom.mininet.topo import SingleSwitchTopo
-
 pytestmark = [
     pytest.mark.world,
     pytest.mark.skipif(os.geteuid() != 0, reason="the machine's own network is root's"),
@@ -133,13 +128,3 @@ def test_switches_reach_their_controller_over_a_network_that_was_made_for_it(tmp
         "True",
         "100.0",
     ]
-
-
-def test_translation_to_the_machines_network_is_refused() -> None:
-    net = Mininet(topo=SingleSwitchTopo(1))
-    try:
-        with pytest.raises(LabError, match=r"NAT\('nat0', inNamespace=False\): its rules .* would outlive"):
-            net.addNAT()
-    finally:
-        net.stop()
-        ground.close()

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 from collections.abc import Mapping
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from airloom.errors import HostError
 from airloom.hostwatch import HostWatch
 from airloom.mininet import inside
 from airloom.mininet.refusal import Misused
+from airloom.mininet.wayout import WayOut
 from airloom.nodes import privilege
 from airloom.nodes.netns import NetnsNode
 from airloom.nodes.openvswitch import OpenVSwitchNode
@@ -49,6 +51,7 @@ class Ground:
         self._hosts: dict[str, NetnsNode] = {}
         self._in_machine: set[str] = set()
         """Hosts in the machine's own network."""
+        self._ways_out: dict[str, WayOut] = {}
         self._switches: set[str] = set()
         self._ports: dict[str, Port] = {}
         self._paths: dict[str, tuple[str, str]] = {}
@@ -61,6 +64,7 @@ class Ground:
             World(plan, visible=[path for path in _SHARED if path.is_dir()])
         )
         self._watch = self._stack.enter_context(HostWatch(self.world))
+        self._stack.callback(self._close_ways_out)
         self.world.begin()
 
     # Nodes
@@ -96,6 +100,16 @@ class Ground:
         """Whether a node joins the network to the machine's own."""
         return bool(self._in_machine)
 
+    def open_way_out(self, name: str, subnet: IPv4Network) -> WayOut:
+        """Joins a node to the machine's network, for what comes from ``subnet``."""
+        made = WayOut(name, self._hosts[name].namespace.fileno(), subnet)
+        self._ways_out[name] = made
+        return made
+
+    def _close_ways_out(self) -> None:
+        while self._ways_out:
+            self._ways_out.popitem()[1].close()
+
     def add_openvswitch(self, name: str) -> OpenVSwitchNode:
         """An Open vSwitch without bridges."""
         self._must_be_free(name)
@@ -130,6 +144,8 @@ class Ground:
 
     def drop(self, name: str) -> None:
         """Ends a node or a switch; with the last one the world ends."""
+        if name in self._ways_out:
+            self._ways_out.pop(name).close()
         if name in self._hosts:
             del self._hosts[name]
             self._in_machine.discard(name)

@@ -131,13 +131,28 @@ class Mininet:
     def addNAT(
         self, name: str = "nat0", connect: Any = True, inNamespace: bool = False, **params: Any
     ) -> Any:
-        """Adds a router to the machine's own network, which is not here; in a namespace, one to others."""
-        nat = self.addHost(name, cls=NAT, inNamespace=inNamespace, subnet=self.ipBase, **params)
+        """Adds a router to the machine's own network, or, in a namespace, to others of the script.
+
+        ``connect``: the node that it is joined to, by default the first switch; hosts then have it as
+        their default route.
+        """
+        if isinstance(connect, str):
+            if connect not in self:
+                raise Misused("node", f"there is no node {connect}")
+            connect = self[connect]
+        elif connect and not isinstance(connect, Node):
+            if not self.switches:
+                raise Misused("nat", f"addNAT: there is no switch for {name}", cure="addSwitch before")
+            connect = self.switches[0]
+        nat = self.addHost(name, cls=NAT, inNamespace=inNamespace, **{"subnet": self.ipBase, **params})
         if connect:
-            self.addLink(nat, connect if isinstance(connect, Node) else self.switches[0])
+            self.addLink(nat, connect)
+            route = f"via {nat.params['ip'].partition('/')[0]}"
             for host in self.hosts:
-                if "defaultRoute" not in host.params and host is not nat:
-                    host.params["defaultRoute"] = f"via {nat.params['ip'].partition('/')[0]}"
+                if host is not nat and host.inNamespace:
+                    host.params.setdefault("defaultRoute", route)
+                    if host.IP():
+                        host.setDefaultRoute(route)
         return nat
 
     def delNode(self, node: Any, nodes: list[Any] | None = None) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Any
 
+from airloom.mininet.ground import ground
 from airloom.mininet.node import LinuxBridge, Node
-from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.refusal import Misused
+from airloom.mininet.util import ipStr, netParse
+from airloom.mininet.wayout import WayOut
 
 __all__ = ["NAT", "LinuxBridge"]
 
 
 class NAT(Node):
-    """A router that hides a network behind its own address, by the kernel's netfilter."""
+    """A router that hides a network behind its own address.
+
+    Between networks of the script the kernel's netfilter translates. With ``inNamespace=False`` it leads out
+    to the machine's network, by a stack in user space (see :mod:`airloom.mininet.wayout`), and is still
+    a node of its own.
+    """
 
     def __init__(
         self,
@@ -21,19 +30,34 @@ class NAT(Node):
         flush: bool = False,
         **params: Any,
     ) -> None:
-        if not params.get("inNamespace", True):
-            raise Unsupported(
-                f"NAT({name!r}, inNamespace=False)",
-                "its rules for the firewall of the machine would outlive a script that is killed",
-                cure="inNamespace=True translates to a network of the script",
-            )
-        super().__init__(name, **params)
         self.subnet, self.localIntf, self.flush = subnet, localIntf, flush
+        self._way_out: WayOut | None = None
+        super().__init__(name, **params)
+
+    def _stand(self) -> None:
+        if self.inNamespace:
+            super()._stand()
+            return
+        try:
+            base, length = netParse(self.subnet)
+            subnet = IPv4Network(f"{ipStr(base)}/{length}", strict=False)
+        except ValueError as error:
+            raise Misused("nat", f"{self.name}: subnet {self.subnet!r}: {error}") from None
+        self._handle = ground().add_host(self.name, self._cpu())
+        try:
+            self._way_out = ground().open_way_out(self.name, subnet)
+        except BaseException:
+            self.terminate()
+            raise
 
     def config(self, **params: Any) -> dict[str, Any]:  # type: ignore[override]
         """Configures the node and its rules."""
         results = super().config(**params)
-        local = str(self.localIntf or self.defaultIntf())
+        local = str(self.localIntf or self.defaultIntf() or "")
+        if self._way_out is not None:
+            if local:
+                self._way_out.admit(local)
+            return results
         if self.flush:
             self._rule("-F")
             self._rule("-t nat -F")

@@ -38,7 +38,6 @@ WITHOUT_MEANING = {
     "--innamespace": "switches are part of the engine, which needs no control network",
     "--listenport": "each switch has a network of its own; use dpctl, or ovs-ofctl in the switch",
     "--pin": "hosts are not bound to processors",
-    "--nat": "its rules for the firewall of the machine would outlive a command that is killed",
     "--cluster": "a laboratory is on one machine",
     "--placement": "a laboratory is on one machine",
 }
@@ -123,6 +122,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mac", action="store_true", help="hardware addresses that follow the IP addresses")
     made.add_argument("--arp", action="store_true", help="tell all hosts each other's hardware address")
     made.add_argument("-v", "--verbosity", default="info", choices=list(LEVELS), help="what is told")
+    made.add_argument(
+        "--nat",
+        nargs="?",
+        const="",
+        metavar="PARAM=VALUE,...",
+        help="add a node by which hosts reach the machine's network",
+    )
     made.add_argument("--nolistenport", action="store_true", help="always so")
     made.add_argument("--pre", metavar="FILE", help="commands before the tests")
     made.add_argument("--post", metavar="FILE", help="commands after the tests")
@@ -207,6 +213,9 @@ def main(arguments: Sequence[str]) -> None:
             if name not in tests:
                 raise ScenarioError("mn.option", f"--test {name}: unknown; there are: {', '.join(tests)}")
         try:
+            if options.nat is not None:
+                _, args, kwargs = splitArgs(f"nat,{options.nat}" if options.nat else "nat")
+                net.addNAT(*args, **kwargs).configDefault()
             net.start()
             if options.pre:
                 CLI(net, script=options.pre)
