@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any, get_args
 import pytest
 from imaging import busybox, oci
 from kernels import BUILT, needs_built
+from leaving import Traces
 
 import airloom
 from airloom import LabError, RunError, Scenario, ScenarioError
@@ -271,18 +271,6 @@ with airloom.Lab(Scenario.model_validate_json(sys.argv[1]), out=sys.argv[2]) as 
 """
 
 
-def below(pid: int) -> set[int]:
-    """A process and all that descend from it."""
-    found, further = {pid}, [pid]
-    while further:
-        with contextlib.suppress(OSError):
-            children = Path(f"/proc/{further.pop()}/task").glob("*/children")
-            for child in [int(word) for path in children for word in path.read_text().split()]:
-                found.add(child)
-                further.append(child)
-    return found
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_kill_9_of_the_controller_leaves_nothing(name: str, tmp_path: Path) -> None:
     said = beside_a_switch(made_of(name, tmp_path)).model_dump_json(by_alias=True, exclude_defaults=True)
@@ -292,13 +280,10 @@ def test_kill_9_of_the_controller_leaves_nothing(name: str, tmp_path: Path) -> N
         try:
             assert controller.stdout is not None
             assert controller.stdout.readline() == "up\n"
-            family = below(controller.pid)
+            traces = Traces.of(controller.pid, tmp_path)
             machine = {"uml": str(kernel_of(None)), "uml-built": str(BUILT.resolve()), "qemu": "qemu-system"}
-            told = [Path(f"/proc/{pid}/cmdline").read_text() for pid in family]
+            told = [Path(f"/proc/{pid}/cmdline").read_text() for pid in traces.processes]
             assert any(machine.get(name, "airloom") in words for words in told)
         finally:
             controller.kill()
-    until = time.monotonic() + 20
-    while left := [pid for pid in family if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < until, f"processes {left} are left"
-        time.sleep(0.02)
+    traces.wait_gone()

@@ -92,7 +92,9 @@ def processes_in(namespaces: set[int]) -> list[int]:
 
 def groups_of(keeper: int) -> list[Path]:
     """The control groups of a keeper."""
-    return list(Path("/sys/fs/cgroup").glob(f"**/airloom-{keeper}"))
+    # Others may go while they are looked for, which a glob does not bear.
+    name = f"airloom-{keeper}"
+    return [Path(place, name) for place, folders, _ in os.walk("/sys/fs/cgroup") if name in folders]
 
 
 def mount_points() -> list[str]:

@@ -196,6 +196,53 @@ def test_an_ordinary_user_has_guests_with_the_engines_own_devices(tmp_path: Path
     ], done.stderr
 
 
+SHARED = """
+import airloom
+from airloom import Scenario
+from airloom.nodes import privilege
+
+said = {{"name": "rootless", "guests": {{"box": {{"kind": "uml"}}}}, "switches": {{"s1": {{}}}}}}
+said["nodes"] = {{name: {{"inside": "box"}} for name in "ab"}} | {{"c": {{"kind": "uml"}}}}
+said["links"] = [{{"ends": [name, "s1"]}} for name in "abc"]
+privilege.ensure(taps=False)
+with airloom.Lab(Scenario.model_validate(said), out={folder!r} + "/out") as lab:
+    a, b, c = lab["a"], lab["b"], lab["c"]
+
+    def reached(source, target):
+        return source.run(f"ping -n -q -c 3 -i 0.5 -W 5 {{lab.addresses[target]}}", timeout=60).ok
+
+    print("root", a.run("id -u", timeout=60).stdout.strip())
+    print("pinged", reached(a, "b"), reached(c, "a"))
+    count = b.start("while :; do echo x; sleep 0.05; done", name="count")
+    b.pause()
+    print("paused", b.state, reached(c, "b"))
+    b.resume()
+    a.kill()
+    print("killed", a.state, reached(c, "b"), count.code)
+    a.restart()
+    print("again", reached(a, "c"))
+    a.stop()
+    print("stopped", a.state, sorted(b.counters()))
+print("through")
+"""
+
+
+@pytest.mark.skipif(bool(UmlKind.lacks()), reason="sudo apt-get install user-mode-linux")
+def test_an_ordinary_user_has_several_nodes_in_one_guest(tmp_path: Path) -> None:
+    done = as_nobody(SHARED.format(folder=str(tmp_path)), tmp_path, "600")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.stdout.splitlines() == [
+        "root 0",
+        "pinged True True",
+        "paused paused True",
+        "killed stopped True None",
+        "again True",
+        "stopped stopped ['eth0', 'lo']",
+        "through",
+    ], done.stderr
+
+
 COMMANDS = """
 import os, sys
 from pathlib import Path

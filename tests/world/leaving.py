@@ -1,0 +1,98 @@
+"""What a controller has on this machine, and what of it is left once it has been killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_TEMPORARY = ("/tmp/", "/dev/shm/", "/run/", "/var/tmp/")
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Processes, namespaces, control groups, sockets and open temporary files of a controller and its own."""
+
+    processes: frozenset[int]
+    namespaces: frozenset[str]
+    sockets: frozenset[str]
+    files: frozenset[str]
+
+    @classmethod
+    def of(cls, controller: int, results: Path) -> Traces:
+        """Those of a process and all that descend from it; what is in its folder of results may stay."""
+        family = below(controller)
+        opened = {link for pid in family for link in _links(pid, "fd")}
+        inside = {link for pid in family for link in _links(pid, "ns")}
+        inside |= {link for link in opened if link.partition(":")[0] in os.listdir("/proc/self/ns")}
+        return cls(
+            frozenset(family),
+            frozenset(inside - set(_links(os.getpid(), "ns"))),
+            frozenset(link[8:-1] for link in opened if link.startswith("socket:")) & _sockets(),
+            frozenset(
+                link
+                for link in opened
+                if link.startswith(_TEMPORARY) and not Path(link).is_relative_to(results)
+            ),
+        )
+
+    def left(self) -> list[str]:
+        """What is still there, in words."""
+        alive = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
+        found = {link for pid in _all() for kind in ("ns", "fd") for link in _links(pid, kind)}
+        names = {f"airloom-{pid}" for pid in self.processes}
+        # Groups may go while they are looked for, which a glob does not bear.
+        groups = [
+            f"control group {place}/{name}"
+            for place, folders, _ in os.walk("/sys/fs/cgroup")
+            for name in names.intersection(folders)
+        ]
+        return [
+            *alive,
+            *(f"namespace {name}" for name in self.namespaces & found),
+            *groups,
+            *(f"socket {inode}" for inode in self.sockets & _sockets()),
+            *(f"file {path}" for path in self.files if Path(path).exists()),
+        ]
+
+    def wait_gone(self) -> None:
+        """Waits until nothing is left; the limit only ends a test that would fail anyway."""
+        until = time.monotonic() + 30
+        while left := self.left():
+            assert time.monotonic() < until, f"left: {', '.join(sorted(left))}"
+            time.sleep(0.1)
+
+
+def below(pid: int) -> set[int]:
+    """A process and all that descend from it."""
+    found, further = {pid}, [pid]
+    while further:
+        with contextlib.suppress(OSError):
+            children = Path(f"/proc/{further.pop()}/task").glob("*/children")
+            for child in [int(word) for path in children for word in path.read_text().split()]:
+                found.add(child)
+                further.append(child)
+    return found
+
+
+def _all() -> Iterator[int]:
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def _links(pid: int, kind: str) -> list[str]:
+    """What the entries of ``/proc/PID/ns`` or ``fd`` lead to."""
+    links = []
+    with contextlib.suppress(OSError):  # it may just have ended
+        for entry in Path(f"/proc/{pid}/{kind}").iterdir():
+            with contextlib.suppress(OSError):
+                links.append(os.readlink(entry))
+    return links
+
+
+def _sockets() -> frozenset[str]:
+    """The inodes of this machine's Unix sockets."""
+    rows = Path("/proc/net/unix").read_text().splitlines()[1:]
+    return frozenset(row.split()[6] for row in rows)
