@@ -350,23 +350,28 @@ class Conductor:
         elif action == "start":
             self.start_node(name)
         elif action == "pause":
-            self.world.nodes[name].pause()
+            self.world.pause(name)
         else:
-            self.world.nodes[name].resume()
+            self.world.resume(name)
 
     def stop_node(self, name: str, *, kill: bool = False) -> None:
-        """Switches a node off: its programs end, by themselves or killed, and its interfaces are down."""
-        if name in self._down_nodes:
+        """Switches a node, or a shared guest, off: its programs end, by themselves or killed, and its
+        interfaces are down.
+        """
+        members = [member for member in self.world.members(name) if member not in self._down_nodes]
+        if not members:
             return
-        here = [one for one in self.programs.values() if one.node == name and one.alive]
-        self._down_nodes[name] = here
-        for supervised in here:
-            supervised.expect_end()
+        for member in members:
+            here = [one for one in self.programs.values() if one.node == member and one.alive]
+            self._down_nodes[member] = here
+            for supervised in here:
+                supervised.expect_end()
         if kill:
             self.world.switch_off(name)
             return
         # What it takes must not hold up what else is due.
-        going = self._going[name] = threading.Thread(target=self._switch_off, args=(name,), daemon=True)
+        going = threading.Thread(target=self._switch_off, args=(name,), daemon=True)
+        self._going |= dict.fromkeys(members, going)
         going.start()
 
     def _switch_off(self, name: str) -> None:
@@ -376,14 +381,17 @@ class Conductor:
             self.fail(error)
 
     def start_node(self, name: str) -> None:
-        """Switches a node on again: interfaces up, and the programs that ran when it was stopped."""
-        before = self._down_nodes.pop(name, None)
-        if before is None:
-            return
-        self._have_gone(name)
-        self.world.switch_on(name)
-        for supervised in before:
-            supervised.start()
+        """Switches a node, or those of a shared guest, on again: interfaces up, and the programs that ran
+        when it was stopped.
+        """
+        for member in self.world.members(name):
+            before = self._down_nodes.pop(member, None)
+            if before is None:
+                continue
+            self._have_gone(member)
+            self.world.switch_on(member)
+            for supervised in before:
+                supervised.start()
 
     def _have_gone(self, *names: str) -> None:
         """Waits until nodes that are being switched off are off."""

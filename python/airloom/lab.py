@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from airloom import doctor
 from airloom.errors import LabError, RunError, ScenarioError
 from airloom.growing import grown
-from airloom.lab_parts import Completed, LiveLink, LiveNode, LiveProgram, code_of
+from airloom.lab_parts import Completed, LiveGuest, LiveLink, LiveNode, LiveProgram, Switched, code_of
 from airloom.lab_radio import LiveRadio, positions, radios_of
 from airloom.live import LiveServer
 from airloom.measure import Reading
@@ -39,7 +39,7 @@ from airloom.scenario.model import Measurement, Scenario
 from airloom.verdict import Verdict
 from airloom.watch import Watcher
 
-__all__ = ["Completed", "Lab", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
+__all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
 
 
 class Lab:
@@ -154,8 +154,25 @@ class Lab:
         try:
             plan = self.plan.nodes[name]
         except KeyError:
-            raise _unknown("node", name, self.plan.nodes) from None
+            raise self._no_node(name) from None
         return LiveNode(self._up().world, plan, self._up().writer.log_path)
+
+    def guest(self, name: str) -> LiveGuest:
+        """A guest that several nodes share, as a whole: to be paused, stopped, killed and started again."""
+        world = self._up().world
+        try:
+            return LiveGuest(world, world.guests[name])
+        except KeyError:
+            raise _unknown("guest", name, world.guests) from None
+
+    def _no_node(self, name: str) -> LabError:
+        guests = self._up().world.guests
+        if name not in guests:
+            return _unknown("node", name, self.plan.nodes)
+        inside = ", ".join(part.name for part in guests[name].parts)
+        return RunError(
+            "node.unknown", f"{name} is no node but the guest of {inside}", cure="name one of these"
+        )
 
     def add(self, name: str, *, links: Iterable[Mapping[str, Any]] = (), **properties: Any) -> LiveNode:
         """Makes one more node, of any kind, and joins it to switches or hubs that are there.
@@ -288,16 +305,16 @@ class Lab:
     ) -> Guest:
         """Starts a visitor's program."""
         if node not in self.plan.nodes:
-            raise _unknown("node", node, self.plan.nodes)
+            raise self._no_node(node)
         stdin, stdout, stderr = descriptors
         handle = self._up().world.nodes[node]
         return Guest(handle.start(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty))
 
     def control(self, node: str, action: str) -> None:
-        """Switches a node for a visitor."""
-        acts = {"pause": LiveNode.pause, "resume": LiveNode.resume, "stop": LiveNode.stop}
-        acts |= {"kill": LiveNode.kill, "start": LiveNode.restart}
-        acts[action](self[node])
+        """Switches a node, or a guest that several share, for a visitor."""
+        acts = {"pause": Switched.pause, "resume": Switched.resume, "stop": Switched.stop}
+        acts |= {"kill": Switched.kill, "start": Switched.restart}
+        acts[action](self.guest(node) if node in self._up().world.guests else self[node])
 
     def _up(self) -> OneRun:
         if self._one is None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from airloom.errors import RunError
 from airloom.lab_radio import move
-from airloom.nodes.kind import Exit, Process, State
+from airloom.nodes.guest import GuestNode
+from airloom.nodes.kind import Exit, NodeHandle, Process, State
 from airloom.plan import LinkPlan, NodePlan
 from airloom.planning.settings import changed
 from airloom.programs import signal_number, words_of
@@ -88,22 +89,68 @@ class LiveProgram:
             return self.wait()
 
 
-class LiveNode:
+class Switched:
+    """What has a power switch: a node, or a guest that several share."""
+
+    name: str
+
+    def __init__(self, world: World, handle: NodeHandle) -> None:
+        self._world = world
+        self._handle = handle
+
+    @property
+    def state(self) -> State:
+        """``up``, ``paused``, ``stopped``, or ``failed`` by itself."""
+        return self._handle.state
+
+    def pause(self) -> None:
+        """Halts it: all programs, and in a guest its kernel too."""
+        self._world.pause(self.name)
+
+    def resume(self) -> None:
+        """Lets it go on."""
+        self._world.resume(self.name)
+
+    def stop(self, grace: float = 2.0) -> None:
+        """Switches it off: programs get SIGTERM, after ``grace`` seconds SIGKILL; links go down."""
+        self._world.switch_off(self.name, grace)
+
+    def kill(self) -> None:
+        """Switches it off at once, as if its power failed."""
+        self._world.switch_off(self.name)
+
+    def restart(self) -> None:
+        """Switches it on again, with the addresses and routes of the beginning."""
+        self._world.switch_on(self.name)
+
+
+class LiveGuest(Switched):
+    """A guest that several nodes share, as a whole: ``lab.guest("box")``."""
+
+    def __init__(self, world: World, guest: GuestNode) -> None:
+        super().__init__(world, guest)
+        self.name = guest.name
+
+    def __repr__(self) -> str:
+        return f"<guest {self.name} of {', '.join(self.nodes)}: {self.state}>"
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the nodes inside."""
+        return self._world.members(self.name)
+
+
+class LiveNode(Switched):
     """A node of a live laboratory: ``lab["h1"]``."""
 
     def __init__(self, world: World, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
-        self._world = world
-        self._handle = world.nodes[plan.name]
+        super().__init__(world, world.nodes[plan.name])
+        self.name = plan.name
         self._plan = plan
         self._log_path = log_path
 
     def __repr__(self) -> str:
         return f"<node {self.name} ({self.kind}): {self._handle.state}>"
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._plan.name
 
     @property
     def kind(self) -> str:
@@ -178,31 +225,6 @@ class LiveNode:
     def move(self, *position: str) -> None:
         """Puts it somewhere else, where it stays: ``move("10 m", "0 m")``, height third."""
         move(self._world, self.name, position)
-
-    @property
-    def state(self) -> State:
-        """``up``, ``paused``, ``stopped``, or ``failed`` by itself."""
-        return self._handle.state
-
-    def pause(self) -> None:
-        """Halts it: all programs, and in a guest its kernel too."""
-        self._handle.pause()
-
-    def resume(self) -> None:
-        """Lets it go on."""
-        self._handle.resume()
-
-    def stop(self, grace: float = 2.0) -> None:
-        """Switches it off: programs get SIGTERM, after ``grace`` seconds SIGKILL; links go down."""
-        self._world.switch_off(self.name, grace)
-
-    def kill(self) -> None:
-        """Switches it off at once, as if its power failed."""
-        self._world.switch_off(self.name)
-
-    def restart(self) -> None:
-        """Switches it on again, with the addresses and routes of the beginning."""
-        self._world.switch_on(self.name)
 
 
 class LiveLink:

@@ -53,7 +53,7 @@ class Host(Protocol):
         """What the laboratory says of itself."""
 
     def control(self, node: str, action: str) -> None:
-        """Pauses, resumes, stops, kills or starts a node."""
+        """Pauses, resumes, stops, kills or starts a node, or a guest that several share."""
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool

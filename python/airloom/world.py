@@ -16,11 +16,13 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from airloom import _engine, underlay
 from airloom.errors import HostError, LabError, RunError
+from airloom.nodes.guest import GuestNode
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.relay import Relay
@@ -206,16 +208,49 @@ class World:
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
 
-    def switch_off(self, name: str, grace: float | None = None) -> None:
-        """Switches a node off: its links and radios are down as seen from afar.
+    @property
+    def guests(self) -> dict[str, GuestNode]:
+        """The guests that several nodes share, by name."""
+        return self._nodes.guests if self._nodes is not None else {}
 
-        Its programs are killed at once, or may first end by themselves within ``grace`` seconds.
+    def members(self, name: str) -> list[str]:
+        """The nodes of a shared guest; of a node's name, that node."""
+        guest = self.guests.get(name)
+        return [name] if guest is None else [part.name for part in guest.parts]
+
+    def pause(self, name: str) -> None:
+        """Halts a node, or a shared guest as a whole."""
+        (self.guests.get(name) or self.nodes[name]).pause()
+
+    def resume(self, name: str) -> None:
+        """Lets a node or a shared guest go on."""
+        (self.guests.get(name) or self.nodes[name]).resume()
+
+    def switch_off(self, name: str, grace: float | None = None) -> None:
+        """Switches a node off, or a shared guest with all its nodes: their links and radios are down as
+        seen from afar.
+
+        Programs are killed at once, or may first end by themselves within ``grace`` seconds.
         """
-        if grace is None:
+        guest = self.guests.get(name)
+        if guest is not None:
+            self._switch_off_guest(guest, grace)
+        elif grace is None:
             self._silence(name)
             self.nodes[name].kill()
         else:
             self.nodes[name].stop(grace, ended=lambda: self._silence(name))
+
+    def _switch_off_guest(self, guest: GuestNode, grace: float | None) -> None:
+        if grace is not None:
+            guest.resume()
+        running = [part.name for part in guest.parts if part.state in ("up", "paused")]
+        with ThreadPoolExecutor(max(1, len(running))) as pool:
+            list(pool.map(lambda part: self.switch_off(part, grace), running))
+        if grace is None:
+            guest.kill()
+        else:
+            guest.stop(grace)
 
     def _silence(self, name: str) -> None:
         """Takes down what others see of a node that is going off."""
@@ -229,7 +264,14 @@ class World:
                 self.set_radio(port, {"on": False})
 
     def switch_on(self, name: str) -> None:
-        """Switches a node on again; its links go up, except those that are to be down."""
+        """Switches a node on again, or those of a shared guest that are off; links go up, except those
+        that are to be down.
+        """
+        if name in self.guests:
+            for part in self.guests[name].parts:
+                if part.state in ("stopped", "failed"):
+                    self.switch_on(part.name)
+            return
         self.nodes[name].restart()
         self._off.discard(name)
         for port in self._silenced.pop(name, ()):

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,80 @@ def test_one_is_paused_stopped_and_killed_and_the_others_go_on(tmp_path: Path) -
             up["a"].restart()
             assert up["a"].run("hostname", timeout=60).stdout == "a\n"
             assert reached(up, "b", "a")
+
+
+def test_the_guest_as_a_whole_is_paused_stopped_and_killed(tmp_path: Path) -> None:
+    with lab(tmp_path) as up:
+        box = up.guest("box")
+        assert box.nodes == ["a", "r", "b"]
+        count = up["a"].start("while :; do echo x; sleep 0.05; done", name="count")
+        eventually(lambda: bool(count.output), "the program does not run")
+        box.pause()
+        assert [up[name].state for name in "arbc"] == ["paused"] * 3 + ["up"]
+        time.sleep(0.3)
+        before = len(count.output)
+        # Its kernel is halted too.
+        assert not up["c"].run(f"ping -c 1 -W 1 {up.addresses['r']}").ok
+        assert len(count.output) == before
+        for act in (up["a"].pause, up["a"].resume, up["a"].stop, lambda: up["a"].run("true")):
+            with pytest.raises(RunError, match="node a is paused: its guest box is"):
+                act()
+        box.resume()
+        eventually(lambda: len(count.output) > before, "it does not go on")
+        assert reached(up, "c", "a")
+        up.control("box", "kill")
+        assert count.wait(10) == 128 + signal.SIGKILL
+        assert [box.state, *(up[name].state for name in "arbc")] == ["stopped"] * 4 + ["up"]
+        assert not up["c"].run(f"ping -c 1 -W 1 {up.addresses['r']}").ok
+        up.control("box", "start")
+        assert reached(up, "c", "a")
+        box.pause()
+        box.stop()
+        assert [box.state, *(up[name].state for name in "arb")] == ["stopped"] * 4
+        up["r"].restart()
+        assert [box.state, *(up[name].state for name in "arb")] == ["up", "stopped", "up", "stopped"]
+        assert up["c"].run(f"ping -c 4 -i 0.4 -W 2 {up.addresses['r']}", timeout=60).ok
+        box.pause()
+        up["r"].kill()
+        assert up["r"].state == "stopped"
+        box.resume()
+        up["r"].restart()
+        assert up["c"].run(f"ping -c 4 -i 0.4 -W 2 {up.addresses['r']}", timeout=60).ok
+        with pytest.raises(RunError, match="box is no node but the guest of a, r, b"):
+            up["box"].run("true")
+        with pytest.raises(RunError, match=r"there is no guest bix.*did you mean box"):
+            up.guest("bix")
+
+
+def test_events_are_about_the_guest_as_a_whole_too(tmp_path: Path) -> None:
+    ticks = "while :; do echo $(cut -d' ' -f1 /proc/uptime); sleep 0.1; done"
+    parts: dict[str, Any] = {
+        "guests": {"box": {"kind": "uml"}},
+        "nodes": {"a": {"inside": "box"}, "b": {"inside": "box"}, "c": {}},
+        "switches": {"s1": {}},
+        "links": [{"ends": [name, "s1"]} for name in "abc"],
+        "programs": [
+            {"node": name, "run": ticks, "name": f"count-{name}", "until_end": True} for name in "ab"
+        ],
+        "events": [
+            {"at": at, "node": "box", "action": action}
+            for at, action in (("1 s", "pause"), ("2 s", "resume"), ("3 s", "kill"), ("4 s", "start"))
+        ],
+        "duration": "7 s",
+        "measurements": [
+            {"name": "rtt", "ping": {"from": "c", "to": "b", "count": 12, "interval": "250 ms"}}
+        ],
+    }
+    result = airloom.run(Scenario.model_validate({"name": "whole", **parts}), out=tmp_path / "out")
+    (longest,) = [one for one in result.result.measurements if one.metric == "rtt_max"]
+    # A request of the pause is answered after it.
+    assert longest.mean is not None
+    assert longest.mean > 200e6
+    for name in "ab":
+        text = (tmp_path / f"out/nodes/{name}/count-{name}.log").read_text()
+        told = [float(line) for line in text.split()]
+        # It ran again, in a kernel that had started anew.
+        assert any(later < earlier for earlier, later in pairwise(told))
 
 
 def test_the_end_of_the_guest_is_that_of_its_nodes(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def node_command(
     ],
     lab: LabName = None,
 ) -> None:
-    """Pause, resume, stop, kill or start a node of a laboratory that is up.
+    """Pause, resume, stop, kill or start a node, or a shared guest, of a laboratory that is up.
 
     Example: airloom node h1 pause
     """

@@ -95,9 +95,9 @@ class GuestNode(InnerNode):
             self.wake()
 
     def revive(self) -> None:
-        """Starts it again if it has failed."""
+        """Starts it again if it is off."""
         with self._lock:
-            if self._state == "failed":
+            if self._state in ("stopped", "failed"):
                 self.restart()
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from airloom.nodes.channel import Message
 from airloom.nodes.guest import GuestNode
 from airloom.nodes.init import InitClient
 from airloom.nodes.inner import InnerNode, outer
-from airloom.nodes.kind import Cpu, Exit, NodeHandle, Site
+from airloom.nodes.kind import Cpu, Exit, NodeHandle, Site, State
 from airloom.nodes.netns import NetnsKind
 from airloom.plan import GuestPlan, NodePlan
 
@@ -45,8 +45,19 @@ class PartNode(InnerNode):
         super().__init__(plan, kind, namespace, site)
         self._joined: InitClient | None = None
         """The first process that has joined the guest."""
+        self._hung_up = False
+        """Whether one end of its channel has ended since then."""
+
+    @property
+    def state(self) -> State:
+        return "paused" if self._state == "up" and self._is_held else self._state
+
+    def resume(self) -> None:
+        self._must_not_be_held()
+        super().resume()
 
     def restart(self) -> None:
+        self._must_not_be_held()
         self.machine.revive()
         self.wait_closed()
         super().restart()
@@ -54,6 +65,24 @@ class PartNode(InnerNode):
 
     def last_lines(self) -> str:
         return self.machine.last_lines()
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether its guest as a whole is paused."""
+        return self.machine.state == "paused"
+
+    def _must_not_be_held(self) -> None:
+        if self._is_held:
+            guest = self.machine.name
+            raise RunError(
+                "node.state",
+                f"node {self.name} is paused: its guest {guest} is",
+                cure=f"resume {guest} first",
+            )
+
+    def _must_be_up(self) -> None:
+        super()._must_be_up()
+        self._must_not_be_held()
 
     def _ready(self) -> InitClient:
         self._must_be_up()
@@ -82,18 +111,25 @@ class PartNode(InnerNode):
 
     def _parted(self, init: InitClient, exit: Exit) -> None:
         """Its part has ended; from the reading thread. If the guest has, the guest says so."""
-        if init is self._init and not self.machine.is_gone:
-            signalled = exit.signal is not None
-            how = f"was killed by signal {exit.signal}" if signalled else f"ended with code {exit.code}"
-            self.lose(f"its first process in the guest {self.machine.name} {how}")
+        if init is not self._init or self.machine.is_gone:
+            return
+        signalled = exit.signal is not None
+        how = f"was killed by signal {exit.signal}" if signalled else f"ended with code {exit.code}"
+        self._lose_unless_hung_up(exit.code, f"its first process in the guest {self.machine.name} {how}")
 
     def _how(self, message: Message) -> str:
         return super()._how(message).replace("its first process", "its first process on the host", 1)
 
     def _has_ended(self, message: Message) -> None:
-        # A code of 0 says that the channel has, of which whoever was at its other end says more.
-        if message["code"] != 0:
-            super()._has_ended(message)
+        self._lose_unless_hung_up(message["code"], self._how(message))
+
+    def _lose_unless_hung_up(self, code: int | None, why: str) -> None:
+        """A code of 0 says that the channel has ended, of which whoever was at its other end says more,
+        unless that is the same.
+        """
+        if code != 0 or self._hung_up:
+            self.lose(why)
+        self._hung_up = True
 
     def _halt(self, halt: bool) -> None:
         """Halts its processes; the kernel is the others' too."""
@@ -103,10 +139,11 @@ class PartNode(InnerNode):
     def _forget(self) -> None:
         super()._forget()
         self._joined = None
+        self._hung_up = False
 
     def _running_time(self) -> Cpu | None:
         """As the guest's kernel counts: on the host there is one machine for all."""
-        if self._joined is not None and self._state == "up":
+        if self._joined is not None and self.state == "up":
             with contextlib.suppress(LabError):
                 return Cpu(*self._joined.processor_time())
         return None
@@ -144,6 +181,13 @@ class GuestKind(NetnsKind):
         assert plan.guest is not None
         kind: type[InnerNode] = self.machines if plan.guest.shared is None else PartNode
         return kind(plan, self.name, namespace, self.site)
+
+    @property
+    def shared(self) -> dict[str, GuestNode]:
+        """The guests that several nodes share, by name."""
+        return {
+            name: node for name, node in self._nodes.items() if isinstance(node, GuestNode) and node.parts
+        }
 
     def settle(self) -> None:
         for node in self._nodes.values():

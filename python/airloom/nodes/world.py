@@ -11,6 +11,7 @@ from airloom import _engine, binaries
 from airloom.errors import LabError, RunError
 from airloom.nodes import neighbours
 from airloom.nodes.container import ContainerKind
+from airloom.nodes.guest import GuestNode
 from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.native import NativeKind
@@ -18,6 +19,7 @@ from airloom.nodes.netns import NetnsKind, NetnsNode, translated
 from airloom.nodes.openvswitch import OpenVSwitchKind, OpenVSwitchNode
 from airloom.nodes.qemu import QemuKind
 from airloom.nodes.relay import Relay
+from airloom.nodes.shared import GuestKind
 from airloom.nodes.uml import UmlKind
 from airloom.plan import NodePlan, Plan
 
@@ -97,6 +99,16 @@ class Nodes:
             self._kinds.append(kind)
         handle = self._nodes[plan.name] = kind.bring_up([plan])[plan.name]
         return handle
+
+    @property
+    def guests(self) -> dict[str, GuestNode]:
+        """The guests that several nodes share, which are no nodes themselves."""
+        return {
+            name: guest
+            for kind in self._kinds
+            if isinstance(kind, GuestKind)
+            for name, guest in kind.shared.items()
+        }
 
     def drop(self, name: str) -> None:
         """Ends one node while the others stay up."""

@@ -23,7 +23,9 @@ class Event(Model):
 
     at: Duration = Field(description="counted from the start of the run")
     link: str | None = Field(default=None, description="name of the link")
-    node: str | None = Field(default=None, description="name of the node, or `$first`, `$last`")
+    node: str | None = Field(
+        default=None, description="name of the node, `$first`, `$last`, or a guest that several share"
+    )
     radio: str | None = Field(default=None, description="``node:radio``, or the node if it has one radio")
     program: str | None = Field(default=None, description="name of the program")
     set: Direction | None = Field(default=None, description="link: new properties, the others stay")

@@ -66,7 +66,7 @@ def _event(
     target = targets[0]
     name = getattr(event, target)
     if target == "node":
-        if name not in network.open_switches:
+        if name not in network.open_switches and name not in scenario.guests:
             yield from node_exists(name, (*path, "node"), network)
     elif target != "radio" and name not in (links if target == "link" else programs):
         yield Problem(
