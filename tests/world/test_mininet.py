@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import socket
 import subprocess
 import sys
 import textwrap
@@ -29,7 +30,7 @@ from airloom.mininet.node import (
 )
 from airloom.mininet.topo import LinearTopo, SingleSwitchTopo, Topo
 from airloom.mininet.topolib import TorusTopo, TreeTopo
-from airloom.mininet.util import pmonitor
+from airloom.mininet.util import pmonitor, waitListening
 
 pytestmark = pytest.mark.world
 
@@ -126,6 +127,19 @@ def test_iperf(net):
     assert re.fullmatch(r"[\d.]+ [GM]bits/sec", server)
     assert re.fullmatch(r"[\d.]+ [GM]bits/sec", client)
     assert net.iperf(l4Type="UDP", udpBw="1M", seconds=1)[0] == "1M"
+
+
+def test_waiting_until_a_program_listens(net, capfd):
+    h1, h2 = net.get("h1", "h2")
+    assert not waitListening(h1, h2, 5001, timeout=0)
+    h2.cmd("iperf3 -s -p 5001 > /dev/null &")
+    assert waitListening(h1, h2, 5001, timeout=20)
+    assert waitListening(h1, "10.0.0.2", 5001, timeout=20)
+    assert waitListening(server=h2, port=5001, timeout=20)
+    assert not waitListening(h1, "192.168.7.7", 5001)
+    assert "no route to 192.168.7.7" in capfd.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        assert waitListening(port=own.getsockname()[1], timeout=20)
 
 
 def test_links_have_rate_and_delay_and_change():

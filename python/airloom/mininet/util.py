@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import os
 import re
 import select
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from airloom.mininet.log import output
+from airloom.mininet.log import error, output
+from airloom.nodes.within import within
 
 __all__ = [
     "buildTopo",
@@ -331,11 +334,35 @@ def pmonitor(
 def waitListening(
     client: Any = None, server: Any = "127.0.0.1", port: Any = 80, timeout: float | None = None
 ) -> bool:
-    """Waits until a program in ``server`` listens on a TCP port; false if ``timeout`` seconds pass."""
+    """Waits until a program in ``server`` listens on a TCP port; false if ``timeout`` seconds pass.
+
+    A client tries to connect, over the network; so does this machine to an address. Without either the
+    server is looked into, which it does not notice.
+    """
     until = None if timeout is None else time.monotonic() + timeout
     number = {"ssh": 22, "http": 80}.get(port, port)
-    while not server.listens(int(number)):
+    while True:
+        if client is None and not isinstance(server, str):
+            there = server.listens(int(number))
+        else:
+            failed = _connect(client, server if isinstance(server, str) else server.IP(), int(number))
+            there = failed == 0
+            if failed in (errno.ENETUNREACH, errno.EHOSTUNREACH):
+                error(f"no route to {server}\n")
+                return False
+        if there:
+            return True
         if until is not None and time.monotonic() > until:
             return False
         time.sleep(0.02)
-    return True
+
+
+def _connect(client: Any, address: str | None, port: int) -> int:
+    """Opens and closes a connection, from a node or this machine; the number of the error, or 0."""
+
+    def act() -> int:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+            made.settimeout(1.0)
+            return made.connect_ex((address or "127.0.0.1", port))
+
+    return act() if client is None else within(client.handle.namespace.fileno(), act)
