@@ -20,8 +20,11 @@ from airloom.mininet.util import (
     ipParse,
     irange,
     macColonHex,
+    makeIntfPair,
+    moveIntf,
     natural,
     netParse,
+    retry,
     splitArgs,
 )
 
@@ -167,6 +170,19 @@ def test_a_refusal_names_the_line_of_the_script():
         RemoteController("c0", ip="127.0.0.1", protocol="ssl")
     assert caught.value.where.startswith("test_mininet_words.py:")
     assert caught.value.code == "mininet.unsupported"
+
+
+def test_what_is_done_to_the_machine_is_refused():
+    for act in (lambda: makeIntfPair("a", "b"), lambda: moveIntf("eth0", "h1")):
+        with pytest.raises(RunError) as caught:
+            act()
+        assert caught.value.code == "mininet.unsupported"
+
+
+def test_trying_again():
+    left = [True, False, False]
+    retry(5, 0, left.pop)
+    assert left == []
 
 
 def test_options():

@@ -75,6 +75,8 @@ def test_the_shell_stays(net):
     assert h1.cmd("echo", "several", 2, "words") == "several 2 words\n"
     assert len(h1.cmd("echo " + "x" * 20_000)) == 20_001
     assert h1.cmd("cat <<END\na\nb\nEND") == "a\nb\n"
+    assert h1.cmd("echo $$") == f"{h1.shell.pid}\n"
+    assert h1.shell.poll() is None
 
 
 def test_background_jobs(net):
@@ -171,6 +173,22 @@ def test_links_down_and_up(net):
     assert net.ping([h1, h2]) == 0
     with pytest.raises(RunError, match="no link joins"):
         net.configLinkStatus("h1", "h2", "down")
+
+
+def test_ports_of_a_switch_are_detached_and_attached(net):
+    h1, h2, s1 = net.get("h1", "h2", "s1")
+    s1.detach("s1-eth1")
+    assert net.ping([h1, h2], timeout="0.3") == 100
+    s1.attach(s1.intf("s1-eth1"))
+    assert net.ping([h1, h2]) == 0
+    with pytest.raises(RunError, match="switch s1 has no port s9"):
+        s1.attach("s9")
+
+
+def test_a_host_without_interfaces_is_not_counted_as_lost(net):
+    assert net.ping([net["h1"], net["h2"]]) == 0
+    assert net.ping([net["h1"], net.addHost("alone")]) == 100  # only what it sends itself
+    assert net.ping([net["h1"], net["h2"], net["alone"]]) == 50
 
 
 def test_hosts_and_links_come_and_go_while_it_runs(net):
@@ -376,6 +394,18 @@ def test_a_script_unchanged(tmp_path):
     assert "script.py:13: s1.cmd('ovs-vsctl show')" in done.stderr
 
 
+def test_an_error_of_a_script_is_shown_from_the_script_on(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("def divide():\n    return 1 / 0\n\n\ndivide()\n")
+    done = airloom("mn-run", str(script))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[:2] == [
+        "Traceback (most recent call last):",
+        f'  File "{script}", line 5, in <module>',
+    ]
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
 def test_the_options_of_mn(tmp_path):
     custom = tmp_path / "own.py"
     custom.write_text(
@@ -383,7 +413,7 @@ def test_the_options_of_mn(tmp_path):
         "tests = {'who': lambda net: print(*net)}\n"
     )
     done = airloom(
-        "mn", "--custom", str(custom), "--topo", "own,2", "--mac", "--test", "pingall", "--test", "who"
+        "mn", "--custom", str(custom), "--topo", "own,2", "--mac", "--test", "pingAll", "--test", "who"
     )
     assert done.returncode == 0, done.stderr
     assert "0% dropped (2/2 received)" in done.stderr

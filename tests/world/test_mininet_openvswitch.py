@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,12 @@ def test_without_a_controller_flows_decide():
     net.stop()
 
 
-def test_a_spanning_tree_in_a_torus():
-    net = Mininet(topo=TorusTopo(3, 3), switch=lambda name, **kw: OVSBridge(name, **{**kw, "rstp": True}))
+@pytest.mark.parametrize("tree", ["stp", "rstp"])
+def test_a_spanning_tree_in_a_torus(tree):
+    net = Mininet(topo=TorusTopo(3, 3), switch=partial(OVSBridge, **{tree: True}))
     net.start()
-    assert any(net.ping([net["h1x1"], net["h2x2"]], timeout=1) == 0 for _ in range(20))
+    assert net.waitConnected(timeout=90)
+    assert net.ping([net["h1x1"], net["h2x2"]], timeout=5) == 0
     net.stop()
 
 

@@ -8,11 +8,13 @@ import importlib.machinery
 import importlib.util
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
+from airloom.errors import LabError
 from airloom.mininet.refusal import Unsupported
 
 _HERE = "airloom.mininet"
@@ -63,4 +65,18 @@ def run_script(path: str, arguments: Sequence[str]) -> dict[str, Any]:
     install()
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).resolve().parent))
-    return runpy.run_path(path, run_name="__main__")
+    try:
+        return runpy.run_path(path, run_name="__main__")
+    except LabError:
+        raise
+    except Exception as error:
+        traceback.print_exception(error.with_traceback(_from_script(error, path)))
+        raise SystemExit(1) from None
+
+
+def _from_script(error: Exception, path: str) -> TracebackType | None:
+    """Where an error happened, from the script on: how it was started is not its business."""
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename != path:
+        step = step.tb_next
+    return step

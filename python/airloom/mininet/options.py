@@ -208,10 +208,14 @@ def main(arguments: Sequence[str]) -> None:
     began = time.monotonic()
     try:
         net = network(options, tests)
-        wanted = [splitArgs(test) for test in options.test or ["cli"]]
-        for name, _, _ in wanted:
+        wanted = []
+        for test in options.test or ["cli"]:
+            name, args, kwargs = splitArgs(test)
             if name not in tests:
-                raise ScenarioError("mn.option", f"--test {name}: unknown; there are: {', '.join(tests)}")
+                name = name.lower()  # as pingAll and iperfUDP are written elsewhere
+            if name not in tests:
+                raise ScenarioError("mn.option", f"--test {test}: unknown; there are: {', '.join(tests)}")
+            wanted.append((name, args, kwargs))
         try:
             if options.nat is not None:
                 _, args, kwargs = splitArgs(f"nat,{options.nat}" if options.nat else "nat")

@@ -48,6 +48,16 @@ class Shell:
         self.write("unset HISTFILE PROMPT_COMMAND; set +m +o history\n")
         self._until_ready()
 
+    @property
+    def pid(self) -> int:
+        """Its process, in the node's own numbering."""
+        return self.process.pid
+
+    def poll(self) -> int | None:
+        """None while it runs, otherwise its exit code."""
+        exit = self.process.poll()
+        return None if exit is None else exit.code or 0
+
     def write(self, text: str) -> None:
         """Sends octets to whatever reads the terminal: the shell, or the program in front."""
         octets = text.encode()

@@ -14,6 +14,10 @@ from airloom.nodes.openvswitch import OpenVSwitchNode
 from airloom.plan import BridgePlan, BridgePortPlan
 
 _REAL = "switch=OVSSwitch"
+_UNDECIDED = re.compile(
+    r"^\s*\S+\s+(?:root|designated)\s+(?!forwarding\b)\w+\s", re.IGNORECASE | re.MULTILINE
+)
+"""In a spanning tree, a port that is to forward and does not yet: interface, role, state."""
 
 
 class Switch(Node):
@@ -119,6 +123,20 @@ class LearningSwitch(Switch):
             if stands is not None:
                 stands.drop(self.name)
 
+    def attach(self, intf: Any) -> None:
+        """Has one of its ports, which are there with their links, forward again."""
+        self._port(intf).carry(True)
+
+    def detach(self, intf: Any) -> None:
+        """Has one of its ports forward nothing."""
+        self._port(intf).carry(False)
+
+    def _port(self, intf: Any) -> Any:
+        found = self.nameToIntf.get(str(intf))
+        if found is None:
+            raise Misused("interface", f"switch {self.name} has no port {intf}")
+        return found
+
     def dpctl(self, *args: Any) -> str:
         """Not here: there are no flow tables."""
         raise Unsupported(f"{self.name}.dpctl({' '.join(map(str, args))!r})", NO_FLOW_TABLES, cure=_REAL)
@@ -184,9 +202,10 @@ class OVSSwitch(Switch):
 
     def connected(self) -> bool:
         """Whether it forwards: it has met one of its controllers, or needs none; its ports are decided."""
-        if self.stp and self.started and re.search("STP_(LISTEN|LEARN)", self.dpctl("show")):
+        if not (self.started and self.handle.has_met_controller()):
             return False
-        return self.started and self.handle.has_met_controller()
+        tree = "rstp" if self.rstp else "stp" if self.stp else None
+        return tree is None or _UNDECIDED.search(self.cmd(f"ovs-appctl {tree}/show {self.name}")) is None
 
     def dpctl(self, *args: Any) -> str:
         """``ovs-ofctl COMMAND`` on its bridge."""

@@ -18,9 +18,12 @@ from functools import partial
 from typing import Any
 
 from airloom.mininet.log import error, output
+from airloom.mininet.refusal import Unsupported
 from airloom.nodes.within import within
 
 __all__ = [
+    "BaseString",
+    "Python3",
     "buildTopo",
     "checkInt",
     "custom",
@@ -41,7 +44,9 @@ __all__ = [
     "irange",
     "isShellBuiltin",
     "macColonHex",
+    "makeIntfPair",
     "makeNumeric",
+    "moveIntf",
     "natural",
     "naturalSeq",
     "netParse",
@@ -50,11 +55,16 @@ __all__ = [
     "oneError",
     "pmonitor",
     "quietRun",
+    "retry",
     "run",
     "specialClass",
     "splitArgs",
     "waitListening",
 ]
+
+
+Python3 = True
+BaseString = str
 
 
 def irange(start: int, end: int) -> range:
@@ -250,6 +260,31 @@ def checkInt(text: str) -> None:
 def numCores() -> int:
     """How many processors there are."""
     return os.cpu_count() or 1
+
+
+def retry(retries: int, delaySecs: float, fn: Callable[..., Any], *args: Any, **keywords: Any) -> None:
+    """Calls a function until it gives something true, at most so many times."""
+    for _ in range(retries):
+        if fn(*args, **keywords):
+            return
+        time.sleep(delaySecs)
+    error(f"*** gave up after {retries} retries\n")
+
+
+def makeIntfPair(intf1: str, intf2: str, *args: Any, **kwargs: Any) -> None:
+    """Not here: pairs of interfaces are the machine's."""
+    raise Unsupported(
+        f"makeIntfPair({intf1!r}, {intf2!r})", "links are made by the engine", cure="addLink, or Link"
+    )
+
+
+def moveIntf(intf: str, dstNode: Any, *args: Any, **kwargs: Any) -> None:
+    """Not here: the interfaces of the machine stay there."""
+    raise Unsupported(
+        f"moveIntf({str(intf)!r}, {dstNode})",
+        "the interfaces of the machine stay in it",
+        cure=f"Intf({str(intf)!r}, node=a switch)",
+    )
 
 
 def fixLimits() -> None:
