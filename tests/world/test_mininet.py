@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import re
 import socket
 import subprocess
@@ -221,6 +222,31 @@ def test_a_host_lives_before_there_is_a_link():
     h1.terminate()
     h2.terminate()
     assert ground.current() is None
+
+
+def test_an_address_is_taken_away(net):
+    h1 = net["h1"]
+    h1.setIP("0.0.0.0")
+    assert h1.cmd("ip -4 -o addr show dev h1-eth0") == ""
+    h1.setIP("10.0.0.1/8")
+    assert net.ping([h1, net["h2"]]) == 0
+
+
+def test_a_forked_process_is_told_and_ends_nothing(net, tmp_path):
+    h1, note = net["h1"], tmp_path / "note"
+
+    def ask():
+        try:
+            h1.cmd("true")
+        except RunError as error:
+            note.write_text(error.message)
+
+    child = multiprocessing.get_context("fork").Process(target=lambda: (ask(), ground.close()))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    assert "node h1 belongs to process" in note.read_text()
+    assert h1.cmd("echo still") == "still\n"
 
 
 def test_a_router():

@@ -48,6 +48,8 @@ class Ground:
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
+        self.process = os.getpid()
+        """Whose world it is: one that was forked from it has not the threads that speak to the nodes."""
         self._hosts: dict[str, NetnsNode] = {}
         self._in_machine: set[str] = set()
         """Hosts in the machine's own network."""
@@ -297,7 +299,7 @@ def close() -> None:
     """Ends the world, if there is one."""
     global _ground
     old, _ground = _ground, None
-    if old is not None:
+    if old is not None and old.process == os.getpid():
         old.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from typing import Any, ClassVar
 
 from airloom.mininet.commands import Commands
@@ -72,6 +73,14 @@ class Node(Commands):
         """The node as Airloom knows it."""
         if self._handle is None:
             raise Misused("gone", f"node {self.name} is not up")
+        stands = current()
+        if stands is not None and stands.process != os.getpid():
+            raise Misused(
+                "process",
+                f"node {self.name} belongs to process {stands.process}; this one was forked from it, and "
+                "starts no programs there",
+                cure="threading.Thread instead of multiprocessing.Process, or host.popen before the fork",
+            )
         return self._handle
 
     @property

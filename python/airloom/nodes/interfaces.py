@@ -90,10 +90,12 @@ class Interfaces:
         self._tell(_SIOCSIFMTU, "16si20x", name, mtu)
 
     def set_address(self, name: str, address: IPv4Interface) -> None:
-        """The first IPv4 address, which replaces the one before."""
-        values = [(_SIOCSIFADDR, address.ip), (_SIOCSIFNETMASK, address.netmask)]
-        if address.network.prefixlen <= 30:
-            values.append((_SIOCSIFBRDADDR, address.network.broadcast_address))
+        """The first IPv4 address, which replaces the one before; 0.0.0.0 takes it away."""
+        values = [(_SIOCSIFADDR, address.ip)]
+        if not address.ip.is_unspecified:
+            values.append((_SIOCSIFNETMASK, address.netmask))
+            if address.network.prefixlen <= 30:
+                values.append((_SIOCSIFBRDADDR, address.network.broadcast_address))
         for request, value in values:
             self._tell(request, "16sHH4s16x", name, socket.AF_INET, 0, value.packed)
 
