@@ -146,9 +146,13 @@ def test_parameters_of_a_link():
             "ecn": False,
         },
     }
+    assert direction(bw="10") == direction(bw=10)
     for wrong in ({"bw": 0}, {"loss": 101}, {"max_queue_size": 0}):
         with pytest.raises(RunError):
             direction(**wrong)
+    with pytest.raises(RunError, match="loss='much' is no number") as caught:
+        direction(loss="much")
+    assert caught.value.cure == "write it as 1, in percent"
 
 
 def test_levels_of_messages(capsys):

@@ -55,6 +55,13 @@ def nanoseconds(value: Any) -> int:
     return round(float(match.group(1)) * _UNITS[match.group(2)])
 
 
+def _number(word: str, value: Any, example: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise Misused("number", f"{word}={value!r} is no number", cure=f"write it as {example}") from None
+
+
 def direction(
     bw: float | None = None,
     delay: Any = None,
@@ -67,18 +74,22 @@ def direction(
     """One direction of a link in the engine's words."""
     settings: dict[str, Any] = {}
     if bw is not None:
-        if not 0 < float(bw) <= 1e6:
+        rate = _number("bw", bw, "10, in Mbit/s")
+        if not 0 < rate <= 1e6:
             raise Misused("bw", f"bw={bw}: a link has more than 0 and at most 1,000,000 Mbit/s")
-        settings["rate"] = {"bits-per-second": round(float(bw) * 1e6)}
+        settings["rate"] = {"bits-per-second": round(rate * 1e6)}
     if delay is not None:
         settings["delay_ns"] = nanoseconds(delay)
     if jitter is not None and nanoseconds(jitter):
         settings["jitter"] = {"uniform": {"spread_ns": nanoseconds(jitter)}}
-    if loss is not None and float(loss):
-        if not 0 <= float(loss) <= 100:
+    if loss is not None and (share := _number("loss", loss, "1, in percent")):
+        if not 0 <= share <= 100:
             raise Misused("loss", f"loss={loss}: percent, from 0 to 100")
-        settings["loss"] = {"bernoulli": {"probability": float(loss) / 100}}
-    if max_queue_size is not None and int(max_queue_size) < 1:
+        settings["loss"] = {"bernoulli": {"probability": share / 100}}
+    frames = (
+        1000 if max_queue_size is None else int(_number("max_queue_size", max_queue_size, "100, in frames"))
+    )
+    if frames < 1:
         raise Misused("queue", f"max_queue_size={max_queue_size}: at least 1 frame")
     if max_queue_size is not None or enable_ecn or enable_red:
         discipline: Any = "drop-tail"
@@ -87,7 +98,7 @@ def direction(
                 "red": {"min_octets": 30_000, "max_octets": 35_000, "probability": 1.0, "weight": 0.002}
             }
         settings["queue"] = {
-            "packets": 1000 if max_queue_size is None else int(max_queue_size),
+            "packets": frames,
             "octets": None,
             "time_ns": None,
             "discipline": discipline,
