@@ -85,6 +85,7 @@ PROGRAMS = (
     ("iperf", "iperf", "`iperf` in Mininet's scripts and prompt, which take iperf3 without it"),
     ("iptables", "iptables", "`NAT` between networks of Mininet's scripts"),
     ("slirp4netns", "slirp4netns", "`addNAT` of Mininet's scripts, the way out to the machine's network"),
+    ("xterm", "xterm", "windows of nodes in Mininet's scripts"),
     ("tcpdump", "tcpdump", "looking into a node's interfaces"),
     ("ip", "iproute2", "looking at a node's addresses and routes"),
     ("babeld", "babeld", "the routing example with Babel"),

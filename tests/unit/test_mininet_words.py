@@ -203,7 +203,6 @@ def test_options():
     "words",
     [
         *([name] for name in WITHOUT_MEANING),
-        ["-x"],
         ["--controller=nox"],
         ["--switch", "ivs"],
         ["--host", "rt"],

@@ -18,7 +18,9 @@ from typing import IO, Any
 from airloom.errors import LabError
 from airloom.mininet.ground import ground
 from airloom.mininet.log import output
+from airloom.mininet.refusal import Unsupported
 from airloom.mininet.switches import OVSSwitch
+from airloom.mininet.term import makeTerms
 from airloom.mininet.util import dumpNetConnections, dumpPorts
 from airloom.prompt import History, Misuse, Prompt, _replaced
 
@@ -197,11 +199,22 @@ class CLI(Prompt):
         for switch in named or switches:
             self.say(switch.cmd(rest).rstrip())
 
-    def do_xterm(self, rest: str) -> None:
-        """Not here: hosts have no windows."""
-        self.mn.startTerms()
+    def do_xterm(self, rest: str, term: str = "xterm") -> None:
+        """Open a window for nodes: xterm NODE..."""
+        if not rest.split():
+            raise Misuse("xterm NODE...")
+        for name in rest.split():
+            if name not in self.mn:
+                raise Misuse(f"there is no node {name}")
+            self.mn.terms += makeTerms([self.mn[name]], term=term)
 
-    do_gterm = do_x = do_xterm
+    def do_gterm(self, rest: str) -> None:
+        """Not here: windows are those of xterm."""
+        self.do_xterm(rest, "gterm")
+
+    def do_x(self, rest: str) -> None:
+        """Not here: programs in a node have no display."""
+        raise Unsupported(f"x {rest}".strip(), "programs in a node have no display", cure="xterm NODE")
 
     def do_noecho(self, rest: str) -> None:
         """Run a command in a node: noecho NODE COMMAND"""

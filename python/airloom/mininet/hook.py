@@ -18,7 +18,20 @@ from airloom.errors import LabError
 from airloom.mininet.refusal import Unsupported
 
 _HERE = "airloom.mininet"
-DOORS = ("clean", "cli", "link", "log", "net", "node", "nodelib", "topo", "topolib", "util")
+DOORS = (
+    "clean",
+    "cli",
+    "link",
+    "log",
+    "moduledeps",
+    "net",
+    "node",
+    "nodelib",
+    "term",
+    "topo",
+    "topolib",
+    "util",
+)
 """The modules that a script may import from."""
 
 

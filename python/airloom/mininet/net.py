@@ -24,6 +24,7 @@ from airloom.mininet.node import (
 )
 from airloom.mininet.nodelib import NAT
 from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.term import makeTerms
 from airloom.mininet.topo import Topo
 from airloom.mininet.util import ipAdd, macColonHex, netParse
 
@@ -54,7 +55,6 @@ class Mininet:
         waitConnected: bool | float = False,
     ) -> None:
         for word, asked, why in (
-            ("xterms", xterms, "hosts have no windows; use CLI, or popen"),
             ("inNamespace", inNamespace, "switches are part of the engine, which needs no control network"),
             ("autoPinCpus", autoPinCpus, "hosts are not bound to processors"),
         ):
@@ -66,7 +66,7 @@ class Mininet:
         self.ipBaseNum, self.prefixLen = netParse(ipBase)
         self.nextIP = (0xFFFFFFFF >> self.prefixLen) & self.ipBaseNum or 1
         self.autoSetMacs, self.autoStaticArp = autoSetMacs, autoStaticArp
-        self.waitConn = waitConnected
+        self.waitConn, self.xterms = waitConnected, xterms
         self.hosts: list[Any] = []
         self.switches: list[Any] = []
         self.controllers: list[Any] = []
@@ -314,6 +314,8 @@ class Mininet:
         self.configHosts()
         if self.autoStaticArp:
             self.staticArp()
+        if self.xterms:
+            self.startTerms()
         self.built = True
 
     def configHosts(self) -> None:
@@ -373,6 +375,7 @@ class Mininet:
             return
         self._stopped = True
         self._tellVerdict()
+        self.stopXterms()
         info(f"*** Stopping {len(self.controllers)} controllers\n")
         for controller in self.controllers:
             info(controller.name + " ")
@@ -420,11 +423,21 @@ class Mininet:
         return result
 
     def startTerms(self) -> None:
-        """Not here."""
-        raise Unsupported("startTerms()", "hosts have no windows")
+        """Opens a window for every node that has a shell."""
+        info("*** Opening windows\n")
+        for nodes, title in (
+            (self.controllers, "controller"),
+            (self.switches, "switch"),
+            (self.hosts, "host"),
+        ):
+            self.terms += makeTerms([node for node in nodes if node.pid is not None], title)
 
     def stopXterms(self) -> None:
-        """Nothing: there are no windows."""
+        """Closes the windows."""
+        for window in self.terms:
+            window.kill()
+            window.wait()
+        self.terms = []
 
     def monitor(self, hosts: list[Any] | None = None, timeoutms: int = -1) -> Iterator[tuple[Any, str]]:
         """Output of many hosts as it comes: (host, text); (None, "") when nothing came in time."""

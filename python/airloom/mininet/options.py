@@ -34,7 +34,6 @@ from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import buildTopo, custom, customClass, splitArgs
 
 WITHOUT_MEANING = {
-    "--xterms": "hosts have no windows; use the prompt, or `airloom shell`",
     "--innamespace": "switches are part of the engine, which needs no control network",
     "--listenport": "each switch has a network of its own; use dpctl, or ovs-ofctl in the switch",
     "--pin": "hosts are not bound to processors",
@@ -120,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--test", action="append", default=[], metavar="TEST", help="|".join(_TESTS))
     made.add_argument("-i", "--ipbase", default="10.0.0.0/8", help="addresses of hosts")
     made.add_argument("--mac", action="store_true", help="hardware addresses that follow the IP addresses")
+    made.add_argument("-x", "--xterms", action="store_true", help="open a window for each node")
     made.add_argument("--arp", action="store_true", help="tell all hosts each other's hardware address")
     made.add_argument("-v", "--verbosity", default="info", choices=list(LEVELS), help="what is told")
     made.add_argument(
@@ -138,8 +138,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("-t", "--twait", metavar="SECONDS", type=float, help="the same, at most so long")
     made.add_argument("--version", action="store_true", help="print the version and end")
     for name, why in WITHOUT_MEANING.items():
-        flags = ["-x", name] if name == "--xterms" else [name]
-        made.add_argument(*flags, nargs="?", const=True, metavar="...", help=f"refused: {why}")
+        made.add_argument(name, nargs="?", const=True, metavar="...", help=f"refused: {why}")
     return made
 
 
@@ -188,6 +187,7 @@ def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | 
         ipBase=options.ipbase,
         autoSetMacs=options.mac,
         autoStaticArp=options.arp,
+        xterms=options.xterms,
         waitConnected=options.twait or options.wait,
     )
 

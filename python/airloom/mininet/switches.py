@@ -10,6 +10,7 @@ from airloom.mininet.ground import current, ground
 from airloom.mininet.hosts import Node
 from airloom.mininet.refusal import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.shell import Shell
+from airloom.nodes.netns import NetnsNode
 from airloom.nodes.openvswitch import OpenVSwitchNode
 from airloom.plan import BridgePlan, BridgePortPlan
 
@@ -80,6 +81,13 @@ class LearningSwitch(Switch):
     def pid(self) -> int | None:
         """None: there is no process."""
         return None
+
+    @property
+    def handle(self) -> NetnsNode:
+        """Not here."""
+        raise Unsupported(
+            f"{self.name}: a program in a switch", "switches of the engine run none", cure=_REAL
+        )
 
     @property
     def shell(self) -> Shell:

@@ -1,0 +1,25 @@
+"""What scripts ask of the machine before they begin."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from airloom.errors import HostError
+from airloom.mininet.refusal import Unsupported
+
+
+def pathCheck(*args: str, **kwargs: Any) -> None:
+    """Raises an error if one of some programs is not installed."""
+    for program in args:
+        if shutil.which(program) is None:
+            what = kwargs.get("moduleName", "it")
+            raise HostError("host.program.missing", f"there is no program {program}", cure=f"install {what}")
+
+
+def moduleDeps(subtract: Any = None, add: Any = None) -> None:
+    """Not here: the machine's kernel is left as it is."""
+    if subtract or add:
+        raise Unsupported(
+            f"moduleDeps(subtract={subtract!r}, add={add!r})", "the machine's kernel is left as it is"
+        )

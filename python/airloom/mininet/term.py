@@ -1,0 +1,113 @@
+"""Windows of nodes: an xterm of this machine around a shell in the node.
+
+xterm is a program of the machine, so it finds the display as all others do (``DISPLAY``, X authority, ssh's
+forwarding), of which the node knows nothing. It shows a terminal that it is handed, and ends with the
+shell; the shell ends with the window.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import shutil
+import subprocess
+import tempfile
+import termios
+from collections.abc import Iterable
+from typing import Any
+
+from airloom.errors import HostError, RunError
+from airloom.mininet.refusal import Unsupported
+
+_PATIENCE = 20.0
+"""Seconds that a window may take to open."""
+
+
+def makeTerm(
+    node: Any, title: str = "Node", term: str = "xterm", display: str | None = None, cmd: str = "bash"
+) -> list[subprocess.Popen[bytes]]:
+    """Opens a window for a node; gives the process of the window, in a list."""
+    if term != "xterm":
+        raise Unsupported(f"makeTerm({node}, term={term!r})", "windows are those of xterm")
+    handle = node.handle
+    program = shutil.which(term)
+    if program is None:
+        raise HostError(
+            "host.program.missing",
+            f"node {node}: a window needs xterm",
+            cure="sudo apt-get install xterm",
+        )
+    display = display or os.environ.get("DISPLAY")
+    if not display:
+        raise HostError(
+            "host.display",
+            f"node {node}: there is no display for a window",
+            cure="set DISPLAY, as a desktop and `ssh -X` do",
+        )
+    near, far = os.openpty()
+    try:
+        _echo(far, False)  # of what the window says first, which is its number
+        with tempfile.TemporaryFile() as said:
+            try:
+                words = [program, "-display", display, "-title", f"{title}: {node.name}"]
+                window = subprocess.Popen(
+                    [*words, f"-S{os.ttyname(far)}/{near}"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    pass_fds=[near],
+                    start_new_session=True,
+                )
+            finally:
+                os.close(near)
+            try:
+                _await(window, far, said, node)
+                _echo(far, True)
+                handle.start(
+                    shlex.split(cmd),
+                    env={"TERM": "xterm"},
+                    folder=os.getcwd(),
+                    stdin=far,
+                    stdout=far,
+                    stderr=far,
+                    tty=True,
+                )
+            except BaseException:
+                window.kill()
+                window.wait()
+                raise
+    finally:
+        os.close(far)
+    return [window]
+
+
+def makeTerms(
+    nodes: Iterable[Any], title: str = "Node", term: str = "xterm"
+) -> list[subprocess.Popen[bytes]]:
+    """Opens a window for each of some nodes."""
+    return [window for node in nodes for window in makeTerm(node, title, term)]
+
+
+def cleanUpScreens() -> None:
+    """Nothing: a window ends with its node."""
+
+
+def _await(window: subprocess.Popen[bytes], far: int, said: Any, node: Any) -> None:
+    """Waits until the window has said its number, which is the first line that it types."""
+    poller = select.poll()
+    poller.register(far, select.POLLIN)
+    with contextlib.suppress(OSError):  # the window has ended
+        if poller.poll(_PATIENCE * 1000) and os.read(far, 64).endswith(b"\n"):
+            return
+    window.kill()
+    said.seek(0)
+    why = said.read().decode("utf-8", "replace").strip().replace("\n", "; ")
+    raise RunError("mininet.window", f"node {node}: no window opens: {why}", cure="is DISPLAY right?")
+
+
+def _echo(terminal: int, wanted: bool) -> None:
+    attributes = termios.tcgetattr(terminal)
+    attributes[3] = attributes[3] | termios.ECHO if wanted else attributes[3] & ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, attributes)
