@@ -31,15 +31,17 @@ outward = [
     pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"sudo apt-get install {PROGRAM}"),
 ]
 ADDRESS, PORT = "203.0.113.9", 8080
-HEAD = """
+EXAMPLE = Path("/usr/lib/python3/dist-packages/mininet/examples/nat.py")
+ASK = "c = HTTPConnection('203.0.113.9', 8080, timeout=9); c.request('GET', '/page')"
+CODE = f"from http.client import *; {ASK}; print(c.getresponse().read().decode())"
+FETCH = f'"$AIRLOOM_PYTHON" -c "{CODE}" 2>/dev/null || echo nothing'
+HEAD = f"""
 import sys
 from airloom.mininet.net import Mininet
 from airloom.mininet.node import Host
 from airloom.mininet.topo import SingleSwitchTopo
 
-ASK = "c = HTTPConnection('203.0.113.9', 8080, timeout=9); c.request('GET', '/page')"
-CODE = f"from http.client import *; {ASK}; print(c.getresponse().read().decode())"
-FETCH = f'"$AIRLOOM_PYTHON" -c "{CODE}" 2>/dev/null || echo nothing'
+FETCH = {FETCH!r}
 """
 
 
@@ -171,6 +173,17 @@ class TestOutward:
         assert done.returncode == 0, done.stderr
         assert "0% dropped (6/6 received)" in done.stderr
         assert stacks(outside) == []
+
+    @pytest.mark.skipif(not EXAMPLE.is_file(), reason="sudo apt-get install mininet")
+    def test_mininets_own_example(self, outside: Machine):
+        words = ["nsenter", "-t", str(outside.process.pid), "-n", sys.executable, "-m", "airloom", "mn-run"]
+        lines = f"pingall\nh1 {FETCH}\nexit\n"
+        done = subprocess.run(
+            [*words, str(EXAMPLE)], input=lines, capture_output=True, text=True, timeout=90, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "0% dropped (20/20 received)" in done.stderr
+        assert "from outside" in done.stdout
 
     def test_it_goes_with_its_node(self, outside: Machine, tmp_path: Path):
         script = """
