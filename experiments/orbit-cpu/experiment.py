@@ -88,19 +88,19 @@ def run(
 
 
 def _case(platform: Platform, seconds: int) -> Case:
-    grid = Grid(platform)
+    processor = max(os.sched_getaffinity(0))
+    machines = platform.kind not in ("netns", "container")
+    grid = Grid(platform, processor=processor if machines else None)
     flows = [grid.flow(slice, BEYOND, seconds, payload=64) for slice in platform.flows]
-    processor = str(max(os.sched_getaffinity(0)))
-    # A guest with a kernel of its own has the host's processor as its kind gives it.
     pins = [
         {
             "node": f"n1-{slice}",
             "name": f"pin-{slice}",
-            "run": ["python3", "-c", PIN, processor],
+            "run": ["python3", "-c", PIN, str(processor)],
             "until_end": True,
         }
         for slice in platform.flows
-        if platform.kind in ("netns", "container")
+        if not machines
     ]
     words = f"{platform.kind}-{platform.slices}"
     scenario = grid.scenario(f"orbit-cpu-{words}", flows, pins)

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::lateness::Histogram;
 use crate::moderation::Moderation;
 use crate::patience::Patience;
+use crate::placing::Placing;
 use crate::poller::Poller;
 use crate::precedence::Precedence;
 use crate::status::Status;
@@ -214,6 +215,7 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
+        let _placing = Placing::begin();
         let precedence = Precedence::take();
         self.driven.preferred = precedence.is_allowed();
         // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it is used.

@@ -16,6 +16,7 @@ pub mod nodes;
 mod outgo;
 mod patience;
 mod pcapng;
+mod placing;
 mod poller;
 mod precedence;
 pub mod status;

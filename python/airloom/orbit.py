@@ -141,6 +141,8 @@ class Grid:
     queue: int = LONG_QUEUE
     clients: int = 1
     """Sending nodes n1, n2, ...; the last node receives."""
+    processor: int | None = None
+    """Of the host, the only one for the senders' machines, where nodes are machines."""
 
     @property
     def server(self) -> str:
@@ -157,7 +159,7 @@ class Grid:
         """The scenario; programs and measurements name slivers, such as ``n1-one``."""
         radios: dict[str, Any] = {"wlan0": {}, "wlan1": {}}
         files = dict(files or {}) | ({TURNS: _turns_text()} if self.platform.turns else {})
-        nodes = {
+        nodes: dict[str, dict[str, Any]] = {
             f"n{number}": {
                 "position": [f"{number % 2} m", f"{number // 2} m"],
                 "radios": radios,
@@ -165,6 +167,9 @@ class Grid:
             }
             for number in range(1, self.clients + 2)
         }
+        if self.processor is not None:
+            for name in set(nodes) - {self.server}:
+                nodes[name]["guest"] = {"processors": [self.processor]}
         radio = {"rate": f"{self.rate} Mbit/s", "buffers": self.buffers, "queue": self.queue}
         grants = {name: {"nodes": list(nodes), "channels": [SLICES[name]]} for name in self.platform.flows}
         return Scenario.model_validate(
