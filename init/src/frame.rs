@@ -5,7 +5,7 @@
 //! the length of its body (four) and the body. What arrives was written by a guest, which may lie.
 
 /// Octets before the body.
-const HEAD: usize = 13;
+pub const HEAD: usize = 13;
 /// No message is longer, as on sockets.
 const LONGEST_MESSAGE: usize = 16 << 20;
 /// Octets of one stream that may be under way without having been taken at the other end.

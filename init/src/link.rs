@@ -7,6 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -20,6 +21,11 @@ const ATOMIC: usize = libc::PIPE_BUF;
 /// Octets under way to a guest that it has not read. A guest's serial line keeps 4096 for a reader
 /// (the kernel's `N_TTY_BUF_SIZE`), and that of User Mode Linux loses what comes beyond.
 const LINE: usize = 2048;
+/// Octets of them that are kept free for telling it again.
+const KEPT: usize = 128;
+/// When a machine that has not read what it was told is told again, for the first and the last time. User
+/// Mode Linux may sleep through the signal that it has something to read, but not through the next one.
+const AGAIN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(512)];
 /// Octets that may wait for a guest that does not read them.
 const PATIENCE: usize = 64 << 20;
 
@@ -41,6 +47,15 @@ struct Sink {
     ended: bool,
 }
 
+/// A machine that has not read all that it was told.
+#[derive(Debug)]
+struct Unread {
+    /// When it is told again; None once that was tried often enough.
+    at: Option<Instant>,
+    /// How long it was waited for this time.
+    wait: Duration,
+}
+
 /// A channel and what goes over it.
 #[derive(Debug)]
 pub struct Link {
@@ -51,6 +66,9 @@ pub struct Link {
     out: Vec<u8>,
     /// Octets that the guest has room for; None at the guest's end, which tells what it has read.
     room: Option<usize>,
+    /// Octets of the room that are kept for telling a machine again.
+    kept: usize,
+    unread: Option<Unread>,
     sources: Vec<Source>,
     sinks: Vec<Sink>,
 }
@@ -65,21 +83,37 @@ pub enum Arrived {
 }
 
 impl Link {
-    /// Takes over the host's end of the channel.
-    pub fn to_guest(fd: OwnedFd) -> io::Result<Self> {
-        Self::new(fd.try_clone()?, fd, Some(LINE))
+    /// Takes over the host's end of the channel of a machine.
+    pub fn to_machine(fd: OwnedFd) -> io::Result<Self> {
+        Self::new(fd.try_clone()?, fd, Some(LINE), KEPT)
+    }
+
+    /// Takes over the host's end of the channel of a part of a guest, which is a stream in that of the machine.
+    pub fn to_part(fd: OwnedFd) -> io::Result<Self> {
+        Self::new(fd.try_clone()?, fd, Some(LINE), 0)
     }
 
     /// Takes over the guest's end of the channel.
     pub fn to_host(from: OwnedFd, to: OwnedFd) -> io::Result<Self> {
-        Self::new(from, to, None)
+        Self::new(from, to, None, 0)
     }
 
-    fn new(from: OwnedFd, to: OwnedFd, room: Option<usize>) -> io::Result<Self> {
+    fn new(from: OwnedFd, to: OwnedFd, room: Option<usize>, kept: usize) -> io::Result<Self> {
         system::set_nonblocking(&from)?;
         system::set_nonblocking(&to)?;
-        let (decoder, out) = (Decoder::default(), Vec::new());
-        Ok(Self { from, to, decoder, out, room, sources: Vec::new(), sinks: Vec::new() })
+        let (decoder, out, unread) = (Decoder::default(), Vec::new(), None);
+        Ok(Self { from, to, decoder, out, room, kept, unread, sources: Vec::new(), sinks: Vec::new() })
+    }
+
+    /// How many octets may be written now.
+    fn may_write(&self) -> usize {
+        self.room.map_or(usize::MAX, |room| room.saturating_sub(self.kept))
+    }
+
+    /// The longest wait, if the other end may have to be told again.
+    pub fn left(&self) -> Option<Duration> {
+        let at = self.unread.as_ref()?.at?;
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
     /// Queues a message.
@@ -160,7 +194,7 @@ impl Link {
     /// What to wait for; give it to [`Link::serve`] with the answers.
     pub fn interests(&self) -> Vec<libc::pollfd> {
         let entry = |fd: i32, events| libc::pollfd { fd, events, revents: 0 };
-        let writes = if self.out.is_empty() || self.room == Some(0) { 0 } else { libc::POLLOUT };
+        let writes = if self.out.is_empty() || self.may_write() == 0 { 0 } else { libc::POLLOUT };
         // A negative descriptor is passed over, so that the places stay those of the lists.
         let channel = [
             entry(self.from.as_raw_fd(), libc::POLLIN),
@@ -190,6 +224,7 @@ impl Link {
         }
         let more = from.revents == 0 || self.read()?;
         self.flush()?;
+        self.tell_again()?;
         Ok(more)
     }
 
@@ -233,6 +268,7 @@ impl Link {
         match system::read(&self.from, &mut buffer) {
             Ok(0) => return Ok(false),
             Ok(got) => {
+                self.unread = None;
                 self.decoder.feed(&buffer[..got]);
                 if self.room.is_none() {
                     let body = frame::credit(Kind::Message, got);
@@ -324,15 +360,19 @@ impl Link {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        while !self.out.is_empty() {
-            let most = self.out.len().min(self.room.unwrap_or(usize::MAX));
-            if most == 0 {
-                break;
-            }
-            match system::write(&self.to, &self.out[..most]) {
+        self.write(self.may_write())?;
+        self.watch();
+        Ok(())
+    }
+
+    /// Writes what goes now, up to so many octets.
+    fn write(&mut self, mut most: usize) -> io::Result<()> {
+        while most > 0 && !self.out.is_empty() {
+            match system::write(&self.to, &self.out[..self.out.len().min(most)]) {
                 Ok(written) => {
                     self.out.drain(..written);
                     self.room = self.room.map(|room| room - written);
+                    most -= written;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -340,12 +380,34 @@ impl Link {
         }
         Ok(())
     }
+
+    /// Keeps an eye on a machine until it has read everything.
+    fn watch(&mut self) {
+        if self.kept == 0 || self.room == Some(LINE) {
+            self.unread = None;
+        } else if self.unread.is_none() {
+            self.unread = Some(Unread { at: Some(Instant::now() + AGAIN[0]), wait: AGAIN[0] });
+        }
+    }
+
+    /// Tells a machine again that there is something to read: by what comes next, or by a frame that says
+    /// nothing.
+    fn tell_again(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let due = self.unread.as_ref().and_then(|one| one.at.filter(|at| *at <= now).map(|_| one.wait * 2));
+        let Some(wait) = due else { return Ok(()) };
+        self.unread = Some(Unread { at: (wait <= AGAIN[1]).then(|| now + wait), wait });
+        if self.out.is_empty() {
+            frame::put(&mut self.out, Kind::Credit, 0, &[]);
+        }
+        self.write(self.room.unwrap_or(0).min(frame::HEAD))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsRawFd, OwnedFd};
     use std::os::unix::net::UnixStream;
 
     use super::{Arrived, Link};
@@ -356,7 +418,7 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         let far = OwnedFd::from(far);
         let host = Link::to_host(far.try_clone().unwrap(), far).unwrap();
-        (Link::to_guest(OwnedFd::from(near)).unwrap(), host)
+        (Link::to_machine(OwnedFd::from(near)).unwrap(), host)
     }
 
     /// Lets both ends work until nothing is left to do.
@@ -375,6 +437,51 @@ mod tests {
             if idle {
                 return arrived;
             }
+        }
+    }
+
+    /// Waits as the node init does, until the link is to be told of nothing more.
+    fn wait_out(link: &mut Link) {
+        while let Some(left) = link.left() {
+            let mut entries = link.interests();
+            system::poll(&mut entries, Some(left)).unwrap();
+            assert!(link.serve(&entries).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_machine_that_does_not_read_is_told_again_until_it_does() {
+        for waiting in [0, 4 * super::LINE] {
+            let (mut host, mut guest) = pair();
+            let (mut program, input) = UnixStream::pair().unwrap();
+            let (log, mut reader) = UnixStream::pair().unwrap();
+            assert!(host.left().is_none());
+            host.source(Kind::Input, 5, input.into());
+            guest.sink(Kind::Input, 5, log.into());
+            host.send(&serde_json::json!({"a": "message"})).unwrap();
+            program.write_all(&vec![7; waiting]).unwrap();
+            assert!(host.left().is_some());
+            let told = |guest: &Link| {
+                let mut octets: libc::c_int = 0;
+                // SAFETY: the kernel writes one integer.
+                unsafe { libc::ioctl(guest.from.as_raw_fd(), libc::FIONREAD, &raw mut octets) };
+                usize::try_from(octets).unwrap()
+            };
+            let mut entries = host.interests();
+            system::poll(&mut entries, Some(std::time::Duration::ZERO)).unwrap();
+            assert!(host.serve(&entries).unwrap());
+            let first = told(&guest);
+            wait_out(&mut host);
+            // Nine times, and never more than there is room for.
+            assert_eq!(told(&guest), first + 9 * 13);
+            assert!(told(&guest) <= super::LINE);
+            // What was told again is no part of what was told.
+            assert!(matches!(settle([&mut host, &mut guest])[..], [Arrived::Message(_)]));
+            let mut got = vec![0; waiting];
+            reader.read_exact(&mut got).unwrap();
+            assert_eq!(got, vec![7; waiting]);
+            assert!(host.left().is_none());
+            assert_eq!(host.room, Some(super::LINE));
         }
     }
 

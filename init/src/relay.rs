@@ -58,24 +58,19 @@ impl Relay {
         streams.extend(descriptors);
         let pid = cell::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
         let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
-        Self::new(Some(machine), near.into(), host.id, host.world, host.patience_ms).map_err(fail)
+        let link = Link::to_machine(near.into()).map_err(fail)?;
+        Ok(Self::new(Some(machine), link, host.id, host.world, host.patience_ms))
     }
 
     /// Joins a part of a guest at the other end of a channel.
     pub fn join(join: Join, channel: OwnedFd) -> io::Result<Self> {
-        Self::new(None, channel, join.id, join.world, join.patience_ms)
+        Ok(Self::new(None, Link::to_part(channel)?, join.id, join.world, join.patience_ms))
     }
 
-    fn new(
-        machine: Option<Machine>,
-        channel: OwnedFd,
-        id: u64,
-        world: World,
-        patience_ms: u64,
-    ) -> io::Result<Self> {
-        Ok(Self {
+    fn new(machine: Option<Machine>, link: Link, id: u64, world: World, patience_ms: u64) -> Self {
+        Self {
             machine,
-            link: Link::to_guest(channel)?,
+            link,
             parted: None,
             asked: Some(id),
             world: Some(world),
@@ -83,7 +78,7 @@ impl Relay {
             held: Vec::new(),
             terminals: Vec::new(),
             clock_asked: 0,
-        })
+        }
     }
 
     /// Whether a process is its machine.
@@ -107,7 +102,7 @@ impl Relay {
     pub fn left(&self) -> Option<Duration> {
         let look = (!self.terminals.is_empty()).then_some(LOOK);
         let until = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-        [look, until].into_iter().flatten().min()
+        [look, until, self.link.left()].into_iter().flatten().min()
     }
 
     /// Does what can be done now; gives what is to be reported.
