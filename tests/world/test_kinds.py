@@ -243,6 +243,43 @@ def kill_its_machine(made: dict[str, Any], out: Path) -> None:
         assert lab["guest"].run("true", timeout=100).ok
 
 
+EAT = "x = []\nwhile True: x.append(b'x' * (1 << 20))"
+
+
+def test_a_guest_without_memory_ends_its_own_programs_alone(lab: airloom.Lab, kind: str) -> None:
+    if not KINDS[kind].properties.own_kernel:
+        pytest.skip("its memory is the host's")
+    other = lab["other"].start("sleep 1000")
+    assert not lab["guest"].run([sys.executable, "-c", EAT], timeout=100).ok
+    assert lab["guest"].run("echo lives", timeout=60).stdout == "lives\n"
+    assert reached(lab)
+    assert other.code is None
+    other.stop()
+
+
+FLOODER = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    s.sendto(bytes(64), (sys.argv[1], 9))
+"""
+
+
+def test_one_that_floods_is_answered_after_it(lab: airloom.Lab, kind: str) -> None:
+    if kind == "container":
+        pytest.skip("the image has no Python")
+    flood = lab["guest"].start([sys.executable, "-c", FLOODER, lab.addresses["other"]])
+    before = lab["other"].counters()["eth0"]["rx_packets"]
+    until = time.monotonic() + 60
+    while lab["other"].counters()["eth0"]["rx_packets"] < before + 10_000:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert lab["other"].run("echo on", timeout=60).stdout == "on\n"
+    assert lab["guest"].run("echo on", timeout=60).stdout == "on\n"
+    flood.stop()
+    assert reached(lab)
+
+
 def test_the_host_is_out_of_its_reach(lab: airloom.Lab, kind: str) -> None:
     if not KINDS[kind].nature.own_files:
         pytest.skip("its files are the host's")

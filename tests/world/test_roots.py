@@ -8,7 +8,7 @@ import pytest
 from imaging import disk, tree
 
 import airloom
-from airloom import Scenario
+from airloom import RunError, Scenario
 from airloom.nodes.world import KINDS
 
 pytestmark = pytest.mark.world
@@ -36,6 +36,8 @@ def test_a_guest_runs_from_a_root_of_its_own(tmp_path: Path, kind: str, form: st
         guest.run("echo changed > /etc/mark; mkdir /new; echo x > /new/file; sync", timeout=60, check=True)
         assert guest.run("cat /etc/mark /new/file", timeout=60).stdout == "changed\nx\n"
         assert not guest.run("ls /usr", timeout=60).ok, "nothing of the host is there"
+        with pytest.raises(RunError, match="node guest: cannot start python3: no such program"):
+            guest.run(["python3", "-V"], timeout=60)
         assert lab["other"].run("ping -n -q -c 3 -W 5 guest", timeout=60).ok
         assert guest.run(f"ping -c 3 {lab.addresses['other']}", timeout=60).ok
     if form == "image":

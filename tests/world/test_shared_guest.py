@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -96,6 +97,24 @@ def test_its_nodes_are_apart_and_have_its_kernel(tmp_path: Path) -> None:
         Prompt(up, interactive=False, stdout=shown).onecmd("dump")
         assert "a (uml)" in shown.getvalue()
         assert up.ledger()["host_lost"] == {}
+
+
+def test_the_host_is_out_of_their_reach(tmp_path: Path) -> None:
+    canary = Path(__file__).with_name(f".canary-{os.getpid()}-shared")
+    canary.write_text("alive")
+    inode = canary.stat().st_ino
+    name = Path("/etc/hostname").read_text()
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server, lab(tmp_path) as up:
+            connect = f"import socket; socket.create_connection({server.getsockname()!r}, 1)"
+            for node in "ab":
+                up[node].run(f"echo dead > {canary}; rm -f {canary}; echo dead > /etc/hostname", timeout=60)
+                assert "pytest" not in up[node].run("cat /proc/[0-9]*/cmdline", timeout=60).stdout
+                assert not up[node].run([sys.executable, "-c", connect], timeout=60).ok
+        assert (canary.read_text(), canary.stat().st_ino) == ("alive", inode)
+        assert Path("/etc/hostname").read_text() == name
+    finally:
+        canary.unlink()
 
 
 def test_one_is_paused_stopped_and_killed_and_the_others_go_on(tmp_path: Path) -> None:

@@ -234,6 +234,24 @@ def test_a_kernel_that_hangs_is_given_up(up: Up, tmp_path: Path, monkeypatch: py
         g.exec(["true"])
 
 
+def test_a_guest_that_hangs_is_named_and_can_be_switched_off_and_on(
+    up: Up, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = up(guest("g"), guest("h"))
+    g = nodes["g"]
+    assert isinstance(g, GuestNode)
+    run(g, "true")
+    monkeypatch.setattr("airloom.nodes.init._PATIENCE", 2.0)
+    os.kill(g.processes()[0], signal.SIGSTOP)
+    with pytest.raises(RunError, match="node g: its first process does not answer within 2 s"):
+        g.exec(["true"])
+    assert run(nodes["h"], "echo on") == "on\n"
+    monkeypatch.undo()
+    g.kill()
+    g.restart()
+    assert run(g, "echo again") == "again\n"
+
+
 def test_a_missing_kernel_and_a_bad_image_are_refused_with_a_cure(up: Up, tmp_path: Path) -> None:
     with pytest.raises(HostError, match="cannot be executed"):
         up(guest("g", kernel=str(tmp_path / "none")))
