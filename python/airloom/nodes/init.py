@@ -88,6 +88,12 @@ class InitClient:
         """Whether it has ended."""
         return self._gone
 
+    @property
+    def is_hosted(self) -> bool:
+        """Whether the guest in which its programs run is ready."""
+        with self._lock:
+            return bool(self._answers.get(self._hosting, {}).get("event") == "hosted")
+
     def ready(self) -> tuple[str, ...]:
         """Waits until the node's own world stands; gives what this machine cannot do for it."""
         with self._lock:

@@ -143,7 +143,8 @@ class PartNode(InnerNode):
 
     def _running_time(self) -> Cpu | None:
         """As the guest's kernel counts: on the host there is one machine for all."""
-        if self._joined is not None and self.state == "up":
+        # Until its part is ready, nothing but that is to be asked of it.
+        if self._joined is not None and self._joined.is_hosted and self.state == "up":
             with contextlib.suppress(LabError):
                 return Cpu(*self._joined.processor_time())
         return None
