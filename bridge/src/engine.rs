@@ -107,10 +107,10 @@ impl Engine {
     fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        still: impl FnOnce(&World) -> T + Send,
-        driven: impl FnOnce(&Driven, Option<&(Account, bool)>) -> T + Send + 'static,
+        still: impl FnOnce(&mut World) -> T + Send,
+        driven: impl FnOnce(&mut Driven, Option<&(Account, bool)>) -> T + Send + 'static,
     ) -> PyResult<T> {
-        py.detach(|| match &*self.state() {
+        py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(still(world)),
             State::Running(driver) => Ok(driver.ask(|now| driven(now, None))?),
             State::Stopped(ended, capture) => Ok(driven(ended, capture.as_ref())),
@@ -434,20 +434,20 @@ impl Engine {
     }
 
     fn guests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let guests = self.read(py, guests::of, |driven, _| guests::of(&driven.world))?;
+        let guests = self.read(py, |world| guests::of(world), |driven, _| guests::of(&driven.world))?;
         guests::view(py, &guests)
     }
 
     fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.read(py, Books::of, |driven, _| Books::of(&driven.world))?.view(py)
+        self.read(py, Books::of, |driven, _| Books::of(&mut driven.world))?.view(py)
     }
 
     fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let still = |world: &World| Punctuality {
+        let still = |world: &mut World| Punctuality {
             capture: world.edge.capture.as_ref().map(|capture| (*capture.account(), capture.failed())),
             ..Punctuality::default()
         };
-        self.read(py, still, Punctuality::of)?.view(py)
+        self.read(py, still, |driven, capture| Punctuality::of(driven, capture))?.view(py)
     }
 
     fn offer(&self, py: Python<'_>, port: String, at: u64, octets: &[u8]) -> PyResult<()> {

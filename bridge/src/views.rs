@@ -22,13 +22,14 @@ pub struct Books {
 
 impl Books {
     /// Copies the books of a world.
-    pub fn of(world: &World) -> Self {
+    pub fn of(world: &mut World) -> Self {
+        let ledger = world.engine.ledger().clone();
         let ports = world.edge.ports.iter().zip(world.port_ids());
         let links = world.link_names().iter().filter_map(|name| Some((name.clone(), world.link(name).ok()?)));
         let switches =
             world.switch_names().iter().filter_map(|name| Some((name.clone(), world.switch(name).ok()?)));
         Self {
-            ledger: world.engine.ledger().clone(),
+            ledger,
             ports: ports
                 .map(|(port, &id)| {
                     let tunnel = match &port.outside {

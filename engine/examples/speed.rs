@@ -40,7 +40,7 @@ fn chain(
         from = to;
     }
     // The switches learn where b is.
-    offer(engine, b, 0, [1; 6], [2; 6], 64, None);
+    offer(engine, b, 0, [4; 6], [2; 6], 64, None);
     a
 }
 
@@ -96,7 +96,7 @@ fn measure(
             start = spent();
         }
         let port = ports[usize::try_from(round).expect("small") % ports.len()];
-        offer(engine, port, at, [2; 6], [1; 6], length, cut);
+        offer(engine, port, at, [2; 6], [4; 6], length, cut);
         at += gap;
         if round % 64 == 0 {
             engine.advance(Instant::from_nanos(at), &mut count);

@@ -8,6 +8,7 @@ use crate::fate::{Handed, Outlet, Why};
 use crate::flights::Moving;
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, Tally};
+use crate::shortcuts::Shortcuts;
 use crate::time::Instant;
 
 /// An event of the calendar. Small, because the calendar moves it about.
@@ -50,6 +51,7 @@ pub(crate) struct Context<'a> {
     pub calendar: &'a mut Calendar<Event>,
     pub pool: &'a mut Pool,
     pub ledger: &'a mut Ledger,
+    pub shortcuts: &'a mut Shortcuts,
     /// Frames that reached an end at this very instant and wait to be carried on.
     pub work: &'a mut VecDeque<Arrived>,
     pub outlet: &'a mut dyn Outlet,

@@ -15,6 +15,7 @@ use crate::medium::{RadioChange, RadioId};
 use crate::radios::Air;
 use crate::segment;
 use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
+use crate::shortcuts::Shortcuts;
 use crate::switch::Switch;
 use crate::time::Instant;
 use crate::wire::{Site, Wire};
@@ -60,6 +61,7 @@ pub struct Engine {
     pub(crate) calendar: Calendar<Event>,
     pool: Pool,
     ledger: Ledger,
+    shortcuts: Shortcuts,
     pub(crate) ports: Vec<Port>,
     wires: Vec<Wire>,
     switches: Vec<Switch>,
@@ -81,6 +83,7 @@ impl Engine {
             calendar: Calendar::default(),
             pool: Pool::default(),
             ledger: Ledger::default(),
+            shortcuts: Shortcuts::default(),
             ports: Vec::new(),
             wires: Vec::new(),
             switches: Vec::new(),
@@ -151,16 +154,18 @@ impl Engine {
             let (a, b) = (self.root(a.0), self.root(b.0));
             self.trees[b as usize] = a;
         }
+        self.shortcuts.forget(&mut self.switches, &mut self.ledger);
         let id = LinkId(number(self.wires.len() / 2));
         for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
             let wire = number(self.wires.len());
             let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
-            let site = Site { number: wire, name, seed: self.seed, to, waits_for_last };
+            let begins = matches!(from, End::Port(_));
+            let site = Site { number: wire, name, seed: self.seed, begins, to, waits_for_last };
             self.wires.push(Wire::new(site, settings, self.calendar.now()));
             self.ledger.wires.push(WireAccount::default());
             match from {
                 End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
-                End::Switch(switch) => self.switches[switch.index()].out.push(wire),
+                End::Switch(switch) => self.switches[switch.index()].join(wire, to),
             }
         }
         Ok(id)
@@ -179,6 +184,7 @@ impl Engine {
     ) -> Result<(), Error> {
         self.check_link(link)?;
         settings.check()?;
+        self.shortcuts.forget(&mut self.switches, &mut self.ledger);
         let wire = 2 * link.0 + direction as u32;
         let switch = self.switches.iter_mut().find(|switch| switch.out.contains(&wire));
         let switch = switch.ok_or(Error::Unknown { kind: "switch at link", number: link.0 })?;
@@ -221,7 +227,8 @@ impl Engine {
 
     /// The account so far.
     #[must_use]
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&mut self) -> &Ledger {
+        self.shortcuts.settle(&mut self.switches, &mut self.ledger);
         &self.ledger
     }
 
@@ -277,6 +284,7 @@ impl Engine {
                 calendar: &mut self.calendar,
                 pool: &mut self.pool,
                 ledger: &mut self.ledger,
+                shortcuts: &mut self.shortcuts,
                 work: &mut self.work,
                 outlet,
             };
@@ -390,8 +398,24 @@ fn carry_on(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], 
         End::Switch(switch) => {
             // The two directions of a link have neighbouring numbers.
             let back = wire ^ 1;
-            let switch = &mut switches[switch.index()];
-            forward::pass(context, wires, switch, back, moving);
+            // Of several at one instant each goes one step in its turn.
+            let alone = context.work.is_empty();
+            if alone
+                && wires[wire as usize].may_begin()
+                && context.shortcuts.may_begin(&mut switches[switch.index()], wires)
+            {
+                let frame = (wire, &moving);
+                let books = (&*context.pool, &mut *context.ledger);
+                if let Some(exit) = context.shortcuts.take(context.now, (wires, switches), books, frame) {
+                    let moving = Moving { at: context.now, last: context.now, ..moving };
+                    wires[exit as usize].enter(context, moving);
+                    return;
+                }
+            }
+            if context.shortcuts.cross(&switches[switch.index()]) {
+                context.shortcuts.settle(switches, context.ledger);
+            }
+            forward::pass(context, wires, &mut switches[switch.index()], back, moving);
         }
     }
 }
@@ -404,6 +428,9 @@ fn apply(
     media: &mut [Air],
     change: &Change,
 ) {
+    if !matches!(change, Change::Radio(..)) {
+        context.shortcuts.forget(switches, context.ledger);
+    }
     match change {
         Change::Link(link, direction, settings) => {
             wires[2 * link.index() + *direction as usize].change(context, settings);

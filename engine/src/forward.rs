@@ -25,6 +25,9 @@ pub(crate) fn pass(
         context.drop(place, moving.frame, Why::WrongVlan);
         return;
     };
+    if switch.learn(context.now, octets, back, class) && context.shortcuts.cross(switch) {
+        context.shortcuts.shake();
+    }
     match switch.route(context.now, octets, back, class) {
         Way::To(wire) if switch.leaves(wire, class) => send(context, wires, switch, wire, class, moving),
         Way::To(_) => context.drop(place, moving.frame, Why::WrongVlan),

@@ -29,6 +29,7 @@ mod receiver;
 mod restraint;
 pub mod segment;
 pub mod settings;
+mod shortcuts;
 mod switch;
 pub mod time;
 mod vlan;

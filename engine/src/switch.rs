@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::element::SwitchId;
+use crate::element::{End, SwitchId};
 use crate::frame::{Frame, Pool};
 use crate::settings::{SwitchSettings, VlanSettings};
 use crate::time::{Instant, Span};
@@ -29,6 +29,12 @@ pub(crate) struct Switch {
     pub id: SwitchId,
     /// Wires that lead away from it.
     pub out: Vec<u32>,
+    /// Those of them that lead to another switch.
+    pub trunks: Vec<u32>,
+    /// The generation of shortcuts of which one crosses it.
+    pub crossed: u64,
+    /// Whether one may begin here, and the generation in which that was found.
+    pub begins: (u64, bool),
     table: Option<Table>,
     /// VLANs by the wire that leads away, of the ports of which something is said; empty in a
     /// switch that knows no VLANs and passes tags like any content.
@@ -53,14 +59,25 @@ struct Known {
     seen: Instant,
 }
 
-const GROUP: u64 = 0x0100_0000_0000;
+/// Set in the address of a group.
+pub(crate) const GROUP: u64 = 0x0100_0000_0000;
 /// 01-80-C2-00-00-00 to 0F: for the link only, never forwarded (IEEE 802.1D, table 7-10).
 const RESERVED: u64 = 0x0180_c200_0000;
 
 impl Switch {
     pub fn new(id: SwitchId, settings: &SwitchSettings) -> Self {
         let table = Table::new(settings);
-        Self { id, out: Vec::new(), table, members: BTreeMap::new(), other: Member::default() }
+        let (members, other) = (BTreeMap::new(), Member::default());
+        let (out, trunks) = (Vec::new(), Vec::new());
+        Self { id, out, trunks, crossed: 0, begins: (0, false), table, members, other }
+    }
+
+    /// A wire leads away from it from now on.
+    pub fn join(&mut self, wire: u32, to: End) {
+        self.out.push(wire);
+        if let End::Switch(_) = to {
+            self.trunks.push(wire);
+        }
     }
 
     /// Says which VLANs the port has from which `wire` leads away.
@@ -112,16 +129,21 @@ impl Switch {
         }
     }
 
+    /// Remembers that a frame with these first octets came from where `back` leads. True if an address that was known
+    /// now lives elsewhere.
+    pub fn learn(&mut self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> bool {
+        let Some(table) = &mut self.table else { return false };
+        table.learn(now, vlan(class), address(&octets[6..12]), back)
+    }
+
     /// Where to send a frame with these first octets that came from where `back` leads.
-    pub fn route(&mut self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> Way {
-        let Some(table) = &mut self.table else { return Way::Everywhere };
+    pub fn route(&self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> Way {
+        let Some(table) = &self.table else { return Way::Everywhere };
         let destination = address(&octets[..6]);
-        let vlan = class.map_or(0, |class| u64::from(class.vlan) << 48);
-        table.learn(now, vlan, address(&octets[6..12]), back);
         if destination & GROUP != 0 {
             return if destination & !0xf == RESERVED { Way::Filtered } else { Way::Everywhere };
         }
-        match table.known.get(&(vlan | destination)) {
+        match table.known.get(&(vlan(class) | destination)) {
             Some(known) if now.since(known.seen) <= table.ageing => {
                 if known.wire == back {
                     Way::Filtered
@@ -132,9 +154,38 @@ impl Switch {
             _ => Way::Everywhere,
         }
     }
+
+    /// Whether it learns and minds no VLANs.
+    pub fn is_plain(&self) -> bool {
+        self.table.is_some() && self.members.is_empty()
+    }
+
+    /// The wire on which frames for `destination` leave that come from where `back` leads, and until when nothing of that
+    /// has aged; only if it knows that `source` lives there, and no VLANs are to be minded.
+    pub fn knows(&self, now: Instant, source: u64, destination: u64, back: u32) -> Option<(u32, Instant)> {
+        let table = self.table.as_ref().filter(|_| self.is_plain())?;
+        let (from, to) = (table.known.get(&source)?, table.known.get(&destination)?);
+        let until = from.seen.min(to.seen) + table.ageing;
+        (from.wire == back && to.wire != back && now <= until).then_some((to.wire, until))
+    }
+
+    /// Frames from `source` that came from where `back` leads, as it is known, passed until `last`.
+    pub fn renew(&mut self, last: Instant, source: u64, back: u32) {
+        let known = self.table.as_mut().and_then(|table| table.known.get_mut(&source));
+        debug_assert!(known.as_ref().is_some_and(|known| known.wire == back), "a void shortcut was taken");
+        if let Some(known) = known {
+            known.seen = known.seen.max(last);
+        }
+    }
 }
 
-fn address(octets: &[u8]) -> u64 {
+/// The part of a table's key that says the VLAN.
+fn vlan(class: Option<Class>) -> u64 {
+    class.map_or(0, |class| u64::from(class.vlan) << 48)
+}
+
+/// The address in these octets.
+pub(crate) fn address(octets: &[u8]) -> u64 {
     octets.iter().fold(0, |address, &octet| address << 8 | u64::from(octet))
 }
 
@@ -152,15 +203,16 @@ impl Table {
     }
 
     /// Remembers where `source` lives in a VLAN. A group address never is one; a full table learns nobody
-    /// new until somebody has aged.
-    fn learn(&mut self, now: Instant, vlan: u64, source: u64, wire: u32) {
+    /// new until somebody has aged. True if somebody moved.
+    fn learn(&mut self, now: Instant, vlan: u64, source: u64, wire: u32) -> bool {
         if source & GROUP != 0 {
-            return;
+            return false;
         }
         let source = vlan | source;
         if let Some(known) = self.known.get_mut(&source) {
+            let moved = known.wire != wire;
             *known = Known { wire, seen: now };
-            return;
+            return moved;
         }
         if self.known.len() >= self.limit && now >= self.next_purge {
             let ageing = self.ageing;
@@ -171,5 +223,6 @@ impl Table {
         if self.known.len() < self.limit {
             self.known.insert(source, Known { wire, seen: now });
         }
+        false
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct Site<'a> {
     pub name: &'a str,
     /// Seed of the run; with the name it gives the wire its dice.
     pub seed: u64,
+    /// Whether it leads away from a port.
+    pub begins: bool,
     pub to: End,
     /// Whether the far end wants a carried super-frame when its last segment is there, rather
     /// than its first.
@@ -88,6 +90,7 @@ fn delay(settings: &LinkSettings) -> Span {
 pub(crate) struct Wire {
     number: u32,
     place: Place,
+    begins: bool,
     to: End,
     waits_for_last: bool,
     up: bool,
@@ -120,7 +123,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub fn new(site: Site, settings: &LinkSettings, now: Instant) -> Self {
-        let Site { number, name, seed, to, waits_for_last } = site;
+        let Site { number, name, seed, begins, to, waits_for_last } = site;
         let direction = if number % 2 == 0 { Direction::Forward } else { Direction::Backward };
         let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
         let pace = Pace::new(&settings.rate, now, now);
@@ -128,6 +131,7 @@ impl Wire {
         let mut wire = Self {
             number,
             place: Place::Link(LinkId(number / 2), direction),
+            begins,
             to,
             waits_for_last,
             up: true,
@@ -159,6 +163,21 @@ impl Wire {
         self.up
     }
 
+    /// What it ends in.
+    pub fn end(&self) -> End {
+        self.to
+    }
+
+    /// Whether the way of a frame that comes from here may begin here, rather than with an earlier wire.
+    pub fn may_begin(&self) -> bool {
+        self.begins || !self.bare
+    }
+
+    /// Whether a frame that comes to it is at once, as it is, at a switch; if so, the most octets that it may have.
+    pub fn leads_on(&self) -> Option<u32> {
+        (self.bare && matches!(self.to, End::Switch(_))).then_some(self.mtu + 14)
+    }
+
     /// Whether it hands frames over to a node and loses the time that it was late.
     pub fn slips(&self) -> bool {
         self.settings.late == Late::Slip && matches!(self.to, End::Port(_))
@@ -186,13 +205,13 @@ impl Wire {
         self.mtu = settings.mtu;
         self.carried = settings.segments == Segments::Carried;
         *self.settings = settings.clone();
-        self.bare = self.is_bare(context.now);
+        self.look_bare(context);
     }
 
     /// Cuts or mends the wire.
     pub fn set_up(&mut self, context: &mut Context, up: bool) {
         self.up = up;
-        self.bare = self.is_bare(context.now);
+        self.look_bare(context);
         if up {
             return;
         }
@@ -257,7 +276,7 @@ impl Wire {
             behind = true;
         }
         self.wake(context);
-        self.bare = self.is_bare(context.now);
+        self.look_bare(context);
     }
 
     /// Frames are due at the far end.
@@ -275,7 +294,7 @@ impl Wire {
         if let Some(at) = self.flights.ring() {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
         }
-        self.bare = self.is_bare(context.now);
+        self.look_bare(context);
     }
 
     /// Whether nothing is said of the wire but its MTU, nothing waits and nothing is on its way. Frames that cross many
@@ -290,6 +309,17 @@ impl Wire {
             && self.queue.is_empty()
             && self.flights.next().is_none()
             && self.free.max(self.shut).max(self.newest) <= now
+    }
+
+    fn look_bare(&mut self, context: &mut Context) {
+        self.set_bare(context, self.is_bare(context.now));
+    }
+
+    fn set_bare(&mut self, context: &mut Context, bare: bool) {
+        if bare != self.bare && matches!(self.to, End::Switch(_)) {
+            context.shortcuts.shake();
+        }
+        self.bare = bare;
     }
 
     /// Whether super-frames stay together here.
@@ -378,7 +408,7 @@ impl Wire {
         if first && self.restrained(context, due, &moving.frame).is_none() {
             self.hand_over(context, moving, due);
         } else {
-            self.bare = false;
+            self.set_bare(context, false);
             if let Some(at) = self.flights.push(due, moving) {
                 context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
             }

@@ -111,3 +111,37 @@ fn frames_cost_no_allocation() {
         }
     }
 }
+
+#[test]
+fn a_row_of_switches_allocates_nothing_per_frame() {
+    let mut engine = Engine::new(1);
+    let bare = LinkSettings::default();
+    let ports = ["a", "b"].map(|name| engine.add_port(name, false).expect("new"));
+    let mut from = End::Port(ports[0]);
+    // Whatever the switches know ages again and again.
+    let kind = SwitchSettings::Switch { ageing_ns: 35_000, addresses: 16 };
+    for number in 0..8 {
+        let to = match number {
+            7 => End::Port(ports[1]),
+            _ => End::Switch(engine.add_switch(&number.to_string(), &kind).expect("new")),
+        };
+        engine.connect(&number.to_string(), from, to, &bare, &bare).expect("valid");
+        from = to;
+    }
+    let talk = |engine: &mut Engine, frames: std::ops::Range<u64>| {
+        for frame in frames {
+            let (from, to) = if frame % 2 == 0 { (0, 1) } else { (1, 0) };
+            let buffer = engine.pool().take(60);
+            let octets = engine.pool().octets_mut(buffer);
+            octets[..12].fill(2);
+            (octets[5], octets[11]) = (to, from);
+            let at = Instant::from_nanos(frame * 1_000);
+            engine.offer(ports[usize::from(from)], at, Frame::new(buffer, 60, None, None));
+            engine.advance(at, &mut Sink);
+        }
+    };
+    talk(&mut engine, 0..1_000);
+    let before = ALLOCATIONS.with(Cell::get);
+    talk(&mut engine, 1_000..5_000);
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+}

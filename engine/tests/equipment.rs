@@ -26,7 +26,7 @@ fn arrivals(first: &LinkSettings, second: &LinkSettings, offered: &[u64]) -> Vec
     }
     let mut book = Book::default();
     engine.advance(Instant::NEVER, &mut book);
-    common::check_ledger(&engine);
+    common::check_ledger(&mut engine);
     book.times(b).into_iter().map(|at| at / 1000).collect()
 }
 

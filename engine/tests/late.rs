@@ -77,7 +77,7 @@ fn driven(
         wall.now = wall.now.max(visit);
         engine.advance(Instant::from_nanos(wall.now), &mut wall);
     }
-    common::check_ledger(&engine);
+    common::check_ledger(&mut engine);
     (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
 }
 
@@ -245,7 +245,7 @@ fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
         wall.now = visit;
         engine.advance(Instant::from_nanos(visit), &mut wall);
     }
-    common::check_ledger(&engine);
+    common::check_ledger(&mut engine);
     assert_eq!(wall.handed.len(), 1_000);
     let paused = engine.ledger().link(second, Direction::Forward).paused.nanos();
     assert!((9_000_000..11_000_000).contains(&paused), "paused {paused} ns");

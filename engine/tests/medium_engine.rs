@@ -84,7 +84,7 @@ fn the_ledger_holds_at_every_moment() {
     engine.schedule(Instant::from_nanos(150_000_000), change(RadioChange::Channel(40))).expect("valid");
     for step in 0..3_000u64 {
         engine.advance(Instant::from_nanos(step * 100_003), &mut book);
-        check_ledger(&engine);
+        check_ledger(&mut engine);
     }
     run_dry(&mut engine, &mut book);
     for why in [Why::RadioQueueFull, Why::RadioOff, Why::OutOfRange] {

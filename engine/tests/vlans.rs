@@ -131,7 +131,7 @@ fn a_super_frame_gets_its_tag_in_every_segment() {
     let mut book = Book::default();
     offer_super(&mut engine, ports[0], 1, 10_000, 1_000);
     engine.advance(Instant::from_nanos(1), &mut book);
-    check_ledger(&engine);
+    check_ledger(&mut engine);
     let of = |port: usize| -> Vec<Vec<u8>> {
         let found = book.deliveries.iter().filter(|one| one.port == ports[port]);
         found.map(|one| one.octets.clone()).collect()

@@ -51,7 +51,7 @@ fn a_delay_is_kept_both_ways() {
         // The first round waits for the neighbour's address too.
         assert!(start.elapsed() >= Duration::from_millis(10), "round {round}");
     }
-    let (driven, error) = driver.stop().expect("no bug");
+    let (mut driven, error) = driver.stop().expect("no bug");
     assert!(error.is_none());
     let ledger = driven.world.engine.ledger();
     assert_eq!(ledger.host_lost.total().frames, 0);
@@ -65,7 +65,7 @@ fn tcp_crosses_in_super_frames_and_nothing_is_lost() {
     let Some((namespaces, driver)) = world::pair(&plain, &plain) else { return };
     transfer(&namespaces, "10.0.0.2:0", 30_000_000);
     transfer(&namespaces, "[fd00::2]:0", 30_000_000);
-    let (driven, _) = driver.stop().expect("no bug");
+    let (mut driven, _) = driver.stop().expect("no bug");
     let ledger = driven.world.engine.ledger();
     assert_eq!(ledger.host_lost.total().frames, 0);
     assert_eq!(ledger.offered, {
@@ -89,7 +89,7 @@ fn tcp_survives_loss_of_single_segments() {
     let Some((namespaces, driver)) = world::pair(&lossy, &LinkSettings::default()) else { return };
     transfer(&namespaces, "10.0.0.2:0", 5_000_000);
     transfer(&namespaces, "[fd00::2]:0", 5_000_000);
-    let (driven, _) = driver.stop().expect("no bug");
+    let (mut driven, _) = driver.stop().expect("no bug");
     let ledger = driven.world.engine.ledger();
     assert_eq!(ledger.host_lost.total().frames, 0);
     assert!(ledger.dropped.of(Why::RandomLoss).frames > 20);
@@ -105,7 +105,7 @@ fn a_rate_is_never_exceeded() {
     let frames = (count / 1448) as u64;
     let least = Duration::from_nanos(frames * 1538 * 8 * 1_000_000_000 / 20_000_000);
     assert!(took >= least, "{took:?} for at least {least:?}");
-    let (driven, _) = driver.stop().expect("no bug");
+    let (mut driven, _) = driver.stop().expect("no bug");
     assert_eq!(driven.world.engine.ledger().host_lost.total().frames, 0);
 }
 
@@ -189,6 +189,6 @@ fn a_real_interface_is_a_port() {
     world.connect("link", "card", "n2", &plain, &plain).expect("both ends are there");
     let driver = Driver::start(world).expect("the loop starts");
     transfer(&namespaces, "10.0.0.2:0", 3_000_000);
-    let (driven, _) = driver.stop().expect("no bug");
+    let (mut driven, _) = driver.stop().expect("no bug");
     assert_eq!(driven.world.engine.ledger().host_lost.total().frames, 0);
 }

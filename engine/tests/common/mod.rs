@@ -145,7 +145,7 @@ pub fn offer_super(engine: &mut Engine, port: PortId, at: u64, payload: usize, s
 }
 
 /// Checks the ledger's invariant against a recount.
-pub fn check_ledger(engine: &Engine) {
+pub fn check_ledger(engine: &mut Engine) {
     assert_eq!(engine.ledger().in_flight(), engine.recount());
 }
 
