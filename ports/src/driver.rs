@@ -215,9 +215,6 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
-        let _placing = Placing::begin();
-        let precedence = Precedence::take();
-        self.driven.preferred = precedence.is_allowed();
         // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it is used.
         unsafe {
             // The default lets the kernel be 50 us late on purpose.
@@ -229,6 +226,10 @@ impl Loop {
             libc::sigdelset(&raw mut all, libc::SIGBUS);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
+        // A thread that has this one's signals, and not its precedence.
+        let _placing = Placing::begin();
+        let precedence = Precedence::take();
+        self.driven.preferred = precedence.is_allowed();
         let _awake = wakeful::request();
         let error = self.turn_until_stopped(precedence).err();
         (self.driven, error)
