@@ -47,6 +47,11 @@ def joined(tmp_path: Path, a: Machine, b: Machine, tunnel: dict[str, Any], remot
         yield first, second
 
 
+MANY = 10_000_000 // 1448
+"""Segments that a transfer of 20 MB brings at least: iperf3 ends once all is in the sender's buffers,
+which hold some megabytes of it on a busy machine."""
+
+
 def port(one: airloom.Lab) -> dict[str, Any]:
     """What the books of a laboratory say of its tunnel."""
     return one._one.world.engine.ledger()["ports"]["far"]
@@ -78,7 +83,7 @@ def test_two_laboratories_are_one_network(tmp_path, tunnel, overhead, remotes):
             assert port(each)["tunnel"] == {}
             assert port(each)["host_lost"] == {}
         assert port(two)["offered"] == port(one)["delivered"]
-        assert port(one)["delivered"] > 20_000_000 // 1448
+        assert port(one)["delivered"] > MANY
 
 
 def test_the_longest_frames_come_through_whole(tmp_path):
@@ -175,8 +180,8 @@ def test_a_kernels_vxlan_is_a_peer(tmp_path, family):
                 server.communicate()
             assert port(one)["tunnel"] == {}
             assert port(one)["host_lost"] == {}
-            assert port(one)["offered"] > 20_000_000 // 1448
-            assert port(one)["delivered"] > 20_000_000 // 1448
+            assert port(one)["offered"] > MANY
+            assert port(one)["delivered"] > MANY
 
 
 @pytest.mark.parametrize(
@@ -240,4 +245,4 @@ def test_ip_alone_crosses_plain_gre(tmp_path, pool):
             second["h2"].start("iperf3 -s -1")
             first["h1"].run(f"sh -c 'until iperf3 -c {target} -n 20M; do sleep 0.2; done'", check=True)
             assert port(second)["tunnel"] == {}
-            assert port(second)["offered"] > 20_000_000 // 1448
+            assert port(second)["offered"] > MANY
