@@ -10,6 +10,7 @@ import os
 import select
 import termios
 import time
+from collections.abc import Mapping, Sequence
 
 from airloom.errors import RunError
 from airloom.nodes.kind import NodeHandle, Process
@@ -29,14 +30,11 @@ class Shell:
         self.descriptor = near
         try:
             _plain(far)
-            self.process: Process = handle.start(
+            self.process = start_on(
+                far,
+                handle,
                 ["bash", "--noprofile", "--norc", "--noediting", "-i"],
-                env={"PS1": SENTINEL, "PS2": "", "PROMPT_COMMAND": "", "HISTFILE": "", "TERM": "dumb"},
-                folder=os.getcwd(),
-                stdin=far,
-                stdout=far,
-                stderr=far,
-                tty=True,
+                {"PS1": SENTINEL, "PS2": "", "PROMPT_COMMAND": "", "HISTFILE": "", "TERM": "dumb"},
             )
         except BaseException:
             os.close(near)
@@ -97,6 +95,19 @@ class Shell:
                     cure="sudo apt-get install bash",
                 )
             seen += piece
+
+
+def start_on(terminal: int, handle: NodeHandle, words: Sequence[str], env: Mapping[str, str]) -> Process:
+    """Starts a program of a node in the script's folder, on a terminal of its own."""
+    return handle.start(
+        words,
+        env=env,
+        folder=os.getcwd(),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        tty=True,
+    )
 
 
 def _plain(terminal: int) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from airloom.errors import HostError, RunError
 from airloom.mininet.refusal import Unsupported
+from airloom.mininet.shell import start_on
 
 _PATIENCE = 20.0
 """Seconds that a window may take to open."""
@@ -65,15 +66,7 @@ def makeTerm(
             try:
                 _await(window, far, said, node)
                 _echo(far, True)
-                handle.start(
-                    shlex.split(cmd),
-                    env={"TERM": "xterm"},
-                    folder=os.getcwd(),
-                    stdin=far,
-                    stdout=far,
-                    stderr=far,
-                    tty=True,
-                )
+                start_on(far, handle, shlex.split(cmd), {"TERM": "xterm"})
             except BaseException:
                 window.kill()
                 window.wait()
