@@ -200,7 +200,10 @@ def test_a_sweep_that_was_cut_short_is_resumed(shell, scenario):
 
 
 def test_a_run_that_asks_too_much_never_gives_a_silent_wrong_figure(shell):
-    """All of it on one processor, so that it is too much on any machine."""
+    """All of it on one processor, so that it is too much on any machine.
+
+    What gives way differs: the engine, whose frames the host then loses, or the sources, which are late.
+    """
     example = Path(__file__).parents[2] / "examples" / "overload.yaml"
     processor = str(min(os.sched_getaffinity(0)))
     shorter = [f"measurements[{i}].traffic.duration=2 s" for i in range(1, 5)]
@@ -211,7 +214,8 @@ def test_a_run_that_asks_too_much_never_gives_a_silent_wrong_figure(shell):
     )
     assert done.returncode == 1, done.stderr
     verdict = result(shell)["verdict"]
-    assert verdict["status"] == "invalid"
+    assert verdict["status"] in ("degraded", "invalid")
     assert {"host.cpu-pressure", "node.starved"} <= set(verdict["codes"])
+    assert {"host.lost", "traffic.pacing"} & set(verdict["codes"])
     assert any("n1" in reason and "waited for a processor" in reason for reason in verdict["reasons"])
     shell.gone()

@@ -256,7 +256,7 @@ def test_a_thousand_nodes_come_up_and_go(up: Up) -> None:
 def test_switching_off_and_on_restores_addresses_and_routes(up: Up) -> None:
     nodes, links = native_chain()
     handles = up(*nodes, links=links)
-    ping = ["ping", "-c1", "-W2", "10.2.0.2"]
+    ping = ["ping", "-c1", "-i0.2", "-w3", "10.2.0.2"]  # again and again until the first answer
     assert handles["a"].exec(ping, timeout=20).exit.ok
     handles["r"].kill()
     assert not handles["a"].exec(ping, timeout=20).exit.ok
