@@ -20,7 +20,7 @@ from airloom.nodes.relay import Line
 from airloom.plan import Plan
 from airloom.programs import GRACE, Supervised, signal_number
 from airloom.scenario.model import Event, Program
-from airloom.schedule import expected_of, moment_of
+from airloom.schedule import earliest_of, expected_of, moment_of
 from airloom.timeline import Timeline
 from airloom.watch import Watcher
 from airloom.world import World
@@ -58,6 +58,8 @@ class Conductor:
         self.measurings: dict[str, Measuring] = {}
         self._log_path = log_path
         self._events_left = 0
+        self._held: list[Supervised] = []
+        """Programs whose time has come, and that wait for those they start after."""
         self._waiting: list[str] = []
         """Measurements without a time of their own, in the scenario's order."""
         self._in_turn: str | None = None
@@ -74,6 +76,10 @@ class Conductor:
         expected = {one.name: expected_of(one) for one in plan.scenario.measurements}
         for program in plan.scenario.programs:
             self.add_program(program)
+        for name, earliest in earliest_of(plan.scenario.programs).items():
+            supervised = self.programs[name]
+            supervised.after = tuple(self.programs[before] for before in supervised.program.after)
+            supervised.earliest = earliest
         for name, tool in tools.items():
             self.add_measurement(name, tool, folder, expected.get(name, 0))
 
@@ -142,7 +148,7 @@ class Conductor:
             )
         self.zero_realtime = time.time_ns() - self.world.now()
         for supervised in self.programs.values():
-            self.timeline.at(supervised.program.at, supervised.start)
+            self.timeline.at(supervised.program.at, partial(self._start_in_order, supervised))
         self._events_left = len(scenario.events)
         for event in scenario.events:
             self.timeline.at(event.at, partial(self._carry_out, event))
@@ -211,6 +217,8 @@ class Conductor:
         """Begins what is due by order, and ends the run when nothing is left."""
         if self._stopping:
             return
+        for supervised in self._take_held():
+            self._start_in_order(supervised)
         self._waiting = [name for name in self._waiting if not self.measurings[name].settled]
         if self._in_turn is None and self._waiting:
             if any(supervised.holds_up for supervised in self.programs.values()):
@@ -224,6 +232,18 @@ class Conductor:
                 self._measure(self._in_turn)
         elif self._is_done():
             self.timeline.end()
+
+    def _take_held(self) -> list[Supervised]:
+        """The programs that still wait for those they start after: no event came before."""
+        held, self._held = self._held, []
+        return [one for one in held if one.state == "waiting"]
+
+    def _start_in_order(self, supervised: Supervised) -> None:
+        """Starts a program, or has it wait for those it starts after."""
+        if supervised.awaited:
+            self._held.append(supervised)
+        else:
+            supervised.start()
 
     def _unmet(self) -> list[Line]:
         relay = self.world.relay
@@ -261,13 +281,25 @@ class Conductor:
         span = f"the run's duration of {(self.plan.scenario.duration or 0) / 1e9:g} s"
         for measuring in self.measurings.values():
             measuring.cancel(RunError("measure.unfinished", f"not done within {span}", where=measuring.name))
-        late = [one for one in self.programs.values() if not one.settled and one.program.expect is not None]
+        held = self._take_held()
+        late = [
+            one
+            for one in self.programs.values()
+            if not one.settled and one.program.expect is not None and one not in held
+        ]
         if late and self.failure is None:
             names = ", ".join(str(one) for one in late)
             self.failure = RunError(
                 "program.unfinished",
                 f"{names} had not ended within {span}",
                 cure="give it more time, or say `until_end: true` or `expect: null`",
+            )
+        elif held and self.failure is None:
+            awaited = ", ".join(str(one) for one in held[0].awaited)
+            self.failure = RunError(
+                "program.unstarted",
+                f"{held[0]} had not started within {span}: it waited for {awaited}",
+                cure="give it more time",
             )
         self.timeline.end()
 

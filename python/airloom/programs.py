@@ -108,6 +108,10 @@ class Supervised:
         self.name = name
         self.node = program.node
         self.log = log
+        self.after: tuple[Supervised, ...] = ()
+        """Those that it starts after."""
+        self.earliest: int = program.at
+        """When it starts unless those come later: ns."""
         self.state: State = "waiting"
         self.was_ready = False
         self.exit: Exit | None = None
@@ -139,9 +143,21 @@ class Supervised:
     @property
     def holds_up(self) -> bool:
         """Whether measurements wait for it: it was to be ready from the start and is not yet."""
-        program = self.program
-        expected = program.ready is not None and program.at == 0
+        expected = self.program.ready is not None and self.earliest == 0
         return expected and not self.was_ready and self.state in ("waiting", "running")
+
+    @property
+    def awaited(self) -> list[Supervised]:
+        """Those that must come before it starts and have not."""
+        return [one for one in self.after if not one.has_come]
+
+    @property
+    def has_come(self) -> bool:
+        """Whether what is after it may start: it is ready or has ended as expected; a service that does
+        not say when it is ready need only have started.
+        """
+        says = self.program.ready is not None or self.program.until_end
+        return self.state == "ended" or (says and self.was_ready)
 
     def start(self) -> None:
         """Starts it, unless it runs."""

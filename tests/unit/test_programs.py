@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from played import SECOND, Clock, PlayedNode
 
 from airloom.errors import RunError
 from airloom.nodes.kind import Exit
@@ -14,41 +14,13 @@ from airloom.scenario.model import Program
 from airloom.timeline import Timeline
 
 
-class FakeProcess:
-    def __init__(self, argv: list[str], on_exit: Callable[[Exit], None]) -> None:
-        self.argv = argv
-        self.on_exit = on_exit
-        self.signals: list[int] = []
-
-    def signal(self, number: int) -> None:
-        self.signals.append(number)
-
-
-class FakeNode:
-    """Notes what is started; the test says how it ends."""
-
-    def __init__(self) -> None:
-        self.started: list[FakeProcess] = []
-        self.ports: set[int] = set()
-        self.refuses = False
-
-    def start(self, argv, *, on_exit, **_) -> FakeProcess:
-        if self.refuses:
-            raise RunError("program.missing", "no such program")
-        self.started.append(FakeProcess(list(argv), on_exit))
-        return self.started[-1]
-
-    def listens(self, protocol: str, port: int) -> bool:
-        return port in self.ports
-
-
 class Bench:
     """One program, its node, and a clock that the test moves."""
 
     def __init__(self, folder: Path, **said) -> None:
-        self.time = 0
-        self.timeline = Timeline(lambda: self.time)
-        self.node = FakeNode()
+        self.clock = Clock()
+        self.timeline = Timeline(self.clock)
+        self.node = PlayedNode()
         self.log = folder / "log"
         program = Program(node="h1", run="server --port 80", **said)
         self.states: list[str] = []
@@ -64,24 +36,11 @@ class Bench:
 
     def go(self, ns: int = 0) -> None:
         """Does everything that is due until ``ns`` from now, step by step."""
-        end = self.time + ns
-        while True:
-            self.timeline.post(self.timeline.end)
-            self.timeline.run()
-            due = [moment for moment, _, _ in self.timeline._due]
-            if not due or min(due) > end:
-                break
-            self.time = max(self.time, min(due))
-            self.timeline.at(self.time, self.timeline.end)
-            self.timeline.run()
-        self.time = end
+        self.clock.go(self.timeline, ns)
 
     def exits(self, **how) -> None:
         self.node.started[-1].on_exit(Exit(**how))
         self.go()
-
-
-SECOND = 1_000_000_000
 
 
 def test_a_program_that_ends_as_expected(tmp_path):
@@ -140,12 +99,12 @@ def test_restart_on_failure_pauses_longer_each_time(tmp_path):
     bench = Bench(tmp_path, restart="on-failure")
     pauses = []
     for _ in range(3):
-        before = bench.time
+        before = bench.clock.now
         bench.exits(code=1)
         count = len(bench.node.started)
         while len(bench.node.started) == count:
             bench.go(SECOND // 100)
-        pauses.append(round((bench.time - before) / 1e9, 1))
+        pauses.append(round((bench.clock.now - before) / 1e9, 1))
     assert pauses == [0.1, 0.2, 0.4]
     bench.exits(code=0)
     assert bench.supervised.state == "ended"

@@ -178,6 +178,33 @@ def test_programs_know_the_names_of_nodes_and_wait_for_each_other(tmp_path):
     assert "1 received" in (tmp_path / "out" / "nodes" / "a" / "look.log").read_text()
 
 
+def test_programs_start_in_the_order_that_is_asked_for(tmp_path):
+    scenario = pair(
+        programs=[
+            {"node": "a", "run": "ping -c 1 b", "name": "look", "after": ["web", "set-up"]},
+            {
+                "node": "b",
+                "run": "sh -c 'sleep 0.3; exec python3 -m http.server 80'",
+                "name": "web",
+                "until_end": True,
+                "ready": {"port": 80},
+                "after": "set-up",
+            },
+            {"node": "b", "run": "sleep 0.3", "name": "set-up"},
+        ],
+        measurements=[ping()],
+    )
+    notes = Notes()
+    airloom.run(scenario, out=tmp_path / "out", watcher=notes)
+    assert [said for said in notes.said if "ended" not in said or "set-up" in said][:5] == [
+        "program set-up in node b started",
+        "program set-up in node b ended",
+        "program web in node b started",
+        "program web in node b is ready",
+        "program look in node a started",
+    ]
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [

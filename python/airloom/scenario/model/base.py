@@ -259,3 +259,17 @@ Name = Annotated[
     WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
 ]
 """The name of a node, switch, link, program or measurement; it is also the node's host name."""
+
+Names = Annotated[
+    list[Name],
+    WrapValidator(lambda value, handler: handler([value] if isinstance(value, str) else value)),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": NAME_PATTERN},
+                {"type": "array", "items": {"type": "string", "pattern": NAME_PATTERN}},
+            ]
+        }
+    ),
+]
+"""One name, or a list of names."""

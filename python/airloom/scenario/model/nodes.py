@@ -16,6 +16,7 @@ from airloom.scenario.model.base import (
     Model,
     Mtu,
     Name,
+    Names,
     Place,
     by_name,
 )
@@ -154,7 +155,15 @@ class Program(Model):
         description="a command line, or a list of words; in a container by default what its image runs",
     )
     name: Name | None = Field(default=None, description="by default NODE-PROGRAM, such as r1-babeld")
-    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+    at: Duration = Field(
+        default=Duration(0),
+        description="start, counted from the start of the run; with `after`, the earliest",
+    )
+    after: Annotated[Names, Listed] = Field(
+        default=[],
+        description="names of programs that it waits for: until each is ready; without `ready`, until it "
+        "has ended as expected or, as a service, has started",
+    )
     env: Annotated[dict[str, str], Mapped] = Field(
         default={}, description="environment, beside the node's own"
     )
@@ -162,7 +171,7 @@ class Program(Model):
         default=None, description="working folder, of this machine; the node's own /tmp by default"
     )
     ready: Ready | None = Field(
-        default=None, description="when it counts as ready; what comes after it waits"
+        default=None, description="when it counts as ready; measurements, and programs `after` it, wait"
     )
     expect: Annotated[int, Field(ge=0, le=255, strict=True)] | None = Field(
         default=0, description="exit code that is right; null if any is"

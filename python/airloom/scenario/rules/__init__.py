@@ -12,7 +12,7 @@ from itertools import chain
 from airloom.scenario.model import Scenario
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
-from airloom.scenario.rules import guests, links, measure, media, nodes, openflow, tunnels, vlans
+from airloom.scenario.rules import guests, links, measure, media, nodes, openflow, programs, tunnels, vlans
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -23,6 +23,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         tunnels.problems(scenario, network),
         vlans.problems(scenario, network),
         nodes.problems(scenario, network),
+        programs.problems(scenario, network),
         guests.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),

@@ -1,4 +1,4 @@
-"""Rules of nodes and programs."""
+"""Rules of nodes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from airloom.planning.ports import ports_of
 from airloom.scenario import containers
-from airloom.scenario.model import Node, Program, Scenario
+from airloom.scenario.model import Node, Scenario
 from airloom.scenario.model.base import nearest
-from airloom.scenario.names import words
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
 from airloom.scenario.source import Path_
@@ -18,7 +17,7 @@ _SYSCTL = re.compile(r"net\.[A-Za-z0-9_/-]+(\.[A-Za-z0-9_/-]+)+", re.ASCII)
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with nodes and programs."""
+    """Everything that is wrong with nodes."""
     if not network.nodes:
         yield Problem("node.none", "the scenario has no node", (), "give 'nodes:' or 'topology:'")
     used: dict[str, set[str]] = {}
@@ -48,25 +47,6 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                         f"the host's interface {said.real!r} already stands for {owner}",
                         ("nodes", name, "interfaces", interface, "real"),
                     )
-    names: set[str] = set()
-    for index, program in enumerate(scenario.programs):
-        path: Path_ = ("programs", index)
-        yield from _program(program, path, scenario, network)
-        if program.name is not None:
-            if program.name in names:
-                yield Problem(
-                    "name.duplicate",
-                    f"two programs are called {program.name!r}",
-                    (*path, "name"),
-                    "give one another name",
-                )
-            names.add(program.name)
-        if scenario.duration is not None and program.at > scenario.duration:
-            yield Problem(
-                "event.time",
-                f"it would start at {program.at.text}, after the end of the run at {scenario.duration.text}",
-                (*path, "at"),
-            )
 
 
 def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
@@ -113,36 +93,6 @@ def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
             "leave it out",
             key=True,
         )
-
-
-def _program(program: Program, path: Path_, scenario: Scenario, network: Network) -> Iterator[Problem]:
-    if program.node not in network.open_switches:
-        yield from node_exists(program.node, (*path, "node"), network)
-    try:
-        empty = not any(words(program))
-    except ValueError as error:
-        yield Problem(
-            "program.run", f"the command line cannot be split: {str(error).lower()}", (*path, "run")
-        )
-    else:
-        if program.run is None:
-            yield from containers.nothing_to_run(scenario, network, program, path)
-        elif empty:
-            yield Problem("program.run", "the command line is empty", (*path, "run"))
-    if program.ready is not None:
-        given = [name for name in ("log", "port", "command") if getattr(program.ready, name) is not None]
-        if len(given) != 1:
-            yield Problem(
-                "program.ready",
-                f"{len(given)} checks are given" if given else "no check is given",
-                (*path, "ready"),
-                "exactly one of log, port, command",
-            )
-        if program.ready.log is not None:
-            try:
-                re.compile(program.ready.log)
-            except (re.error, OverflowError, RecursionError) as error:
-                yield Problem("program.ready", f"not a regular expression: {error}", (*path, "ready", "log"))
 
 
 def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
