@@ -97,6 +97,11 @@ def refused_note(refused: Mapping[str, int]) -> str | None:
     return f"datagrams came to sockets that had no room, since their programs took them too late: {named}"
 
 
+def offered(raw: Mapping[str, Any]) -> int:
+    """Frames that nodes gave to the network: those that the engine saw, and those lost before it could."""
+    return int(raw["offered"]) + int(raw["missed"]) + int(raw.get("unresolved", 0))
+
+
 def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
     """What this machine lost, by reason: in the engine's ports, and before the engine saw it."""
     found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}

@@ -279,7 +279,7 @@ class OneRun:
         notes = (evidence.carried_note(self.plan), evidence.refused_note(self.world.datagrams_refused()))
         full, full_by_port = evidence.in_sockets(self.socket_lost | self.world.full_sockets())
         seen = Evidence(
-            offered=int(ledger["offered"]),
+            offered=evidence.offered(ledger),
             host_lost=evidence.host_lost(ledger) | full,
             host_lost_by_port=evidence.host_lost_by_port(ledger) | full_by_port,
             delivery=evidence.lateness_of(lateness["delivery"]),

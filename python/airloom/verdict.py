@@ -81,6 +81,7 @@ class Evidence:
     """All that a verdict is made from."""
 
     offered: int = 0
+    """Frames, with those that were lost on their way to the engine."""
     host_lost: Mapping[str, int] = field(default_factory=dict)
     host_lost_by_port: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     delivery: Lateness = Lateness()
