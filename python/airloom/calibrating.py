@@ -7,12 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from airloom import __version__, runs
+from airloom import __version__, capacity
 from airloom.bench.labs import flood, flow, pair, up
 from airloom.calibration import PAIRS, Calibration, Figure
 from airloom.lab import Lab, measurement_of
 from airloom.machine import machine
-from airloom.results import RunReader
 from airloom.results.result import utc_now
 from airloom.scenario.model import Link, Node, Scenario
 from airloom.statistics import mean
@@ -133,8 +132,7 @@ def cost(kind: str, rate: float, seconds: int = 2) -> float:
     }
     scenario = pair(kind).model_copy(update={"measurements": [measurement_of("flow", {"traffic": ask})]})
     with tempfile.TemporaryDirectory(prefix="airloom-calibration-") as place:
-        runs.run(scenario, out=Path(place) / "run")
-        run = RunReader(Path(place) / "run")
+        run = capacity.point(Path(place), "cost", scenario)
         processors = run.details.processors
         used = sum(value for name, value in processors.items() if name != "guest_user")
         received = next(one.mean for one in run.result.measurements if one.metric == "received")

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from airloom import runs
+from airloom import own_image, runs
 from airloom.errors import RunError
 from airloom.report.figures import Line, Role
 from airloom.results import Ledger, RunReader, Verdict, sweep
@@ -51,24 +51,30 @@ def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, l
 def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
     """The run of that name, if one of this very scenario came to its end before.
 
-    A quick run is none of a full sweep, which has runs of the same names.
+    A quick run is none of a full sweep, which has runs of the same names; one of containers is none once this
+    machine's programs have changed, which its containers have.
     """
     place = folder / POINTS / name
     if not (place / "result.json").exists():
         return None
     reader = RunReader(place)
-    return reader if reader.complete and reader.scenario_text == scenario.to_yaml() else None
+    return (
+        reader if reader.complete and reader.scenario_text == own_image.provided(scenario).to_yaml() else None
+    )
 
 
 def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:
-    """The run of that name: read if it was finished before, else made, with a capture if asked."""
+    """The run of that name: read if it was finished before, else made, with a capture if asked.
+
+    Containers without an image have this machine's programs.
+    """
     done = kept(folder, name, scenario)
     if done is not None:
         return done
     place = folder / POINTS / name
     if place.exists():
         shutil.rmtree(place)
-    return runs.run(scenario, out=place, capture=capture)
+    return runs.run(own_image.provided(scenario), out=place, capture=capture)
 
 
 def readers(folder: Path, names: Collection[str] | None = None) -> list[RunReader]:

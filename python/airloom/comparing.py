@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from airloom import runs
+from airloom import own_image, runs
 from airloom.errors import ScenarioError
 from airloom.nodes.world import KINDS
+from airloom.scenario.containers import KIND as CONTAINER
 from airloom.scenario.gate import Experiment
-from airloom.scenario.model import Scenario
+from airloom.scenario.model import Node, Scenario
 from airloom.watch import Watcher
 
 
 def of_kind(scenario: Scenario, kind: str) -> Scenario:
-    """The scenario with all its nodes, generated ones too, of one kind."""
+    """The scenario with all its nodes, generated ones and slivers too, of one kind.
+
+    A container has its image; one that has none gets this machine's programs, as the other kinds have.
+    """
     if kind not in KINDS:
         raise ScenarioError(
             "kind.unknown",
@@ -22,12 +26,27 @@ def of_kind(scenario: Scenario, kind: str) -> Scenario:
             where="--kinds",
             cure=f"kinds: {', '.join(KINDS)}",
         )
-    same = {"kind": None}  # as the scenario
-    nodes = {name: node.model_copy(update=same) for name, node in scenario.nodes.items()}
+    # An image is a container's; what else a node has is the same on every kind.
+    same = {"kind": None} if kind == CONTAINER else {"kind": None, "image": None}
+
+    def alike(node: Node) -> Node:
+        return node.model_copy(update=same)
+
     topology = scenario.topology
     if topology is not None:
-        topology = topology.model_copy(update={"node": topology.node.model_copy(update=same)})
-    return scenario.model_copy(update={"kind": kind, "nodes": nodes, "topology": topology})
+        topology = topology.model_copy(update={"node": alike(topology.node)})
+    slices = {name: one.model_copy(update={"node": alike(one.node)}) for name, one in scenario.slices.items()}
+    return own_image.provided(
+        scenario.model_copy(
+            update={
+                **same,
+                "kind": kind,
+                "nodes": {name: alike(node) for name, node in scenario.nodes.items()},
+                "topology": topology,
+                "slices": slices,
+            }
+        )
+    )
 
 
 def prepared(source: Path, kinds: Sequence[str], *, repetitions: int | None = None) -> dict[str, Experiment]:

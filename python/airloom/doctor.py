@@ -8,14 +8,13 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
-import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from airloom import binaries
+from airloom import binaries, installed
 from airloom.errors import HostError
 from airloom.nodes import privilege
 from airloom.nodes.world import KINDS
@@ -56,7 +55,7 @@ def examine() -> list[Finding]:
             Path("/dev/kvm"), "hardware virtualization for `qemu` nodes", "enable VT-x or AMD-V, load kvm"
         ),
         _device(Path("/dev/vhost-net"), "faster network cards of `qemu` nodes", "modprobe vhost_net"),
-        *(_program(*entry) for entry in PROGRAMS),
+        *(_program(*entry) for entry in PROGRAMS.items()),
         *(_kind(name) for name in KINDS),
     ]
 
@@ -79,29 +78,33 @@ def require_basics(*, restart: bool = False, taps: bool = True) -> None:
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
 
 
-PROGRAMS = (
-    ("ping", "iputils-ping", "`ping` measurements"),
-    ("iperf3", "iperf3", "`iperf3` measurements"),
-    ("iperf", "iperf", "`iperf` in Mininet's scripts and prompt, which take iperf3 without it"),
-    ("iptables", "iptables", "`NAT` between networks of Mininet's scripts"),
-    ("slirp4netns", "slirp4netns", "`addNAT` of Mininet's scripts, the way out to the machine's network"),
-    ("xterm", "xterm", "windows of nodes in Mininet's scripts"),
-    ("tcpdump", "tcpdump", "looking into a node's interfaces"),
-    ("ip", "iproute2", "looking at a node's addresses and routes"),
-    ("babeld", "babeld", "the routing example with Babel"),
-    ("zebra", "frr", "the routing examples with OSPF and BGP"),
-    ("ovs-testcontroller", "openvswitch-testcontroller", "controllers of Mininet's scripts"),
-    ("mnexec", "mininet", "Mininet beside Airloom in `bench mininet` and `mtu-study`"),
-    ("brctl", "bridge-utils", "Mininet's Linux bridges"),
-)
-"""Program, Debian package, purpose."""
+PROGRAMS = {
+    "ping": "`ping` measurements",
+    "iperf3": "`iperf3` measurements",
+    "iperf": "`iperf` in Mininet's scripts and prompt, which take iperf3 without it",
+    "iptables": "`NAT` between networks of Mininet's scripts",
+    "slirp4netns": "`addNAT` of Mininet's scripts, the way out to the machine's network",
+    "xterm": "windows of nodes in Mininet's scripts",
+    "tcpdump": "looking into a node's interfaces",
+    "ip": "looking at a node's addresses and routes",
+    "babeld": "the routing example with Babel",
+    "zebra": "the routing examples with OSPF and BGP",
+    "ovs-testcontroller": "controllers of Mininet's scripts",
+    "mnexec": "Mininet beside Airloom in `bench mininet` and `mtu-study`",
+    "brctl": "Mininet's Linux bridges",
+}
+"""Program: what it serves."""
 
 
-def _program(name: str, package: str, serves: str) -> Finding:
-    search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr/lib/frr"])
-    path = shutil.which(name, path=search)
+def _program(name: str, serves: str) -> Finding:
+    path = installed.find(name)
     return Finding(
-        name, path is not None, "optional", path or "not installed", f"sudo apt-get install {package}", serves
+        name,
+        path is not None,
+        "optional",
+        "not installed" if path is None else str(path),
+        installed.cure([name]),
+        serves,
     )
 
 

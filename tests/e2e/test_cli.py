@@ -16,6 +16,7 @@ COMMANDS = (
     "report",
     "bench",
     "experiment",
+    "image",
     "doctor",
     "schema",
 )

@@ -5,18 +5,16 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from airloom import runs
+from airloom import capacity, usable
 from airloom.bench import BenchResult, Progress
 from airloom.bench.grid import LOSS
 from airloom.bench.labs import alternating
 from airloom.calibrating import ceiling
 from airloom.errors import HostError
-from airloom.nodes.world import KINDS
-from airloom.results import RunReader
 from airloom.scenario.model import Scenario
 
-PLAIN = ("netns", "uml", "qemu")
-"""Kinds whose nodes need nothing more said; a container has the stack of ``netns``."""
+REFERENCE = "native"
+"""What the others are held against; its nodes have no radios."""
 ROUNDS = 3
 SECONDS = 6
 RADIO = 0.98
@@ -29,8 +27,8 @@ def run(progress: Progress) -> list[BenchResult]:
     """For every kind its ceiling and its ratio to native, and a saturated flow at 54 Mbit/s beside netns."""
     results: list[BenchResult] = []
     base = None
-    for kind in KINDS:
-        if kind not in PLAIN:
+    for kind in usable.every():
+        if kind == REFERENCE:
             continue
         try:
             found = _of(kind, progress)
@@ -42,7 +40,8 @@ def run(progress: Progress) -> list[BenchResult]:
         keeps = kind in KEEP
         results += [
             BenchResult(
-                f"{kind}: 64-octet frames, at most 1 % lost", "packets/s", own, "native", native, own / native
+                f"{kind}: 64-octet frames, at most 1 % lost", "packets/s", own,
+                REFERENCE, native, own / native,
             ),
             BenchResult(
                 f"{kind}: a UDP flow at 54 Mbit/s, 1470 octets", "bit/s", radio, "netns", base, radio / base,
@@ -56,7 +55,7 @@ def _of(kind: str, progress: Progress) -> tuple[float, float, float]:
     progress(f"{kind}: a saturated radio")
     radio = goodput(kind)
     progress(f"{kind}: the ceiling, in turns with the native one")
-    own, native = alternating(ROUNDS, lambda: ceiling(kind, 1), lambda: ceiling("native", 1))
+    own, native = alternating(ROUNDS, lambda: ceiling(kind, 1), lambda: ceiling(REFERENCE, 1))
     return own, native, radio
 
 
@@ -74,6 +73,4 @@ def goodput(kind: str) -> float:
         }
     )
     with tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder:
-        runs.run(scenario, out=Path(folder) / "run")
-        found = RunReader(Path(folder) / "run").result.measurements
-    return next(one.mean or 0.0 for one in found if one.metric == "throughput_steady")
+        return capacity.value(capacity.point(Path(folder), "radio", scenario), "flow", "throughput_steady")

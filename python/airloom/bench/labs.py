@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from airloom import binaries
+from airloom import binaries, own_image
 from airloom.lab import Lab
 from airloom.measure.flow import FlowReading
 from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
@@ -46,10 +46,10 @@ def chain(nodes: int, kind: str = "netns", packets: int = 200, **link: Any) -> S
 
 @contextlib.contextmanager
 def up(scenario: Scenario) -> Iterator[Lab]:
-    """The scenario as a live laboratory whose results are thrown away."""
+    """The scenario as a live laboratory without results; containers have this machine's programs."""
     with (
         tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder,
-        Lab(scenario, out=Path(folder) / "run") as lab,
+        Lab(own_image.provided(scenario), out=Path(folder) / "run") as lab,
     ):
         yield lab
 

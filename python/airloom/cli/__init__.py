@@ -20,6 +20,7 @@ from airloom.cli import (
     doctor,
     enter,
     experiment,
+    image,
     mn,
     radio,
     report,
@@ -80,6 +81,7 @@ app.command("calibrate")(calibrate.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
 app.add_typer(experiment.app, name="experiment")
+app.add_typer(image.app, name="image")
 app.command("doctor")(doctor.command)
 app.command("schema")(schema.command)
 

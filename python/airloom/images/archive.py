@@ -23,9 +23,12 @@ from typing import IO, Any, Self, cast
 
 from airloom.errors import ScenarioError
 
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are looked for when an image does not say."""
+TAG = "org.opencontainers.image.ref.name"
+"""Annotation of an image among several."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_TAG = "org.opencontainers.image.ref.name"
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 """The kernel's names for processors and the OCI's, where they differ."""
 _INDEXES = (
     "application/vnd.oci.image.index.v1+json",
@@ -146,7 +149,7 @@ def read(said: str, machine: str) -> Image:
         )
     index = path / "index.json"
     stamp = (index if index.is_file() else path).stat()
-    return _read(path, tag, _ARCHITECTURES.get(machine, machine), (stamp.st_mtime_ns, stamp.st_size))
+    return _read(path, tag, ARCHITECTURES.get(machine, machine), (stamp.st_mtime_ns, stamp.st_size))
 
 
 @lru_cache(maxsize=64)
@@ -168,7 +171,7 @@ def _read(path: Path, tag: str | None, wanted: str, stamp: tuple[int, int]) -> I
 def _oci(archive: Archive, tag: str | None, wanted: str) -> tuple[dict[str, Any], list[Layer]]:
     entries = archive.json("index.json")["manifests"]
     tags = {
-        entry.get("annotations", {}).get(_TAG) or f"#{number}": entry for number, entry in enumerate(entries)
+        entry.get("annotations", {}).get(TAG) or f"#{number}": entry for number, entry in enumerate(entries)
     }
     manifest = _described(archive, _one_of(archive.path, tags, tag))
     for _ in range(_DEEPEST):

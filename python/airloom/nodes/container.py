@@ -20,9 +20,6 @@ from airloom.nodes.kind import Nature, NodeHandle
 from airloom.nodes.netns import NetnsKind, NetnsNode
 from airloom.plan import NodePlan
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where programs are looked for when the image does not say."""
-
 
 class ContainerNode(NetnsNode):
     """One node with an image for its root."""
@@ -36,7 +33,7 @@ class ContainerNode(NetnsNode):
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """The image's own; nothing of the controller's, whose paths mean nothing here."""
-        return {"PATH": _PATH, "HOSTNAME": self.name, **dict(self._of_plan().env), **more}
+        return {"PATH": images.PATH, "HOSTNAME": self.name, **dict(self._of_plan().env), **more}
 
     def _folder(self) -> str:
         return self._of_plan().folder

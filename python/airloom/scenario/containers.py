@@ -57,7 +57,8 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                     "image.missing",
                     f"the container {name!r} has no image",
                     at,
-                    "give 'image:', an OCI folder or tar",
+                    "give 'image:', an OCI folder or tar; "
+                    "'airloom image make' makes one of this machine's programs",
                 )
             seen.add("")
         elif image not in seen:

@@ -1,0 +1,58 @@
+"""``airloom image``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Images for nodes of kind container.", no_args_is_help=True)
+
+
+@app.callback()
+def top() -> None:
+    """Images for nodes of kind container."""
+
+
+@app.command("make")
+def make_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the image, such as own.oci.")],
+    programs: Annotated[
+        list[str], typer.Argument(metavar="PROGRAM...", help="Names, or paths of programs and scripts.")
+    ],
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="PATH",
+            help="Also this file, or this folder with all that is in it, at its own path. Repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Make an image of this machine's own programs, as nodes of kind container have for their files.
+
+    Takes in each program with the links to it, its shared libraries, the interpreter of a script and,
+    with python3, its standard library without what was installed beside it. Nothing is fetched, root
+    is not needed, and the same programs give the same image. An image that was made here before is
+    replaced; nothing else is.
+
+    Example: airloom image make own.oci sh ping iperf3 python3
+
+    and in the scenario: kind: container, image: own.oci
+    """
+    from rich.console import Console
+
+    from airloom.images import own
+    from airloom.quantity import readable
+
+    with Console(stderr=True).status(f"making {folder}"):
+        made = own.make(folder, programs, more or ())
+    typer.echo(
+        f"{folder}: {_counted(made.programs, 'program')}, {_counted(made.libraries, 'shared object')}, "
+        f"{_counted(made.files, 'file')}, {readable(made.octets, 'B')}"
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,55 @@
+"""Programs of this machine: where they are, and the package of Debian that brings one that is not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+PACKAGES = {
+    "bash": "bash",
+    "ping": "iputils-ping",
+    "iperf3": "iperf3",
+    "iperf": "iperf",
+    "iptables": "iptables",
+    "slirp4netns": "slirp4netns",
+    "xterm": "xterm",
+    "tcpdump": "tcpdump",
+    "ip": "iproute2",
+    "bridge": "iproute2",
+    "ss": "iproute2",
+    "tc": "iproute2",
+    "babeld": "babeld",
+    "zebra": "frr",
+    "ovs-testcontroller": "openvswitch-testcontroller",
+    "mnexec": "mininet",
+    "brctl": "bridge-utils",
+    "python3": "python3",
+    "ffmpeg": "ffmpeg",
+    "curl": "curl",
+    "wget": "wget",
+    "nc": "netcat-openbsd",
+    "socat": "socat",
+}
+"""Program: the package that has it."""
+_MORE = ("/usr/sbin", "/sbin", "/usr/lib/frr")
+"""Folders that an ordinary user's PATH may lack."""
+
+
+def find(name: str) -> Path | None:
+    """The path of a program, by its name or path; None if there is none."""
+    search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_MORE])
+    found = shutil.which(name, path=search)
+    return None if found is None else Path(found)
+
+
+def cure(names: Iterable[str]) -> str:
+    """What to do about programs that are missing."""
+    names = list(names)
+    packages = dict.fromkeys(PACKAGES[name] for name in names if name in PACKAGES)
+    strange = [name for name in names if name not in PACKAGES]
+    said = [f"sudo apt-get install {' '.join(packages)}"] if packages else []
+    if strange:
+        said.append(f"install the package that has {', '.join(strange)}, or give a path")
+    return "; ".join(said)
