@@ -6,8 +6,10 @@ started; 3 this machine lacks something named; 130 and 143 stopped by Ctrl-C and
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -86,8 +88,15 @@ app.command("doctor")(doctor.command)
 app.command("schema")(schema.command)
 
 
+def _terminated(number: int, _: Any) -> None:
+    """SIGTERM ends a command as an error does, and what it made goes; a second one ends it at once."""
+    signal.signal(number, lambda number, _: os._exit(128 + number))
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """The entry point: every mistake is one line on standard error; the exit code is the error's."""
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except LabError as error:

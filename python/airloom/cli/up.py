@@ -22,7 +22,6 @@ def command(
     a b set delay=20ms, verdict, py, help, exit. From other terminals: airloom exec h1 -- COMMAND and
     airloom shell h1. Commands may also come from a file: airloom up FILE < commands
     """
-    import signal
     import sys
 
     from airloom import doctor
@@ -32,7 +31,6 @@ def command(
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
     doctor.require_basics(restart=True, taps=lab.plan.has_taps)
     code = 0
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with lab:
         try:
             code = 0 if converse(lab, sys.stdin) else 1
