@@ -151,6 +151,32 @@ def test_an_ordinary_user_has_containers(tmp_path: Path) -> None:
     assert "without root there is no user 1000 here" in done.stdout
 
 
+OWN_IMAGE = """
+import os
+from pathlib import Path
+os.environ["XDG_CACHE_HOME"] = {folder!r}
+import airloom
+from airloom import Scenario
+from airloom.images import own
+from airloom.nodes import privilege
+
+privilege.ensure()
+own.make(Path({folder!r}) / "image", ["sh", "ping", "python3"])
+nodes = {{"a": {{}}, "b": {{}}}}
+said = {{"name": "own", "kind": "container", "image": {folder!r} + "/image", "nodes": nodes}}
+said["links"] = [{{"ends": ["a", "b"]}}]
+with airloom.Lab(Scenario.model_validate(said), out={folder!r} + "/out") as lab:
+    print(lab["a"].run("ping -c 1 b > /dev/null && python3 -c 'import json, socket; print(json.dumps([1]))'"))
+"""
+
+
+def test_an_ordinary_user_has_containers_of_this_machines_programs(tmp_path: Path) -> None:
+    done = as_nobody(OWN_IMAGE.format(folder=str(tmp_path)), tmp_path, "666")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert r"stdout='[1]\n'" in done.stdout, done.stdout + done.stderr
+
+
 GUESTS = """
 import airloom
 from airloom import Scenario
