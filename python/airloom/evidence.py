@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airloom.hostwatch import NodeTrack
+from airloom.hostwatch import HostWatch, NodeTrack
 from airloom.origins import COMPONENTS
 from airloom.plan import Plan
 from airloom.results import LatenessMicros, Ledger
 from airloom.results.details import Bin
-from airloom.verdict import Lateness, Limits, Share
+from airloom.verdict import Evidence, Lateness, Limits, Share
 
 MISSED = "port-overflow"
 """Frames that a port's queue in the kernel could not hold until the engine took them."""
@@ -18,6 +18,32 @@ FULL = "socket-full"
 """Packets for which the socket of a program that receives them had no room."""
 UNRESOLVED = "neighbour-table-full"
 """Packets to neighbours for whom the kernel, whose table all nodes share, had no room."""
+
+
+def gathered(
+    ledger: Mapping[str, Any],
+    lateness: Mapping[str, Any],
+    in_full_sockets: Mapping[str, int],
+    watch: HostWatch,
+    **more: Any,
+) -> Evidence:
+    """What the engine and the host show of a run; ``more``: what only the one who asks knows, by field."""
+    full, full_by_port = in_sockets(in_full_sockets)
+    return Evidence(
+        offered=offered(ledger),
+        host_lost=host_lost(ledger) | full,
+        host_lost_by_port=host_lost_by_port(ledger) | full_by_port,
+        delivery=lateness_of(lateness["delivery"]),
+        ingress=lateness_of(lateness["ingress"]),
+        cpu_pressure=watch.cpu_pressure(),
+        steal=watch.steal(),
+        engine_busy=engine_busy(lateness),
+        engine_wait=engine_wait(lateness),
+        node_wait=watch.node_wait(),
+        node_throttled=watch.node_throttled(),
+        blind=watch.blind,
+        **more,
+    )
 
 
 def ledger_of(raw: Mapping[str, Any], lateness: Mapping[str, Any]) -> Ledger:

@@ -36,7 +36,7 @@ from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd, Topology
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
-from airloom.verdict import Evidence, Pacing, Share, judge
+from airloom.verdict import Pacing, Share, judge
 from airloom.verdict import Verdict as Judged
 from airloom.watch import Watcher
 from airloom.world import World
@@ -277,25 +277,16 @@ class OneRun:
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
         notes = (evidence.carried_note(self.plan), evidence.refused_note(self.world.datagrams_refused()))
-        full, full_by_port = evidence.in_sockets(self.socket_lost | self.world.full_sockets())
-        seen = Evidence(
-            offered=evidence.offered(ledger),
-            host_lost=evidence.host_lost(ledger) | full,
-            host_lost_by_port=evidence.host_lost_by_port(ledger) | full_by_port,
-            delivery=evidence.lateness_of(lateness["delivery"]),
-            ingress=evidence.lateness_of(lateness["ingress"]),
-            cpu_pressure=watch.cpu_pressure(),
-            steal=watch.steal(),
-            engine_busy=evidence.engine_busy(lateness),
-            engine_wait=evidence.engine_wait(lateness),
-            node_wait=watch.node_wait(),
-            node_throttled=watch.node_throttled(),
+        seen = evidence.gathered(
+            ledger,
+            lateness,
+            self.socket_lost | self.world.full_sockets(),
+            watch,
             pacing=self.pacing,
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
             notes=[*self.world.notes, *(note for note in notes if note is not None)],
-            blind=watch.blind,
         )
         return judge(seen, evidence.limits_of(self.plan))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import multiprocessing
+import os
 import re
 import socket
 import subprocess
@@ -103,6 +104,16 @@ def test_send_monitor_and_interrupt(net):
     h1.waitOutput()
     assert not h1.waiting
     assert Node.outToNode[h1.stdout.fileno()] is h1
+
+
+def test_popens_environment_is_the_one_that_is_given(net):
+    h1 = net["h1"]
+    # No PATH: programs are looked for where they are by default.
+    given, _ = h1.popen(["env"], env={"ONE": "1", "TWO": "a b"}).communicate()
+    assert sorted(given.decode().split("\n")) == ["", "ONE=1", "TWO=a b"]
+    assert h1.pexec("env", env={}) == ("", "", 0)
+    out, _, _ = h1.pexec("env")
+    assert f"PATH={os.environ['PATH']}" in out.split("\n")
 
 
 def test_popen_pexec_and_pmonitor(net):

@@ -26,7 +26,7 @@ from airloom.nodes.netns import NetnsNode
 from airloom.nodes.openvswitch import OpenVSwitchNode
 from airloom.plan import NodePlan, OpenVSwitchPlan, Plan
 from airloom.scenario.model import Scenario
-from airloom.verdict import Evidence, Limits, Verdict, judge
+from airloom.verdict import Limits, Verdict, judge
 from airloom.world import World
 
 _SHARED = (Path("/tmp"), Path("/var/tmp"))
@@ -235,27 +235,12 @@ class Ground:
 
     def verdict(self) -> Verdict:
         """How far what has happened until now can be trusted."""
-        engine, watch = self.world.engine, self._watch
+        engine = self.world.engine
         ledger = evidence.with_missed(engine.ledger(), self._counters())
         ledger["unresolved"] = self.world.neighbours_refused()
-        lateness = engine.lateness()
-        full, full_by_port = evidence.in_sockets(self.world.full_sockets())
-        seen = Evidence(
-            offered=int(ledger["offered"]),
-            host_lost=evidence.host_lost(ledger) | full,
-            host_lost_by_port=evidence.host_lost_by_port(ledger) | full_by_port,
-            delivery=evidence.lateness_of(lateness["delivery"]),
-            ingress=evidence.lateness_of(lateness["ingress"]),
-            cpu_pressure=watch.cpu_pressure(),
-            steal=watch.steal(),
-            engine_busy=evidence.engine_busy(lateness),
-            engine_wait=evidence.engine_wait(lateness),
-            node_wait=watch.node_wait(),
-            node_throttled=watch.node_throttled(),
-            notes=list(self.world.notes),
-            blind=watch.blind,
-        )
-        return judge(seen, Limits())
+        full = self.world.full_sockets()
+        notes = list(self.world.notes)
+        return judge(evidence.gathered(ledger, engine.lateness(), full, self._watch, notes=notes), Limits())
 
     def _counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """What the hosts' kernels count, under the names that their interfaces have as ports."""

@@ -55,7 +55,13 @@ class NodePopen:
                     ends.append(wish if isinstance(wish, int) else wish.fileno())
             try:
                 self._process = handle.start(
-                    args, env=env, folder=cwd or os.getcwd(), stdin=ends[0], stdout=ends[1], stderr=ends[2]
+                    args,
+                    env=env,
+                    bare=env is not None,
+                    folder=cwd or os.getcwd(),
+                    stdin=ends[0],
+                    stdout=ends[1],
+                    stderr=ends[2],
                 )
             except BaseException:
                 self._close()

@@ -20,7 +20,8 @@ from airloom.nodes.channel import Message
 from airloom.nodes.doors import Door
 from airloom.nodes.init import InitClient
 from airloom.nodes.kind import ClockReading, Site
-from airloom.nodes.netns import NetnsNode, spec_of
+from airloom.nodes.netns import NetnsNode
+from airloom.nodes.spec import spec_of
 from airloom.plan import GuestPlan, InterfacePlan, NodePlan
 
 _READINGS = 12

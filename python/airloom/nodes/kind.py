@@ -193,6 +193,7 @@ class NodeHandle(ABC):
         argv: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
+        bare: bool = False,
         folder: str | None = None,
         stdin: int | None = None,
         stdout: int | Path | None = None,
@@ -202,11 +203,11 @@ class NodeHandle(ABC):
     ) -> Process:
         """Starts a program; raises :class:`~airloom.errors.RunError` if it cannot be executed.
 
-        ``env`` is added to the controller's environment. ``folder`` is the working folder as the
-        node sees it, its own /tmp by default. Streams are descriptors (which stay the caller's)
-        or files that are appended to; None is /dev/null, and for ``stderr`` the same as
-        ``stdout``. With ``tty`` the descriptor ``stdin`` is a terminal that becomes the
-        program's own.
+        ``env`` is added to the node's own environment; with ``bare`` it is all there is. ``folder``
+        is the working folder as the node sees it, its own /tmp by default. Streams are descriptors
+        (which stay the caller's) or files that are appended to; None is /dev/null, and for
+        ``stderr`` the same as ``stdout``. With ``tty`` the descriptor ``stdin`` is a terminal that
+        becomes the program's own.
         """
 
     @abstractmethod

@@ -36,7 +36,8 @@ from airloom.nodes.kind import (
     Site,
     State,
 )
-from airloom.plan import InterfacePlan, NodePlan
+from airloom.nodes.spec import spec_of
+from airloom.plan import NodePlan
 
 _MACHINE = (Path("/run"),)
 """Where a node in the machine's own network finds the machine's daemons."""
@@ -115,6 +116,7 @@ class NetnsNode(NodeHandle):
         argv: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
+        bare: bool = False,
         folder: str | None = None,
         stdin: int | None = None,
         stdout: int | Path | None = None,
@@ -126,7 +128,7 @@ class NetnsNode(NodeHandle):
             descriptors = streams(stdin, stdout, stderr, stack)
             return self._ready().start(
                 argv,
-                env=self._environment(env or {}),
+                env=env or {} if bare else self._environment(env or {}),
                 folder=folder or self._folder(),
                 streams=descriptors,
                 tty=tty,
@@ -435,44 +437,6 @@ def refused_in(snmp: str, snmp6: str) -> int:
     four = dict(zip(*rows, strict=True)) if len(rows) == 2 else {}
     six = dict(line.split() for line in snmp6.splitlines())
     return int(four.get("RcvbufErrors", 0)) + int(six.get("Udp6RcvbufErrors", 0))
-
-
-def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
-    """The words of ``ports/src/nodes/spec.rs`` for a node; a real interface is not the node's."""
-    interfaces = [interface for interface in plan.interfaces if interface.real is None]
-    names = {interface.name for interface in interfaces}
-    return {
-        "name": plan.name,
-        "interfaces": [
-            {
-                "name": interface.name,
-                "mac": interface.mac,
-                "mtu": interface.mtu,
-                "addresses": [str(address) for address in interface.addresses],
-                "tap": interface.name not in wired,
-            }
-            for interface in interfaces
-        ],
-        "routes": [
-            {"to": route.to, "via": route.via, "interface": route.interface}
-            for route in plan.routes
-            if route.interface in names
-        ],
-        "forwarding": plan.forwarding,
-        "ipv6": _speaks_ipv6(plan, interfaces),
-        "sysctl": {key: str(value) for key, value in plan.sysctl.items()},
-    }
-
-
-def _speaks_ipv6(plan: NodePlan, interfaces: Sequence[InterfacePlan]) -> bool:
-    """Whether a node needs IPv6: an address, a wish, or a router whose daemon may want link-local
-    addresses. The others send no multicast reports, which a large hub would carry to everybody.
-    """
-    return (
-        any(address.version == 6 for interface in interfaces for address in interface.addresses)
-        or any(key.replace("/", ".").startswith("net.ipv6") for key in plan.sysctl)
-        or (plan.forwarding and not plan.routes)
-    )
 
 
 _CURES = {
