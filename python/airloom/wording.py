@@ -1,4 +1,4 @@
-"""Durations and links in words. Pure functions."""
+"""Durations, links, and what programs write, in words. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from airloom.quantity import readable
 
 _DIGITS = 3
+_LINES = 5
+"""How many of a program's last lines a message has room for."""
 
 
 def seconds(ns: int | float) -> str:
@@ -40,6 +42,12 @@ def link_text(settings: dict[str, Any]) -> str:
         if settings.get(key):
             parts.append(f"{key} {100 * settings[key]:g} %")
     return ", ".join(parts)
+
+
+def in_a_line(written: bytes) -> str:
+    """The last lines of what a program wrote, for a message of one line."""
+    lines = written.decode("utf-8", "replace").strip().splitlines()[-_LINES:]
+    return "; ".join(lines) or "it says nothing"
 
 
 def _is_given(value: Any) -> bool:

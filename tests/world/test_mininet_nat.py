@@ -60,11 +60,12 @@ def outside(tmp_path: Path) -> Iterator[Machine]:
         server.communicate()
 
 
-def start(outside: Machine, script: str, folder: Path) -> subprocess.Popen[str]:
+def start(outside: Machine, script: str, folder: Path, stderr: int | None = None) -> subprocess.Popen[str]:
     path = folder / "script.py"
     path.write_text(HEAD + textwrap.dedent(script))
     words = ["nsenter", "-t", str(outside.process.pid), "-n", sys.executable, str(path)]
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=stderr, text=True)
 
 
 def printed(outside: Machine, script: str, folder: Path) -> list[str]:
@@ -185,6 +186,41 @@ class TestOutward:
         assert "0% dropped (20/20 received)" in done.stderr
         assert "from outside" in done.stdout
 
+    def test_a_stack_that_dies_is_said_and_senders_are_told(self, outside: Machine, tmp_path: Path):
+        script = """
+            net = Mininet(topo=SingleSwitchTopo(1))
+            net.addNAT().configDefault()
+            print(net["h1"].cmd(FETCH).strip(), flush=True)
+            sys.stdin.readline()
+            print(net["h1"].cmd("ping -c1 -W5 203.0.113.9"), flush=True)
+            net.stop()
+            """
+        with start(outside, script, tmp_path, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline() == "from outside\n"
+            (stack,) = stacks(outside)
+            os.kill(int(stack), signal.SIGKILL)
+            said = process.stderr.readline()
+            out, more = process.communicate("\n", timeout=90)
+        assert process.returncode == 0
+        assert "node nat0: there is no way out of the laboratory any more" in said
+        assert f"{PROGRAM} was killed by SIGKILL" in said
+        assert "Destination Net Unreachable" in out
+        assert PROGRAM not in more
+
+    def test_a_stack_that_ends_as_it_should_is_not_said(self, outside: Machine, tmp_path: Path):
+        script = """
+            net = Mininet(topo=SingleSwitchTopo(1))
+            nat = net.addNAT()
+            net.start()
+            net.delNode(nat)
+            net.addNAT("again")
+            """
+        with start(outside, script, tmp_path, stderr=subprocess.PIPE) as process:
+            _, errors = process.communicate(timeout=90)
+        assert (process.returncode, errors) == (0, "")
+
     def test_it_goes_with_its_node(self, outside: Machine, tmp_path: Path):
         script = """
             net = Mininet(topo=SingleSwitchTopo(1))
@@ -205,7 +241,9 @@ def test_a_machine_without_the_stack_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     net = Mininet(topo=SingleSwitchTopo(1))
     try:
-        with pytest.raises(HostError, match=f"node nat0: the way out .* needs {PROGRAM}") as caught:
+        with pytest.raises(
+            HostError, match=f"node nat0: the way out .* needs the program {PROGRAM}"
+        ) as caught:
             net.addNAT()
         assert caught.value.cure == f"sudo apt-get install {PROGRAM}"
         assert "nat0" not in Node.standing

@@ -131,7 +131,7 @@ def test_a_controller_of_ones_own():
 
 def test_a_controller_that_is_not_installed_is_named():
     net = Mininet(topo=SingleSwitchTopo(1), controller=lambda name: Controller(name, command="no-such"))
-    with pytest.raises(LabError, match="there is no program no-such") as caught:
+    with pytest.raises(LabError, match="needs the program no-such") as caught:
         net.start()
     assert caught.value.exit_code == 3
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from airloom.errors import HostError, ScenarioError
+from airloom.errors import ScenarioError
+from airloom.mininet.beside import path_of
 from airloom.mininet.ground import ground
 from airloom.mininet.hosts import Node
 from airloom.mininet.refusal import Misused, Unsupported
@@ -64,14 +65,13 @@ class Controller(Node):
         """Starts the program, if there is an Open vSwitch for it, and waits until it listens."""
         if not ground().open_switches():
             return
-        if shutil.which(self.command) is None:
-            raise HostError(
-                "host.program.missing",
-                f"controller {self.name}: there is no program {self.command}",
-                cure="sudo apt-get install openvswitch-testcontroller"
-                if self.command == _OWN
-                else "install it, or start it elsewhere and use RemoteController",
-            )
+        path_of(
+            self.command,
+            f"controller {self.name}",
+            "sudo apt-get install openvswitch-testcontroller"
+            if self.command == _OWN
+            else "install it, or start it elsewhere and use RemoteController",
+        )
         if self.cdir is not None:
             self.cmd("cd", self.cdir)
         self._launch(self.port)

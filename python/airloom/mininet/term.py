@@ -11,14 +11,13 @@ import contextlib
 import os
 import select
 import shlex
-import shutil
 import subprocess
-import tempfile
 import termios
 from collections.abc import Iterable
 from typing import Any
 
 from airloom.errors import HostError, RunError
+from airloom.mininet.beside import Beside, path_of
 from airloom.mininet.refusal import Unsupported
 from airloom.mininet.shell import start_on
 
@@ -33,13 +32,7 @@ def makeTerm(
     if term != "xterm":
         raise Unsupported(f"makeTerm({node}, term={term!r})", "windows are those of xterm")
     handle = node.handle
-    program = shutil.which(term)
-    if program is None:
-        raise HostError(
-            "host.program.missing",
-            f"node {node}: a window needs xterm",
-            cure="sudo apt-get install xterm",
-        )
+    program = path_of(term, f"node {node}: a window")
     display = display or os.environ.get("DISPLAY")
     if not display:
         raise HostError(
@@ -50,27 +43,19 @@ def makeTerm(
     near, far = os.openpty()
     try:
         _echo(far, False)  # of what the window says first, which is its number
-        with tempfile.TemporaryFile() as said:
-            try:
-                words = [program, "-display", display, "-title", f"{title}: {node.name}"]
-                window = subprocess.Popen(
-                    [*words, f"-S{os.ttyname(far)}/{near}"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    pass_fds=[near],
-                    start_new_session=True,
-                )
-            finally:
-                os.close(near)
-            try:
-                _await(window, far, said, node)
-                _echo(far, True)
-                start_on(far, handle, shlex.split(cmd), {"TERM": "xterm"})
-            except BaseException:
-                window.kill()
-                window.wait()
-                raise
+        try:
+            words = [program, "-display", display, "-title", f"{title}: {node.name}"]
+            window = Beside([*words, f"-S{os.ttyname(far)}/{near}"], [near])
+        finally:
+            os.close(near)
+        try:
+            _await(window, far, node)
+            _echo(far, True)
+            start_on(far, handle, shlex.split(cmd), {"TERM": "xterm"})
+        except BaseException:
+            window.kill()
+            window.wait()
+            raise
     finally:
         os.close(far)
     return [window]
@@ -87,7 +72,7 @@ def cleanUpScreens() -> None:
     """Nothing: a window ends with its node."""
 
 
-def _await(window: subprocess.Popen[bytes], far: int, said: Any, node: Any) -> None:
+def _await(window: Beside, far: int, node: Any) -> None:
     """Waits until the window has said its number, which is the first line that it types."""
     poller = select.poll()
     poller.register(far, select.POLLIN)
@@ -95,8 +80,7 @@ def _await(window: subprocess.Popen[bytes], far: int, said: Any, node: Any) -> N
         if poller.poll(_PATIENCE * 1000) and os.read(far, 64).endswith(b"\n"):
             return
     window.kill()
-    said.seek(0)
-    why = said.read().decode("utf-8", "replace").strip().replace("\n", "; ")
+    why = window.said()
     raise RunError("mininet.window", f"node {node}: no window opens: {why}", cure="is DISPLAY right?")
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import socket
 import subprocess
-import tempfile
+import threading
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,12 @@ from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
 from airloom.errors import HostError, RunError
+from airloom.mininet.beside import Beside, path_of
+from airloom.mininet.log import error
 from airloom.mininet.refusal import Misused
+from airloom.nodes.kind import Exit
 from airloom.nodes.within import within
+from airloom.programs import said
 
 PROGRAM = "slirp4netns"
 INTERFACE = "out0"
@@ -43,54 +46,42 @@ class WayOut:
     """The way out of one node."""
 
     def __init__(self, node: str, namespace: int, subnet: IPv4Network) -> None:
-        program = shutil.which(PROGRAM)
-        if program is None:
-            raise HostError(
-                "host.program.missing",
-                f"node {node}: the way out of the laboratory needs {PROGRAM}",
-                cure=f"sudo apt-get install {PROGRAM}",
-            )
+        program = path_of(PROGRAM, f"node {node}: the way out of the laboratory")
         taken = [subnet, *_of_machine()]
         network = next((one for one in _NETWORKS if not any(map(one.overlaps, taken))), None)
         if network is None:
             raise Misused("nat", f"{node}: subnet {subnet} and the machine leave no network for the way out")
         self._node, self._namespace, self._subnet = node, namespace, subnet
         self._gateway = str(network[2])
+        self._closing = False
         ends, self._alive = os.pipe()
         ready, says_ready = os.pipe()
-        with tempfile.TemporaryFile() as said:
-            try:
-                words = [program, "--netns-type=path", f"--cidr={network}", "--disable-host-loopback"]
-                words += ["--configure", "--enable-sandbox", f"--exit-fd={ends}", f"--ready-fd={says_ready}"]
-                self._process = subprocess.Popen(
-                    [*words, f"/proc/self/fd/{namespace}", INTERFACE],
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    pass_fds=[namespace, ends, says_ready],
-                    start_new_session=True,  # away from this terminal's Ctrl-C
-                    cwd="/",
+        try:
+            words = [program, "--netns-type=path", f"--cidr={network}", "--disable-host-loopback"]
+            words += ["--configure", "--enable-sandbox", f"--exit-fd={ends}", f"--ready-fd={says_ready}"]
+            words += [f"/proc/self/fd/{namespace}", INTERFACE]
+            self._stack = Beside(words, [namespace, ends, says_ready])
+        except BaseException:
+            os.close(ready)
+            os.close(self._alive)
+            raise
+        finally:
+            os.close(ends)
+            os.close(says_ready)
+        try:
+            poller = select.poll()
+            poller.register(ready, select.POLLIN)
+            if not poller.poll(_PATIENCE * 1000) or not os.read(ready, 1):
+                raise RunError(
+                    "mininet.nat", f"node {node}: {PROGRAM} gives no way out: {self._stack.said()}"
                 )
-            except BaseException:
-                os.close(ready)
-                os.close(self._alive)
-                raise
-            finally:
-                os.close(ends)
-                os.close(says_ready)
-            try:
-                poller = select.poll()
-                poller.register(ready, select.POLLIN)
-                if not poller.poll(_PATIENCE * 1000) or not os.read(ready, 1):
-                    said.seek(0)
-                    why = said.read().decode("utf-8", "replace").strip().replace("\n", "; ")
-                    raise RunError("mininet.nat", f"node {node}: {PROGRAM} gives no way out: {why}")
-                within(namespace, self._route)
-            except BaseException:
-                self.close()
-                raise
-            finally:
-                os.close(ready)
+            within(namespace, self._route)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(ready)
+        threading.Thread(target=self._watch, name=f"{node}-way-out", daemon=True).start()
 
     def admit(self, interface: str) -> None:
         """Lets out what comes from the subnet through an interface of the node, and nothing from others."""
@@ -106,12 +97,23 @@ class WayOut:
 
     def close(self) -> None:
         """Ends it; its interface goes too."""
+        self._closing = True
         os.close(self._alive)
         try:
-            self._process.wait(_PATIENCE)
+            self._stack.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self._stack.kill()
+            self._stack.wait()
+
+    def _watch(self) -> None:
+        """Says at once if it ends unasked; from then on whoever sends out is told that nothing is reached."""
+        code = self._stack.wait()
+        if not self._closing:
+            how = said(Exit(code) if code >= 0 else Exit(signal=-code))
+            error(
+                f"*** node {self._node}: there is no way out of the laboratory any more: "
+                f"{PROGRAM} {how}: {self._stack.said()}\n"
+            )
 
     def _route(self) -> None:
         """Forwards to the stack, which asks for each sender's hardware address: the node answers for all."""
@@ -130,10 +132,10 @@ class WayOut:
     def _rule(self, route: Any, **words: Any) -> None:
         try:
             route.rule("add", table=_TABLE, **words)
-        except NetlinkError as error:
+        except NetlinkError as refused:
             raise HostError(
                 "host.policy-routing",
-                f"node {self._node}: this kernel takes no rule for routes: {error}",
+                f"node {self._node}: this kernel takes no rule for routes: {refused}",
                 cure="a kernel with CONFIG_IP_MULTIPLE_TABLES",
             ) from None
 

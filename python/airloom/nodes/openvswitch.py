@@ -28,6 +28,7 @@ from airloom.nodes.kind import Exit, Nature, NodeHandle, Properties, Site
 from airloom.nodes.netns import NetnsKind, NetnsNode
 from airloom.nodes.relay import LOOPBACK, Relay
 from airloom.plan import BridgePlan, ControllerPlan, NodePlan, OpenVSwitchPlan
+from airloom.wording import in_a_line
 
 PACKAGE = "openvswitch-switch"
 _PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl")
@@ -189,8 +190,7 @@ class OpenVSwitchNode(NetnsNode):
         packet_sockets.enlarge([self.namespace.fileno()])
 
     def _failed(self, why: str, said: bytes) -> RunError:
-        text = said.decode("utf-8", "replace").strip().replace("\n", "; ")
-        return RunError("node.openvswitch", f"Open vSwitch {self.name}: {why}: {text or 'it says nothing'}")
+        return RunError("node.openvswitch", f"Open vSwitch {self.name}: {why}: {in_a_line(said)}")
 
     def _daemon_ended(self, how: Exit) -> None:
         """The daemon has ended; unless it was asked to, that is the end of the switch."""
