@@ -117,10 +117,11 @@ def test_a_remote_controller_that_nobody_is():
     assert caught.value.where.startswith("test_mininet_openvswitch.py:")
 
 
-def test_a_controller_of_ones_own():
+def test_a_controller_of_ones_own(tmp_path):
     class Own(Controller):
         def start(self):
-            self.cmd(f"ovs-testcontroller --unixctl=/tmp/own.ctl ptcp:{self.port} > /dev/null 2>&1 &")
+            control = tmp_path / "control"
+            self.cmd(f"ovs-testcontroller --unixctl={control} ptcp:{self.port} > /dev/null 2>&1 &")
 
     net = Mininet(topo=SingleSwitchTopo(2), controller=Own)
     net.start()
