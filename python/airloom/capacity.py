@@ -68,13 +68,14 @@ def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False)
 
     Containers without an image have this machine's programs.
     """
+    scenario = own_image.provided(scenario)
     done = kept(folder, name, scenario)
     if done is not None:
         return done
     place = folder / POINTS / name
     if place.exists():
         shutil.rmtree(place)
-    return runs.run(own_image.provided(scenario), out=place, capture=capture)
+    return runs.run(scenario, out=place, capture=capture)
 
 
 def readers(folder: Path, names: Collection[str] | None = None) -> list[RunReader]:

@@ -29,12 +29,13 @@ def provided(scenario: Scenario) -> Scenario:
 
     :class:`~airloom.errors.HostError` if a program that it needs is not on this machine.
     """
+    if scenario.image is not None:
+        return scenario
     try:
         nodes = expand(scenario).nodes.values()
     except (Problem, Problems):  # the gate says what is wrong
         return scenario
-    without = any((node.kind or scenario.kind) == KIND and node.image is None for node in nodes)
-    if scenario.image is not None or not without:
+    if not any((node.kind or scenario.kind) == KIND and node.image is None for node in nodes):
         return scenario
     given = {path for node in nodes for path in node.files}
     image = own.of(sorted(programs_of(scenario) - given))

@@ -1,4 +1,4 @@
-"""Durations, links, and what programs write, in words. Pure functions."""
+"""Durations, numbers, links, and what programs write, in words. Pure functions."""
 
 from __future__ import annotations
 
@@ -42,6 +42,13 @@ def link_text(settings: dict[str, Any]) -> str:
         if settings.get(key):
             parts.append(f"{key} {100 * settings[key]:g} %")
     return ", ".join(parts)
+
+
+def plural(word: str, count: int) -> str:
+    """The word for so many: ``switches``, but ``switch`` for one."""
+    if count == 1:
+        return word
+    return f"{word}{'es' if word.endswith('ch') else 's'}"
 
 
 def in_a_line(written: bytes) -> str:

@@ -62,10 +62,9 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
 
 
 def _count(number: int, word: str) -> str:
-    if number == 0:
-        return ""
-    plural = "es" if word.endswith("ch") else "s"
-    return f"{number} {word}{plural if number > 1 else ''}"
+    from airloom.wording import plural
+
+    return f"{number} {plural(word, number)}" if number else ""
 
 
 def _nodes(plan: Plan) -> Table:

@@ -45,14 +45,12 @@ def make_command(
 
     from airloom.images import own
     from airloom.quantity import readable
+    from airloom.wording import plural
 
     with Console(stderr=True).status(f"making {folder}"):
         made = own.make(folder, programs, more or ())
     typer.echo(
-        f"{folder}: {_counted(made.programs, 'program')}, {_counted(made.libraries, 'shared object')}, "
-        f"{_counted(made.files, 'file')}, {readable(made.octets, 'B')}"
+        f"{folder}: {made.programs:,} {plural('program', made.programs)}, "
+        f"{made.libraries:,} {plural('shared object', made.libraries)}, "
+        f"{made.files:,} {plural('file', made.files)}, {readable(made.octets, 'B')}"
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -188,7 +188,7 @@ class _Gathering:
 
     def _take(self, path: str) -> str:
         """Takes in a file or folder with all links on the way; its real path. OSError if it is not there."""
-        rest = deque(part for part in path.split("/") if part not in ("", "."))
+        rest = deque(_parts(path))
         here, hops = "/", 0
         while rest and here not in _OF_THE_KERNEL:
             part = rest.popleft()
@@ -204,7 +204,7 @@ class _Gathering:
                 target = os.readlink(step)
                 self._entries[step] = Link(target)
                 here = "/" if target.startswith("/") else here
-                rest.extendleft(reversed([one for one in target.split("/") if one not in ("", ".")]))
+                rest.extendleft(reversed(_parts(target)))
                 continue
             if stat.S_ISDIR(about.st_mode):
                 self._entries.setdefault(step, Folder())
@@ -314,6 +314,10 @@ def _wanted(entry: os.DirEntry[str], compiled: str) -> bool:
         source = Path(entry.path).parents[1] / f"{entry.name.removesuffix(compiled)}.py"
         return entry.name.endswith(compiled) and source.exists()
     return _NO_NODE_NEEDS.fullmatch(entry.name) is None
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def _is_shared_object(path: str) -> bool:

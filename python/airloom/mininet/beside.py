@@ -8,6 +8,7 @@ import subprocess
 import weakref
 from collections.abc import Sequence
 
+from airloom import installed
 from airloom.errors import HostError
 from airloom.wording import in_a_line
 
@@ -22,7 +23,7 @@ def path_of(program: str, who: str, cure: str | None = None) -> str:
         raise HostError(
             "host.program.missing",
             f"{who} needs the program {program}",
-            cure=cure or f"sudo apt-get install {program}",
+            cure=cure or installed.cure([program]),
         )
     return path
 

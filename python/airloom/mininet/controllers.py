@@ -68,9 +68,7 @@ class Controller(Node):
         path_of(
             self.command,
             f"controller {self.name}",
-            "sudo apt-get install openvswitch-testcontroller"
-            if self.command == _OWN
-            else "install it, or start it elsewhere and use RemoteController",
+            None if self.command == _OWN else "install it, or start it elsewhere and use RemoteController",
         )
         if self.cdir is not None:
             self.cmd("cd", self.cdir)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airloom.quantity import RATE, TIME, Quantity
 from airloom.report.style import Drawing, Ink
 from airloom.results.details import Topology, Wire
+from airloom.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +52,7 @@ def picture(topology: Topology) -> Drawing | None:
         if wire.a in graph and wire.b in graph:
             graph.add_edge(wire.a, wire.b, text=describe(wire))
     kinds = Counter(vertex.kind for vertex in topology.vertices)
-    told = ", ".join(f"{count} {_plural(kind, count)}" for kind, count in sorted(kinds.items()))
+    told = ", ".join(f"{count} {plural(kind, count)}" for kind, count in sorted(kinds.items()))
     common = Counter(describe(wire) for wire in topology.wires).most_common(1)
     usual = common[0][0] if common else ""
     caption = ""
@@ -85,7 +86,7 @@ def picture(topology: Topology) -> Drawing | None:
         title="Nodes and links",
         alt=f"Topology: {told}, {len(topology.wires)} links. {names}"
         f"{' and more' if len(topology.vertices) > 20 else ''}. {caption}",
-        caption=f"{told}; {len(topology.wires)} {_plural('link', len(topology.wires))}. {caption}",
+        caption=f"{told}; {len(topology.wires)} {plural('link', len(topology.wires))}. {caption}",
         draw=draw,
         size=(9.8, height),
     )
@@ -93,7 +94,7 @@ def picture(topology: Topology) -> Drawing | None:
 
 def _rest(common: list[tuple[str, int]], topology: Topology) -> str:
     kinds = Counter(describe(wire) for wire in topology.wires).most_common(6)[len(common) :]
-    told = "; ".join(f"{count} {_plural('link', count)}: {text}" for text, count in kinds)
+    told = "; ".join(f"{count} {plural('link', count)}: {text}" for text, count in kinds)
     return f"{told}."
 
 
@@ -280,7 +281,3 @@ def _nodes(axes: Axes, graph: Any, places: Mapping[str, Place], ink: Ink) -> Non
     for handle in legend.legend_handles:
         if isinstance(handle, PathCollection):
             handle.set_sizes([40.0])
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}es" if word == "switch" else f"{word}s"

@@ -15,6 +15,7 @@ from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
 from airloom.scenario.rules import media
 from airloom.scenario.rules.links import direction
+from airloom.scenario.rules.names import unique
 from airloom.scenario.rules.nodes import node_exists
 from airloom.scenario.source import Path_
 
@@ -132,17 +133,9 @@ def _signal(event: Event, path: Path_) -> Iterator[Problem]:
 def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
     linked = {end.name for wire in network.wires for end in wire.ends}
     linked |= {radio.node for radio in network.radios}
-    names: set[str] = set()
+    yield from unique("measurements", (measurement.name for measurement in scenario.measurements))
     for index, measurement in enumerate(scenario.measurements):
         path: Path_ = ("measurements", index)
-        if measurement.name in names:
-            yield Problem(
-                "name.duplicate",
-                f"two measurements are called {measurement.name!r}",
-                (*path, "name"),
-                "give one another name",
-            )
-        names.add(measurement.name)
         given = [name for name in TOOLS if getattr(measurement, name) is not None]
         if len(given) != 1:
             yield Problem(
@@ -308,14 +301,9 @@ def _claims(scenario: Scenario) -> Iterator[Problem]:
     from airloom.results.claims import parse
 
     measured = [measurement.name for measurement in scenario.measurements]
-    names: set[str] = set()
+    yield from unique("claims", (claim.id for claim in scenario.claims), "id")
     for index, claim in enumerate(scenario.claims):
         path: Path_ = ("claims", index)
-        if claim.id in names:
-            yield Problem(
-                "name.duplicate", f"two claims are called {claim.id!r}", (*path, "id"), "give one another id"
-            )
-        names.add(claim.id)
         try:
             parsed = parse(claim.check)
         except ScenarioError as error:

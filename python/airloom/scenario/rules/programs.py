@@ -12,32 +12,23 @@ from airloom.scenario.model.base import nearest
 from airloom.scenario.names import words
 from airloom.scenario.network import Network
 from airloom.scenario.refusal import Problem
+from airloom.scenario.rules.names import unique
 from airloom.scenario.rules.nodes import node_exists
 from airloom.scenario.source import Path_
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Everything that is wrong with programs."""
-    names: set[str] = set()
+    yield from unique("programs", (program.name for program in scenario.programs))
     for index, program in enumerate(scenario.programs):
         path: Path_ = ("programs", index)
         yield from _program(program, path, scenario, network)
-        if program.name is not None:
-            if program.name in names:
-                yield Problem(
-                    "name.duplicate",
-                    f"two programs are called {program.name!r}",
-                    (*path, "name"),
-                    "give one another name",
-                )
-            names.add(program.name)
         if scenario.duration is not None and program.at > scenario.duration:
             yield Problem(
                 "event.time",
                 f"it would start at {program.at.text}, after the end of the run at {scenario.duration.text}",
                 (*path, "at"),
             )
-
     yield from _order(scenario.programs)
 
 
