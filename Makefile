@@ -75,10 +75,11 @@ lint: setup ## Check format, lints and types of all languages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	cd python && ../$(BIN)/lint-imports --config ../pyproject.toml
 
 docs: setup ## Write the parts of docs/ that are generated
-	$(BIN)/python -m airloom.scenario.reference > docs/scenario.md
-	$(BIN)/python -m airloom.nodes.reference docs/kinds.md
+	$(BIN)/python -m airloom.cli.scenario_reference > docs/scenario.md
+	$(BIN)/python -m airloom.cli.kinds_reference docs/kinds.md
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target $(OUT) fuzz/target

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from airloom import binaries, capacity
+from airloom.bench.peers import installed_mininet
+from airloom.experiments import capacity_search
+from airloom.host import binaries
 from airloom.measure import captures, flow, records
-from airloom.peers import installed_mininet
-from airloom.quantity import Quantity
 from airloom.report import figures
 from airloom.report.figures import Figure, Line
 from airloom.results import Measurement, Result, RunWriter, claims
+from airloom.units.figures import Quantity
 
 
 def _beside(name: str) -> Any:
@@ -75,13 +76,13 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
             seen[case.id, MODEL] = cases.Series.of(reading, case.frame)
         writer.measured(*_table(seen), *_fits(fits))
         figures.save(folder, [*_curves(seen), *_overview(seen)])
-        return writer.finish(*capacity.whole(folder), claims=_claims(seen))
+        return writer.finish(*capacity_search.whole(folder), claims=_claims(seen))
 
 
 def _airloom(folder: Path, case: Any, seconds: float) -> tuple[Any, Any]:
     """The case as the wire had it and as the receiving kernel saw it."""
     name = case.id.lower()
-    reader = capacity.point(folder, name, case.scenario(seconds, late=SETTLED), capture=True)
+    reader = capacity_search.point(folder, name, case.scenario(seconds, late=SETTLED), capture=True)
     capture = reader.folder / "capture.pcapng"
     wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
     measured = reader.folder / "measurements" / "flow"

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from airloom import Lab, binaries
+from airloom import Lab
 from airloom.errors import RunError
+from airloom.host import binaries
 from airloom.measure import flow, records
 from airloom.measure.flow import FlowReading
 from airloom.scenario.model import Link, Node, Queue, Scenario

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import usable
-from airloom.campaign import Campaign
-from airloom.net_chain import wired
-from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
+from airloom.experiments import usable_kinds
+from airloom.experiments.campaign import Campaign
+from airloom.experiments.net_chain import wired
+from airloom.experiments.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
 
@@ -23,7 +23,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     """Searches each kind's first deviation, flow by flow; kinds that were not asked for are tried first."""
     fails: dict[str, str] = {}
     if not kinds:
-        kinds, fails = usable.kinds(folder, progress, quick=quick)
+        kinds, fails = usable_kinds.kinds(folder, progress, quick=quick)
     seconds = 2 if quick else 8
     ladder = QUICK_LADDER if quick else LADDER
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:

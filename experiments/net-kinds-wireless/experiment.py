@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airloom import capacity, usable
-from airloom.campaign import Campaign
-from airloom.net_chain import ideal
-from airloom.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
-from airloom.net_chain.wireless import Chain
-from airloom.quantity import Quantity
+from airloom.experiments import capacity_search, usable_kinds
+from airloom.experiments.campaign import Campaign
+from airloom.experiments.net_chain import ideal
+from airloom.experiments.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
+from airloom.experiments.net_chain.wireless import Chain
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
 from airloom.scenario.model import Measurement as Wanted
+from airloom.units.figures import Quantity
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
 QUICK_LADDER = (2, 4)
@@ -40,7 +40,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     fails: dict[str, str] = {}
     if not kinds:
         # The ideal radio is made of links with the engine's loss and a bridge in each node.
-        kinds, fails = usable.kinds(folder, progress, quick=quick, without=("native",))
+        kinds, fails = usable_kinds.kinds(folder, progress, quick=quick, without=("native",))
     seconds = 2 if quick else 8
     ladder = QUICK_LADDER if quick else LADDER
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
@@ -69,23 +69,23 @@ def _measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callab
     progress(f"{nodes} nodes, {kind}")
     one = Chain("ideal", "aodv", nodes, kind)
     last = f"n{nodes}"
-    reader = capacity.point(
+    reader = capacity_search.point(
         folder,
         one.name,
         one.scenario(
             [
                 Wanted(name="rtt", ping={"from": "n1", "to": last, "count": 1}),
-                Wanted(name="forward", iperf3=capacity.flow("n1", last, seconds)),
-                Wanted(name="backward", iperf3=capacity.flow(last, "n1", seconds)),
+                Wanted(name="forward", iperf3=capacity_search.flow("n1", last, seconds)),
+                Wanted(name="backward", iperf3=capacity_search.flow(last, "n1", seconds)),
             ]
         ),
     )
     return Point(
         nodes,
-        capacity.value(reader, "rtt", "rtt_max"),
-        capacity.steady(reader, "forward"),
-        capacity.steady(reader, "backward"),
-        capacity.believable([reader]),
+        capacity_search.value(reader, "rtt", "rtt_max"),
+        capacity_search.steady(reader, "forward"),
+        capacity_search.steady(reader, "backward"),
+        capacity_search.believable([reader]),
     )
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from airloom import capacity
-from airloom.net_chain import wired
-from airloom.quantity import Quantity
+from airloom.experiments import capacity_search
+from airloom.experiments.net_chain import wired
 from airloom.report import figures
 from airloom.report.figures import Figure, Line, Mark
 from airloom.results import Measurement, Result, RunWriter, claims
+from airloom.units.figures import Quantity
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
 QUICK_LADDER = (2, 4, 8, 16)
@@ -33,7 +33,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
     with RunWriter(
         folder, scenario="net-wired-chain", seed=1, kinds=("netns", "native"), replace=True
     ) as writer:
-        largest = capacity.search(
+        largest = capacity_search.search(
             QUICK_LADDER if quick else LADDER, lambda n: measure(n).carries_tcp(), halve=not quick
         )
         for nodes in sorted(points):
@@ -43,7 +43,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
             kind = "netns" if points.get(point.nodes) is point else "native"
             writer.measured(*_figures(point, kind))
         figures.save(folder, _drawn(kept, [natives[nodes] for nodes in sorted(natives)]))
-        return writer.finish(*capacity.whole(folder), claims=_claims(kept, largest, quick))
+        return writer.finish(*capacity_search.whole(folder), claims=_claims(kept, largest, quick))
 
 
 def _figures(point: wired.Point, kind: str) -> list[Measurement]:
@@ -65,7 +65,7 @@ def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure
     n = [point.nodes for point in points]
 
     def line(label: str, role: figures.Role, values: list[float], scale: float) -> Line:
-        return capacity.line(label, role, n, values, scale)
+        return capacity_search.line(label, role, n, values, scale)
 
     return [
         Figure(

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airloom import capacity
-from airloom.net_chain import ideal
-from airloom.net_chain.wireless import Chain
-from airloom.quantity import Quantity
+from airloom.experiments import capacity_search
+from airloom.experiments.net_chain import ideal
+from airloom.experiments.net_chain.wireless import Chain
 from airloom.report import figures
 from airloom.report.figures import Figure, Mark
 from airloom.results import Measurement, Result, RunWriter, claims
 from airloom.scenario.model import Measurement as Wanted
+from airloom.units.figures import Quantity
 
 TOLERANCE = 0.02
 STAIRS = 13
@@ -64,7 +64,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
     with RunWriter(folder, scenario="net-wireless-chain", seed=1, kinds=("netns",), replace=True) as writer:
         progress(f"the ring search over {STAIRS} nodes")
         stairs = _staircase(folder, STAIRS)
-        largest = capacity.search(QUICK_LADDER if quick else LADDER, carries, halve=not quick)
+        largest = capacity_search.search(QUICK_LADDER if quick else LADDER, carries, halve=not quick)
         found = {("ideal", "aodv"): [aodv[nodes] for nodes in sorted(aodv)]}
         found["802.11b", "aodv"] = [measure("802.11b", "aodv", n) for n in (QUICK_AIR if quick else AIR)]
         if shutil.which("babeld"):
@@ -81,7 +81,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
             )
         )
         figures.save(folder, _drawn(stairs, found))
-        return writer.finish(*capacity.whole(folder), claims=_claims(stairs, found, largest, quick))
+        return writer.finish(*capacity_search.whole(folder), claims=_claims(stairs, found, largest, quick))
 
 
 def _staircase(folder: Path, nodes: int) -> dict[int, float]:
@@ -96,13 +96,13 @@ def _staircase(folder: Path, nodes: int) -> dict[int, float]:
         for far in hops
     ]
     one = Chain("ideal", "aodv", nodes)
-    reader = capacity.point(folder, f"{one.name}-search", one.scenario(wanted, tag="-search"))
-    return {far: capacity.value(reader, f"h{far}", "rtt_first") for far in hops}
+    reader = capacity_search.point(folder, f"{one.name}-search", one.scenario(wanted, tag="-search"))
+    return {far: capacity_search.value(reader, f"h{far}", "rtt_first") for far in hops}
 
 
 def _measure(folder: Path, one: Any, seconds: int) -> Point:
     last = f"n{one.nodes}"
-    reader = capacity.point(
+    reader = capacity_search.point(
         folder,
         one.name,
         one.scenario(
@@ -110,18 +110,18 @@ def _measure(folder: Path, one: Any, seconds: int) -> Point:
                 # So few and so far apart that none is sent while the first still waits for its route.
                 Wanted(name="rtt", ping={"from": "n1", "to": last, "count": 1}),
                 Wanted(name="after", ping={"from": "n1", "to": last, "count": 30, "interval": "20 ms"}),
-                Wanted(name="forward", iperf3=capacity.flow("n1", last, seconds)),
-                Wanted(name="backward", iperf3=capacity.flow(last, "n1", seconds)),
+                Wanted(name="forward", iperf3=capacity_search.flow("n1", last, seconds)),
+                Wanted(name="backward", iperf3=capacity_search.flow(last, "n1", seconds)),
             ]
         ),
     )
     return Point(
         one.nodes,
-        capacity.value(reader, "rtt", "rtt_max"),
-        capacity.value(reader, "after", "rtt_max"),
-        capacity.steady(reader, "forward"),
-        capacity.steady(reader, "backward"),
-        capacity.believable([reader]),
+        capacity_search.value(reader, "rtt", "rtt_max"),
+        capacity_search.value(reader, "after", "rtt_max"),
+        capacity_search.steady(reader, "forward"),
+        capacity_search.steady(reader, "backward"),
+        capacity_search.believable([reader]),
     )
 
 
@@ -142,32 +142,40 @@ def _figures(point: Point, kind: str, routing: str) -> list[Measurement]:
 def _drawn(stairs: dict[int, float], found: dict[tuple[str, str], list[Point]]) -> list[Figure]:
     hops = list(stairs)
     searched = [
-        capacity.line("ideal", "ideal", hops, [ideal.first_rtt(far) for far in hops], 1e6),
-        capacity.line("Airloom, one chain", "measured", hops, list(stairs.values()), 1e6),
+        capacity_search.line("ideal", "ideal", hops, [ideal.first_rtt(far) for far in hops], 1e6),
+        capacity_search.line("Airloom, one chain", "measured", hops, list(stairs.values()), 1e6),
     ]
     for (kind, routing), points in found.items():
         if kind == "ideal":
             far = [point.nodes - 1 for point in points]
             label = f"Airloom, {routing.upper() if routing == 'aodv' else 'Babel'}, a chain each"
-            searched.append(capacity.line(label, "measured", far, [point.first for point in points], 1e6))
+            searched.append(
+                capacity_search.line(label, "measured", far, [point.first for point in points], 1e6)
+            )
     lengths = sorted({point.nodes for points in found.values() for point in points})
     carried = [
-        capacity.line("ideal radio's limit", "ideal", lengths, [ideal.THROUGHPUT for _ in lengths], 1e6)
+        capacity_search.line(
+            "ideal radio's limit", "ideal", lengths, [ideal.THROUGHPUT for _ in lengths], 1e6
+        )
     ]
     air = found["802.11b", "aodv"]
     for (kind, routing), points in found.items():
         n = [point.nodes for point in points]
         label = f"{kind}, {'AODV' if routing == 'aodv' else 'Babel'}"
         carried.append(
-            capacity.line(f"{label}, flow 1", "measured", n, [point.forward for point in points], 1e6)
+            capacity_search.line(f"{label}, flow 1", "measured", n, [point.forward for point in points], 1e6)
         )
         if (kind, routing) == ("ideal", "aodv"):
             carried.append(
-                capacity.line(f"{label}, flow 2", "measured", n, [point.backward for point in points], 1e6)
+                capacity_search.line(
+                    f"{label}, flow 2", "measured", n, [point.backward for point in points], 1e6
+                )
             )
     limits = [ideal.shared_limit(point.nodes - 1) for point in air]
     shared = [point.nodes for point in air]
-    carried.append(capacity.line("802.11b, bound of the shared channel", "reference", shared, limits, 1e6))
+    carried.append(
+        capacity_search.line("802.11b, bound of the shared channel", "reference", shared, limits, 1e6)
+    )
     return [
         Figure(
             name="net-search",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import capacity, orbit
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.orbit import Grid, Platform
+from airloom.experiments import capacity_search, orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 
@@ -54,7 +54,7 @@ def _case(platform: Platform, load: int, seconds: int) -> Case:
 def _figures(_: Case, reader: RunReader) -> Figures:
     flows = sorted({one.name for one in reader.result.measurements})
     stars = {flow.partition("-")[0] for flow in flows}
-    carried = sum(capacity.value(reader, flow, "throughput_steady") for flow in flows)
+    carried = sum(capacity_search.value(reader, flow, "throughput_steady") for flow in flows)
     return {
         "throughput": (carried / len(stars), "bit/s"),
         "delay": (orbit.value(reader, flows, "delay_steady_mean"), "ns"),

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from airloom import orbit
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.orbit import Grid, Platform
-from airloom.quantity import Quantity
+from airloom.experiments import orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
 from airloom.results.result import Result
+from airloom.units.figures import Quantity
 
 OTHERS = (10, 25)
 """Mbit/s of the second experiment."""

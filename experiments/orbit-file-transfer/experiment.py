@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import orbit
-from airloom.campaign import Campaign, Case, Figures, Found
 from airloom.errors import RunError
-from airloom.orbit import Grid, Platform
+from airloom.experiments import orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 

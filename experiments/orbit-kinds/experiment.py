@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import capacity, orbit, usable
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.orbit import NATIVE, Grid, Platform
+from airloom.experiments import capacity_search, orbit, usable_kinds
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import NATIVE, Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
 
@@ -26,7 +26,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
     """Runs every task on every kind; those that were not asked for are tried first."""
     fails: dict[str, str] = {}
     if not kinds:
-        kinds, fails = usable.kinds(folder, progress, quick=quick, without=("native",))
+        kinds, fails = usable_kinds.kinds(folder, progress, quick=quick, without=("native",))
     seconds = 2.5 if quick else 11
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
@@ -66,7 +66,7 @@ def _tcp(platform: Platform, seconds: float) -> Case:
 def _figures(case: Case, reader: RunReader) -> Figures:
     flows = orbit.flows_of(reader)
     if case.labels["task"] == "tcp":
-        rates = [capacity.steady(reader, flow) for flow in flows]
+        rates = [capacity_search.steady(reader, flow) for flow in flows]
         return {"throughput": (sum(rates) / len(rates), "bit/s")}
     return {
         "throughput": (orbit.value(reader, flows, "throughput_steady"), "bit/s"),

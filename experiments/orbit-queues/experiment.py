@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import orbit
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.orbit import Grid, Platform
+from airloom.experiments import orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import orbit
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.experiment import beside
-from airloom.orbit import Grid, Platform
+from airloom.experiments import orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
+from airloom.experiments.registry import beside
 from airloom.results import Result, RunReader
 
 video = beside(__file__, "video")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import capacity, orbit
-from airloom.campaign import Case, Figures
-from airloom.orbit import Grid, Platform
+from airloom.experiments import capacity_search, orbit
+from airloom.experiments.campaign import Case, Figures
+from airloom.experiments.orbit import Grid, Platform
 from airloom.results import Result, RunReader
 
 
@@ -65,5 +65,5 @@ def _case(platform: Platform, rate: int, seconds: int) -> Case:
 
 
 def _figures(_: Case, reader: RunReader) -> Figures:
-    rates = [capacity.steady(reader, flow) for flow in orbit.flows_of(reader)]
+    rates = [capacity_search.steady(reader, flow) for flow in orbit.flows_of(reader)]
     return {"throughput": (sum(rates) / len(rates), "bit/s")}

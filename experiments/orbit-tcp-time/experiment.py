@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from airloom import capacity, orbit
-from airloom.campaign import Campaign, Case, Figures
 from airloom.errors import RunError
-from airloom.orbit import Grid, Platform
+from airloom.experiments import capacity_search, orbit
+from airloom.experiments.campaign import Campaign, Case, Figures
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
 
@@ -69,7 +69,7 @@ def _series(reader: RunReader, flow: str) -> list[float]:
     """Throughput of each second but the first, in which TCP is still finding it: bit/s."""
     rows = reader.samples(flow)
     rates = rows[rows.metric == "throughput"].sort_values("t_ns")
-    second = (rates.t_ns - rates.t_ns.min()) // capacity.SETTLING
+    second = (rates.t_ns - rates.t_ns.min()) // capacity_search.SETTLING
     means = rates.groupby(second).value.mean().tolist()
     # The last second is not a whole one.
     if len(means) < 4:

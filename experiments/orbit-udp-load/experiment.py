@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from airloom import orbit
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.orbit import Grid, Platform
-from airloom.quantity import Quantity
+from airloom.experiments import orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
+from airloom.units.figures import Quantity
 
 QUEUES = {"long": (orbit.LONG_QUEUE, orbit.LONG_QUEUE), "short": orbit.SHORT_QUEUE}
 """Transmit buffers and tail-drop limit."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airloom import capacity, orbit
-from airloom.campaign import Campaign, Case, Figures, Found
-from airloom.orbit import Grid, Platform
+from airloom.experiments import capacity_search, orbit
+from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 from airloom.scenario.model import Scenario
@@ -81,7 +81,7 @@ def _bare(kind: str, flows: int, seconds: int) -> Case:
 
 def _sent(case: Case, reader: RunReader) -> Figures:
     rates = [
-        capacity.value(reader, name, "throughput_steady") / (8 * CEILING_PAYLOAD)
+        capacity_search.value(reader, name, "throughput_steady") / (8 * CEILING_PAYLOAD)
         for name in orbit.flows_of(reader)
     ]
     return {"ceiling": (sum(rates) / len(rates), "packets/s"), "ceiling-total": (sum(rates), "packets/s")}

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airloom.errors import HostError, LabError, RunError, ScenarioError
-    from airloom.lab import Completed, Lab
-    from airloom.plan import Plan
-    from airloom.runs import RunResult, run
-    from airloom.scenario import check
+    from airloom.lab.lab import Completed, Lab
+    from airloom.planning.gate import check
+    from airloom.planning.plan import Plan
+    from airloom.runs.batch import RunResult, run
     from airloom.scenario.model import Scenario
+    from airloom.scenario.topology import builders as topology
     from airloom.verdict import Verdict
 
 __version__ = "0.1.0"
@@ -43,26 +44,31 @@ __all__ = [
     "Verdict",
     "check",
     "run",
+    "topology",
 ]
 
 _HOMES = {
-    "Completed": "airloom.lab",
+    "Completed": "airloom.lab.lab",
     "HostError": "airloom.errors",
-    "Lab": "airloom.lab",
+    "Lab": "airloom.lab.lab",
     "LabError": "airloom.errors",
-    "Plan": "airloom.plan",
+    "Plan": "airloom.planning.plan",
     "RunError": "airloom.errors",
-    "RunResult": "airloom.runs",
+    "RunResult": "airloom.runs.batch",
     "Scenario": "airloom.scenario.model",
     "ScenarioError": "airloom.errors",
     "Verdict": "airloom.verdict",
-    "check": "airloom.scenario",
-    "run": "airloom.runs",
+    "check": "airloom.planning.gate",
+    "run": "airloom.runs.batch",
 }
+
+_MODULES = {"topology": "airloom.scenario.topology.builders"}
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if home is None:
         raise AttributeError(f"module 'airloom' has no attribute {name!r}")
     return getattr(importlib.import_module(home), name)

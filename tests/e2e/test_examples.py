@@ -9,12 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from kernels import BUILT, needs_built
 
-from airloom.estimate import estimate
-from airloom.scenario import check
+from airloom.planning.estimate import estimate
+from airloom.planning.gate import check
+from helpers import REPOSITORY
+from helpers.kernels import BUILT, needs_built
 
-FOLDER = Path(__file__).parents[2] / "examples"
+FOLDER = REPOSITORY / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))
 
 NEEDS = {

@@ -22,9 +22,10 @@ EXPERIMENT = '''
 
 from pathlib import Path
 
-from airloom import orbit, published
-from airloom.campaign import Campaign
-from airloom.orbit import Grid, Platform
+from airloom.experiments import orbit
+from airloom.experiments import paper as published
+from airloom.experiments.campaign import Campaign
+from airloom.experiments.orbit import Grid, Platform
 
 
 def run(folder, *, quick, progress, kinds=("netns",)):

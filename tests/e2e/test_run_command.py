@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers import REPOSITORY
+
 pytestmark = pytest.mark.world
 
 PAIR = "name: pair\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b], delay: 10 ms}]\n"
@@ -204,7 +206,7 @@ def test_a_run_that_asks_too_much_never_gives_a_silent_wrong_figure(shell):
 
     What gives way differs: the engine, whose frames the host then loses, or the sources, which are late.
     """
-    example = Path(__file__).parents[2] / "examples" / "overload.yaml"
+    example = REPOSITORY / "examples" / "overload.yaml"
     processor = str(min(os.sched_getaffinity(0)))
     shorter = [f"measurements[{i}].traffic.duration=2 s" for i in range(1, 5)]
     words = [word for one in [*shorter, "measurements[0].ping.count=5"] for word in ("--set", one)]

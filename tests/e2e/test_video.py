@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from airloom import experiment
+from airloom.experiments import registry
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-FOLDER = experiment.find("orbit-rtp-video").path.parent
+FOLDER = registry.find("orbit-rtp-video").path.parent
 
 
 def free_port() -> int:
@@ -39,7 +39,7 @@ def free_port() -> int:
 
 
 def test_what_is_lost_is_seen_in_rate_loss_and_quality(tmp_path: Path) -> None:
-    video: Any = experiment.beside(str(FOLDER / "experiment.py"), "video")
+    video: Any = registry.beside(str(FOLDER / "experiment.py"), "video")
     port, log = free_port(), tmp_path / "client.log"
     with log.open("w") as out:
         recorder = subprocess.Popen(

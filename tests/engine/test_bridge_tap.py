@@ -1,6 +1,5 @@
 """The engine between real kernels' network stacks."""
 
-import ctypes
 import os
 import shutil
 import socket
@@ -9,40 +8,11 @@ import threading
 
 import pytest
 
+from helpers.namespaces import inside, node
+
 _engine = pytest.importorskip("airloom._engine")
 
 pytestmark = pytest.mark.world
-
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def node(number: int) -> dict:
-    interface = {
-        "name": "eth0",
-        "mac": f"02:00:00:00:00:{number:02x}",
-        "mtu": 1500,
-        "addresses": [f"10.0.0.{number}/24"],
-    }
-    return {"name": f"h{number}", "interfaces": [interface]}
-
-
-def inside(namespace, act):
-    """What ``act`` gives on a thread in a node's network namespace."""
-    result = []
-
-    def enter() -> None:
-        if LIBC.setns(namespace.fileno(), CLONE_NEWNET) != 0:
-            result.append(OSError(ctypes.get_errno(), "setns"))
-            return
-        result.append(act())
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    if isinstance(result[0], OSError):
-        raise result[0]
-    return result[0]
 
 
 def udp(namespace, address):

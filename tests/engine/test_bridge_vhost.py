@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from test_bridge_tap import inside, node
+
+from helpers.namespaces import inside, node
 
 _engine = pytest.importorskip("airloom._engine")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import ScenarioError
-from airloom.scenario import check
+from airloom.planning.gate import check
 
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*.yaml"))

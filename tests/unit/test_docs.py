@@ -1,16 +1,16 @@
 """The documentation says what is so: links lead somewhere, examples pass the gate, commands exist."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from typer.main import get_command
 
 from airloom.cli import app
-from airloom.scenario import check
+from airloom.planning.gate import check
+from helpers import REPOSITORY
 
-ROOT = Path(__file__).parents[2]
+ROOT = REPOSITORY
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("e*/*/README.md")])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airloom.verdict import Evidence, Lateness, Limits, Pacing, Share, Verdict, judge, stretches
+from airloom.verdict import (
+    Evidence,
+    Lateness,
+    Limits,
+    Pacing,
+    Share,
+    Verdict,
+    judge,
+    stretches,
+)
 
 SECOND = 1_000_000_000
 MS = 1_000_000

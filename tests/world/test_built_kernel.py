@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kernels import BUILT, needs_built
 
 import airloom
 from airloom import Scenario
+from helpers.kernels import BUILT, needs_built
 
 pytestmark = [pytest.mark.world, needs_built]
 

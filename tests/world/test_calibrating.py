@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import airloom
-from airloom import calibrating, calibration
+from airloom.bench import calibrate
+from airloom.calibration import model
 from airloom.results import RunReader
 from airloom.scenario.model import Scenario
 
@@ -18,14 +19,14 @@ def test_figures_of_a_kind_and_the_guidance_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(calibrating, "TRIALS", 2)
-    made = calibrating.calibrate("netns", lambda text: None, rounds=1)
+    monkeypatch.setattr(calibrate, "TRIALS", 2)
+    made = calibrate.calibrate("netns", lambda text: None, rounds=1)
     assert made.native_ceiling.value > 1_000
     assert made.ceilings[1].value > 1_000
     assert made.cost_ns.value > 0
     # The way through a TAP and the engine is longer than a bare wire.
     assert made.delay_ns.value > 0
-    calibration.keep(made)
+    model.keep(made)
     flow = {"from": "a", "to": "b", "interval": "5 ms", "size": "100 B", "duration": "1 s"}
     scenario = {
         "name": "guided",

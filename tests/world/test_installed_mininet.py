@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from airloom import binaries
+from airloom.bench.peers import installed_mininet
 from airloom.errors import HostError
+from airloom.host import binaries
 from airloom.measure import flow, records
-from airloom.peers import installed_mininet
 
 pytestmark = [
     pytest.mark.world,

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from kernels import BUILT, needs_built
-from leaving import Traces
 
 import airloom
 from airloom import LabError, RunError, Scenario, ScenarioError
 from airloom.images import own
-from airloom.nodes.uml import kernel_of
-from airloom.nodes.world import KINDS
+from airloom.nodes.all_nodes import KINDS
+from airloom.nodes.kinds.uml import kernel_of
 from airloom.scenario.model.base import KindName
+from helpers.kernels import BUILT, needs_built
+from helpers.leftovers import Traces
 
 pytestmark = pytest.mark.world
 

@@ -11,8 +11,8 @@ import pytest
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
-from airloom.live import Visit, find
-from airloom.prompt import Prompt
+from airloom.lab.repl import Prompt
+from airloom.lab.server import Visit, find
 
 pytestmark = pytest.mark.world
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import LabError, RunError
-from airloom.mininet import ground
+from airloom.mininet import session
 from airloom.mininet.cli import CLI
 from airloom.mininet.link import Link, TCIntf, TCLink
 from airloom.mininet.net import Mininet
@@ -40,8 +40,8 @@ pytestmark = pytest.mark.world
 @pytest.fixture(autouse=True)
 def nothing_left():
     yield
-    ground.close()
-    assert ground.current() is None
+    session.close()
+    assert session.current() is None
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_a_host_lives_before_there_is_a_link():
     assert "1 received" in h1.cmd(f"ping -c1 {h2.IP()}")
     h1.terminate()
     h2.terminate()
-    assert ground.current() is None
+    assert session.current() is None
 
 
 def test_an_address_is_taken_away(net):
@@ -252,7 +252,7 @@ def test_a_forked_process_is_told_and_ends_nothing(net, tmp_path):
         except RunError as error:
             note.write_text(error.message)
 
-    child = multiprocessing.get_context("fork").Process(target=lambda: (ask(), ground.close()))
+    child = multiprocessing.get_context("fork").Process(target=lambda: (ask(), session.close()))
     child.start()
     child.join(30)
     assert child.exitcode == 0

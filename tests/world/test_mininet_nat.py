@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machines import Machine, machine
 
 from airloom.errors import HostError, LabError
-from airloom.mininet import ground
+from airloom.mininet import session
+from airloom.mininet.nat import PROGRAM
 from airloom.mininet.net import Mininet
 from airloom.mininet.node import Node
 from airloom.mininet.nodelib import NAT
 from airloom.mininet.topo import SingleSwitchTopo
-from airloom.mininet.wayout import PROGRAM
+from helpers.machines import Machine, machine
 
 pytestmark = pytest.mark.world
 outward = [
@@ -249,7 +249,7 @@ def test_a_machine_without_the_stack_is_told(monkeypatch: pytest.MonkeyPatch):
         assert "nat0" not in Node.standing
     finally:
         net.stop()
-        ground.close()
+        session.close()
 
 
 def test_mistakes_are_named():
@@ -263,7 +263,7 @@ def test_mistakes_are_named():
             net.addNAT(connect=None, subnet="10.0.0.0/x")
     finally:
         net.stop()
-        ground.close()
+        session.close()
 
 
 @pytest.mark.skipif(shutil.which("iptables") is None, reason="sudo apt-get install iptables")
@@ -280,4 +280,4 @@ def test_between_networks_of_a_script():
         assert "1 received" in client.cmd("ping -c1 10.0.0.2")
     finally:
         net.stop()
-        ground.close()
+        session.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import LabError
-from airloom.mininet import ground
+from airloom.mininet import session
 from airloom.mininet.cli import CLI
 from airloom.mininet.log import setLogLevel
 from airloom.mininet.net import Mininet
@@ -43,12 +43,12 @@ pytestmark = [
 def _clean():
     setLogLevel("warning")
     yield
-    ground.close()
+    session.close()
 
 
 def test_who_names_a_controller_gets_flow_tables():
     assert type(Mininet(topo=SingleSwitchTopo(1))["s1"]) is LearningSwitch
-    ground.close()
+    session.close()
     assert type(Mininet(topo=SingleSwitchTopo(1), controller=Controller)["s1"]) is OVSSwitch
 
 

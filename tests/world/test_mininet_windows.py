@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import HostError, RunError
-from airloom.mininet import ground
+from airloom.mininet import session
 from airloom.mininet.cli import CLI
 from airloom.mininet.net import Mininet
 from airloom.mininet.term import makeTerm
@@ -51,7 +51,7 @@ def net() -> Iterator[Mininet]:
     net.start()
     yield net
     net.stop()
-    ground.close()
+    session.close()
 
 
 def eventually(holds) -> bool:

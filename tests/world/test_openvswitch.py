@@ -7,13 +7,13 @@ import shutil
 import socket
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
+from helpers import REPOSITORY
 
 pytestmark = [
     pytest.mark.world,
@@ -152,7 +152,7 @@ def test_a_queue_of_a_port_holds_its_rate(tmp_path):
 
 # Controllers
 
-HOSTILE = Path(__file__).with_name("hostile.py").read_text()
+HOSTILE = (REPOSITORY / "tests/helpers/hostile.py").read_text()
 TEST_CONTROLLER = {
     "run": "ovs-testcontroller --unixctl=/tmp/ctl ptcp:6653",
     "ready": {"port": 6653},
@@ -200,7 +200,7 @@ def test_without_its_controller_a_switch_forwards_nothing_until_one_answers(tmp_
 
 
 def test_a_controller_that_never_answers_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("airloom.conductor.ANSWER", 1_000_000_000)
+    monkeypatch.setattr("airloom.runs.runner.ANSWER", 1_000_000_000)
     asked = scenario(
         nodes={"h1": {}, "h2": {}, "c0": {}},
         switches={"s1": {"kind": "openvswitch", "controllers": ["tcp:c0:6653"]}},

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import airloom
-from airloom import Scenario, usable
+from airloom import Scenario
+from airloom.experiments import usable_kinds
 from airloom.images import own
 
 pytestmark = pytest.mark.world
@@ -79,5 +80,5 @@ def test_a_library_from_a_place_of_its_own_is_found(tmp_path: Path, monkeypatch:
 
 
 def test_containers_are_among_the_kinds_that_work(tmp_path: Path) -> None:
-    others = [kind for kind in usable.every() if kind != "container"]
-    assert usable.kinds(tmp_path, lambda _: None, quick=True, without=others) == (["container"], {})
+    others = [kind for kind in usable_kinds.every() if kind != "container"]
+    assert usable_kinds.kinds(tmp_path, lambda _: None, quick=True, without=others) == (["container"], {})

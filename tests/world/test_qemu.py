@@ -11,7 +11,8 @@ import pytest
 
 import airloom
 from airloom import HostError, RunError, Scenario
-from airloom.nodes import accelerator, behind, modules, qemu
+from airloom.nodes.guests import accelerator, modules, tap_bridge
+from airloom.nodes.kinds import qemu
 
 pytestmark = pytest.mark.world
 
@@ -104,4 +105,4 @@ def test_modules_come_after_those_that_they_need() -> None:
 
 
 def test_names_behind_an_interface_fit_the_kernel() -> None:
-    assert len(behind.tap_name(999)) < 16
+    assert len(tap_bridge.tap_name(999)) < 16

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import airloom
-from airloom.prompt import Prompt
+from airloom.lab.repl import Prompt
 from airloom.scenario.model import Scenario
 
 _engine = pytest.importorskip("airloom._engine")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import airloom
-from airloom.nodes.world import KINDS
+from airloom.nodes.all_nodes import KINDS
 from airloom.scenario.model import Scenario
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(240)]

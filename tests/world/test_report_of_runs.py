@@ -13,7 +13,7 @@ import pytest
 
 import airloom
 from airloom import Scenario, report
-from airloom.compare import compare
+from airloom.compare.runs import compare
 from airloom.report import tables
 from airloom.results import RunReader
 

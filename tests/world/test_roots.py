@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from imaging import disk, tree
 
 import airloom
 from airloom import RunError, Scenario
-from airloom.nodes.world import KINDS
+from airloom.nodes.all_nodes import KINDS
+from helpers.images import disk, tree
 
 pytestmark = pytest.mark.world
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imaging import busybox, entry, layer, oci
 
 import airloom
 from airloom import RunError, Scenario
-from airloom.watch import Watcher
+from airloom.runs.progress import Watcher
+from helpers.images import busybox, entry, layer, oci
 
 pytestmark = pytest.mark.world
 

@@ -20,8 +20,8 @@ import pytest
 
 import airloom
 from airloom import RunError, Scenario
-from airloom.nodes.world import KINDS
-from airloom.prompt import Prompt
+from airloom.lab.repl import Prompt
+from airloom.nodes.all_nodes import KINDS
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from leaving import Traces
 
 import airloom
 from airloom import RunError, Scenario
-from airloom.nodes.uml import UmlKind
-from airloom.nodes.world import KINDS
+from airloom.nodes.all_nodes import KINDS
+from airloom.nodes.kinds.uml import UmlKind
+from helpers.leftovers import Traces
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 

@@ -11,8 +11,8 @@ import yaml
 
 import airloom
 from airloom import Scenario
-from airloom.compare import compare
-from airloom.comparing import on_kinds, prepared
+from airloom.compare.kinds import on_kinds, prepared
+from airloom.compare.runs import compare
 from airloom.results import RunReader
 
 pytestmark = pytest.mark.world

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airloom import binaries
+from airloom.host import binaries
 from airloom.measure import Ended, Outcome, Place, tool_for
 from airloom.measure.flow import FlowReading, join
 from airloom.measure.records import FlowRecord, read

@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kernels import BUILT, needs_built
 
 import airloom
 from airloom import Scenario
-
-sys.path.insert(0, str(Path(__file__).parent))
-from machines import Machine, machine
+from helpers.kernels import BUILT, needs_built
+from helpers.machines import Machine, machine
 
 MODULES = sorted(Path("/usr/lib/uml/modules").glob("*/kernel/net/ipv4/ip_gre.ko"))
 

@@ -12,9 +12,8 @@ import pytest
 
 import airloom
 from airloom import Scenario, ScenarioError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from machines import A6, B6, Machine, two_machines
+from helpers import REPOSITORY
+from helpers.machines import A6, B6, Machine, two_machines
 
 pytestmark = pytest.mark.world
 
@@ -215,7 +214,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
 
 
 def test_the_example_joins_two_machines(tmp_path):
-    examples = Path(__file__).parents[2] / "examples"
+    examples = REPOSITORY / "examples"
     with two_machines(1500) as (a, b):
         right = b.start(
             [sys.executable, "-m", "airloom", "run", str(examples / "tunnel-right.yaml"), "--out", "right"],

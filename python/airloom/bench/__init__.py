@@ -101,7 +101,7 @@ def table(name: str, results: Sequence[BenchResult]) -> Table:
     """The results for a terminal."""
     from rich.table import Table
 
-    from airloom.quantity import readable
+    from airloom.units.figures import readable
 
     rows = Table(title=name, title_justify="left")
     for column in ("metric", "value", "peer", "ratio", "promise", "holds"):

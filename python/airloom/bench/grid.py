@@ -9,9 +9,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from airloom import runs
 from airloom.bench import BenchResult, Progress
 from airloom.results import RunReader
+from airloom.runs import batch
 from airloom.scenario.model import Measurement as Wanted
 from airloom.scenario.model import Medium, Node, Scenario
 
@@ -29,9 +29,9 @@ def run(progress: Progress) -> list[BenchResult]:
     """The grid's verdict and goodput, and the engine's processor time for one saturated flow."""
     with tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder:
         progress(f"{SIDE * SIDE} nodes, {FLOWS} flows")
-        many = runs.run(grid(), out=Path(folder) / "grid")
+        many = batch.run(grid(), out=Path(folder) / "grid")
         progress("one flow at 54 Mbit/s")
-        one = runs.run(pair(), out=Path(folder) / "pair")
+        one = batch.run(pair(), out=Path(folder) / "pair")
         share = _goodput(many) / (FLOWS * 1e6)
         verdict = many.result.verdict
         valid = verdict.status == "valid"

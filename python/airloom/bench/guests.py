@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 from airloom.bench import BenchResult, Progress
-from airloom.nodes.guest import GuestNode
-from airloom.nodes.uml import kernel_of
-from airloom.scenario import check
+from airloom.nodes.guests.guest import GuestNode
+from airloom.nodes.kinds.uml import kernel_of
+from airloom.planning.gate import check
+from airloom.runs.emulation import World
 from airloom.scenario.model import Scenario, Topology
-from airloom.world import World
 
 ROUNDS = 7
 MANY = 20

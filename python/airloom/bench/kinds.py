@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from airloom import capacity, usable
 from airloom.bench import BenchResult, Progress
+from airloom.bench.calibrate import ceiling
 from airloom.bench.grid import LOSS
 from airloom.bench.labs import alternating
-from airloom.calibrating import ceiling
 from airloom.errors import HostError
+from airloom.experiments import capacity_search, usable_kinds
 from airloom.scenario.model import Scenario
 
 REFERENCE = "native"
@@ -27,7 +27,7 @@ def run(progress: Progress) -> list[BenchResult]:
     """For every kind its ceiling and its ratio to native, and a saturated flow at 54 Mbit/s beside netns."""
     results: list[BenchResult] = []
     base = None
-    for kind in usable.every():
+    for kind in usable_kinds.every():
         if kind == REFERENCE:
             continue
         try:
@@ -73,4 +73,6 @@ def goodput(kind: str) -> float:
         }
     )
     with tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder:
-        return capacity.value(capacity.point(Path(folder), "radio", scenario), "flow", "throughput_steady")
+        return capacity_search.value(
+            capacity_search.point(Path(folder), "radio", scenario), "flow", "throughput_steady"
+        )

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from airloom import binaries, own_image
-from airloom.lab import Lab
+from airloom.host import binaries
+from airloom.lab.lab import Lab
 from airloom.measure.flow import FlowReading
+from airloom.planning import default_image
 from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
 
 ETHERNET = 24
@@ -49,7 +50,7 @@ def up(scenario: Scenario) -> Iterator[Lab]:
     """The scenario as a live laboratory without results; containers have this machine's programs."""
     with (
         tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder,
-        Lab(own_image.provided(scenario), out=Path(folder) / "run") as lab,
+        Lab(default_image.provided(scenario), out=Path(folder) / "run") as lab,
     ):
         yield lab
 

@@ -14,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from airloom import cache
 from airloom.bench import BenchResult, Progress
 from airloom.errors import HostError
+from airloom.host import cache
 
 PEER = "ns-3.44"
 PACKAGE = "ns3==3.44.post0"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 
 from airloom.bench import BenchResult, Progress
-from airloom.peers.installed_mininet import on_airloom, on_mininet, required
+from airloom.bench.peers.installed_mininet import on_airloom, on_mininet, required
 
 HOSTS = 100
 TIME_SHARE, MEMORY_SHARE = 0.2, 0.5

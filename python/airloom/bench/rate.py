@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from airloom import evidence
 from airloom.bench import BenchResult, Progress
 from airloom.bench.labs import ETHERNET, HEADERS, flow, pair, up
 from airloom.measure.flow import FlowReading
+from airloom.runs import evidence
 
 RATES = (1, 10, 100, 1000)
 """Mbit/s."""

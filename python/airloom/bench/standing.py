@@ -11,9 +11,9 @@ import random
 import sys
 import time
 
-from airloom.scenario import check
+from airloom.planning.gate import check
+from airloom.runs.emulation import World
 from airloom.scenario.model import Scenario, Topology
-from airloom.world import World
 
 SAMPLE = 50
 """Nodes that are pinged, drawn at random: all of them would measure ping."""

@@ -21,9 +21,11 @@ def command(
     """
     from rich.console import Console
 
-    from airloom import calibration, doctor
-    from airloom.calibrating import calibrate
-    from airloom.nodes.world import KINDS
+    from airloom.bench.calibrate import calibrate
+    from airloom.calibration import model
+    from airloom.nodes import doctor
+    from airloom.nodes.all_nodes import KINDS
+    from airloom.report.calibration import overview
     from airloom.report.terminal import rich_table
 
     for kind in kinds:
@@ -37,6 +39,6 @@ def command(
     console = Console()
     with console.status("") as status:
         made = [calibrate(kind, status.update, rounds=rounds) for kind in kinds]
-    console.print(rich_table(calibration.overview(made)))
+    console.print(rich_table(overview(made)))
     for one in made:
-        console.print(f"kept in [bold]{calibration.keep(one)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"kept in [bold]{model.keep(one)}[/]", highlight=False, soft_wrap=True)

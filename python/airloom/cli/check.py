@@ -9,7 +9,7 @@ from airloom.cli.options import Overrides, ScenarioFile, Seed
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from airloom.plan import Plan
+    from airloom.planning.plan import Plan
 
 MOST_ROWS = 40
 
@@ -21,10 +21,10 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     """
     from rich.console import Console
 
-    from airloom.estimate import estimate
-    from airloom.quantity import readable
-    from airloom.scenario import check
-    from airloom.wording import seconds
+    from airloom.planning.estimate import estimate
+    from airloom.planning.gate import check
+    from airloom.units.figures import readable
+    from airloom.units.text import seconds
 
     experiment = check(file, overrides or (), seed=seed)
     plan = experiment.plans[0]
@@ -62,7 +62,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
 
 
 def _count(number: int, word: str) -> str:
-    from airloom.wording import plural
+    from airloom.units.text import plural
 
     return f"{number} {plural(word, number)}" if number else ""
 
@@ -91,7 +91,7 @@ def _nodes(plan: Plan) -> Table:
 def _links(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.wording import link_text
+    from airloom.units.text import link_text
 
     table = Table(title="Links", title_justify="left")
     for column in ("link", "ends", "there", "back"):
@@ -107,7 +107,7 @@ def _links(plan: Plan) -> Table:
 def _radios(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.quantity import readable
+    from airloom.units.figures import readable
 
     table = Table(title="Radios", title_justify="left")
     for column in ("radio", "medium", "phy", "channel", "power", "rate", "place"):

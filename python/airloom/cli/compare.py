@@ -11,7 +11,7 @@ import typer
 from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from airloom.compare import Comparison
+    from airloom.compare.runs import Comparison
 
 
 def command(
@@ -48,7 +48,7 @@ def command(
     """
     from rich.console import Console
 
-    from airloom.compare import compare
+    from airloom.compare.runs import compare
 
     if kinds is not None:
         folders = _run(what, kinds, repetitions, out, profile)
@@ -106,9 +106,9 @@ def _run(
 ) -> list[Path]:
     from rich.console import Console
 
-    from airloom import doctor
     from airloom.cli.display import Display
-    from airloom.comparing import on_kinds, prepared
+    from airloom.compare.kinds import on_kinds, prepared
+    from airloom.nodes import doctor
 
     wanted = [word.strip() for word in kinds.split(",") if word.strip()]
     if len(what) != 1 or what[0].is_dir():

@@ -19,9 +19,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from airloom.quantity import readable
 from airloom.results.headline import HEADLINES
-from airloom.watch import Watcher
+from airloom.runs.progress import Watcher
+from airloom.units.figures import readable
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric

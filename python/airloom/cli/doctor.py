@@ -16,7 +16,7 @@ def command(
 
     Exit code 3 if something is missing without which nothing runs.
     """
-    from airloom.doctor import examine, lacking_basics
+    from airloom.nodes.doctor import examine, lacking_basics
 
     findings = examine()
     if as_json:

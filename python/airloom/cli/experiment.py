@@ -15,7 +15,7 @@ app = typer.Typer(
 @app.command("list")
 def list_command() -> None:
     """List the experiments there are."""
-    from airloom.experiment import discover
+    from airloom.experiments.registry import discover
 
     for experiment in discover().values():
         typer.echo(f"{experiment.name:24} {experiment.summary}")
@@ -45,9 +45,9 @@ def run_command(
     """
     from rich.console import Console
 
-    from airloom import doctor
     from airloom.cli.show import show_result
-    from airloom.experiment import find
+    from airloom.experiments.registry import find
+    from airloom.nodes import doctor
 
     console = Console()
     folder = out or Path("out") / name

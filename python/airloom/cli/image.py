@@ -44,8 +44,8 @@ def make_command(
     from rich.console import Console
 
     from airloom.images import own
-    from airloom.quantity import readable
-    from airloom.wording import plural
+    from airloom.units.figures import readable
+    from airloom.units.text import plural
 
     with Console(stderr=True).status(f"making {folder}"):
         made = own.make(folder, programs, more or ())

@@ -11,8 +11,8 @@ def mn_command(context: typer.Context) -> None:
     Such as: airloom mn --topo tree,2,3 --link tc,bw=10,delay=5ms --test pingall. `airloom mn --help` lists
     the options; those without a meaning here are refused, each with its reason.
     """
-    from airloom import doctor
     from airloom.mininet.options import asked, main
+    from airloom.nodes import doctor
 
     asked(context.args)
     doctor.require_basics(restart=True)
@@ -26,9 +26,9 @@ def run_command(context: typer.Context) -> None:
     """
     from pathlib import Path
 
-    from airloom import doctor
     from airloom.errors import ScenarioError
     from airloom.mininet.hook import run_script
+    from airloom.nodes import doctor
 
     if not context.args or not Path(context.args[0]).is_file():
         script = context.args[0] if context.args else "SCRIPT"

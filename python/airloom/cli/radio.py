@@ -11,7 +11,7 @@ import typer
 from airloom.errors import RunError
 
 _ADDRESS = "\0airloom/radio"
-"""As in :mod:`airloom.radio_door`, which a node has no need to load."""
+"""As in :mod:`airloom.runs.radio_control`, which a node has no need to load."""
 
 
 def command(

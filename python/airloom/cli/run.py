@@ -48,11 +48,11 @@ def command(
     """
     from rich.console import Console
 
-    from airloom import doctor
     from airloom.cli.display import Display
     from airloom.cli.show import show_result
     from airloom.errors import LabError
-    from airloom.runs import default_folder, execute, prepare
+    from airloom.nodes import doctor
+    from airloom.runs.batch import default_folder, execute, prepare
 
     experiment = prepare(file, overrides=overrides or (), seed=seed, repetitions=repetitions)
     doctor.require_basics(restart=True, taps=experiment.has_taps)

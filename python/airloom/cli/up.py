@@ -24,9 +24,9 @@ def command(
     """
     import sys
 
-    from airloom import doctor
-    from airloom.lab import Lab
-    from airloom.prompt import converse
+    from airloom.lab.lab import Lab
+    from airloom.lab.repl import converse
+    from airloom.nodes import doctor
 
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
     doctor.require_basics(restart=True, taps=lab.plan.has_taps)

@@ -26,8 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from airloom import installed
 from airloom.errors import HostError
+from airloom.host import programs as installed
 from airloom.images.archive import PATH, ImageError
 
 _TABLES = ("/etc/iproute2", "/usr/share/iproute2")

@@ -24,12 +24,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
-from airloom import cache
 from airloom.errors import HostError
+from airloom.host import cache
 from airloom.images.archive import ARCHITECTURES, TAG, ImageError
 from airloom.images.gather import Entry, File, Folder, Link, Text, gather
 
-_MARK = "airloom.programs"
+_MARK = "airloom.runs.programs"
 """Annotation by which an image of this machine's programs is known, and which names them."""
 _FORM = 1
 """Counts with every change of what is made of the same files."""

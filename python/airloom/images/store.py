@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from airloom import cache
+from airloom.host import cache
 from airloom.images.archive import Image, ImageError
 
 _LIMIT = 600.0

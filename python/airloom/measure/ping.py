@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from airloom.measure.tool import MeasureError, Metric, Outcome, Place, Step, failed, joined, series
+from airloom.measure.tool import (
+    MeasureError,
+    Metric,
+    Outcome,
+    Place,
+    Step,
+    failed,
+    joined,
+    series,
+)
 
 if TYPE_CHECKING:
     from airloom.scenario import model

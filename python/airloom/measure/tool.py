@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from airloom.errors import RunError, ScenarioError
-from airloom.nodes.kind import ClockReading
+from airloom.measure.clock import ClockReading
 
 FOLDER = "{folder}"
 """Stands in a command for the measurement's folder."""

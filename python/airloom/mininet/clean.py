@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airloom.mininet import ground
+from airloom.mininet import session
 
 
 class Cleanup:
@@ -11,7 +11,7 @@ class Cleanup:
     @classmethod
     def cleanup(cls) -> None:
         """Ends all nodes of this process."""
-        ground.close()
+        session.close()
 
     @classmethod
     def addCleanupCallback(cls, callback: object) -> None:

@@ -1,4 +1,4 @@
-"""``CLI(net)``: Mininet's prompt, on Airloom's own (see :mod:`airloom.prompt`).
+"""``CLI(net)``: Mininet's prompt, on Airloom's own (see :mod:`airloom.lab.repl`).
 
 A line that begins with a node's name is a command in that node, with the names of other nodes
 replaced by their addresses. Subclasses add commands as methods ``do_NAME(self, line)``.
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from airloom.errors import LabError
-from airloom.mininet.ground import ground
+from airloom.lab.repl import History, Misuse, Prompt, _replaced
+from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import output
-from airloom.mininet.refusal import Unsupported
+from airloom.mininet.session import ground
 from airloom.mininet.switches import OVSSwitch
 from airloom.mininet.term import makeTerms
 from airloom.mininet.util import dumpNetConnections, dumpPorts
-from airloom.prompt import History, Misuse, Prompt, _replaced
 
 
 class _Lab:

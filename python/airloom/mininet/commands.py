@@ -7,12 +7,12 @@ import shlex
 import subprocess
 from typing import Any, ClassVar, Self
 
+from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import debug, error, info
 from airloom.mininet.popen import NodePopen
-from airloom.mininet.refusal import Unsupported
 from airloom.mininet.shell import SENTINEL, Shell
 from airloom.mininet.util import decode
-from airloom.nodes.netns import NetnsNode
+from airloom.nodes.kinds.netns import NetnsNode
 
 _PID = re.compile("\x01(\\d+)\n")
 

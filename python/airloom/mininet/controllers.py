@@ -1,7 +1,8 @@
 """Controllers: programs in nodes of their own, or at an address, that tell Open vSwitches what to do.
 
-The switches reach them out of band (see :mod:`airloom.nodes.relay`). A controller of the default kind has
-something to do only where there is an Open vSwitch: the engine's switches learn by themselves.
+The switches reach them out of band (see :mod:`airloom.nodes.network.controller_proxy`). A controller
+of the default kind has something to do only where there is an Open vSwitch: the engine's switches learn
+by themselves.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import shutil
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.mininet.beside import path_of
-from airloom.mininet.ground import ground
+from airloom.mininet.errors import Misused, Unsupported
+from airloom.mininet.host_process import path_of
 from airloom.mininet.hosts import Node
-from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.session import ground
 from airloom.mininet.util import waitListening
-from airloom.nodes.openvswitch import reach
-from airloom.plan import ControllerPlan
+from airloom.nodes.kinds.openvswitch import reach
+from airloom.planning.plan import ControllerPlan
 
 _PORT = 6653
 """That of OpenFlow."""

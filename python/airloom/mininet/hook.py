@@ -15,7 +15,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from airloom.errors import LabError
-from airloom.mininet.refusal import Unsupported
+from airloom.mininet.errors import Unsupported
 
 _HERE = "airloom.mininet"
 DOORS = (

@@ -7,10 +7,10 @@ import os
 from typing import Any, ClassVar
 
 from airloom.mininet.commands import Commands
-from airloom.mininet.ground import current, ground
-from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.errors import Misused, Unsupported
+from airloom.mininet.session import current, ground
 from airloom.mininet.util import numCores
-from airloom.nodes.netns import NetnsNode
+from airloom.nodes.kinds.netns import NetnsNode
 
 
 def call_with(owner: Any, results: dict[str, Any], method: str, **param: Any) -> Any:

@@ -19,11 +19,11 @@ import re
 from ipaddress import IPv4Interface
 from typing import Any
 
-from airloom.mininet import inside
-from airloom.mininet.ground import Port, ground
+from airloom.mininet import interfaces
+from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.hosts import Node, call_with
 from airloom.mininet.log import warn
-from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.session import Port, ground
 from airloom.mininet.switches import LearningSwitch, OVSSwitch, Switch
 
 _SHAPERS = frozenset(
@@ -175,7 +175,7 @@ class Intf:
     def carry(self, up: bool) -> None:
         """Takes it up or down."""
         if self._engine_port is not None:
-            inside.set_up(self._namespace(), self.name, up)
+            interfaces.set_up(self._namespace(), self.name, up)
         elif self.link is not None:
             self.link.carry(up)
 
@@ -189,7 +189,7 @@ class Intf:
         except ValueError as error:
             raise Misused("address", f"{self.name}: {error}") from None
         self.ip, self.prefixLen = address, length or str(prefixLen)
-        inside.set_address(self._namespace(), self.name, found)
+        interfaces.set_address(self._namespace(), self.name, found)
         return ""
 
     def setMAC(self, macstr: str) -> str:
@@ -198,7 +198,7 @@ class Intf:
             raise Misused("mac", f"{self.name}: {macstr!r} is no hardware address")
         self.mac = macstr
         if self._engine_port is not None:
-            inside.set_mac(self._namespace(), self.name, macstr)
+            interfaces.set_mac(self._namespace(), self.name, macstr)
         return ""
 
     def updateIP(self) -> str | None:
@@ -234,7 +234,7 @@ class Intf:
         if setUp:
             self.carry(True)
         if self._engine_port is not None:
-            return inside.is_up(self._namespace(), self.name)
+            return interfaces.is_up(self._namespace(), self.name)
         return self.link is None or self.link.isUp
 
     def move(self, node: Any) -> None:

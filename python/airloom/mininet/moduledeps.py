@@ -6,7 +6,7 @@ import shutil
 from typing import Any
 
 from airloom.errors import HostError
-from airloom.mininet.refusal import Unsupported
+from airloom.mininet.errors import Unsupported
 
 
 def pathCheck(*args: str, **kwargs: Any) -> None:

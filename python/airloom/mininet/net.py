@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from airloom.mininet import trials
-from airloom.mininet.ground import current
+from airloom.mininet import checks
+from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.link import Intf, Link
 from airloom.mininet.log import debug, info, output, warn
 from airloom.mininet.node import (
@@ -23,7 +23,7 @@ from airloom.mininet.node import (
     Switch,
 )
 from airloom.mininet.nodelib import NAT
-from airloom.mininet.refusal import Misused, Unsupported
+from airloom.mininet.session import current
 from airloom.mininet.term import makeTerms
 from airloom.mininet.topo import Topo
 from airloom.mininet.util import ipAdd, macColonHex, netParse
@@ -457,17 +457,17 @@ class Mininet:
 
     # Tests
 
-    ping = trials.ping
-    pingFull = trials.pingFull
-    pingAll = trials.pingAll
-    pingPair = trials.pingPair
-    pingAllFull = trials.pingAllFull
-    pingPairFull = trials.pingPairFull
-    iperf = trials.iperf
-    _parsePing = staticmethod(trials.parsePing)
-    _parsePingFull = staticmethod(trials.parsePingFull)
-    _parseIperf = staticmethod(trials.parseIperf)
-    _iperfVals = staticmethod(trials.iperfVals)
+    ping = checks.ping
+    pingFull = checks.pingFull
+    pingAll = checks.pingAll
+    pingPair = checks.pingPair
+    pingAllFull = checks.pingAllFull
+    pingPairFull = checks.pingPairFull
+    iperf = checks.iperf
+    _parsePing = staticmethod(checks.parsePing)
+    _parsePingFull = staticmethod(checks.parsePingFull)
+    _parseIperf = staticmethod(checks.parseIperf)
+    _iperfVals = staticmethod(checks.iperfVals)
 
     def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
         """Lets every host compute without end for ``duration`` s; the percentages of all processors used."""

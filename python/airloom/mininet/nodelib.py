@@ -5,11 +5,11 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Any
 
-from airloom.mininet.ground import ground
+from airloom.mininet.errors import Misused
+from airloom.mininet.nat import WayOut
 from airloom.mininet.node import LinuxBridge, Node
-from airloom.mininet.refusal import Misused
+from airloom.mininet.session import ground
 from airloom.mininet.util import ipStr, netParse
-from airloom.mininet.wayout import WayOut
 
 __all__ = ["NAT", "LinuxBridge"]
 
@@ -18,7 +18,7 @@ class NAT(Node):
     """A router that hides a network behind its own address.
 
     Between networks of the script the kernel's netfilter translates. With ``inNamespace=False`` it leads out
-    to the machine's network, by a stack in user space (see :mod:`airloom.mininet.wayout`), and is still
+    to the machine's network, by a stack in user space (see :mod:`airloom.mininet.nat`), and is still
     a node of its own.
     """
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from airloom.errors import ScenarioError
 from airloom.mininet import hook
 from airloom.mininet.cli import CLI
+from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.link import Link, OVSLink, TCLink, TCULink
 from airloom.mininet.log import LEVELS, info, setLogLevel
 from airloom.mininet.net import Mininet
@@ -28,7 +29,6 @@ from airloom.mininet.node import (
     UserSwitch,
 )
 from airloom.mininet.nodelib import LinuxBridge
-from airloom.mininet.refusal import Misused, Unsupported
 from airloom.mininet.topo import LinearTopo, MinimalTopo, SingleSwitchReversedTopo, SingleSwitchTopo
 from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import buildTopo, custom, customClass, splitArgs

@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from airloom.mininet.controllers import DefaultControllers
-from airloom.mininet.ground import current, ground
+from airloom.mininet.errors import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.hosts import Node
-from airloom.mininet.refusal import NO_FLOW_TABLES, Misused, Unsupported
+from airloom.mininet.session import current, ground
 from airloom.mininet.shell import Shell
-from airloom.nodes.netns import NetnsNode
-from airloom.nodes.openvswitch import OpenVSwitchNode
-from airloom.plan import BridgePlan, BridgePortPlan
+from airloom.nodes.kinds.netns import NetnsNode
+from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
+from airloom.planning.plan import BridgePlan, BridgePortPlan
 
 _REAL = "switch=OVSSwitch"
 _UNDECIDED = re.compile(

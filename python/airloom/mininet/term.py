@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from airloom.errors import HostError, RunError
-from airloom.mininet.beside import Beside, path_of
-from airloom.mininet.refusal import Unsupported
+from airloom.mininet.errors import Unsupported
+from airloom.mininet.host_process import Beside, path_of
 from airloom.mininet.shell import start_on
 
 _PATIENCE = 20.0

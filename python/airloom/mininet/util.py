@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from airloom.host.network_namespace import within
+from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import error, output
-from airloom.mininet.refusal import Unsupported
-from airloom.nodes.within import within
 
 __all__ = [
     "BaseString",
@@ -293,8 +293,8 @@ def fixLimits() -> None:
 
 def ensureRoot() -> None:
     """Ends the script if it may not make network namespaces."""
-    from airloom import doctor
     from airloom.errors import LabError
+    from airloom.nodes import doctor
 
     try:
         doctor.require_basics()

@@ -9,7 +9,7 @@
         process.wait(10.0).code                       # seconds; TimeoutError
         nodes["h1"].exec(["ip", "addr"], timeout=5.0).stdout
 
-A kind is one class beside :class:`Kind` in a module of its own, named in ``world.KINDS``: it says
+A kind is one class beside :class:`Kind` in a module of its own, named in ``all_nodes.KINDS``: it says
 what it can do, and makes :class:`NodeHandle` objects from plans. Handles may be used from any
 thread. TAP descriptors belong to the handle and are closed by ``Nodes.close``: stop the engine
 before. Callbacks (``on_exit``, ``on_failure``) come from a thread of this package and must return
@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from airloom.errors import HostError
+from airloom.measure.clock import ClockReading
 
 if TYPE_CHECKING:
-    from airloom.nodes.keeper import Keeper
-    from airloom.plan import LinkPlan, NodePlan
+    from airloom.nodes.process.supervisor import Keeper
+    from airloom.planning.plan import LinkPlan, NodePlan
 
 State = Literal["up", "paused", "stopped", "failed", "closed"]
 """``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: its first process died unasked."""
@@ -123,18 +124,6 @@ class Cpu:
     """Time in which the node was held back by its own share."""
     wait_ns: int | None = None
     """Time in which something in the node was ready to run and no processor was free."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClockReading:
-    """How a node's CLOCK_MONOTONIC stood to the host's at one moment."""
-
-    at: int
-    """The host's CLOCK_MONOTONIC: ns."""
-    ahead: int = 0
-    """The node's clock minus the host's: ns."""
-    error: int = 0
-    """Largest error of that: ns; 0 where both are one clock."""
 
 
 class Process(ABC):

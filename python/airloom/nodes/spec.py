@@ -1,11 +1,11 @@
-"""Nodes in the words of the engine module, which makes them: ``ports/src/nodes/spec.rs``."""
+"""Nodes in the words of the engine module, which makes them: ``netns/src/spec.rs``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from airloom.plan import InterfacePlan, NodePlan
+from airloom.planning.plan import InterfacePlan, NodePlan
 
 
 def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""From a checked scenario to its plan: interfaces, segments, addresses, routes, link settings."""
+"""From a checked scenario to a plan: the gate, its rules, addresses, routes, media, admission of slices."""

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 
 from airloom.planning.ports import Port, Segment
-from airloom.scenario.refusal import Problem
+from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 
 Net = tuple[int, int]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airloom.planning.addresses import Net
+from airloom.planning.network import Network
 from airloom.planning.ports import Port, Segment
-from airloom.scenario.network import Network
 
 Hop = tuple[int, str]
 """Next hop: its address, and the own interface towards it."""

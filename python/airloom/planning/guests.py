@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airloom.plan import GuestPlan
+from airloom.planning.plan import GuestPlan
 from airloom.scenario.model import Guest, Node, Scenario, SharedGuest
 
 MEMORY = {"uml": 64 << 20, "qemu": 256 << 20}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airloom.scenario.network import Network
+from airloom.planning.network import Network
 
 ORDINARY = 64
 LARGEST = 255

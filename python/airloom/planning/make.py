@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from ipaddress import ip_interface
 
-from airloom.plan import GrantPlan, InterfacePlan, LinkPlan, MediumPlan, NodePlan, Plan, RadioPlan, SwitchPlan
 from airloom.planning import guests, lifetime, media, openflow, settings, tunnels, vlans
 from airloom.planning.addresses import assign
+from airloom.planning.admission import Sliver
+from airloom.planning.containers import image_of
+from airloom.planning.network import Network
+from airloom.planning.plan import (
+    GrantPlan,
+    InterfacePlan,
+    LinkPlan,
+    MediumPlan,
+    NodePlan,
+    Plan,
+    RadioPlan,
+    SwitchPlan,
+)
 from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
 from airloom.planning.routes import routes
-from airloom.scenario.containers import image_of
 from airloom.scenario.model import Adapter, Scenario, Switch
-from airloom.scenario.network import Network
-from airloom.scenario.refusal import Problem, Problems
-from airloom.scenario.slivers import Sliver
+from airloom.scenario.problems import Problem, Problems
 
 
 def make(scenario: Scenario, network: Network) -> Plan:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.planning import tables
+from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Errors, Fading, Medium, Mobility, Noise, Propagation, Tuning
 from airloom.scenario.model.media import TRACES
-from airloom.scenario.radios import RadioEnd
-from airloom.units import Angle, Frequency, Length, Power, Ratio, Speed
+from airloom.units.quantities import Angle, Frequency, Length, Power, Ratio, Speed
 
 if TYPE_CHECKING:
-    from airloom.scenario.network import Network
+    from airloom.planning.network import Network
 
 
 def place(position: tuple[Length, ...]) -> dict[str, float]:

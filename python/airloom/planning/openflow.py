@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airloom import flowspace
-from airloom.plan import (
+from airloom.planning import flowspace
+from airloom.planning.network import Network
+from airloom.planning.plan import (
     BridgePlan,
     BridgePortPlan,
     ControllerPlan,
@@ -24,7 +25,6 @@ from airloom.plan import (
 from airloom.planning.ports import DEFAULT_MTU, Segment
 from airloom.scenario.model import Scenario, Slice, Switch
 from airloom.scenario.model.openflow import PROTOCOLS, address_of
-from airloom.scenario.network import Network
 
 KIND = "openvswitch"
 WHOLE, BASE = "br0", "base"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface
 
 from airloom.planning import vlans
+from airloom.planning.network import Network
 from airloom.scenario.model import Interface
-from airloom.scenario.network import Network
-from airloom.scenario.refusal import Problem
+from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 
 DEFAULT_MTU = 1500

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from airloom.plan import NodePlan, Plan
 from airloom.planning import lifetime
-from airloom.scenario.refusal import Problem
+from airloom.planning.plan import NodePlan, Plan
+from airloom.scenario.problems import Problem
 
 
 class Walker:

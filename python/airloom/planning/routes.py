@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
 
-from airloom.plan import RoutePlan
 from airloom.planning.addresses import Net
 from airloom.planning.graph import Graph, Hop, Subnet
+from airloom.planning.network import Network
+from airloom.planning.plan import RoutePlan
 from airloom.planning.ports import Segment
-from airloom.scenario.network import Network
-from airloom.scenario.refusal import Problem
+from airloom.scenario.problems import Problem
 
 MOST_WORK = 100_000_000
 """Steps that looking for routes may take, about a microsecond each."""

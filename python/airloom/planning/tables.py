@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.units import Duration, UnitError
+from airloom.units.quantities import Duration, UnitError
 
 MAHIMAHI_OCTETS = 1504
 """What one opportunity of a mahimahi trace carries: an MTU of 1500 and 4 octets of tunnel header."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from airloom.plan import TunnelPlan
+from airloom.planning.network import Network
+from airloom.planning.plan import TunnelPlan
 from airloom.planning.ports import DEFAULT_MTU, Segment
 from airloom.scenario.model import Tunnel
-from airloom.scenario.network import Network
 
 VXLAN_PORT = 4789
 ETHERNET = 14

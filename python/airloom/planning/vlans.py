@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from airloom.scenario.network import Network, Wire
+from airloom.planning.network import Network, Wire
 
 DEFAULT = 1
 """The VLAN of a link of which nothing is said, at a switch that knows VLANs (IEEE 802.1Q, 9.6)."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from airloom.quantity import PLAIN, UNITS, Scale
 from airloom.report import series
 from airloom.report.plots import finish
 from airloom.report.style import Drawing, Ink
 from airloom.results import Measurement, RunReader
+from airloom.units.figures import PLAIN, UNITS, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airloom.report import page, tables
+from airloom.report.all_tables import all_tables
 from airloom.report.page import Progress
 from airloom.results import RunReader
 
@@ -15,9 +16,7 @@ def write(run: RunReader, target: Path, forms: Sequence[str], progress: Progress
     """Writes the files and returns their paths."""
     target.mkdir(parents=True, exist_ok=True)
     written = (
-        [_csv(one, target) for one in tables.all_tables(run) if one.name != "headlines"]
-        if "csv" in forms
-        else []
+        [_csv(one, target) for one in all_tables(run) if one.name != "headlines"] if "csv" in forms else []
     )
     images = [form for form in forms if form != "csv"]
     if images:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airloom.quantity import Scale
 from airloom.report import series
 from airloom.report.series import Series
 from airloom.report.style import Drawing, Ink
 from airloom.results import RunReader
 from airloom.results.details import Bin, Happening
+from airloom.units.figures import Scale
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from airloom.quantity import readable
 from airloom.report import series
 from airloom.report.plots import LINES, finish
 from airloom.report.style import Drawing, Ink
 from airloom.report.tables import Table, table
 from airloom.results import RunReader
 from airloom.results.details import RadioLink, RadioUse
+from airloom.units.figures import readable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from airloom.quantity import PLAIN, RATE, TIME, UNITS, Dimension
+from airloom.units.figures import PLAIN, RATE, TIME, UNITS, Dimension
 
 if TYPE_CHECKING:
     import pandas as pd

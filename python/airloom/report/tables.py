@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from airloom.quantity import number, readable
 from airloom.report import series
 from airloom.results import Ledger, Measurement, RunReader
 from airloom.results.headline import headlines
+from airloom.units.figures import number, readable
 
 Tone = Literal["", "good", "warn", "bad"]
 
@@ -49,28 +49,6 @@ def table(
     """A table of plain texts and cells."""
     cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
     return Table(name, title, tuple(columns), cells, frozenset(numeric), note, tuple(raw))
-
-
-def all_tables(run: RunReader) -> list[Table]:
-    """Every table that a run has something to say in, in the order of the page."""
-    from airloom.report import radio  # which is made of this module's tables
-
-    built = (
-        first_figures(run),
-        measurements(run),
-        guidance(run),
-        claims(run),
-        points(run),
-        ledger(run),
-        links(run),
-        radio.channels(run),
-        radio.radios(run),
-        radio.links(run),
-        nodes(run),
-        profile(run),
-        programs(run),
-    )
-    return [one for one in built if one.rows]
 
 
 MANY = 40

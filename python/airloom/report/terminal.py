@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from airloom.report import tables
+from airloom.report.all_tables import all_tables
 from airloom.results import Claim, RunReader, Verdict
 
 _TONES = {"": "", "good": "green", "warn": "yellow", "bad": "bold red"}
@@ -24,7 +25,7 @@ def render(run: RunReader) -> RenderableType:
     for name, text in tables.facts(run):
         facts.add_row(name, Text(text))
     parts: list[RenderableType] = [verdict(run.result.verdict), facts]
-    found = tables.all_tables(run)
+    found = all_tables(run)
     short = any(one.name == "headlines" for one in found)
     for one in found:
         if short and one.name == "measurements":

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airloom.quantity import RATE, TIME, Quantity
 from airloom.report.style import Drawing, Ink
 from airloom.results.details import Topology, Wire
-from airloom.wording import plural
+from airloom.units.figures import RATE, TIME, Quantity
+from airloom.units.text import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

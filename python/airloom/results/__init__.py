@@ -30,7 +30,7 @@ The formats are fixed in ``docs/results.md``.
 
 from __future__ import annotations
 
-from airloom.results.claims import Values, evaluate, from_measurements, parse
+from airloom.results.claims import Values, evaluate, from_measurements
 from airloom.results.details import Details
 from airloom.results.reader import RunReader
 from airloom.results.result import (
@@ -65,5 +65,4 @@ __all__ = [
     "Verdict",
     "evaluate",
     "from_measurements",
-    "parse",
 ]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, ValidationError
 
 from airloom.errors import RunError
 from airloom.results.result import SCHEMA, Part
 
-if TYPE_CHECKING:
-    from airloom.plan import Plan
+COMPONENTS = ("guest_user", "guest_kernel", "host_kernel", "engine")
+"""What processor time is divided among (see :mod:`airloom.compare.attribution`)."""
 
 
 class Bin(Part):
@@ -52,7 +52,7 @@ class ProgramEnd(Part):
 
 
 class Advice(Part):
-    """What the kind of its nodes did to a figure (see :mod:`airloom.guidance`)."""
+    """What the kind of its nodes did to a figure (see :mod:`airloom.calibration.correct`)."""
 
     measurement: str
     metric: str
@@ -67,7 +67,7 @@ class Advice(Part):
 
 
 class Hotspot(Part):
-    """Where a component spent its processor time (see :mod:`airloom.profile`)."""
+    """Where a component spent its processor time (see :mod:`airloom.runs.profiler`)."""
 
     component: str
     place: str = ""
@@ -108,37 +108,6 @@ class Topology(Part):
 
     vertices: tuple[Vertex, ...] = ()
     wires: tuple[Wire, ...] = ()
-
-    @classmethod
-    def of(cls, plan: Plan) -> Topology:
-        """The picture of a plan."""
-        vertices = [
-            Vertex(name=name, kind="switch" if node.openvswitch else "router" if node.forwarding else "host")
-            for name, node in plan.nodes.items()
-        ]
-        vertices += [
-            Vertex(name=name, kind="hub" if switch.settings == "hub" else "switch")
-            for name, switch in plan.switches.items()
-        ]
-        vertices += [Vertex(name=name, kind="tunnel") for name in plan.tunnels]
-        wires = [
-            Wire(
-                name=link.name,
-                a=link.a.partition(":")[0],
-                b=link.b.partition(":")[0],
-                rate_bit_s=_rate(link.forward),
-                delay_ns=int(link.forward.get("delay_ns", 0)),
-                backward_rate_bit_s=_rate(link.backward),
-                backward_delay_ns=int(link.backward.get("delay_ns", 0)),
-            )
-            for link in plan.links.values()
-        ]
-        return cls(vertices=tuple(vertices), wires=tuple(wires))
-
-
-def _rate(settings: dict[str, Any]) -> int | None:
-    rate = settings.get("rate")
-    return int(rate["bits-per-second"]) if isinstance(rate, dict) and "bits-per-second" in rate else None
 
 
 class RadioUse(Part):

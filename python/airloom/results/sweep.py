@@ -12,9 +12,18 @@ from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError
 from airloom.results import result as results
-from airloom.results.result import SCHEMA, Claim, LatenessMicros, Ledger, Measurement, Part, Result, Verdict
+from airloom.results.result import (
+    SCHEMA,
+    Claim,
+    LatenessMicros,
+    Ledger,
+    Measurement,
+    Part,
+    Result,
+    Verdict,
+)
 from airloom.results.writer import RunWriter, write_atomically
-from airloom.statistics import mean
+from airloom.stats import mean
 
 INDEX = "sweep.json"
 

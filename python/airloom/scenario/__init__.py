@@ -1,18 +1,8 @@
-"""Scenarios: what an experimenter can say, and the gate that checks it.
-
-::
-
-    from airloom.scenario import check
-
-    experiment = check("chain.yaml", ["links[0].delay=20 ms"])
-    for plan in experiment.plans:
-        ...
-"""
+"""Scenarios: what an experimenter can say. :mod:`airloom.planning.gate` checks and plans it."""
 
 from __future__ import annotations
 
-from airloom.errors import ScenarioError
-from airloom.scenario.gate import Experiment, check, read
 from airloom.scenario.model import Scenario
+from airloom.scenario.reader import read
 
-__all__ = ["Experiment", "Scenario", "ScenarioError", "check", "read"]
+__all__ = ["Scenario", "read"]

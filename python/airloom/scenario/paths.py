@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.scenario.model.base import nearest
 from airloom.scenario.source import Path_, Source, show
+from airloom.scenario.suggest import nearest
 
 _PART = re.compile(r"(?:^|\.)([A-Za-z0-9_-]+)|\[([^\[\]]*)\]")
 

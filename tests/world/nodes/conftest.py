@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from making import Up, plan_of
 
-from airloom.nodes.keeper import Keeper
+from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.kind import NodeHandle
-from airloom.nodes.world import Nodes
-from airloom.plan import LinkPlan, NodePlan
+from airloom.nodes.process.supervisor import Keeper
+from airloom.planning.plan import LinkPlan, NodePlan
+from helpers.nodes import Up, plan_of
 
 
 @pytest.fixture

@@ -18,29 +18,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from imaging import disk, tree
-from making import Up, eventually, interface, node, processes_with
 
 from airloom.errors import HostError, RunError
-from airloom.nodes.guest import GuestNode
-from airloom.nodes.keeper import Keeper
+from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
-from airloom.nodes.uml import UmlKind, kernel_of
-from airloom.plan import GuestPlan, NodePlan
+from airloom.nodes.kinds.uml import UmlKind, kernel_of
+from airloom.nodes.process.supervisor import Keeper
+from helpers import REPOSITORY
+from helpers.images import disk, tree
+from helpers.nodes import Up, eventually, guest, interface, processes_with
 
 LACKING = UmlKind.lacks()
 pytestmark = [
     pytest.mark.world,
     pytest.mark.skipif(bool(LACKING), reason="; ".join(f"{one.message}: {one.cure}" for one in LACKING)),
 ]
-
-
-def guest(name: str, **settings: object) -> NodePlan:
-    """A guest behind a TAP, which no engine serves."""
-    said = {"memory": 64 << 20, "network": "tap"} | settings
-    number = ord(name[0])
-    plan = GuestPlan(**said)  # type: ignore[arg-type]
-    return node(name, interface("eth0", number, f"10.1.0.{number}/24"), kind="uml", guest=plan)
 
 
 @pytest.fixture
@@ -225,7 +217,7 @@ def test_a_kernel_that_does_not_boot_is_named_with_its_last_words(up: Up, tmp_pa
 
 
 def test_a_kernel_that_hangs_is_given_up(up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airloom.nodes.uml._PATIENCE", 1.0)
+    monkeypatch.setattr("airloom.nodes.kinds.uml._PATIENCE", 1.0)
     kernel = tmp_path / "kernel"
     kernel.write_text('#!/bin/sh\n[ "$1" = --version ] || exec sleep 1000\necho 1.0\n')
     kernel.chmod(0o755)
@@ -241,7 +233,7 @@ def test_a_guest_that_hangs_is_named_and_can_be_switched_off_and_on(
     g = nodes["g"]
     assert isinstance(g, GuestNode)
     run(g, "true")
-    monkeypatch.setattr("airloom.nodes.init._PATIENCE", 2.0)
+    monkeypatch.setattr("airloom.nodes.process.init._PATIENCE", 2.0)
     os.kill(g.processes()[0], signal.SIGSTOP)
     with pytest.raises(RunError, match="node g: its first process does not answer within 2 s"):
         g.exec(["true"])
@@ -293,10 +285,9 @@ def _is_machine(process: Path, word: str) -> bool:
 CONTROLLER = """
 import sys, time
 sys.path[:0] = {tests!r}
-from making import plan_of
-from test_guests import guest
-from airloom.nodes.keeper import Keeper
-from airloom.nodes.world import Nodes
+from helpers.nodes import guest, plan_of
+from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.all_nodes import Nodes
 keeper = Keeper()
 world = Nodes(plan_of([guest("a"), guest("b")]), keeper)
 world.bring_up()
@@ -308,8 +299,7 @@ time.sleep(1000)
 
 def test_guests_go_with_a_controller_that_is_killed(tmp_path: Path) -> None:
     mark = f"AIRLOOM_TEST={uuid.uuid4()}"
-    here = Path(__file__).parent
-    code = CONTROLLER.format(tests=[str(here), str(here.parents[1])])
+    code = CONTROLLER.format(tests=[str(REPOSITORY / "tests")])
     controller = subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,

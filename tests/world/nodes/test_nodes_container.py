@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imaging import busybox, entry, layer, oci
-from making import Up, eventually, interface, mount_points, node, processes_with
 
-from airloom import binaries, images
+from airloom import images
 from airloom.errors import HostError, RunError
+from airloom.host import binaries
 from airloom.images import Image
 from airloom.nodes.kind import NodeHandle
-from airloom.plan import NodePlan
+from airloom.planning.plan import NodePlan
+from helpers.images import busybox, entry, layer, oci
+from helpers.nodes import Up, eventually, interface, mount_points, node, processes_with
 
 pytestmark = pytest.mark.world
 

@@ -11,7 +11,13 @@ import uuid
 from pathlib import Path
 
 import pytest
-from making import (
+
+from airloom.errors import RunError
+from airloom.nodes.all_nodes import Nodes
+from airloom.nodes.kind import NodeHandle
+from airloom.nodes.process.supervisor import Keeper
+from helpers import REPOSITORY
+from helpers.nodes import (
     Up,
     eventually,
     groups_of,
@@ -22,11 +28,6 @@ from making import (
     processes_in,
     processes_with,
 )
-
-from airloom.errors import RunError
-from airloom.nodes.keeper import Keeper
-from airloom.nodes.kind import NodeHandle
-from airloom.nodes.world import Nodes
 
 pytestmark = pytest.mark.world
 
@@ -67,9 +68,9 @@ def test_close_ends_everything_and_may_be_called_twice() -> None:
 CONTROLLER = """
 import os, sys, time
 sys.path.insert(0, {tests!r})
-from making import interface, node, plan_of
-from airloom.nodes.keeper import Keeper
-from airloom.nodes.world import Nodes
+from helpers.nodes import interface, node, plan_of
+from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.all_nodes import Nodes
 
 keeper = Keeper()
 plans = [
@@ -91,7 +92,7 @@ time.sleep(1000)
 def test_kill_9_leaves_nothing(victim: str) -> None:
     mark = f"AIRLOOM_TEST={uuid.uuid4()}"
     mounts = mount_points()
-    script = CONTROLLER.format(tests=str(Path(__file__).parent), program=HOLDING_ON, mark=mark)
+    script = CONTROLLER.format(tests=str(REPOSITORY / "tests"), program=HOLDING_ON, mark=mark)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as controller:
         try:
             assert controller.stdout is not None

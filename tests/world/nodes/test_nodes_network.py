@@ -11,12 +11,12 @@ import time
 from typing import Any
 
 import pytest
-from making import Up, eventually, interface, node
 
 from airloom import _engine
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.kind import NodeHandle
-from airloom.plan import LinkPlan, RoutePlan
+from airloom.planning.plan import LinkPlan, RoutePlan
+from helpers.nodes import Up, eventually, interface, node
 
 pytestmark = pytest.mark.world
 
@@ -156,9 +156,8 @@ def test_native_nodes_are_joined_without_the_engine(up: Up) -> None:
 
 
 def test_the_reference_says_what_it_does_and_what_not(keeper: Any) -> None:
-    from making import plan_of
-
-    from airloom.nodes.world import Nodes
+    from airloom.nodes.all_nodes import Nodes
+    from helpers.nodes import plan_of
 
     nodes, links = native_chain()
     with Nodes(plan_of(nodes, links), keeper) as world:
@@ -197,7 +196,7 @@ def test_too_few_descriptors_is_an_error_with_a_cure() -> None:
     # In a process of its own: the limit cannot be raised again.
     script = (
         "import os, resource\n"
-        "from airloom.nodes.netns import translated\n"
+        "from airloom.nodes.kinds.netns import translated\n"
         "from airloom import _engine\n"
         "from airloom.errors import HostError\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
@@ -275,7 +274,7 @@ def test_switching_off_and_on_restores_addresses_and_routes(up: Up) -> None:
 def test_no_permission_is_a_host_error() -> None:
     script = (
         "import os\n"
-        "from airloom.nodes.netns import translated\n"
+        "from airloom.nodes.kinds.netns import translated\n"
         "from airloom import _engine\n"
         "from airloom.errors import HostError\n"
         "os.setresuid(65534, 65534, 65534)\n"

@@ -12,21 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from airloom import binaries
-from airloom.nodes.uml import UmlKind
+from airloom.host import binaries
+from airloom.nodes.kinds.uml import UmlKind
+from helpers import REPOSITORY
 
 pytestmark = pytest.mark.world
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = REPOSITORY
 
 LAB = """
 import sys
 sys.path.insert(0, {tests!r})
-from making import interface, node, plan_of
-from airloom.nodes import privilege
-from airloom.nodes.keeper import Keeper
-from airloom.nodes.world import Nodes
+from helpers.nodes import interface, node, plan_of
+from airloom.host import privilege
+from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.all_nodes import Nodes
 
 print(privilege.ensure(), privilege.ensure())
 plan = node("a", interface("eth0", 1, "10.1.0.1/24"), cpu=0.5, files={{"/etc/airloom-test.conf": "x"}})
@@ -95,7 +96,7 @@ def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedP
 
 
 def lab_script() -> str:
-    return LAB.format(tests=str(Path(__file__).parent))
+    return LAB.format(tests=str(REPOSITORY / "tests"))
 
 
 @pytest.mark.parametrize("threads", [False, True], ids=["in place", "restarted"])
@@ -120,15 +121,15 @@ def test_an_ordinary_user_has_nodes(tmp_path: Path, threads: bool) -> None:
 
 CONTAINER = """
 import os, sys
-sys.path[:0] = [{tests!r}, {images!r}]
+sys.path[:0] = [{tests!r}]
 os.environ["XDG_CACHE_HOME"] = {folder!r}
-from imaging import busybox, oci
-from making import interface, node, plan_of
+from helpers.images import busybox, oci
+from helpers.nodes import interface, node, plan_of
 from pathlib import Path
 from airloom import images
-from airloom.nodes import privilege
-from airloom.nodes.keeper import Keeper
-from airloom.nodes.world import Nodes
+from airloom.host import privilege
+from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.all_nodes import Nodes
 
 privilege.ensure()
 path = oci(Path({folder!r}) / "image", [busybox()], {{"User": "app", "WorkingDir": "/srv"}})
@@ -142,8 +143,7 @@ with Keeper() as keeper, Nodes(plan_of([plan]), keeper) as world:
 
 
 def test_an_ordinary_user_has_containers(tmp_path: Path) -> None:
-    here = Path(__file__).parent
-    script = CONTAINER.format(tests=str(here), images=str(here.parents[1]), folder=str(tmp_path))
+    script = CONTAINER.format(tests=str(REPOSITORY / "tests"), folder=str(tmp_path))
     done = as_nobody(script, tmp_path, "666")
     if "no user namespace" in done.stderr or "Skipped" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
@@ -158,7 +158,7 @@ os.environ["XDG_CACHE_HOME"] = {folder!r}
 import airloom
 from airloom import Scenario
 from airloom.images import own
-from airloom.nodes import privilege
+from airloom.host import privilege
 
 privilege.ensure()
 own.make(Path({folder!r}) / "image", ["sh", "ping", "python3"])
@@ -180,7 +180,7 @@ def test_an_ordinary_user_has_containers_of_this_machines_programs(tmp_path: Pat
 GUESTS = """
 import airloom
 from airloom import Scenario
-from airloom.nodes import privilege
+from airloom.host import privilege
 
 said = {{"name": "rootless", "kind": "uml", "nodes": {{"a": {{}}, "b": {{}}}}}}
 said["links"] = [{{"ends": ["a", "b"]}}]
@@ -225,7 +225,7 @@ def test_an_ordinary_user_has_guests_with_the_engines_own_devices(tmp_path: Path
 SHARED = """
 import airloom
 from airloom import Scenario
-from airloom.nodes import privilege
+from airloom.host import privilege
 
 said = {{"name": "rootless", "guests": {{"box": {{"kind": "uml"}}}}, "switches": {{"s1": {{}}}}}}
 said["nodes"] = {{name: {{"inside": "box"}} for name in "ab"}} | {{"c": {{"kind": "uml"}}}}

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from making import Up, eventually, interface, node
 
 from airloom.errors import RunError
-from airloom.nodes.keeper import Keeper
 from airloom.nodes.kind import Exit, NodeHandle
+from airloom.nodes.process.supervisor import Keeper
+from helpers.nodes import Up, eventually, interface, node
 
 pytestmark = pytest.mark.world
 

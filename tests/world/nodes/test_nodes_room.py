@@ -7,10 +7,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from making import Up, interface, mount_points, node
 
 from airloom.errors import HostError
-from airloom.nodes.keeper import Keeper
+from airloom.nodes.process.supervisor import Keeper
+from helpers.nodes import Up, interface, mount_points, node
 
 pytestmark = pytest.mark.world
 

@@ -1,7 +1,7 @@
 """What an experimenter can say: one model for YAML and Python.
 
-Every quantity carries a unit (see :mod:`airloom.units`), unknown keys are refused, and names are
-checked against each other by :mod:`airloom.scenario.gate`, not here: this module knows shapes only.
+Every quantity carries a unit (see :mod:`airloom.units.quantities`), unknown keys are refused, and names are
+checked against each other by :mod:`airloom.planning.gate`, not here: this module knows shapes only.
 """
 
 from __future__ import annotations
@@ -32,15 +32,7 @@ from airloom.scenario.model.jitter import (
     TableJitter,
     UniformJitter,
 )
-from airloom.scenario.model.links import (
-    Direction,
-    GilbertElliott,
-    Link,
-    Loss,
-    Queue,
-    Switch,
-    Topology,
-)
+from airloom.scenario.model.links import Direction, GilbertElliott, Link, Loss, Queue, Switch, Topology
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
     Errors,
@@ -60,7 +52,7 @@ from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Progra
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.slices import Grant, Slice
 from airloom.scenario.model.tunnels import Tunnel
-from airloom.units import Duration, Prefix
+from airloom.units.quantities import Duration, Prefix
 
 
 class Pools(Model):
@@ -144,15 +136,15 @@ class Scenario(Model):
 
     @classmethod
     def from_yaml(cls, text: str) -> Scenario:
-        """Reads the text of a scenario: its shape only; :func:`airloom.scenario.check` checks it whole."""
-        from airloom.scenario.gate import read
+        """Reads the text of a scenario: its shape only; :func:`airloom.check` checks it whole."""
+        from airloom.scenario.reader import read
 
         return read(text)
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
-        """Reads a scenario's file: its shape only; :func:`airloom.scenario.check` checks it whole."""
-        from airloom.scenario.gate import read
+        """Reads a scenario's file: its shape only; :func:`airloom.check` checks it whole."""
+        from airloom.scenario.reader import read
 
         return read(Path(path))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -21,6 +20,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from airloom.scenario import problems
+from airloom.scenario.source import Source
+from airloom.scenario.suggest import listing, nearest
+
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass as _Meta
 else:
@@ -34,11 +37,7 @@ class _Made(_Meta):
         try:
             return super().__call__(*arguments, **values)
         except ValidationError as error:
-            # Errors are told by the reader's side, which knows these models.
-            from airloom.scenario import refusal
-            from airloom.scenario.source import Source
-
-            raise refusal.of_shape(error, Source(_plain(values), None, Path())) from None
+            raise problems.of_shape(error, Source(_plain(values), None, Path())) from None
 
 
 def _plain(value: Any) -> Any:
@@ -92,48 +91,6 @@ def unknown(word: str, what: str, known: Any) -> PydanticCustomError:
     return PydanticCustomError(
         f"{what}.unknown", "{message}", {"message": message, "cure": nearest(word, known), "key": word}
     )
-
-
-_ELSEWHERE = {
-    "bandwidth": ("rate",),
-    "bw": ("rate",),
-    "speed": ("rate",),
-    "latency": ("delay",),
-    "plr": ("loss",),
-    "command": ("run",),
-    "cmd": ("run",),
-    "hosts": ("nodes",),
-    "ip": ("addresses", "address", "interfaces"),
-    "address": ("addresses", "interfaces"),
-    "type": ("generator", "kind"),
-    "model": ("propagation",),
-    "off": ("down", "stop"),
-    "on": ("up", "start"),
-    "docker": ("container",),
-    "kvm": ("qemu",),
-    "time": ("duration",),
-    "start": ("at",),
-    "src": ("from",),
-    "dst": ("to",),
-    "channels": ("channel",),
-}
-"""What other tools call it: the words for it here, of which the first that is allowed is meant."""
-
-
-def nearest(word: str, known: Any) -> str:
-    """What to write instead: the word for it here or the nearest valid one, and what is allowed."""
-    words = [str(each) for each in known]
-    near = [here for here in _ELSEWHERE.get(word.lower(), ()) if here in words]
-    near = near or get_close_matches(word, words, n=1, cutoff=0.6)
-    guess = f"did you mean {near[0]!r}? " if near else ""
-    return f"{guess}allowed: {listing(words)}" if words else "there is none"
-
-
-def listing(words: Any, most: int = 24) -> str:
-    """Words in a row, the first ``most`` of them."""
-    words = [str(word) for word in words]
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
 
 
 def _found(value: str, base: str | Path, what: str, exists: Callable[[Path], bool]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from airloom.scenario.model.base import File, Model
-from airloom.units import Duration
+from airloom.units.quantities import Duration
 
 
 class UniformJitter(Model):

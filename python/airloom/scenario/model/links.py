@@ -11,7 +11,7 @@ from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Radio
 from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Datapath, OpenFlow
-from airloom.units import Address, Chance, Duration, Fraction, Length, Rate, Size
+from airloom.units.quantities import Address, Chance, Duration, Fraction, Length, Rate, Size
 
 
 class GilbertElliott(Model):

@@ -9,7 +9,7 @@ from pydantic import Field
 from airloom.scenario.model.base import Count, File, Model, Name
 from airloom.scenario.model.links import Direction
 from airloom.scenario.model.media import Position, Tuning
-from airloom.units import Duration, Fraction, Rate, Size
+from airloom.units.quantities import Duration, Fraction, Rate, Size
 
 
 class Event(Model):

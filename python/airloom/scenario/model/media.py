@@ -8,7 +8,18 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from airloom.scenario.model.base import Count, File, Listed, Model, Name
-from airloom.units import Angle, Duration, Fraction, Frequency, Length, Power, Rate, Ratio, Size, Speed
+from airloom.units.quantities import (
+    Angle,
+    Duration,
+    Fraction,
+    Frequency,
+    Length,
+    Power,
+    Rate,
+    Ratio,
+    Size,
+    Speed,
+)
 
 
 def _coordinates(value: Any) -> Any:

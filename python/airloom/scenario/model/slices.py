@@ -10,7 +10,7 @@ from airloom.scenario.model.base import Listed, Model, Name
 from airloom.scenario.model.media import Channel, Radio
 from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Flow
-from airloom.units import Power
+from airloom.units.quantities import Power
 
 
 class Grant(Model):

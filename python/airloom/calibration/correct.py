@@ -1,0 +1,150 @@
+"""What virtualization did to each figure: harmless, correctable or unusable, from calibrations.
+
+Each end of a flow contributes half of what its kind adds, since a calibration is measured between two
+nodes of the kind. The ceiling is that of the slower end, for as many pairs as there are nodes of its kind
+at the ends of flows.
+
+========  =====================================================================================
+figure    rule
+========  =====================================================================================
+rate      below the ceiling: harmless. Above it: correctable to the native equivalent, the rate
+          times native ceiling over ceiling, but at most what was offered; unusable if the
+          ceilings are known to less than half
+delay,    above the ceiling: unusable, since packets queue in the nodes. What was added is at
+jitter,   most 5 % of the figure: harmless. Else correctable by taking it off, with the
+rtt       uncertainties of figure and calibration together (root of the sum of squares); unusable
+          if what is left is not larger than its uncertainty
+========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from airloom.calibration.model import Calibration
+from airloom.planning.plan import Plan
+from airloom.results.details import Advice
+from airloom.results.result import Measurement
+
+HARMLESS = 0.05
+"""Share of a figure that virtualization may add before it matters."""
+KNOWN = 0.5
+"""Largest relative uncertainty of a factor that still corrects anything."""
+
+_TIMES = {"delay_mean": 1, "jitter_mean": 1, "rtt_mean": 2}
+"""Figure: how many one-way trips it holds."""
+_RATE = "throughput"
+
+Load = Callable[[str], Calibration | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A measurement between two nodes, and what their kinds do to it."""
+
+    ends: tuple[Calibration, Calibration]
+    ceiling: float
+    measured: bool
+    """The ceiling was measured for so many nodes, not extrapolated."""
+    slower: Calibration
+
+    def added(self, what: str) -> tuple[float, float]:
+        """Half of what each end's kind adds, and half of its 95 % interval; ns."""
+        figures = [getattr(one, f"{what}_ns") for one in self.ends]
+        halves = [(one.half_width or 0.0) / 2 for one in figures]
+        return sum(one.value for one in figures) / 2, math.hypot(*halves)
+
+
+def advise(plan: Plan, measured: Sequence[Measurement], load: Load) -> tuple[list[Advice], list[str]]:
+    """What to make of figures between nodes of calibrated kinds, and a warning for each ceiling crossed."""
+    by_name: dict[str, dict[str, Measurement]] = {}
+    for one in measured:
+        by_name.setdefault(one.name, {})[one.metric] = one
+    advice: list[Advice] = []
+    warnings: list[str] = []
+    for name, trip in _trips(plan, load).items():
+        figures = by_name.get(name, {})
+        rate = packet_rate(figures)
+        over = rate is not None and rate >= trip.ceiling
+        if rate is not None and over:
+            guess = "" if trip.measured else ", by extrapolation"
+            warnings.append(
+                f"{name} offered {rate:,.0f} packets/s, and with so many nodes of kind {trip.slower.kind} "
+                f"the ceiling here is {trip.ceiling:,.0f}{guess}"
+            )
+        if rate is not None and _RATE in figures:
+            advice.append(_of_rate(trip, figures, rate, over))
+        advice += [
+            _of_time(trip, figures[metric], count, over)
+            for metric, count in _TIMES.items()
+            if metric in figures and figures[metric].mean is not None
+        ]
+    return advice, warnings
+
+
+def packet_rate(figures: Mapping[str, Measurement]) -> float | None:
+    """Packets/s that a flow offered: its offered rate over the size of the packets that arrived."""
+    names = ("received", "octets", "offered")
+    received, octets, offered = (figures[name].mean if name in figures else None for name in names)
+    if not received or not octets or not offered:
+        return None
+    return offered / (8 * octets / received)
+
+
+def _trips(plan: Plan, load: Load) -> dict[str, Trip]:
+    known = {name: load(node.kind) for name, node in plan.nodes.items() if node.kind != "native"}
+    flows: dict[str, tuple[Calibration, Calibration]] = {}
+    busy: dict[str, set[str]] = {}
+    for measurement in plan.scenario.measurements:
+        nodes = (measurement.tool.source, measurement.tool.to)
+        first, second = (known.get(node) for node in nodes)
+        if first is not None and second is not None:
+            flows[measurement.name] = (first, second)
+            for node, end in zip(nodes, (first, second), strict=True):
+                busy.setdefault(end.kind, set()).add(node)
+    found = {}
+    for name, ends in flows.items():
+        pairs = {end.kind: math.ceil(len(busy[end.kind]) / 2) for end in ends}
+        slower = min(ends, key=lambda end: end.ceiling(pairs[end.kind])[0])
+        ceiling, was_measured = slower.ceiling(pairs[slower.kind])
+        found[name] = Trip(ends, ceiling, was_measured, slower)
+    return found
+
+
+def _of_rate(trip: Trip, figures: Mapping[str, Measurement], rate: float, over: bool) -> Advice:
+    one = figures[_RATE]
+    value = one.mean or 0.0
+    said = partial(Advice, measurement=one.name, metric=one.metric, unit=one.unit, value=value)
+    where = f"{rate:,.0f} packets/s, {'above' if over else 'below'} the ceiling of {trip.ceiling:,.0f}"
+    if not over:
+        return said(verdict="harmless", why=where)
+    native, own = trip.slower.native_ceiling, trip.slower.ceilings[1]
+    relative = math.hypot(*((figure.half_width or 0.0) / figure.value for figure in (native, own)))
+    if relative >= KNOWN:
+        return said(verdict="unusable", why=f"{where}, which is known to {relative:.0%} only")
+    corrected = min(figures["offered"].mean or value, value * native.value / own.value)
+    return said(
+        verdict="correctable",
+        corrected=corrected,
+        half_width=corrected * relative,
+        why=f"{where}: scaled to the native ceiling",
+    )
+
+
+def _of_time(trip: Trip, one: Measurement, count: int, over: bool) -> Advice:
+    value = one.mean or 0.0
+    said = partial(Advice, measurement=one.name, metric=one.metric, unit=one.unit, value=value)
+    if over:
+        return said(verdict="unusable", why="above the ceiling packets queue in the nodes")
+    added, half = trip.added("jitter" if one.metric.startswith("jitter") else "delay")
+    added, half = added * count, half * math.sqrt(count)
+    how = f"the nodes added {added / 1e3:,.1f} us"
+    if abs(added) <= HARMLESS * value:
+        return said(verdict="harmless", why=f"{how}, {abs(added) / value:.1%} of it")
+    uncertainty = math.hypot(half, one.ci95 or 0.0)
+    if value - added <= uncertainty:
+        return said(verdict="unusable", why=f"{how}, and what is left is below its uncertainty")
+    return said(verdict="correctable", corrected=value - added, half_width=uncertainty, why=how)

@@ -1,0 +1,106 @@
+"""What a kind of node does to packets on this machine: its ceiling, and what it adds to delay and jitter.
+
+A calibration is made once for a kind and a machine (``airloom calibrate``) and kept in
+``$XDG_DATA_HOME/airloom/calibration`` (``~/.local/share`` by default). Two nodes of the kind, joined by an
+emulated wire without rate or delay, are held against two of the host's own network stacks joined by a bare
+wire (kind ``native``):
+
+=================  ==============================================================================
+figure             how
+=================  ==============================================================================
+ceiling            the highest rate of 64-octet frames of which at most 1 % are lost (in the manner of
+                   RFC 2544, section 26.1), for one pair of nodes and for two pairs at once
+added delay        mean one-way delay of 200 packets/s, minus the native one
+added jitter       mean jitter (RFC 4689) of the same flow, minus the native one
+spread             standard deviation of the one-way delay: how constant the addition is
+cost               processor time of node kernels, host kernel and engine for each packet
+=================  ==============================================================================
+
+Each is a mean over rounds with its 95 % interval (Student).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from airloom.errors import RunError
+from airloom.host.machine import machine
+from airloom.results.result import Part
+
+SCHEMA = 1
+PAIRS = (1, 2)
+
+
+class Figure(Part):
+    """A mean over rounds, and half of its 95 % interval; null if there was one round."""
+
+    value: float
+    half_width: float | None = None
+
+    least: float
+    """Of the rounds."""
+
+
+class Calibration(Part):
+    """What one kind does to packets on one machine."""
+
+    version: int = Field(default=SCHEMA, alias="schema")
+    kind: str
+    made: str
+    airloom: str
+    machine: dict[str, str | int | float]
+    rounds: int
+    ceilings: dict[int, Figure]
+    """Pairs of nodes that send at once: packets/s of each."""
+    native_ceiling: Figure
+    delay_ns: Figure
+    """Added to the mean one-way delay."""
+    jitter_ns: Figure
+    """Added to the mean jitter."""
+    spread_ns: Figure
+    cost_ns: Figure
+
+    def ceiling(self, pairs: int) -> tuple[float, bool]:
+        """Packets/s of each of so many pairs (the least of the rounds), and whether that was measured.
+
+        Beyond what was measured the processors are taken to be shared out evenly: in proportion to
+        ``1 / pairs``.
+        """
+        if pairs in self.ceilings:
+            return self.ceilings[pairs].least, True
+        most = max(self.ceilings)
+        return self.ceilings[most].least * min(1.0, most / pairs), False
+
+
+def folder() -> Path:
+    """Where calibrations are kept."""
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "airloom" / "calibration"
+
+
+def load(kind: str) -> Calibration | None:
+    """The calibration of a kind on this machine; None if there is none, or it is another machine's."""
+    path = folder() / f"{kind}.json"
+    try:
+        found = Calibration.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise RunError(
+            "calibration.unreadable", f"this calibration cannot be read: {error}", where=str(path),
+            cure=f"make it anew: airloom calibrate {kind}",
+        ) from error  # fmt: skip
+    here = machine()
+    same = all(found.machine.get(name) == here[name] for name in ("processors", "architecture"))
+    return found if same and found.version == SCHEMA else None
+
+
+def keep(calibration: Calibration) -> Path:
+    """Writes it to its place."""
+    path = folder() / f"{calibration.kind}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(calibration.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
+    return path

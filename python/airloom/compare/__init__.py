@@ -1,0 +1,1 @@
+"""Comparison of two runs, of one scenario on several kinds of nodes, and the causes of a difference."""

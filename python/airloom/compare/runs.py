@@ -1,0 +1,323 @@
+"""Two runs side by side: how far each figure differs, and whether that can be chance.
+
+The interval of a difference is Welch's (1947): the standard errors of both means are added in
+quadrature, the degrees of freedom are Welch and Satterthwaite's. Where a result carries repetitions,
+its own interval over them is used. Of a single run, the samples behind a mean are cut into twenty
+consecutive batches whose means count as observations, since neighbouring samples are not
+independent; such an interval knows nothing of how runs differ, and the table says so.
+
+Many figures are compared at once, so ``significant`` is decided by Holm's (1979) procedure, which
+keeps the chance of even one false alarm in the whole table at 5 %.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from airloom.compare.attribution import (
+    ComponentRow,
+    StageRow,
+    component_rows,
+    component_table,
+    is_stage,
+    stage_rows,
+    stage_table,
+)
+from airloom.report.tables import Cell, Table, shown_figure, table
+from airloom.results import Measurement, RunReader, Verdict
+from airloom.stats import LEVEL, difference
+from airloom.units.figures import UNITS, number
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SCHEMA = 1
+BATCHES = 20
+
+Basis = Literal["repetitions", "batches", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, its standard error and degrees of freedom; error and freedom are null if unknown."""
+
+    mean: float
+    n: int
+    error: float | None = None
+    freedom: float | None = None
+    basis: Basis = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure in both runs, in ``unit``; what can't be said is null.
+
+    ``difference`` is second minus first, ``low`` and ``high`` its 95 % interval, ``ratio`` second
+    over first, ``p`` the probability of so large a difference if there were none.
+    """
+
+    name: str
+    metric: str
+    unit: str
+    labels: dict[str, str]
+    first: float | None
+    second: float | None
+    difference: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    significant: bool | None = None
+    basis: Basis = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a reader must know of one of the two."""
+
+    folder: str
+    scenario: str
+    seed: int
+    kinds: tuple[str, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs and the rows of every figure that either of them has."""
+
+    first: Side
+    second: Side
+    rows: tuple[Row, ...]
+    stages: tuple[StageRow, ...] = ()
+    """Where the time of followed packets went."""
+    components: tuple[ComponentRow, ...] = ()
+    """Who used the processors."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        sides = {
+            name: asdict(side) | {"kinds": list(side.kinds), "verdict": side.verdict.model_dump(mode="json")}
+            for name, side in (("first", self.first), ("second", self.second))
+        }
+        rows = {
+            "rows": [asdict(row) for row in self.rows],
+            "stages": [asdict(row) for row in self.stages],
+            "components": [asdict(row) for row in self.components],
+        }
+        return {"schema": SCHEMA, "level": LEVEL, **sides, **rows}
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def table(self) -> Table:
+        """For the terminal, the page and CSV."""
+        swept = list(dict.fromkeys(label for row in self.rows for label in row.labels))
+        rows = [_cells(row, swept) for row in self.rows]
+        columns = ["figure", *swept, "first", "second", "difference", "95 % interval", "ratio", "p"]
+        start = len(swept) + 1
+        return table(
+            "comparison",
+            "Comparison",
+            columns,
+            rows,
+            numeric=range(start, start + 6),
+            note=_note(self.rows),
+            raw=[{k: v for k, v in asdict(row).items() if k != "labels"} | row.labels for row in self.rows],
+        )
+
+    def tables(self) -> list[Table]:
+        """The comparison, and where its differences come from as far as the runs tell."""
+        found = [self.table()]
+        if self.stages:
+            found.append(stage_table(list(self.stages)))
+        if self.components:
+            found.append(component_table(list(self.components)))
+        return found
+
+    def render(self) -> RenderableType:
+        """For the terminal: both verdicts, then the table."""
+        from rich.console import Group
+        from rich.text import Text
+
+        from airloom.report.terminal import rich_table, verdict
+
+        parts: list[RenderableType] = []
+        for place, side in (("first", self.first), ("second", self.second)):
+            kinds = ", ".join(side.kinds)
+            parts.append(Text(f"{place}: {side.folder} ({side.scenario}, {kinds}, seed {side.seed})"))
+            parts.append(verdict(side.verdict))
+        return Group(*parts, *map(rich_table, self.tables()))
+
+
+def compare(first: Path, second: Path) -> Comparison:
+    """Compares two folders of runs or sweeps, figure by figure."""
+    a, b = RunReader(first), RunReader(second)
+    left, right = _figures(a), _figures(b)
+    rows = [_row(left.get(key), right.get(key), a, b) for key in dict.fromkeys([*left, *right])]
+    return Comparison(
+        _side(a), _side(b), tuple(_judged(rows)), tuple(stage_rows(a, b)), tuple(component_rows(a, b))
+    )
+
+
+def welch(first: Estimate, second: Estimate) -> tuple[float, float, float] | None:
+    """Lower and upper end of the difference's 95 % interval, and p; none if an error is unknown.
+
+    See :func:`airloom.stats.difference`.
+    """
+    if first.error is None or second.error is None or not first.freedom or not second.freedom:
+        return None
+    one, two = (first.mean, first.error, first.freedom), (second.mean, second.error, second.freedom)
+    found = difference(one, two, LEVEL)
+    return found.low, found.high, found.p
+
+
+def holm(values: list[float], level: float = 1 - LEVEL) -> list[bool]:
+    """Which of several p values are significant together (Holm 1979)."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found = [False] * len(values)
+    for rank, index in enumerate(order):
+        if values[index] > level / (len(values) - rank):
+            break
+        found[index] = True
+    return found
+
+
+Key = tuple[str, str, str]
+
+
+def _figures(run: RunReader) -> dict[Key, Measurement]:
+    return {
+        (one.name, one.metric, json.dumps(one.labels, sort_keys=True)): one
+        for one in run.result.measurements
+        if not is_stage(one)
+    }
+
+
+def _row(left: Measurement | None, right: Measurement | None, a: RunReader, b: RunReader) -> Row:
+    known = left or right
+    assert known is not None
+    if left and right and left.unit != right.unit and left.unit in UNITS and right.unit in UNITS:
+        right = _converted(right, left.unit)
+    row = Row(
+        name=known.name,
+        metric=known.metric,
+        unit=known.unit,
+        labels=known.labels,
+        first=left.mean if left else None,
+        second=right.mean if right else None,
+    )
+    if left is None or right is None or left.mean is None or right.mean is None or left.unit != right.unit:
+        return row
+    one, two = _estimate(left, a), _estimate(right, b)
+    found = welch(one, two)
+    low, high, p = found or (None, None, None)
+    return Row(
+        name=row.name,
+        metric=row.metric,
+        unit=row.unit,
+        labels=row.labels,
+        first=row.first,
+        second=row.second,
+        difference=right.mean - left.mean,
+        ratio=right.mean / left.mean if left.mean else None,
+        low=low,
+        high=high,
+        p=p,
+        basis="none" if p is None else "batches" if "batches" in (one.basis, two.basis) else "repetitions",
+    )
+
+
+def _converted(one: Measurement, unit: str) -> Measurement:
+    if UNITS[one.unit][1] != UNITS[unit][1]:
+        return one
+    factor = UNITS[one.unit][0] / UNITS[unit][0]
+    mean = None if one.mean is None else one.mean * factor
+    ci95 = None if one.ci95 is None else one.ci95 * factor
+    return one.model_copy(update={"unit": unit, "mean": mean, "ci95": ci95})
+
+
+def _estimate(one: Measurement, run: RunReader) -> Estimate:
+    from scipy.stats import t
+
+    mean = one.mean or 0.0
+    if one.ci95 is not None and one.n >= 2:
+        error = one.ci95 / float(t.ppf((1 + LEVEL) / 2, one.n - 1))
+        basis: Basis = "repetitions" if run.is_sweep else "batches"
+        return Estimate(mean, one.n, error, one.n - 1, basis)
+    return _batched(one, mean, run) if not run.is_sweep else Estimate(mean, one.n)
+
+
+def _batched(one: Measurement, mean: float, run: RunReader) -> Estimate:
+    """The error of a single run's mean from the means of consecutive batches of its samples."""
+    import numpy as np
+
+    stem, _, last = one.metric.rpartition("_")
+    series = stem if last in ("avg", "mean") else one.metric
+    rows = run.samples(one.name, series)
+    if len(rows) < 2 * BATCHES or rows["unit"].nunique() != 1 or rows["node"].nunique() != 1:
+        return Estimate(mean, one.n)
+    unit = str(rows["unit"].iloc[0])
+    if unit != one.unit and (unit not in UNITS or one.unit not in UNITS):
+        return Estimate(mean, one.n)
+    factor = UNITS[unit][0] / UNITS[one.unit][0] if unit != one.unit else 1.0
+    values = rows.sort_values("t_ns", kind="stable")["value"].to_numpy(np.float64) * factor
+    means = np.array([batch.mean() for batch in np.array_split(values, BATCHES)])
+    error = float(means.std(ddof=1)) / math.sqrt(BATCHES)
+    return Estimate(mean, len(values), error, BATCHES - 1, "batches")
+
+
+def _judged(rows: list[Row]) -> list[Row]:
+    tested = [index for index, row in enumerate(rows) if row.p is not None]
+    verdicts = holm([rows[index].p or 0.0 for index in tested])
+    significant = dict(zip(tested, verdicts, strict=True))
+    return [
+        Row(**(asdict(row) | {"significant": significant[index]})) if index in significant else row
+        for index, row in enumerate(rows)
+    ]
+
+
+def _side(run: RunReader) -> Side:
+    result = run.result
+    return Side(str(run.folder), result.scenario, result.seed, result.kinds, result.verdict)
+
+
+def _cells(row: Row, swept: list[str]) -> list[str | Cell]:
+    as_figure = Measurement(name=row.name, metric=row.metric, unit=row.unit, mean=None)
+
+    def shown(value: float | None, sign: bool = False) -> str:
+        text = shown_figure(as_figure, value)
+        return f"+{text}" if sign and value is not None and value > 0 else text
+
+    interval = "-" if row.low is None else f"{shown(row.low, True)} to {shown(row.high, True)}"
+    p = "-" if row.p is None else "< 0.0001" if row.p < 1e-4 else number(row.p, 2)
+    return [
+        f"{row.name}: {row.metric.replace('_', ' ')}",
+        *[row.labels.get(label, "") for label in swept],
+        shown(row.first),
+        shown(row.second),
+        Cell(shown(row.difference, True), "warn" if row.significant else ""),
+        interval,
+        "-" if row.ratio is None else f"{row.ratio:.4f}",
+        Cell(f"{p} *" if row.significant else p, "warn" if row.significant else ""),
+    ]
+
+
+def _note(rows: tuple[Row, ...]) -> str:
+    tested = sum(row.p is not None for row in rows)
+    found = sum(bool(row.significant) for row in rows)
+    note = (
+        f"* {found} of {tested} tested differences are significant: together they carry a risk of 5 % "
+        "of a false alarm (Welch's test, Holm's procedure)."
+    )
+    if any(row.basis == "batches" for row in rows):
+        note += (
+            " Intervals of single runs come from batches of their own samples and say nothing of how "
+            "runs differ: use repetitions to be sure."
+        )
+    return note

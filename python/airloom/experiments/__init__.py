@@ -1,0 +1,1 @@
+"""The framework for published experiments: registry, campaigns, capacity search, published data."""

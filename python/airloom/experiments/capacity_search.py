@@ -1,0 +1,128 @@
+"""How large a network one machine carries faithfully: what experiments on capacity share.
+
+Such an experiment runs one scenario in several sizes, holds each against an ideal, and looks for the
+largest that keeps to it. Every run has a folder of its own below ``points/`` and is kept, so that an
+experiment that was stopped goes on where it was::
+
+    reader = capacity.point(folder, "netns-010", scenario)
+    largest = capacity.search((2, 4, 8, 16), lambda n: within(n), halve=True)
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from airloom.errors import RunError
+from airloom.planning import default_image
+from airloom.report.figures import Line, Role
+from airloom.results import Ledger, RunReader, Verdict, sweep
+from airloom.runs import batch
+from airloom.scenario.model import Scenario
+
+POINTS = "points"
+"""Folder of the single runs."""
+SETTLING = 1_000_000_000
+"""ns in which TCP is still finding its rate."""
+
+
+def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, least: int = 1) -> int:
+    """The largest size that is good: up the ladder until one is not, then, if asked, halving between.
+
+    ``least`` is good without a trial.
+    """
+    last_good, first_bad = least, None
+    for size in ladder:
+        if good(size):
+            last_good = size
+        else:
+            first_bad = size
+            break
+    while halve and first_bad is not None and first_bad - last_good > 1:
+        middle = (last_good + first_bad) // 2
+        if good(middle):
+            last_good = middle
+        else:
+            first_bad = middle
+    return last_good
+
+
+def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
+    """The run of that name, if one of this very scenario came to its end before.
+
+    A quick run is none of a full sweep, which has runs of the same names; one of containers is none once this
+    machine's programs have changed, which its containers have.
+    """
+    place = folder / POINTS / name
+    if not (place / "result.json").exists():
+        return None
+    reader = RunReader(place)
+    return (
+        reader
+        if reader.complete and reader.scenario_text == default_image.provided(scenario).to_yaml()
+        else None
+    )
+
+
+def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:
+    """The run of that name: read if it was finished before, else made, with a capture if asked.
+
+    Containers without an image have this machine's programs.
+    """
+    scenario = default_image.provided(scenario)
+    done = kept(folder, name, scenario)
+    if done is not None:
+        return done
+    place = folder / POINTS / name
+    if place.exists():
+        shutil.rmtree(place)
+    return batch.run(scenario, out=place, capture=capture)
+
+
+def readers(folder: Path, names: Collection[str] | None = None) -> list[RunReader]:
+    """The runs of these names below ``folder``; all if none are given."""
+    found = (path.parent for path in sorted((folder / POINTS).glob("*/result.json")))
+    return [RunReader(path) for path in found if names is None or path.name in names]
+
+
+def whole(folder: Path, names: Collection[str] | None = None) -> tuple[Verdict, Ledger]:
+    """The worst verdict and the sum of the ledgers of :func:`readers`."""
+    found = readers(folder, names)
+    verdict = sweep.worst([(one.name, one.result.verdict) for one in found])
+    return verdict, sweep.total([one.result.ledger for one in found])
+
+
+def believable(readers: Iterable[RunReader | None]) -> bool:
+    """Whether no run had the verdict ``invalid``."""
+    return all(one.result.verdict.status != "invalid" for one in readers if one is not None)
+
+
+def value(reader: RunReader, name: str, metric: str) -> float:
+    """A figure of a run, in its own unit."""
+    found = [one.mean for one in reader.result.measurements if (one.name, one.metric) == (name, metric)]
+    if not found or found[0] is None:
+        raise RunError("experiment.unmeasured", f"{name}.{metric} is missing", where=str(reader.folder))
+    return found[0]
+
+
+def steady(reader: RunReader, name: str) -> float:
+    """Mean throughput in bit/s without the first second, in which TCP is still finding it."""
+    rows = reader.samples(name)
+    rates = rows[rows.metric == "throughput"]
+    settled = rates[rates.t_ns >= rates.t_ns.min() + SETTLING].value.tolist()
+    if not settled:
+        raise RunError("experiment.unmeasured", f"{name} lasted too short", where=str(reader.folder))
+    return statistics.fmean(settled)
+
+
+def flow(source: str, to: str, seconds: int) -> dict[str, str]:
+    """One TCP flow of iperf3 with cubic."""
+    return {"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
+
+
+def line(label: str, role: Role, x: Sequence[int], y: Sequence[float | None], scale: float) -> Line:
+    """A line of a figure, its values divided by ``scale``."""
+    values = tuple(None if one is None else one / scale for one in y)
+    return Line(label=label, role=role, x=tuple(float(one) for one in x), y=values)

@@ -1,0 +1,195 @@
+"""The first deviation of each kind of node: what NET's two comparisons of kinds share.
+
+A chain is lengthened until TCP leaves the ideal, in each direction for itself; the border is then searched
+by halving. A direction that never deviates on the ladder has none: its largest good length is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from airloom.errors import HostError, RunError
+from airloom.experiments import capacity_search
+from airloom.experiments.campaign import Campaign
+from airloom.report.figures import Figure, Line, Role
+from airloom.results import RunReader
+from airloom.runs.single import Interrupted
+from airloom.units.figures import Quantity
+
+TOLERANCE = 0.02
+
+
+class Point(Protocol):
+    """What one chain gave: ns and bit/s."""
+
+    nodes: int
+    rtt: float
+    forward: float
+    backward: float
+    valid: bool
+
+
+@dataclass(slots=True)
+class Series:
+    """Chains of one kind."""
+
+    kind: str
+    points: dict[int, Any] = field(default_factory=dict)
+    largest: dict[str, int] = field(default_factory=dict)
+    """Direction: the longest chain that is good."""
+    deviation: dict[str, int] = field(default_factory=dict)
+    """Direction: the shortest chain tried that is not; missing if all were good."""
+    busy: dict[int, float] = field(default_factory=dict)
+    """Length: mean share of this machine's processors in use."""
+
+    @property
+    def busy_at_deviation(self) -> float | None:
+        """The same where the first direction deviates first; of the longest chain if none does."""
+        if not self.busy:
+            return None
+        nodes = min(self.deviation.values(), default=max(self.busy))
+        return self.busy.get(nodes)
+
+
+def both_ways(
+    campaign: Campaign,
+    kind: str,
+    measure: Callable[[int], Point],
+    ladder: Sequence[int],
+    ideal: float,
+    *,
+    halve: bool,
+) -> Series:
+    """Searches the first deviation of both flows; a chain is measured once for both."""
+    series = Series(kind)
+    failed: set[int] = set()
+
+    def good(nodes: int, direction: str) -> bool:
+        if nodes not in series.points and nodes not in failed:
+            try:
+                series.points[nodes] = measure(nodes)
+            except Interrupted:
+                raise
+            except (RunError, HostError) as error:
+                # A chain that this kind cannot even bring up is no faithful one.
+                failed.add(nodes)
+                campaign.note(f"{nodes} nodes of kind {kind}: {error}")
+        if nodes in failed:
+            return False
+        point = series.points[nodes]
+        flow = point.forward if direction == "forward" else point.backward
+        return bool(point.valid and abs(flow / ideal - 1) <= TOLERANCE)
+
+    for direction in ("forward", "backward"):
+        tried: dict[int, bool] = {}
+
+        def one(nodes: int, direction: str = direction, tried: dict[int, bool] = tried) -> bool:
+            tried[nodes] = good(nodes, direction)
+            return tried[nodes]
+
+        series.largest[direction] = capacity_search.search(ladder, one, halve=halve)
+        bad = [nodes for nodes, fine in tried.items() if not fine]
+        if bad:
+            series.deviation[direction] = min(bad)
+    for reader in capacity_search.readers(campaign.folder):
+        nodes = _chain(reader, kind)
+        if nodes is not None:
+            series.busy[nodes] = _busy(reader)
+    for nodes, point in series.points.items():
+        labels = {"kind": kind, "nodes": nodes}
+        campaign.found.add(
+            labels,
+            {
+                "rtt_max": (point.rtt, "ns"),
+                "forward": (point.forward, "bit/s"),
+                "backward": (point.backward, "bit/s"),
+                "busy": (series.busy.get(nodes, 0.0), "1"),
+            },
+        )
+    for direction, largest in series.largest.items() if series.points else ():
+        campaign.found.add({"kind": kind, "direction": direction}, {"largest": (float(largest), "nodes")})
+    return series
+
+
+def _chain(reader: RunReader, kind: str) -> int | None:
+    """How many nodes a run's chain has, if it is of this kind and was measured with TCP."""
+    measured = {one.name for one in reader.result.measurements}
+    if reader.result.kinds != (kind,) or "forward" not in measured:
+        return None
+    return len(reader.details.topology.vertices)
+
+
+def _busy(reader: RunReader) -> float:
+    rows = reader.samples("host", "cpu")
+    return float(rows.value.mean()) if len(rows) else 0.0
+
+
+def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> None:
+    """Claims about the order of kinds and about directions, for the kinds that were measured.
+
+    ``longest`` is the end of the ladder: who is good up to there may be good beyond.
+    """
+
+    def largest(kind: str, direction: str = "forward") -> Quantity | None:
+        measured = kind in found and found[kind].points
+        return Quantity.of(found[kind].largest[direction], "1") if measured else None
+
+    pairs = [("qemu", "uml"), ("netns", "qemu"), ("netns", "uml")]
+    for better, worse in pairs:
+        if better in found and worse in found:
+            campaign.claim(
+                f"order-{better}-{worse}",
+                f"Chains of {better} hold longer than chains of {worse} (flow 1).",
+                "better > worse",
+                says="order",
+                better=largest(better),
+                worse=largest(worse),
+            )
+    published = {"uml": "uml-1", "qemu": "xen-1", "netns": "net-1"}
+    for kind in found:
+        if kind in published:
+            said = campaign.paper[published[kind]]
+            campaign.claim(
+                f"first-{kind}",
+                f"Flow 1 over {kind} first deviates no earlier than published ({said.x:g}; {longest} tried).",
+                f"largest >= {(said.x or 1) - 1:g}",
+                shape=f"largest >= {longest}",
+                says=published[kind],
+                largest=largest(kind),
+            )
+        campaign.claim(
+            f"direction-{kind}",
+            f"Flow 2 over {kind}, whose source is at the other end, holds at least as long as flow 1.",
+            "back >= forth",
+            says="uml-2" if kind != "netns" else "net-2",
+            back=largest(kind, "backward"),
+            forth=largest(kind),
+        )
+
+
+def line(label: str, series: Series, value: Callable[[Any], float]) -> Line:
+    """A figure of a kind's chains against their length, in millions of its unit."""
+    own = sorted(series.points)
+    role: Role = "reference" if series.kind == "native" else "measured"
+    return capacity_search.line(label, role, own, [value(series.points[nodes]) for nodes in own], 1e6)
+
+
+def deviation_figure(name: str, found: Mapping[str, Series], ideal: float) -> Figure:
+    """TCP in both directions against the length of the chain."""
+    lengths = sorted({nodes for series in found.values() for nodes in series.points})
+    x = tuple(float(nodes) for nodes in lengths)
+    lines = [Line(label="ideal", role="ideal", x=x, y=tuple(ideal / 1e6 for _ in x))]
+    for kind, series in found.items():
+        lines.append(line(f"{kind}, flow 1", series, lambda point: point.forward))
+        lines.append(line(f"{kind}, flow 2", series, lambda point: point.backward))
+    return Figure(
+        name=name,
+        title="TCP throughput of one flow over the chain",
+        x_label="nodes in the chain",
+        y_label="throughput",
+        unit="Mbit/s",
+        lines=tuple(lines),
+        tolerance=TOLERANCE,
+    )

@@ -1,0 +1,120 @@
+"""Experiments by name: a folder with an ``experiment.py`` that reproduces a published result.
+
+``experiment.py`` has a docstring whose first line says what it shows, and a function
+``run(folder, *, quick, progress)`` that does everything and returns the results; beside it stand
+its scenarios and the published numbers as data. Experiments are looked for in ``experiments/`` of
+the working folder, of the source tree, and of the installed package.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airloom.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from airloom.results import Result
+
+Progress = Callable[[str], None]
+
+
+class Run(Protocol):
+    """What an ``experiment.py`` offers as ``run``."""
+
+    def __call__(self, folder: Path, *, quick: bool, progress: Progress, **choices: Any) -> Result:
+        """Does the experiment into a folder; ``quick`` in at most two minutes, with wider intervals.
+
+        An experiment that can be repeated on several kinds of nodes also takes ``kinds``, their names.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment that can be run."""
+
+    name: str
+    path: Path
+    summary: str
+
+    def load(self) -> Run:
+        """Its ``run``."""
+        module_name = f"airloom_experiment_{self.name.replace('-', '_')}"
+        run: Run = _load(module_name, self.path).run
+        return run
+
+    def choices(self, run: Run, kinds: Sequence[str]) -> dict[str, Any]:
+        """What ``run`` takes for the kinds that were asked for; refuses them if it has no choice."""
+        if not kinds:
+            return {}
+        if "kinds" not in inspect.signature(run).parameters:
+            raise ScenarioError(
+                "experiment.kinds", f"{self.name} has no choice of kinds", where="--kind", cure="leave it out"
+            )
+        # Only who names kinds needs to know them all.
+        from airloom.experiments.usable_kinds import every
+
+        for kind in kinds:
+            if kind not in every():
+                cure = f"there are: {', '.join(every())}"
+                raise ScenarioError(
+                    "experiment.kinds", f"there is no kind {kind!r}", where="--kind", cure=cure
+                )
+        return {"kinds": tuple(dict.fromkeys(kinds))}
+
+
+def beside(experiment: str, name: str) -> ModuleType:
+    """A module of an experiment's folder, which is no package; ``experiment`` is its ``__file__``."""
+    path = Path(experiment).with_name(f"{name}.py")
+    module_name = f"airloom_experiment_{path.parent.name.replace('-', '_')}_{name}"
+    return _load(module_name, path)
+
+
+def _load(module_name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise ScenarioError("experiment.unreadable", "this file cannot be loaded", where=str(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def folders() -> list[Path]:
+    """Where experiments are looked for; the first that has a name wins."""
+    package = Path(__file__).resolve().parent
+    return [Path.cwd() / "experiments", package.parents[2] / "experiments", package]
+
+
+def discover() -> dict[str, Experiment]:
+    """All experiments, by name."""
+    found: dict[str, Experiment] = {}
+    for folder in folders():
+        for path in sorted(folder.glob("*/experiment.py")):
+            name = path.parent.name
+            found.setdefault(name, Experiment(name, path, _summary(path)))
+    return dict(sorted(found.items()))
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name."""
+    known = discover()
+    if name not in known:
+        raise ScenarioError(
+            "experiment.unknown",
+            f"there is no experiment {name}",
+            cure=f"there are: {', '.join(known) or 'none'}",
+        )
+    return known[name]
+
+
+def _summary(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]

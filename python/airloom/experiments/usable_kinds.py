@@ -1,0 +1,68 @@
+"""Which kinds of nodes work on this machine: each is tried with a pair of nodes that ping each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import get_args
+
+from airloom.errors import LabError
+from airloom.experiments import capacity_search
+from airloom.results import RunReader
+from airloom.runs.single import Interrupted
+from airloom.scenario.model import Scenario
+
+
+def every() -> tuple[str, ...]:
+    """All kinds that a scenario can name."""
+    return get_args(Scenario.model_fields["kind"].annotation)
+
+
+SLOW = ("qemu",)
+"""Kinds that take a minute for themselves where the processor does not help."""
+
+
+def kinds(
+    folder: Path, progress: Callable[[str], None], *, quick: bool, without: Iterable[str] = ()
+) -> tuple[list[str], dict[str, str]]:
+    """The kinds that work, and why each other does not; ``without`` are not tried, nor slow ones if quick."""
+    works: list[str] = []
+    fails: dict[str, str] = {}
+    for kind in every():
+        if kind in without:
+            continue
+        if quick and kind in SLOW:
+            fails[kind] = f"too slow for --quick; --kind {kind} takes it in"
+            continue
+        progress(f"trying kind {kind}")
+        try:
+            reader = capacity_search.point(folder, f"try-{kind}", _pair(kind))
+        except Interrupted:
+            raise
+        except LabError as error:
+            fails[kind] = str(error)
+            continue
+        if _answered(reader):
+            works.append(kind)
+        else:
+            fails[kind] = "its nodes do not reach each other"
+    return works, fails
+
+
+def _pair(kind: str) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": f"try-{kind}",
+            "kind": kind,
+            "nodes": {"n1": {}, "n2": {}},
+            "links": [{"ends": ["n1", "n2"]}],
+            "measurements": [
+                {"name": "echo", "ping": {"from": "n1", "to": "n2", "count": 3, "interval": "100 ms"}}
+            ],
+        }
+    )
+
+
+def _answered(reader: RunReader) -> bool:
+    found = [one.mean for one in reader.result.measurements if one.metric == "rtt_max"]
+    return bool(found) and found[0] is not None

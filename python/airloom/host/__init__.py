@@ -1,0 +1,1 @@
+"""The hosting machine: programs, description, caches, privileges, namespaces, interfaces."""

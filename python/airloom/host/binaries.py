@@ -1,0 +1,65 @@
+"""Where Airloom's own programs are: ``airloom-init`` and ``airloom-traffic``.
+
+They are looked for in the folder that ``AIRLOOM_BIN_DIR`` names, beside the Python interpreter
+(where ``make setup`` puts them), in a source tree's ``target/release`` and ``target/debug``, and
+on ``PATH``; the first that can be executed is taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from airloom.errors import HostError
+
+OWN_PROGRAMS = ("airloom-init", "airloom-traffic")
+
+HIDDEN = frozenset(map(Path, ("/tmp", "/run", "/var/tmp", "/dev/shm")))
+"""Places of this machine of which every node has its own."""
+
+
+def folders() -> list[Path]:
+    """The folders that are searched, in order, without those of ``PATH``."""
+    found: list[Path] = []
+    named = os.environ.get("AIRLOOM_BIN_DIR")
+    if named:
+        found.append(Path(named))
+    found.append(Path(sys.executable).parent)
+    tree = Path(__file__).resolve().parents[3]
+    if (tree / "Cargo.toml").is_file():
+        target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target"))
+        found += [target / "release", target / "debug"]
+    return found
+
+
+def find(name: str) -> Path:
+    """The path of one of Airloom's programs; :class:`HostError` if it is nowhere."""
+    for folder in folders():
+        path = folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    on_path = shutil.which(name)
+    if on_path:
+        return Path(on_path)
+    searched = ", ".join(str(folder) for folder in folders())
+    raise HostError(
+        "host.program.missing",
+        f"Airloom's own program {name} is not installed (searched {searched} and PATH)",
+        cure="run `make setup`, or set AIRLOOM_BIN_DIR to the folder it is in",
+    )
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether a node does not see it unless it is shown."""
+    return not HIDDEN.isdisjoint(path.parents)
+
+
+def hidden_places() -> list[Path]:
+    """Where Airloom itself is, interpreter and programs, if nodes would not see it there."""
+    found = {Path(sys.prefix), Path(__file__).parents[2]}
+    with contextlib.suppress(HostError):  # who needs it is told when it is used
+        found.add(find("airloom-traffic"))
+    return sorted(filter(is_hidden, found))

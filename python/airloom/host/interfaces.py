@@ -1,0 +1,129 @@
+"""Interfaces of a network namespace, by the ioctls of ``netdevice(7)`` and of bridges; no program is started.
+
+All is done in the namespace in which the calling thread is (see
+:mod:`airloom.host.network_namespace`). What the kernel refuses is an :class:`OSError`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import struct
+from ipaddress import IPv4Interface
+from types import TracebackType
+from typing import Self
+
+# <linux/if_tun.h>
+_IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR, _IFF_TUN_EXCL = 0x0002, 0x1000, 0x4000, 0x8000
+_TUNSETIFF, _TUNSETPERSIST = 0x400454CA, 0x400454CB
+# <linux/sockios.h>
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFMTU = 0x8913, 0x8914, 0x8922
+_SIOCSIFADDR, _SIOCSIFNETMASK, _SIOCSIFBRDADDR = 0x8916, 0x891C, 0x891A
+_SIOCGIFHWADDR, _SIOCSIFHWADDR, _SIOCGIFINDEX = 0x8927, 0x8924, 0x8933
+_SIOCBRADDBR, _SIOCBRADDIF = 0x89A0, 0x89A2
+_IFF_UP, _ARPHRD_ETHER = 1, 1
+
+TUN = "/dev/net/tun"
+
+
+def open_tap(name: str, *, persistent: bool = False) -> int:
+    """Makes a TAP whose frames have a virtio-net header; gives the descriptor of its far end.
+
+    It goes with the last descriptor, or, if ``persistent``, with its namespace. An interface of that name
+    that is there already is somebody else's, and never taken.
+    """
+    descriptor = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        flags = _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR | _IFF_TUN_EXCL
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+        if persistent:
+            fcntl.ioctl(descriptor, _TUNSETPERSIST, 1)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def close_tap(descriptor: int) -> None:
+    """Closes a TAP's far end; the interface goes with it, persistent or not."""
+    try:
+        fcntl.ioctl(descriptor, _TUNSETPERSIST, 0)
+    finally:
+        os.close(descriptor)
+
+
+class Interfaces:
+    """Asks and tells the kernel about interfaces by their names."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def is_up(self, name: str) -> bool:
+        """Whether an interface is up."""
+        return bool(self._flags(name) & _IFF_UP)
+
+    def set_up(self, name: str, up: bool = True) -> None:
+        """Takes an interface up or down."""
+        flags = self._flags(name) | _IFF_UP if up else self._flags(name) & ~_IFF_UP
+        self._tell(_SIOCSIFFLAGS, "16sH22x", name, flags)
+
+    def mac(self, name: str) -> bytes:
+        """The hardware address."""
+        return self._ask(_SIOCGIFHWADDR, name)[2:8]
+
+    def set_mac(self, name: str, mac: bytes) -> None:
+        """The hardware address."""
+        self._tell(_SIOCSIFHWADDR, "16sH6s16x", name, _ARPHRD_ETHER, mac)
+
+    def set_mtu(self, name: str, mtu: int) -> None:
+        """The largest packet, in octets."""
+        self._tell(_SIOCSIFMTU, "16si20x", name, mtu)
+
+    def set_address(self, name: str, address: IPv4Interface) -> None:
+        """The first IPv4 address, which replaces the one before; 0.0.0.0 takes it away."""
+        values = [(_SIOCSIFADDR, address.ip)]
+        if not address.ip.is_unspecified:
+            values.append((_SIOCSIFNETMASK, address.netmask))
+            if address.network.prefixlen <= 30:
+                values.append((_SIOCSIFBRDADDR, address.network.broadcast_address))
+        for request, value in values:
+            self._tell(request, "16sHH4s16x", name, socket.AF_INET, 0, value.packed)
+
+    def add_bridge(self, name: str) -> None:
+        """Makes a bridge, if it is not there."""
+        _unless_there(self._socket, _SIOCBRADDBR, name.encode() + b"\0")
+
+    def add_to_bridge(self, bridge: str, name: str) -> None:
+        """Makes an interface a port of a bridge, if it is none."""
+        index = struct.unpack_from("i", self._ask(_SIOCGIFINDEX, name))[0]
+        _unless_there(self._socket, _SIOCBRADDIF, struct.pack("16si20x", bridge.encode(), index))
+
+    def _flags(self, name: str) -> int:
+        flags: int = struct.unpack_from("H", self._ask(_SIOCGIFFLAGS, name))[0]
+        return flags
+
+    def _ask(self, request: int, name: str) -> bytes:
+        """What the kernel writes behind the name in a ``struct ifreq``."""
+        answer: bytes = fcntl.ioctl(self._socket, request, struct.pack("16s24x", name.encode()))
+        return answer[16:]
+
+    def _tell(self, request: int, form: str, name: str, *values: int | bytes) -> None:
+        fcntl.ioctl(self._socket, request, struct.pack(form, name.encode(), *values))
+
+
+def _unless_there(asker: socket.socket, request: int, argument: bytes) -> None:
+    try:
+        fcntl.ioctl(asker, request, argument)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EBUSY):
+            raise

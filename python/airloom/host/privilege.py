@@ -1,0 +1,106 @@
+"""The right to make namespaces: root's, or that of an ordinary user inside a user namespace."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+from airloom.errors import HostError
+from airloom.host import user_namespace
+
+Privilege = Literal["root", "user-namespace"]
+
+_CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
+_TUN = Path("/dev/net/tun")
+_SWITCHES = {
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "user.max_user_namespaces": ("0", "10000"),
+    "user.max_net_namespaces": ("0", "10000"),
+}
+"""Sysctls by which a host closes user namespaces: the value that closes, and one that opens."""
+
+
+def ensure(*, restart: bool = True, taps: bool = True) -> Privilege:
+    """Sees to it that this process may make namespaces.
+
+    With root's rights nothing happens. Otherwise the process moves into a user namespace; if it
+    has threads already it cannot, and is started again from the beginning (only if ``restart``,
+    which suits a command and not a notebook). ``taps``: ``/dev/net/tun`` is needed too.
+    :class:`~airloom.errors.HostError` says what closes the way.
+    """
+    rightful = _capable()
+    if rightful and not _in_user_namespace():
+        return "root"
+    if taps:
+        _tun_is_open()
+    if rightful:
+        return "user-namespace"
+    _user_namespaces_are_open()
+    if len(os.listdir("/proc/self/task")) == 1:
+        user_namespace.enter()
+        return "user-namespace"
+    if restart:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        words = [sys.executable, "-I", "-S", user_namespace.__file__, "become"]
+        os.execv(sys.executable, [*words, sys.executable, *sys.orig_argv[1:]])
+    raise HostError(
+        "host.privilege",
+        "this process has threads, so it cannot move into a user namespace",
+        cure="start it by `unshare --user --map-root-user`, or as root",
+    )
+
+
+def _capable() -> bool:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            rights = int(line.split()[1], 16)
+            return all(rights >> number & 1 for number in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN))
+    return False
+
+
+def _in_user_namespace() -> bool:
+    """The host's own user namespace maps every number to itself."""
+    return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
+
+
+def _tun_is_open() -> None:
+    """A user namespace gives no right to a device file that is closed to the user outside."""
+    if not _TUN.exists():
+        raise HostError("host.tun-device", f"{_TUN} does not exist", cure="modprobe tun")
+    if not os.access(_TUN, os.R_OK | os.W_OK):
+        about = _TUN.stat()
+        mode = stat.S_IMODE(about.st_mode)
+        raise HostError(
+            "host.tun-device",
+            f"{_TUN} is closed to this user (mode {mode:04o}, owner {about.st_uid}:{about.st_gid})",
+            cure=f"run as root, or open it as distributions do: chmod 0666 {_TUN}",
+        )
+
+
+def _user_namespaces_are_open() -> None:
+    trial = [sys.executable, "-I", "-S", user_namespace.__file__, "trial"]
+    number = subprocess.run(trial, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
+    if number == 0:
+        return
+    cures = [f"{name}={opens}" for name, (closes, opens) in _SWITCHES.items() if _sysctl(name) == closes]
+    cure = (
+        f"run as root, or: sysctl -w {' '.join(cures)}" if cures else "run as root, or see `airloom doctor`"
+    )
+    raise HostError(
+        "host.user-namespace",
+        f"this kernel gives an ordinary user no user namespace: {os.strerror(number)}",
+        cure=cure,
+    )
+
+
+def _sysctl(name: str) -> str | None:
+    try:
+        return Path("/proc/sys", *name.split(".")).read_text().strip()
+    except OSError:
+        return None

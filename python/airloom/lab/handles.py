@@ -1,0 +1,300 @@
+"""The handles of a live laboratory: its nodes, links and programs, as :class:`airloom.Lab` gives them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airloom.errors import RunError
+from airloom.lab.radio import move
+from airloom.nodes.guests.guest import GuestNode
+from airloom.nodes.kind import Exit, NodeHandle, Process, State
+from airloom.planning.plan import LinkPlan, NodePlan
+from airloom.planning.settings import changed
+from airloom.runs.emulation import World
+from airloom.runs.programs import signal_number
+from airloom.scenario.command_line import words_of
+from airloom.scenario.model import Direction
+from airloom.units.text import link_text
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that has ended, or was killed at its time limit."""
+
+    argv: tuple[str, ...]
+    code: int
+    """Exit code; 128 + n after signal n, as shells have it."""
+    stdout: str
+    stderr: str
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with exit code 0."""
+        return self.code == 0
+
+
+def code_of(exit: Exit) -> int:
+    """An exit code as shells have it: 128 + n after signal n, 255 if the node went away."""
+    if exit.code is not None:
+        return exit.code
+    return 128 + exit.signal if exit.signal is not None else 255
+
+
+class LiveProgram:
+    """A program that was started in a node and goes on by itself."""
+
+    def __init__(self, node: str, argv: Sequence[str], process: Process, log: Path) -> None:
+        self.node = node
+        self.argv = tuple(argv)
+        self.log = log
+        """The file with its output."""
+        self._process = process
+
+    def __repr__(self) -> str:
+        code = self.code
+        state = "runs" if code is None else f"ended with {code}"
+        return f"<program {self.argv[0]} in {self.node}: {state}>"
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        exit = self._process.poll()
+        return None if exit is None else code_of(exit)
+
+    @property
+    def output(self) -> str:
+        """What it has written until now."""
+        return self.log.read_text("utf-8", "replace")
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end, in seconds; its exit code. :class:`TimeoutError` if it goes on."""
+        return code_of(self._process.wait(timeout))
+
+    def signal(self, which: int | str) -> None:
+        """Sends it a signal: ``15``, ``"TERM"`` or ``"SIGTERM"``."""
+        self._process.signal(which if isinstance(which, int) else signal_number(which))
+
+    def stop(self, grace: float = 2.0) -> int:
+        """Ends it with SIGTERM, after ``grace`` seconds with SIGKILL; its exit code."""
+        self._process.signal(signal.SIGTERM)
+        try:
+            return self.wait(grace)
+        except TimeoutError:
+            self._process.signal(signal.SIGKILL)
+            return self.wait()
+
+
+class Switched:
+    """What has a power switch: a node, or a guest that several share."""
+
+    name: str
+
+    def __init__(self, world: World, handle: NodeHandle) -> None:
+        self._world = world
+        self._handle = handle
+
+    @property
+    def state(self) -> State:
+        """``up``, ``paused``, ``stopped``, or ``failed`` by itself."""
+        return self._handle.state
+
+    def pause(self) -> None:
+        """Halts it: all programs, and in a guest its kernel too."""
+        self._world.pause(self.name)
+
+    def resume(self) -> None:
+        """Lets it go on."""
+        self._world.resume(self.name)
+
+    def stop(self, grace: float = 2.0) -> None:
+        """Switches it off: programs get SIGTERM, after ``grace`` seconds SIGKILL; links go down."""
+        self._world.switch_off(self.name, grace)
+
+    def kill(self) -> None:
+        """Switches it off at once, as if its power failed."""
+        self._world.switch_off(self.name)
+
+    def restart(self) -> None:
+        """Switches it on again, with the addresses and routes of the beginning."""
+        self._world.switch_on(self.name)
+
+
+class LiveGuest(Switched):
+    """A guest that several nodes share, as a whole: ``lab.guest("box")``."""
+
+    def __init__(self, world: World, guest: GuestNode) -> None:
+        super().__init__(world, guest)
+        self.name = guest.name
+
+    def __repr__(self) -> str:
+        return f"<guest {self.name} of {', '.join(self.nodes)}: {self.state}>"
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the nodes inside."""
+        return self._world.members(self.name)
+
+
+class LiveNode(Switched):
+    """A node of a live laboratory: ``lab["h1"]``."""
+
+    def __init__(self, world: World, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
+        super().__init__(world, world.nodes[plan.name])
+        self.name = plan.name
+        self._plan = plan
+        self._log_path = log_path
+
+    def __repr__(self) -> str:
+        return f"<node {self.name} ({self.kind}): {self._handle.state}>"
+
+    @property
+    def kind(self) -> str:
+        """How it is made."""
+        return self._plan.kind
+
+    @property
+    def interfaces(self) -> dict[str, list[str]]:
+        """Interface: its addresses with prefix lengths."""
+        return {one.name: [str(address) for address in one.addresses] for one in self._plan.interfaces}
+
+    @property
+    def address(self) -> str | None:
+        """Its first address, without prefix length."""
+        for interface in self._plan.interfaces:
+            for address in interface.addresses:
+                return str(address.ip)
+        return None
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float | None = None,
+        input: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        check: bool = False,
+    ) -> Completed:
+        """Runs a command to its end, at most ``timeout`` seconds; names of nodes are known to it.
+
+        A text with shell signs in it goes through ``/bin/sh``. With ``check`` a failure raises
+        :class:`~airloom.RunError`.
+        """
+        argv = words_of(command if isinstance(command, str) else list(command))
+        done = self._handle.exec(argv, timeout=timeout, input=input, env=env, folder=folder)
+        completed = Completed(tuple(argv), code_of(done.exit), done.stdout, done.stderr, done.timed_out)
+        if check and not completed.ok:
+            last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            raise RunError(
+                "command.failed", f"{argv[0]} in {self.name} ended with exit code {completed.code}: {last}"
+            )
+        return completed
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        name: str | None = None,
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> LiveProgram:
+        """Starts a program that goes on by itself; its output goes to a log in the results."""
+        argv = words_of(command if isinstance(command, str) else list(command))
+        stem = name or Path(argv[0]).name
+        log = self._log_path(self.name, stem)
+        count = 1
+        while log.exists():
+            count += 1
+            log = self._log_path(self.name, f"{stem}-{count}")
+        process = self._handle.start(argv, env=env, folder=folder, stdout=log)
+        return LiveProgram(self.name, argv, process, log)
+
+    def listens(self, port: int, protocol: str = "tcp") -> bool:
+        """Whether some program in it listens on a port."""
+        return self._handle.listens("udp" if protocol == "udp" else "tcp", port)
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Interface: packets, octets, errors and drops, as the node's kernel counts."""
+        return self._handle.counters()
+
+    def move(self, *position: str) -> None:
+        """Puts it somewhere else, where it stays: ``move("10 m", "0 m")``, height third."""
+        move(self._world, self.name, position)
+
+
+class LiveLink:
+    """A link of a live laboratory: ``lab.link("h1", "h2")``."""
+
+    def __init__(self, plan: LinkPlan, world: World) -> None:
+        self._plan = plan
+        self._world = world
+        self._now = {"forward": plan.forward, "backward": plan.backward}
+        self._up = True
+
+    def __repr__(self) -> str:
+        return f"<link {self.name}: {self.a} <-> {self.b} {'up' if self._up else 'down'} {self.describe()}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._plan.name
+
+    @property
+    def a(self) -> str:
+        """Its first end: ``node:interface`` or a switch."""
+        return self._plan.a
+
+    @property
+    def b(self) -> str:
+        """Its second end."""
+        return self._plan.b
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it carries frames."""
+        return self._up
+
+    def describe(self) -> str:
+        """Its properties in a few words; both ways where they differ."""
+        there, back = link_text(self._now["forward"]), link_text(self._now["backward"])
+        return there if there == back else f"{there} / {back}"
+
+    def set(self, *, direction: str = "both", **properties: Any) -> None:
+        """Changes properties now, in the scenario's words: ``set(delay="20 ms", loss="1 %")``.
+
+        What is not named stays as it is. ``direction``: ``forward`` is from :attr:`a` to :attr:`b`.
+        """
+        change = direction_of(properties)
+        for one in ("forward", "backward"):
+            if direction in ("both", one):
+                self._now[one] = changed(self._now[one], change)
+                self._world.set_link(self.name, one, self._now[one])
+
+    def down(self) -> None:
+        """Cuts it: what is sent is lost as ``link-down``."""
+        self._world.set_link_up(self.name, False)
+        self._up = False
+
+    def up(self) -> None:
+        """Joins it again."""
+        self._world.set_link_up(self.name, True)
+        self._up = True
+
+
+def direction_of(properties: Mapping[str, Any]) -> Direction:
+    """Checked properties of a link; :class:`~airloom.ScenarioError` with what is allowed."""
+    from pydantic import ValidationError
+
+    from airloom.scenario import problems
+    from airloom.scenario.source import Source
+
+    try:
+        return Direction.model_validate(dict(properties), context={"folder": Path(os.getcwd())})
+    except ValidationError as error:
+        raise problems.of_shape(error, Source(dict(properties), None, Path())) from None

@@ -1,0 +1,368 @@
+"""A live laboratory: nodes that stay up while Python, or a prompt, works with them.
+
+::
+
+    with airloom.Lab("star.yaml") as lab:
+        lab["h1"].run("ping -c 3 h2").stdout
+        server = lab["h2"].start("iperf3 -s")
+        lab.link("h1", "s1").set(delay="20 ms", loss="1 %")
+        reading = lab.measure("load", iperf3={"from": "h1", "to": "h2", "duration": "5 s"})
+    lab.result.verdict.status
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from airloom.errors import LabError, RunError, ScenarioError
+from airloom.lab.handles import (
+    Completed,
+    LiveGuest,
+    LiveLink,
+    LiveNode,
+    LiveProgram,
+    Switched,
+    code_of,
+)
+from airloom.lab.radio import LiveRadio, positions, radios_of
+from airloom.lab.radio_view import Look
+from airloom.lab.server import LiveServer
+from airloom.measure import Reading
+from airloom.nodes import doctor
+from airloom.nodes.kind import Process
+from airloom.planning.extend import grown
+from airloom.results import RunWriter
+from airloom.runs.batch import RunResult, default_folder, kinds_of, prepare
+from airloom.runs.measurement import Measuring
+from airloom.runs.progress import Watcher
+from airloom.runs.single import FIRST_PORT, OneRun, tools_of
+from airloom.scenario.model import Measurement, Scenario
+from airloom.verdict import Verdict
+
+__all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
+
+
+class Lab:
+    """A laboratory that is up while its ``with`` block lasts.
+
+    The scenario's programs and events run as in ``airloom run``; its measurements do not, they are
+    made with :meth:`measure`. The results are in a folder as after a run: :attr:`result`.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Scenario,
+        *,
+        overrides: Iterable[str] | Mapping[str, Any] = (),
+        seed: int | None = None,
+        out: str | Path | None = None,
+        capture: bool = False,
+        watcher: Watcher | None = None,
+    ) -> None:
+        """Checks the scenario; nothing is built before the block is entered."""
+        plans = prepare(source, overrides=overrides, seed=seed).plans
+        if len(plans) != 1:
+            raise ScenarioError(
+                "lab.sweep",
+                f"a live laboratory is one run, and this scenario describes {len(plans)}",
+                cure="take `sweep` and `repetitions` out, or use airloom.run",
+            )
+        self.plan = plans[0]
+        self.folder = Path(out) if out is not None else default_folder(self.plan.scenario.name)
+        self._capture = capture
+        self._watcher = watcher or Watcher()
+        self._stack = contextlib.ExitStack()
+        self._one: OneRun | None = None
+        self._thread: threading.Thread | None = None
+        self._links: dict[str, LiveLink] = {}
+        self._measured = 0
+        self._counting = threading.Lock()
+
+    # Up and down
+
+    def __enter__(self) -> Self:
+        plan = self.plan
+        doctor.require_basics(taps=plan.has_taps)
+        with contextlib.ExitStack() as stack:
+            writer = stack.enter_context(
+                RunWriter(
+                    self.folder,
+                    scenario=plan.scenario.name,
+                    seed=plan.seed,
+                    kinds=kinds_of(plan),
+                    scenario_text=plan.scenario.to_yaml(),
+                )
+            )
+            one = OneRun(plan, writer, self._watcher, capture=self._capture, measure=False)
+            stack.enter_context(one)
+            self._one = one
+            one.conductor.begin(open_ended=True)
+            self._thread = threading.Thread(
+                target=one.conductor.timeline.run, name="airloom-lab", daemon=True
+            )
+            self._thread.start()
+            stack.callback(self._end_timeline)
+            self._links = {name: LiveLink(link, one.world) for name, link in plan.links.items()}
+            server = LiveServer(plan.scenario.name, self)
+            stack.callback(server.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        one = self._one
+        with self._stack:
+            self._end_timeline()
+            if one is not None:
+                one.conductor.stop()
+                self._one = None
+                if error is None:
+                    one.close()
+                    one.finish()
+
+    def _end_timeline(self) -> None:
+        if self._thread is not None and self._one is not None:
+            timeline = self._one.conductor.timeline
+            timeline.post(timeline.end)
+            self._thread.join()
+            self._thread = None
+
+    # What there is
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the nodes."""
+        return list(self.plan.nodes)
+
+    @property
+    def switches(self) -> list[str]:
+        """The names of the switches and hubs."""
+        return list(self.plan.switches)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Node: the address that its name stands for."""
+        return dict(self.plan.hosts)
+
+    @property
+    def links(self) -> list[LiveLink]:
+        """All links."""
+        return list(self._links.values())
+
+    def __getitem__(self, name: str) -> LiveNode:
+        try:
+            plan = self.plan.nodes[name]
+        except KeyError:
+            raise self._no_node(name) from None
+        return LiveNode(self._up().world, plan, self._up().writer.log_path)
+
+    def guest(self, name: str) -> LiveGuest:
+        """A guest that several nodes share, as a whole: to be paused, stopped, killed and started again."""
+        world = self._up().world
+        try:
+            return LiveGuest(world, world.guests[name])
+        except KeyError:
+            raise _unknown("guest", name, world.guests) from None
+
+    def _no_node(self, name: str) -> LabError:
+        guests = self._up().world.guests
+        if name not in guests:
+            return _unknown("node", name, self.plan.nodes)
+        inside = ", ".join(part.name for part in guests[name].parts)
+        return RunError(
+            "node.unknown", f"{name} is no node but the guest of {inside}", cure="name one of these"
+        )
+
+    def add(self, name: str, *, links: Iterable[Mapping[str, Any]] = (), **properties: Any) -> LiveNode:
+        """Makes one more node, of any kind, and joins it to switches or hubs that are there.
+
+        ``lab.add("h9", links=[{"ends": ["h9", "s1"], "delay": "1 ms"}], kind="container", image="web.tar")``:
+        ``links`` and ``properties`` in the scenario's words. Its name is known in the nodes made from
+        now on; the others reach it by its address.
+        """
+        one = self._up()
+        plan = grown(self.plan, name, properties, [dict(link) for link in links])
+        one.world.grow(plan, name)
+        self.plan = one.plan = one.conductor.plan = plan
+        self._links |= {
+            link: LiveLink(made, one.world) for link, made in plan.links.items() if link not in self._links
+        }
+        return self[name]
+
+    def link(self, first: str, second: str | None = None) -> LiveLink:
+        """A link by its name, or by what it joins; the latter must be one link only."""
+        self._up()
+        if second is None:
+            if first in self._links:
+                return self._links[first]
+            raise _unknown("link", first, self._links)
+        found = [
+            link
+            for link in self._links.values()
+            if (_end(link.a, first) and _end(link.b, second))
+            or (_end(link.a, second) and _end(link.b, first))
+        ]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(link.name for link in found)
+        raise RunError(
+            "link.unknown" if not found else "link.ambiguous",
+            f"{'no link joins' if not found else f'{len(found)} links join'} {first} and {second}",
+            cure=f"name one: {names}" if found else f"links are: {', '.join(self._links)}",
+        )
+
+    @property
+    def radios(self) -> list[LiveRadio]:
+        """All radios."""
+        return list(radios_of(self._up().world).values())
+
+    def radio(self, name: str) -> LiveRadio:
+        """A radio by ``node:interface``, or by its node if that has only one."""
+        radios = radios_of(self._up().world)
+        found = [radio for port, radio in radios.items() if name in (port, port.partition(":")[0])]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(radio.name for radio in found)
+            raise RunError("radio.ambiguous", f"{name} has {len(found)} radios", cure=f"name one: {names}")
+        raise _unknown("radio", name, radios)
+
+    def positions(self) -> dict[str, tuple[float, float, float]]:
+        """Node with radios: where it is now, in metres (east, north, height)."""
+        return positions(self._up().world)
+
+    def unmet_controllers(self) -> list[str]:
+        """The controllers of Open vSwitches that have met none of theirs: ``s1: tcp:c0:6653``."""
+        relay = self._up().world.relay
+        return [str(line) for line in relay.waiting()] if relay is not None else []
+
+    def air(self) -> Look:
+        """All radios and channels as they are now; two looks make a view (:mod:`airloom.lab.radio_view`)."""
+        world = self._up().world
+        return Look(world.now(), world.radios(), world.channels())
+
+    def now(self) -> int:
+        """Engine time in nanoseconds."""
+        return self._up().world.now()
+
+    def ledger(self) -> dict[str, Any]:
+        """The engine's ledger now: where every frame went."""
+        return self._up().world.engine.ledger()
+
+    def verdict(self) -> Verdict:
+        """How far what has happened until now can be trusted."""
+        return self._up().verdict()
+
+    @property
+    def result(self) -> RunResult:
+        """What is in the folder of results; complete when the block has been left."""
+        return RunResult(self.folder)
+
+    # What can be done
+
+    def measure(self, name: str | None = None, **tool: Mapping[str, Any]) -> Reading:
+        """Makes a measurement now and waits for it, in the scenario's words.
+
+        ``lab.measure("rtt", ping={"from": "h1", "to": "h2", "count": 10})``; the figures and
+        samples also go into the results.
+        """
+        one = self._up()
+        with self._counting:
+            self._measured += 1
+            number = self._measured
+        label = name or f"{next(iter(tool), 'measurement')}-{number}"
+        measurement = measurement_of(label, tool)
+        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + 10 * number)[label]
+        over = threading.Event()
+        found: list[Measuring] = []
+
+        def settle(measuring: Measuring) -> None:
+            if measuring.settled:
+                over.set()
+
+        def act() -> None:
+            found.append(one.conductor.measure_now(label, made, one.writer.folder / "measurements", settle))
+
+        one.conductor.timeline.post(act)
+        while not over.wait(0.2):
+            if self._thread is None or not self._thread.is_alive():
+                raise one.conductor.failure or RunError("lab.closed", "the laboratory is not up")
+        measuring = found[0]
+        if measuring.failure is not None:
+            raise measuring.failure
+        assert measuring.reading is not None
+        return measuring.reading
+
+    # The door for other terminals (see airloom.lab.server)
+
+    def info(self) -> dict[str, Any]:
+        """What visitors are told."""
+        return {"scenario": self.plan.scenario.name, "nodes": self.nodes, "folder": str(self.folder)}
+
+    def admit(
+        self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
+    ) -> Guest:
+        """Starts a visitor's program."""
+        if node not in self.plan.nodes:
+            raise self._no_node(node)
+        stdin, stdout, stderr = descriptors
+        handle = self._up().world.nodes[node]
+        return Guest(handle.start(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty))
+
+    def control(self, node: str, action: str) -> None:
+        """Switches a node, or a guest that several share, for a visitor."""
+        acts = {"pause": Switched.pause, "resume": Switched.resume, "stop": Switched.stop}
+        acts |= {"kill": Switched.kill, "start": Switched.restart}
+        acts[action](self.guest(node) if node in self._up().world.guests else self[node])
+
+    def _up(self) -> OneRun:
+        if self._one is None:
+            raise RunError("lab.closed", "the laboratory is not up", cure="use it inside its `with` block")
+        return self._one
+
+
+class Guest:
+    """A visitor's program."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def wait(self) -> int:
+        """Its exit code, as shells have it."""
+        return code_of(self._process.wait())
+
+    def signal(self, number: int) -> None:
+        """Sends it a signal."""
+        self._process.signal(number)
+
+
+def measurement_of(name: str, tool: Mapping[str, Any]) -> Measurement:
+    """A checked measurement; :class:`~airloom.ScenarioError` with what is wrong."""
+    try:
+        return Measurement.model_validate({"name": name, **tool})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ScenarioError(
+            "measurement.wrong", f"{place}: {first['msg']}", where=f"measurement {name}"
+        ) from None
+
+
+def _end(end: str, name: str) -> bool:
+    return name in (end, end.partition(":")[0])
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> LabError:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names[:20]) or 'none'}"
+    return RunError(f"{what}.unknown", f"there is no {what} {name}", cure=hint)

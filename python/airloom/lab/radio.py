@@ -1,0 +1,107 @@
+"""A radio of a live laboratory: ``lab.radio("n1")``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airloom.errors import RunError
+from airloom.planning import media
+from airloom.planning.plan import RadioPlan
+from airloom.runs import radio_control
+from airloom.runs.emulation import World
+from airloom.scenario.model import Node
+
+
+class LiveRadio:
+    """A radio of a node, and what can be done with it."""
+
+    def __init__(self, plan: RadioPlan, world: World) -> None:
+        self._plan = plan
+        self._world = world
+
+    def __repr__(self) -> str:
+        now = self._now()
+        state = "up" if now["on"] else "down"
+        return f"<radio {self.name}: {now['settings']['phy']}, channel {now['settings']['channel']}, {state}>"
+
+    @property
+    def name(self) -> str:
+        """``node:interface``."""
+        return self._plan.port
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is switched on."""
+        return bool(self._now()["on"])
+
+    def info(self) -> dict[str, Any]:
+        """Settings, counts and airtime, as ``airloom radio info --json`` gives them."""
+        answer: list[dict[str, Any]] = self._ask("info")
+        return answer[0]
+
+    def link(self) -> dict[str, Any]:
+        """The access point that a station has, as ``airloom radio link --json`` gives it."""
+        answer: list[dict[str, Any]] = self._ask("link")
+        return answer[0]
+
+    def stations(self) -> list[dict[str, Any]]:
+        """Whom it has sent to or heard, as ``airloom radio station --json`` gives them."""
+        answer: list[dict[str, Any]] = self._ask("station")
+        return answer
+
+    def scan(self, *channels: int, passive: bool = False) -> list[dict[str, Any]]:
+        """Looks around on these channels or on all, as ``airloom radio scan --json``, and waits until it is
+        back: 30 ms for each channel, 120 ms where it waits for beacons alone.
+        """
+        request = {"radio": self.name.partition(":")[2], "channels": channels, "passive": passive}
+        scans = radio_control.begin_scans(self._world, self._plan.node, request)
+        for scan in scans:
+            scan.wait()
+        return radio_control.answer_of(self._world, scans) or []
+
+    def set(self, **values: Any) -> None:
+        """Tunes it now, in the scenario's words: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``.
+
+        The radio of a sliver is held to its grant.
+        """
+        for key, value in values.items():
+            changes = radio_control.changes_of(key, value, self._plan.settings["phy"])
+            for change in radio_control.held(self._plan.grant, changes):
+                self._world.set_radio(self.name, change)
+
+    def up(self) -> None:
+        """Switches it on."""
+        self._world.set_radio(self.name, {"on": True})
+
+    def down(self) -> None:
+        """Switches it off: what waits in it is dropped as ``radio-off``."""
+        self._world.set_radio(self.name, {"on": False})
+
+    def _ask(self, what: str) -> Any:
+        radio = self.name.partition(":")[2]
+        return radio_control.answer(self._world, self._plan.node, {"do": what, "radio": radio})
+
+    def _now(self) -> dict[str, Any]:
+        return next(radio for radio in self._world.radios() if radio["port"] == self.name)
+
+
+def radios_of(world: World) -> dict[str, LiveRadio]:
+    """All radios by ``node:interface``."""
+    plans = (radio for medium in world.plan.media.values() for radio in medium.radios)
+    return {plan.port: LiveRadio(plan, world) for plan in plans}
+
+
+def move(world: World, node: str, position: tuple[str, ...]) -> None:
+    """Puts a node's radios somewhere else, where they stay."""
+    ports = [radio.port for one in world.plan.media.values() for radio in one.radios if radio.node == node]
+    if not ports:
+        raise RunError("position.useless", f"{node} has no radio, so where it is plays no part")
+    place = Node.model_validate({"position": list(position)}).position
+    assert place is not None
+    for port in ports:
+        world.set_radio(port, {"position": media.place(place)})
+
+
+def positions(world: World) -> dict[str, tuple[float, float, float]]:
+    """Node with radios: where it is now, in metres."""
+    return {radio["port"].partition(":")[0]: tuple(radio["position"]) for radio in world.radios()}

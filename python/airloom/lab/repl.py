@@ -1,0 +1,360 @@
+"""The prompt of ``airloom up``: Mininet's habits over a live laboratory.
+
+A line that begins with a node's name is a command in that node, with the names of other nodes
+replaced by their addresses. Everything else is one of the prompt's own commands.
+"""
+
+from __future__ import annotations
+
+import cmd
+import contextlib
+import os
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from airloom.errors import LabError
+from airloom.lab.server import ACTIONS, Visit, find
+from airloom.lab.tty import attach
+from airloom.scenario.command_line import needs_shell
+
+if TYPE_CHECKING:
+    from airloom.lab.lab import Lab
+
+HISTORY = 1000
+
+
+class Misuse(Exception):
+    """A command was written wrongly; says how it is written."""
+
+
+def with_addresses(words: Sequence[str], addresses: dict[str, str]) -> list[str]:
+    """A command in a node: every further word that is a node's name becomes that node's address."""
+    return [*words[:1], *(addresses.get(word, word) for word in words[1:])]
+
+
+def settings_of(words: Sequence[str]) -> dict[str, Any]:
+    """``delay=20ms rate=10Mbit/s`` as settings; values are read as YAML."""
+    import yaml
+
+    settings = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key or not value:
+            raise Misuse(f"{word!r} is not KEY=VALUE, such as delay=20ms")
+        settings[key] = yaml.safe_load(value)
+    return settings
+
+
+class Prompt(cmd.Cmd):
+    """Reads commands until ``exit`` or the end of input."""
+
+    prompt = "airloom> "
+    doc_header = "Commands (help COMMAND for one); NODE COMMAND runs a command in a node:"
+    intro = "`help` lists the commands, `exit` ends the laboratory. Try: pingall"
+
+    def __init__(self, lab: Lab, *, interactive: bool, stdout: IO[str] | None = None) -> None:
+        super().__init__(stdout=stdout)
+        self.lab = lab
+        self.interactive = interactive
+        self.failed = False
+        """Whether some command failed; the exit code of a script of commands."""
+        self._python: dict[str, Any] = {"lab": lab}
+        if not interactive:
+            self.prompt, self.intro = "", ""
+
+    # What cmd.Cmd asks for
+
+    def onecmd(self, line: str) -> bool:
+        """Does one line; errors are said, and the prompt goes on."""
+        try:
+            return bool(super().onecmd(line))
+        except Misuse as misuse:
+            self.say(f"*** {misuse}")
+        except LabError as error:
+            self.say(f"*** {error}")
+        except KeyboardInterrupt:
+            self.say("")
+        except ValueError as error:  # an open quote
+            self.say(f"*** {error}")
+        self.failed = True
+        return False
+
+    def parseline(self, line: str) -> tuple[str | None, str | None, str]:
+        """Node names may hold what cmd.Cmd takes for the end of a command."""
+        word, _, rest = line.strip().partition(" ")
+        if word in self.lab.nodes:
+            return None, rest, line.strip()
+        return super().parseline(line)
+
+    def emptyline(self) -> bool:
+        """An empty line does nothing."""
+        return False
+
+    def default(self, line: str) -> None:
+        """A command in a node."""
+        words = shlex.split(line, comments=True)
+        if not words:
+            return
+        node, command = words[0], words[1:]
+        if node not in self.lab.nodes:
+            raise Misuse(f"{node!r} is neither a command nor a node; `help` and `nodes` list them")
+        if not command:
+            raise Misuse(f"what shall {node} do? Such as: {node} ip addr")
+        _, _, rest = line.strip().partition(" ")
+        self._run(node, rest)
+
+    def completenames(self, text: str, *ignored: Any) -> list[str]:
+        """Commands and nodes."""
+        return super().completenames(text) + [name for name in self.lab.nodes if name.startswith(text)]
+
+    def completedefault(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        """Nodes, as the further words of a command."""
+        return [name for name in [*self.lab.nodes, *self.lab.switches] if name.startswith(text)]
+
+    # The commands
+
+    def do_nodes(self, rest: str) -> None:
+        """List the nodes, and the switches: nodes"""
+        self.say(f"nodes:    {' '.join(self.lab.nodes)}")
+        if self.lab.switches:
+            self.say(f"switches: {' '.join(self.lab.switches)}")
+
+    def do_links(self, rest: str) -> None:
+        """List the links and their state: links"""
+        for link in self.lab.links:
+            self.say(f"{link.name}: {link.a} <-> {link.b} {'up' if link.is_up else 'down'} {link.describe()}")
+
+    def do_net(self, rest: str) -> None:
+        """Show who is joined to whom: net"""
+        for name in [*self.lab.nodes, *self.lab.switches]:
+            ends = [
+                f"{mine}-{other}"
+                for link in self.lab.links
+                for mine, other in ((link.a, link.b), (link.b, link.a))
+                if mine.partition(":")[0] == name
+            ]
+            self.say(f"{name} {' '.join(ends)}")
+
+    def do_dump(self, rest: str) -> None:
+        """Show every node's kind, interfaces and addresses: dump"""
+        for name in self.lab.nodes:
+            node = self.lab[name]
+            parts = [f"{interface}={','.join(found) or '-'}" for interface, found in node.interfaces.items()]
+            self.say(f"{name} ({node.kind}) {' '.join(parts)}")
+
+    def do_pingall(self, rest: str) -> None:
+        """Ping between all pairs of nodes: pingall [SECONDS TO WAIT]"""
+        wait = _number(rest, 1.0)
+        lost = total = 0
+        for source in self.lab.nodes:
+            if source not in self.lab.addresses:
+                continue
+            answers = []
+            for target in self.lab.nodes:
+                if target == source or target not in self.lab.addresses:
+                    continue
+                done = self.lab[source].run(
+                    ["ping", "-n", "-q", "-c", "1", "-W", f"{wait:g}", self.lab.addresses[target]]
+                )
+                total += 1
+                lost += done.code != 0
+                answers.append(target if done.code == 0 else "X")
+            self.say(f"{source} -> {' '.join(answers)}")
+        self.say(f"{total - lost} of {total} received ({100 * lost / total if total else 0:.0f} % lost)")
+        self.failed |= lost > 0
+
+    def do_iperf(self, rest: str) -> None:
+        """Measure TCP throughput between two nodes: iperf SOURCE TARGET [SECONDS]"""
+        words = rest.split()
+        if len(words) not in (2, 3):
+            raise Misuse("iperf SOURCE TARGET [SECONDS]")
+        seconds = _number(words[2] if len(words) == 3 else "", 5.0)
+        reading = self.lab.measure(iperf3={"from": words[0], "to": words[1], "duration": f"{seconds:g} s"})
+        for metric in reading.metrics():
+            if metric.name == "throughput":
+                self.say(f"{words[0]} -> {words[1]}: {metric.value / 1e6:.3g} Mbit/s")
+
+    def do_link(self, rest: str) -> None:
+        """Change a link: link A B up|down, or link A B set delay=20ms rate=10Mbit/s loss=1%"""
+        words = shlex.split(rest)
+        if len(words) < 3:
+            raise Misuse("link A B up|down, or link A B set KEY=VALUE...")
+        link = self.lab.link(words[0], words[1])
+        if words[2:] == ["up"]:
+            link.up()
+        elif words[2:] == ["down"]:
+            link.down()
+        elif words[2] == "set" and len(words) > 3:
+            link.set(**settings_of(words[3:]))
+        else:
+            raise Misuse("link A B up|down, or link A B set KEY=VALUE...")
+
+    def do_node(self, rest: str) -> None:
+        """Switch a node: node NAME pause|resume|stop|kill|start"""
+        words = rest.split()
+        if len(words) != 2 or words[1] not in ACTIONS:
+            raise Misuse(f"node NAME {'|'.join(ACTIONS)}")
+        self.lab.control(*words)
+
+    def do_add(self, rest: str) -> None:
+        """Make one more node beside a switch: add NAME SWITCH [KEY=VALUE...], such as kind=container"""
+        words = shlex.split(rest)
+        if len(words) < 2 or "=" in words[1]:
+            raise Misuse("add NAME SWITCH [KEY=VALUE...]")
+        node = self.lab.add(words[0], links=[{"ends": words[:2]}], **settings_of(words[2:]))
+        self.say(f"{node.name} has {node.address or 'no address'}")
+
+    def do_air(self, rest: str) -> None:
+        """Show where radios are and were, airtime of channels, rates and retries of pairs: air [SECONDS]"""
+        from airloom.lab.radio_view import view
+
+        left = _number(rest, 1.0)
+        looks = [self.lab.air()]
+        if not looks[0].radios:
+            raise Misuse("no node has a radio")
+        while left > 0:
+            time.sleep(min(left, 1.0))
+            left -= 1.0
+            looks.append(self.lab.air())
+            if self.interactive or left <= 0:
+                # From the top of an empty screen.
+                self.say("\x1b[H\x1b[2J" if self.interactive and len(looks) > 2 else "")
+                self.say("\n".join(view(looks)))
+
+    def do_verdict(self, rest: str) -> None:
+        """Say how far what has been measured until now can be trusted: verdict"""
+        verdict = self.lab.verdict()
+        self.say(verdict.status)
+        for line in [*map(str, verdict.reasons), *verdict.notes]:
+            self.say(f"  {line}")
+
+    def do_sleep(self, rest: str) -> None:
+        """Wait, in scripts of commands: sleep SECONDS"""
+        import time
+
+        time.sleep(_number(rest, 1.0))
+
+    def do_source(self, rest: str) -> None:
+        """Do the commands in a file: source FILE"""
+        try:
+            lines = Path(rest.strip()).read_text().splitlines()
+        except OSError as error:
+            raise Misuse(f"{rest.strip() or 'source FILE'}: {error.strerror}") from error
+        for line in lines:
+            if self.onecmd(line):
+                break
+
+    def do_py(self, rest: str) -> None:
+        """Do Python, with the laboratory as `lab`: py lab["h1"].run("ip route").stdout"""
+        try:
+            try:
+                value = eval(rest, self._python)
+            except SyntaxError:
+                exec(rest, self._python)
+                return
+            if value is not None:
+                self.say(value if isinstance(value, str) else repr(value))
+        except LabError:
+            raise
+        except Exception as error:
+            raise Misuse(f"{type(error).__name__}: {error}") from error
+
+    def do_sh(self, rest: str) -> None:
+        """Do a command on this machine, outside of all nodes: sh ls"""
+        import subprocess
+
+        self.failed |= subprocess.run(rest, shell=True, check=False).returncode != 0
+
+    def do_exit(self, rest: str) -> bool:
+        """End the laboratory: exit"""
+        return True
+
+    do_quit = do_exit
+
+    def do_EOF(self, rest: str) -> bool:
+        """End the laboratory."""
+        if self.interactive:
+            self.say("")
+        return True
+
+    # Help
+
+    def say(self, text: str) -> None:
+        """Prints a line."""
+        print(text, file=self.stdout, flush=True)
+
+    def get_names(self) -> list[str]:
+        """The commands that `help` shows."""
+        return [name for name in dir(self.__class__) if name not in ("do_EOF", "do_quit")]
+
+    def _run(self, node: str, command: str) -> None:
+        """Runs a command in a node on this terminal."""
+        if needs_shell(command):
+            words = ["/bin/sh", "-c", _replaced(command, self.lab.addresses)]
+        else:
+            words = with_addresses(shlex.split(command), self.lab.addresses)
+        with Visit(find(str(os.getpid()))) as visit:
+            code = attach(visit, node, words, terminal=self.interactive, keyboard=self.interactive)
+        self.failed |= code != 0
+
+
+def _replaced(command: str, addresses: dict[str, str]) -> str:
+    """A command for a shell, with its bare node names replaced and everything else as it was."""
+    return " ".join(addresses.get(word, word) if i else word for i, word in enumerate(command.split(" ")))
+
+
+def _number(text: str, default: float) -> float:
+    if not text.strip():
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise Misuse(f"{text.strip()!r} is not a number of seconds") from None
+
+
+def converse(lab: Lab, stdin: IO[str]) -> bool:
+    """Talks until the end; whether everything that was asked for succeeded.
+
+    A terminal has line editing, completion and a history that is kept; other input is a script.
+    """
+    interactive = stdin.isatty()
+    prompt = Prompt(lab, interactive=interactive)
+    if not interactive:
+        for line in stdin:
+            if prompt.onecmd(line):
+                break
+        return not prompt.failed
+    with History():
+        while True:
+            try:
+                prompt.cmdloop()
+                return True
+            except KeyboardInterrupt:
+                prompt.intro = ""
+                prompt.say("^C")
+
+
+class History(contextlib.ExitStack):
+    """Keeps the history of commands in the user's state folder, if there is one to keep it in."""
+
+    def __enter__(self) -> History:
+        with contextlib.suppress(ImportError, OSError):
+            import readline
+
+            base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+            path = Path(base) / "airloom" / "history"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                readline.read_history_file(path)
+            readline.set_history_length(HISTORY)
+            readline.set_completer_delims(" \t\n=")
+            self.callback(_write_history, readline.write_history_file, path)
+        return self
+
+
+def _write_history(write: Callable[[Any], None], path: Path) -> None:
+    with contextlib.suppress(OSError):
+        write(path)

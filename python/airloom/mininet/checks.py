@@ -1,0 +1,202 @@
+"""The tests that a network can run on itself: ping and iperf between its hosts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import HostError
+from airloom.mininet.errors import Misused
+from airloom.mininet.log import debug, error, output, warn
+from airloom.mininet.util import waitListening
+from airloom.nodes.network import neighbours
+
+if TYPE_CHECKING:
+    from airloom.mininet.net import Mininet
+
+_READY = 10.0
+"""Seconds that a server may take to listen, and to report after its client has ended."""
+
+
+def parsePing(text: str) -> tuple[int, int]:
+    """How many packets ping sent, and how many answers came."""
+    if "connect: Network is unreachable" in text or "Network is unreachable" in text:
+        return 1, 0
+    found = re.search(r"(\d+) packets transmitted, (\d+)( packets)? received", text)
+    if found is None:
+        error(f"*** Error: could not parse ping output: {text}\n")
+        return 1, 0
+    return int(found.group(1)), int(found.group(2))
+
+
+def parsePingFull(text: str) -> tuple[int, int, float, float, float, float]:
+    """Sent, received, and the least, mean and largest time and its deviation in ms."""
+    sent, received = parsePing(text)
+    found = re.search(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms", text)
+    if found is None:
+        return sent, received, 0.0, 0.0, 0.0, 0.0
+    least, mean, most, deviation = (float(value) for value in found.groups())
+    return sent, received, least, mean, most, deviation
+
+
+def _pings(net: Mininet, hosts: list[Any] | None, timeout: Any) -> Any:
+    hosts = list(hosts or net.hosts)
+    wanted = len(hosts) * (len(hosts) - 1)
+    advice = neighbours.advice_for(wanted, f"pings between {len(hosts)} hosts want {wanted}")
+    if advice is not None:
+        warn(f"*** {advice}\n")
+    wait = f"-W {timeout} " if timeout else ""
+    for src in hosts:
+        output(f"{src.name} -> ")
+        for dst in hosts:
+            if src is dst:
+                continue
+            yield src, dst, src.cmd(f"ping -c1 {wait}{dst.IP()}") if dst.IP() else None
+        output("\n")
+
+
+def ping(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> float:
+    """Pings between all pairs of hosts; the percentage of packets that were lost."""
+    output("*** Ping: testing ping reachability\n")
+    sent = lost = 0
+    for _, dst, text in _pings(net, hosts, timeout):
+        # Who has no interface cannot be meant; who has one without an address does not answer.
+        tried, received = (1 if dst.intfs else 0, 0) if text is None else parsePing(text)
+        if received > tried:
+            error(f"*** Error: received too many packets: {text}\n")
+        sent += tried
+        lost += tried - received
+        output(f"{dst.name} " if received else "X ")
+    share = 100.0 * lost / sent if sent else 0.0
+    if sent:
+        output(f"*** Results: {share:.0f}% dropped ({sent - lost}/{sent} received)\n")
+    else:
+        output("*** Warning: No packets sent\n")
+    return share
+
+
+def pingFull(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> list[Any]:
+    """Pings between all pairs of hosts; (from, to, figures of :func:`parsePingFull`) for each."""
+    output("*** Ping: testing ping reachability\n")
+    found = []
+    for src, dst, text in _pings(net, hosts, timeout):
+        figures = (1, 0, 0.0, 0.0, 0.0, 0.0) if text is None else parsePingFull(text)
+        found.append((src, dst, figures))
+        output(f"{dst.name} " if figures[1] else "X ")
+    output("*** Results: \n")
+    for src, dst, (sent, received, least, mean, most, deviation) in found:
+        output(f" {src.name}->{dst.name}: {sent}/{received}, ")
+        output(f"rtt min/avg/max/mdev {least:.3f}/{mean:.3f}/{most:.3f}/{deviation:.3f} ms\n")
+    return found
+
+
+def pingAll(net: Mininet, timeout: Any = None) -> float:
+    """Pings between all hosts; the percentage of packets that were lost."""
+    return ping(net, timeout=timeout)
+
+
+def pingPair(net: Mininet) -> float:
+    """Pings between the first two hosts."""
+    return ping(net, hosts=net.hosts[:2])
+
+
+def pingAllFull(net: Mininet) -> list[Any]:
+    """Pings between all hosts, with times."""
+    return pingFull(net)
+
+
+def pingPairFull(net: Mininet) -> list[Any]:
+    """Pings between the first two hosts, with times."""
+    return pingFull(net, hosts=net.hosts[:2])
+
+
+def parseIperf(text: str) -> str:
+    """The last rate that iperf reports, such as ``9.57 Mbits/sec``; nothing if there is none."""
+    found = re.findall(r"([\d.]+ [KMGT]?bits/sec)", text)
+    if not found:
+        error(f"could not parse iperf output: {text}")
+        return ""
+    return str(found[-1])
+
+
+def iperfVals(line: str, serverip: str) -> dict[str, str]:
+    """The fields of a line that ``iperf -yc`` writes."""
+    names = ("date", "cip", "cport", "sip", "sport", "ipver", "interval", "sent", "rate")
+    fields = line.strip().split(",")
+    found = dict(zip(names, fields, strict=False))
+    if found.get("cip") == serverip:
+        found["sip"], found["cip"] = found["cip"], found["sip"]
+        found["sport"], found["cport"] = found["cport"], found["sport"]
+    return found if "rate" in found else {"rate": "0"}
+
+
+def iperf(
+    net: Mininet,
+    hosts: Any = None,
+    l4Type: str = "TCP",
+    udpBw: str = "10M",
+    fmt: str | None = None,
+    seconds: int = 5,
+    port: int = 5001,
+) -> list[str]:
+    """Measures TCP or UDP throughput from the first host to the second (by default the last).
+
+    By iperf 2 if it is installed, otherwise by iperf3. Gives ``[server's rate, client's rate]``, for
+    UDP with ``udpBw`` before them.
+    """
+    hosts = hosts or [net.hosts[0], net.hosts[-1]]
+    if len(hosts) != 2:
+        raise Misused("iperf", f"iperf is between two hosts, not {len(hosts)}")
+    if l4Type not in ("TCP", "UDP"):
+        raise Misused("iperf", f"l4Type {l4Type!r}", cure="TCP or UDP")
+    client, server = hosts
+    output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
+    tool = "iperf" if shutil.which("iperf") else "iperf3"
+    if shutil.which(tool) is None:
+        raise HostError(
+            "host.program.missing", "neither iperf nor iperf3 is installed", cure="sudo apt-get install iperf"
+        )
+    udp = " -u" if l4Type == "UDP" else ""
+    form = f" -f {fmt}" if fmt else ""
+    own = "-1" if tool == "iperf3" else udp
+    server.sendCmd(f"{tool} -s -p {port} {own}{form}".rstrip())
+    try:
+        _wait_for(server, port, "TCP" if tool == "iperf3" else l4Type, tool)
+        rate = f" -b {udpBw}" if udp else ""
+        said = client.cmd(f"{tool} -c {server.IP()} -p {port} -t {seconds}{udp}{rate}{form}")
+        debug(f"Client output: {said}\n")
+        heard = _report(server)
+    finally:
+        if server.waiting:
+            server.sendInt()
+    heard += server.waitOutput()
+    debug(f"Server output: {heard}\n")
+    result = [parseIperf(heard), parseIperf(said)]
+    if udp:
+        result.insert(0, udpBw)
+    output(f"*** Results: {result}\n")
+    return result
+
+
+def _wait_for(server: Any, port: int, protocol: str, tool: str) -> None:
+    if protocol == "TCP":
+        listening = waitListening(server=server, port=port, timeout=_READY)
+    else:
+        until = time.monotonic() + _READY
+        while not (listening := server.handle.listens("udp", port)) and time.monotonic() < until:
+            time.sleep(0.02)
+    if not listening:
+        raise Misused(
+            "iperf", f"{tool} in {server} does not listen on port {port}: {server.monitor(0).strip()}"
+        )
+
+
+def _report(server: Any) -> str:
+    """What the server says of what it received, which may come after the client's end."""
+    heard = ""
+    until = time.monotonic() + _READY
+    while server.waiting and not re.search(r"bits/sec", heard) and time.monotonic() < until:
+        heard += server.monitor(timeoutms=100)
+    return heard

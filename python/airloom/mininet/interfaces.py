@@ -1,0 +1,118 @@
+"""Interfaces of a node that is already up: made and configured from a thread that enters its namespace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Interface
+from typing import TypeVar
+
+from pyroute2 import IPRoute
+
+from airloom.errors import HostError, RunError
+from airloom.host.interfaces import TUN, Interfaces, close_tap, open_tap
+from airloom.host.network_namespace import within
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A node's interface and the descriptor of its far end."""
+
+    name: str
+    descriptor: int
+    mac: str
+
+
+def make_tap(namespace: int, name: str, keep: bool) -> Tap:
+    """Makes an interface in a namespace; it is up, and has no address.
+
+    ``keep``: it goes with the namespace, all interfaces at once, which is quicker than one by one; otherwise
+    with the descriptor.
+    """
+    if not 0 < len(name.encode()) < 16:
+        raise RunError(
+            "mininet.interface-name",
+            f"interface {name!r}: the kernel's names have 1 to 15 octets",
+            cure="give nodes shorter names, or links intfName1 and intfName2",
+        )
+    if not os.access(TUN, os.R_OK | os.W_OK):
+        raise HostError("host.tun-device", f"{TUN} cannot be opened", cure="modprobe tun")
+
+    def act(interfaces: Interfaces) -> Tap:
+        descriptor = open_tap(name, persistent=keep)
+        try:
+            mac = interfaces.mac(name).hex(":")
+            interfaces.set_up(name)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return Tap(name, descriptor, mac)
+
+    return _in(namespace, name, act)
+
+
+def remove_tap(tap: Tap) -> None:
+    """The interface goes with the last descriptor."""
+    with contextlib.suppress(OSError):
+        close_tap(tap.descriptor)
+
+
+def move_interface(namespace: int, other: int, name: str) -> None:
+    """Moves an interface to another namespace, where it is up again."""
+
+    def act(_: Interfaces) -> None:
+        with IPRoute() as route:
+            (index,) = route.link_lookup(ifname=name)
+            route.link("set", index=index, net_ns_fd=other)
+
+    _in(namespace, name, act)
+    set_up(other, name, True)
+
+
+def set_address(namespace: int, name: str, address: IPv4Interface) -> None:
+    """The first IPv4 address of an interface, which replaces the one before; it goes up."""
+
+    def act(interfaces: Interfaces) -> None:
+        interfaces.set_address(name, address)
+        interfaces.set_up(name)
+
+    _in(namespace, name, act)
+
+
+def set_mac(namespace: int, name: str, mac: str) -> None:
+    """The hardware address of an interface."""
+
+    def act(interfaces: Interfaces) -> None:
+        # Down in between, so that the kernel makes the link-local IPv6 address anew.
+        interfaces.set_up(name, False)
+        interfaces.set_mac(name, bytes.fromhex(mac.replace(":", "")))
+        interfaces.set_up(name)
+
+    _in(namespace, name, act)
+
+
+def set_up(namespace: int, name: str, up: bool) -> None:
+    """Takes an interface up or down."""
+    _in(namespace, name, lambda interfaces: interfaces.set_up(name, up))
+
+
+def is_up(namespace: int, name: str) -> bool:
+    """Whether an interface is up."""
+    return _in(namespace, name, lambda interfaces: interfaces.is_up(name))
+
+
+def _in(namespace: int, name: str, act: Callable[[Interfaces], _Value]) -> _Value:
+    """What ``act`` gives in a namespace."""
+
+    def work() -> _Value:
+        with Interfaces() as interfaces:
+            return act(interfaces)
+
+    try:
+        return within(namespace, work)
+    except OSError as error:
+        raise RunError("mininet.interface", f"interface {name}: {error.strerror}") from None

@@ -1,0 +1,150 @@
+"""A node's way out of the laboratory: a network stack in user space, for which the machine stays as it is.
+
+slirp4netns holds the far end of an interface in the node's namespace, and stands in for whoever sends
+there with sockets of its own in the machine's network: it translates addresses by itself, without
+netfilter. It ends with our end of a pipe, so with this process, however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import subprocess
+import threading
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from airloom.errors import HostError, RunError
+from airloom.host.network_namespace import within
+from airloom.mininet.errors import Misused
+from airloom.mininet.host_process import Beside, path_of
+from airloom.mininet.log import error
+from airloom.nodes.kind import Exit
+from airloom.runs.programs import said
+
+PROGRAM = "slirp4netns"
+INTERFACE = "out0"
+_NETWORKS = tuple(
+    IPv4Network(f"{head}.0/24") for head in ("192.0.2", "198.51.100", "203.0.113", "198.18.0", "100.127.255")
+)
+"""Of those that nobody reaches (RFC 5737, 2544, 6598) the stack's own is the first that neither the
+laboratory nor the machine uses. In it .2 is the way out, .3 the machine's resolver and .100 the node."""
+_TABLE, _ARRIVED, _OWN = 100, 40_000, 40_001
+"""The routing table with the way out, and the rules by which frames and the node's own programs get to it,
+after all that the node's main table knows."""
+_PATIENCE = 20.0
+"""Seconds that the stack may take to be ready."""
+
+
+class WayOut:
+    """The way out of one node."""
+
+    def __init__(self, node: str, namespace: int, subnet: IPv4Network) -> None:
+        program = path_of(PROGRAM, f"node {node}: the way out of the laboratory")
+        taken = [subnet, *_of_machine()]
+        network = next((one for one in _NETWORKS if not any(map(one.overlaps, taken))), None)
+        if network is None:
+            raise Misused("nat", f"{node}: subnet {subnet} and the machine leave no network for the way out")
+        self._node, self._namespace, self._subnet = node, namespace, subnet
+        self._gateway = str(network[2])
+        self._closing = False
+        ends, self._alive = os.pipe()
+        ready, says_ready = os.pipe()
+        try:
+            words = [program, "--netns-type=path", f"--cidr={network}", "--disable-host-loopback"]
+            words += ["--configure", "--enable-sandbox", f"--exit-fd={ends}", f"--ready-fd={says_ready}"]
+            words += [f"/proc/self/fd/{namespace}", INTERFACE]
+            self._stack = Beside(words, [namespace, ends, says_ready])
+        except BaseException:
+            os.close(ready)
+            os.close(self._alive)
+            raise
+        finally:
+            os.close(ends)
+            os.close(says_ready)
+        try:
+            poller = select.poll()
+            poller.register(ready, select.POLLIN)
+            if not poller.poll(_PATIENCE * 1000) or not os.read(ready, 1):
+                raise RunError(
+                    "mininet.nat", f"node {node}: {PROGRAM} gives no way out: {self._stack.said()}"
+                )
+            within(namespace, self._route)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(ready)
+        threading.Thread(target=self._watch, name=f"{node}-way-out", daemon=True).start()
+
+    def admit(self, interface: str) -> None:
+        """Lets out what comes from the subnet through an interface of the node, and nothing from others."""
+
+        def act() -> None:
+            with IPRoute() as route:
+                with contextlib.suppress(NetlinkError):
+                    route.rule("del", priority=_ARRIVED)
+                address, length = str(self._subnet.network_address), self._subnet.prefixlen
+                self._rule(route, priority=_ARRIVED, src=address, src_len=length, iifname=interface)
+
+        within(self._namespace, act)
+
+    def close(self) -> None:
+        """Ends it; its interface goes too."""
+        self._closing = True
+        os.close(self._alive)
+        try:
+            self._stack.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._stack.kill()
+            self._stack.wait()
+
+    def _watch(self) -> None:
+        """Says at once if it ends unasked; from then on whoever sends out is told that nothing is reached."""
+        code = self._stack.wait()
+        if not self._closing:
+            how = said(Exit(code) if code >= 0 else Exit(signal=-code))
+            error(
+                f"*** node {self._node}: there is no way out of the laboratory any more: "
+                f"{PROGRAM} {how}: {self._stack.said()}\n"
+            )
+
+    def _route(self) -> None:
+        """Forwards to the stack, which asks for each sender's hardware address: the node answers for all."""
+        for path, value in (
+            ("ip_forward", 1),
+            (f"conf/{INTERFACE}/proxy_arp", 1),
+            (f"neigh/{INTERFACE}/proxy_delay", 0),
+        ):
+            Path("/proc/sys/net/ipv4", path).write_text(f"{value}\n")
+        with IPRoute() as route:
+            # The stack has set a default route for all; whose frames go out is for the rules to say.
+            route.route("del", dst="default", gateway=self._gateway)
+            route.route("add", dst="default", gateway=self._gateway, table=_TABLE)
+            self._rule(route, priority=_OWN, iifname="lo")
+
+    def _rule(self, route: Any, **words: Any) -> None:
+        try:
+            route.rule("add", table=_TABLE, **words)
+        except NetlinkError as refused:
+            raise HostError(
+                "host.policy-routing",
+                f"node {self._node}: this kernel takes no rule for routes: {refused}",
+                cure="a kernel with CONFIG_IP_MULTIPLE_TABLES",
+            ) from None
+
+
+def _of_machine() -> list[IPv4Network]:
+    """The networks to which the machine has a route or an address; the default route is none."""
+    with IPRoute() as route:
+        routes = [
+            (message.get_attr("RTA_DST"), message["dst_len"])
+            for message in route.get_routes(family=socket.AF_INET)
+        ]
+    return [IPv4Network(f"{to}/{length}") for to, length in routes if to is not None and length]

@@ -1,0 +1,294 @@
+"""What all networks of one process stand on: one live world that grows and shrinks.
+
+Mininet's objects are real as soon as they are made: a host can run commands before there is a link,
+and links come while others carry traffic. The world opens with the first node and closes after the
+last, or when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from airloom.errors import HostError
+from airloom.host import privilege
+from airloom.mininet import interfaces
+from airloom.mininet.errors import Misused
+from airloom.mininet.nat import WayOut
+from airloom.nodes import doctor
+from airloom.nodes.kinds.netns import NetnsNode
+from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
+from airloom.planning.plan import NodePlan, OpenVSwitchPlan, Plan
+from airloom.runs import evidence
+from airloom.runs.emulation import World
+from airloom.runs.host_monitor import HostWatch
+from airloom.scenario.model import Scenario
+from airloom.verdict import Limits, Verdict, judge
+
+_SHARED = (Path("/tmp"), Path("/var/tmp"))
+"""Mininet's hosts share the machine's files; its scripts pass results through /tmp."""
+_SWITCH = {"switch": {"ageing_ns": 300_000_000_000, "addresses": 8192}}
+
+
+class Port:
+    """A node's interface as a port of the engine."""
+
+    def __init__(self, name: str, host: str, tap: interfaces.Tap) -> None:
+        self.name = name
+        self.host = host
+        self.tap = tap
+
+
+class Ground:
+    """The world, and who stands on it."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self.process = os.getpid()
+        """Whose world it is: one that was forked from it has not the threads that speak to the nodes."""
+        self._hosts: dict[str, NetnsNode] = {}
+        self._in_machine: set[str] = set()
+        """Hosts in the machine's own network."""
+        self._ways_out: dict[str, WayOut] = {}
+        self._switches: set[str] = set()
+        self._ports: dict[str, Port] = {}
+        self._paths: dict[str, tuple[str, str]] = {}
+        """Link between two switches: the two."""
+        self._count = 0
+        self._run_folders = {f"/run/{one.name}/.keep": "" for one in Path("/run").iterdir() if one.is_dir()}
+        """Hosts have a /run of their own, where daemons want the folders that they have in the machine's."""
+        plan = Plan(Scenario(name="mininet"), 1, {}, {}, {}, {})
+        self.world = self._stack.enter_context(
+            World(plan, visible=[path for path in _SHARED if path.is_dir()])
+        )
+        self._watch = self._stack.enter_context(HostWatch(self.world))
+        self._stack.callback(self._close_ways_out)
+        self.world.begin()
+
+    # Nodes
+
+    def add_host(self, name: str, cpu: float | None, machine_network: bool = False) -> NetnsNode:
+        """A node without interfaces, or one in the machine's own network."""
+        self._must_be_free(name)
+        if machine_network and privilege.ensure(restart=False) != "root":
+            raise HostError(
+                "host.privilege", f"node {name} stands in the machine's own network", cure="run as root"
+            )
+        plan = NodePlan(
+            name=name,
+            kind="netns",
+            interfaces=(),
+            routes=(),
+            forwarding=False,
+            cpu=cpu,
+            files={} if machine_network else self._run_folders,
+            # As in Mininet, whose hosts have the kernel's own default: IPv6 is spoken.
+            sysctl={"net.ipv6.conf.default.disable_ipv6": "0"},
+            machine_network=machine_network,
+        )
+        handle = self.world.add_node(plan)
+        assert isinstance(handle, NetnsNode)
+        self._hosts[name] = handle
+        if machine_network:
+            self._in_machine.add(name)
+        return handle
+
+    @property
+    def reaches_machine(self) -> bool:
+        """Whether a node joins the network to the machine's own."""
+        return bool(self._in_machine)
+
+    def open_way_out(self, name: str, subnet: IPv4Network) -> WayOut:
+        """Joins a node to the machine's network, for what comes from ``subnet``."""
+        made = WayOut(name, self._hosts[name].namespace.fileno(), subnet)
+        self._ways_out[name] = made
+        return made
+
+    def _close_ways_out(self) -> None:
+        while self._ways_out:
+            self._ways_out.popitem()[1].close()
+
+    def add_openvswitch(self, name: str) -> OpenVSwitchNode:
+        """An Open vSwitch without bridges."""
+        self._must_be_free(name)
+        plan = NodePlan(
+            name=name,
+            kind="openvswitch",
+            interfaces=(),
+            routes=(),
+            forwarding=False,
+            cpu=None,
+            files={},
+            sysctl={},
+            openvswitch=OpenVSwitchPlan(),
+        )
+        handle = self.world.add_node(plan)
+        assert isinstance(handle, OpenVSwitchNode)
+        self._hosts[name] = handle
+        return handle
+
+    def open_switches(self) -> list[str]:
+        """The names of the Open vSwitches."""
+        return [name for name, handle in self._hosts.items() if isinstance(handle, OpenVSwitchNode)]
+
+    def add_switch(self, name: str) -> str:
+        """A learning switch; gives its name in the engine, where a name is used once only."""
+        self._must_be_free(name)
+        self._switches.add(name)
+        self._count += 1
+        engine_name = f"{name}.{self._count}"
+        self.world.engine.add_switch(engine_name, _SWITCH)
+        return engine_name
+
+    def drop(self, name: str) -> None:
+        """Ends a node or a switch; with the last one the world ends."""
+        if name in self._ways_out:
+            self._ways_out.pop(name).close()
+        if name in self._hosts:
+            del self._hosts[name]
+            self._in_machine.discard(name)
+            self.world.drop_node(name)
+        self._switches.discard(name)
+        if not self._hosts and not self._switches:
+            close()
+
+    def wake(self, names: list[str]) -> None:
+        """Has many hosts get ready for programs at once."""
+        for name in names:
+            self._hosts[name].wake()
+
+    # Interfaces and links
+
+    def plug(self, host: str, interface: str) -> Port:
+        """A new interface of a host."""
+        self._count += 1
+        name = f"{host}:{interface}.{self._count}"
+        # The machine's own network outlives the host, so its interface must go with the descriptor.
+        keep = host not in self._in_machine
+        tap = interfaces.make_tap(self._hosts[host].namespace.fileno(), interface, keep)
+        transit = isinstance(self._hosts[host], OpenVSwitchNode)
+        self.world.engine.add_tap_port(name, tap.descriptor, transit)
+        port = self._ports[name] = Port(name, host, tap)
+        return port
+
+    def move(self, port: Port, interface: str, host: str) -> None:
+        """Moves an interface, by its present name, with its link to another node."""
+        if port.host != host:
+            old, new = (self._hosts[name].namespace.fileno() for name in (port.host, host))
+            interfaces.move_interface(old, new, interface)
+            port.host = host
+
+    def unplug(self, port: Port) -> None:
+        """Takes an interface out of its host."""
+        self._detach(port)
+        interfaces.remove_tap(port.tap)
+
+    def let_go(self, port: Port) -> None:
+        """Leaves an interface to the end of its host's namespace."""
+        self._detach(port)
+        os.close(port.tap.descriptor)
+
+    def _detach(self, port: Port) -> None:
+        del self._ports[port.name]
+        if self.world.running:
+            self.world.engine.detach(port.name)
+
+    def join(
+        self, label: str, a: str, b: str, forward: Mapping[str, Any], backward: Mapping[str, Any]
+    ) -> str:
+        """A link between two ports or switches, by their names in the engine; gives its name there."""
+        self._count += 1
+        name = f"{label}.{self._count}"
+        self.world.engine.connect(name, a, b, dict(forward), dict(backward))
+        return name
+
+    def bridge(self, link: str, a: str, b: str) -> None:
+        """Notes that a link joins two switches; refuses one that would close a loop."""
+        beside: dict[str, list[str]] = {}
+        for x, y in self._paths.values():
+            beside.setdefault(x, []).append(y)
+            beside.setdefault(y, []).append(x)
+        reached, further = {a}, [a]
+        while further:
+            new = [there for there in beside.get(further.pop(), ()) if there not in reached]
+            reached.update(new)
+            further += new
+        if b in reached:
+            raise Misused(
+                "loop",
+                f"the link between {a} and {b} closes a loop of switches, in which learning switches "
+                "would send broadcasts round for ever",
+                cure="take the link out, or use OVSBridge with stp=True, or OVSSwitch and a controller that "
+                "knows of loops",
+            )
+        self._paths[link] = (a, b)
+
+    def unbridge(self, link: str) -> None:
+        """Forgets a link between two switches."""
+        self._paths.pop(link, None)
+
+    # How far to trust it
+
+    def verdict(self) -> Verdict:
+        """How far what has happened until now can be trusted."""
+        engine = self.world.engine
+        ledger = evidence.with_missed(engine.ledger(), self._counters())
+        ledger["unresolved"] = self.world.neighbours_refused()
+        full = self.world.full_sockets()
+        notes = list(self.world.notes)
+        return judge(evidence.gathered(ledger, engine.lateness(), full, self._watch, notes=notes), Limits())
+
+    def _counters(self) -> dict[str, dict[str, dict[str, int]]]:
+        """What the hosts' kernels count, under the names that their interfaces have as ports."""
+        read = self.world.counters()
+        found: dict[str, dict[str, dict[str, int]]] = {}
+        for port in self._ports.values():
+            counted = read.get(port.host, {}).get(port.tap.name)
+            if counted is not None:
+                found.setdefault(port.host, {})[port.name.partition(":")[2]] = counted
+        return found
+
+    def close(self) -> None:
+        """Ends everything that is still there."""
+        self._stack.close()
+
+    def _must_be_free(self, name: str) -> None:
+        if name in self._hosts or name in self._switches:
+            raise Misused(
+                "name", f"there is a node {name} already", cure="stop the network before, or rename"
+            )
+
+
+_ground: Ground | None = None
+
+
+def ground() -> Ground:
+    """The world; opened if there is none."""
+    global _ground
+    if _ground is None:
+        doctor.require_basics(restart=True)
+        _ground = Ground()
+    return _ground
+
+
+def current() -> Ground | None:
+    """The world, if one is open."""
+    return _ground
+
+
+def close() -> None:
+    """Ends the world, if there is one."""
+    global _ground
+    old, _ground = _ground, None
+    if old is not None and old.process == os.getpid():
+        old.close()
+
+
+atexit.register(close)
+
+__all__ = ["Ground", "Port", "close", "current", "ground"]

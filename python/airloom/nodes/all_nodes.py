@@ -1,0 +1,190 @@
+"""All nodes of a plan, whatever their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from airloom import _engine
+from airloom.errors import LabError, RunError
+from airloom.host import binaries
+from airloom.nodes.guests.guest import GuestNode
+from airloom.nodes.guests.shared import GuestKind
+from airloom.nodes.kind import Kind, NodeHandle, Site
+from airloom.nodes.kinds.container import ContainerKind
+from airloom.nodes.kinds.native import NativeKind
+from airloom.nodes.kinds.netns import NetnsKind, NetnsNode, translated
+from airloom.nodes.kinds.openvswitch import OpenVSwitchKind, OpenVSwitchNode
+from airloom.nodes.kinds.qemu import QemuKind
+from airloom.nodes.kinds.uml import UmlKind
+from airloom.nodes.network import neighbours
+from airloom.nodes.network.controller_proxy import Relay
+from airloom.nodes.process.supervisor import Keeper
+from airloom.planning.plan import NodePlan, Plan
+
+KINDS: dict[str, type[Kind]] = {
+    kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind, QemuKind)
+}
+"""Every kind by its name in a scenario."""
+
+
+class Nodes:
+    """Brings the nodes of a plan up, all or none, and ends them together."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        keeper: Keeper,
+        *,
+        visible: Sequence[Path] = (),
+        on_failure: Callable[[NodeHandle], None] | None = None,
+        log_path: Callable[[str, str], Path] | None = None,
+    ) -> None:
+        self.notes: list[str] = []
+        """What this machine, or a kind, does not do of what the plan says."""
+        self._plan = plan
+        self._site = Site(
+            keeper,
+            tuple(path.resolve() for path in [*visible, *binaries.hidden_places()]),
+            on_failure,
+            tuple(plan.links.values()),
+            self._namespace_of,
+            log_path,
+        )
+        self._kinds: list[Kind] = []
+        self._refused = 0
+        self._nodes: dict[str, NodeHandle] = {}
+
+    def bring_up(self) -> dict[str, NodeHandle]:
+        """Makes all nodes; those with a kernel of their own may still be starting."""
+        by_kind: dict[str, list[NodePlan]] = {}
+        for plan in self._plan.nodes.values():
+            by_kind.setdefault(plan.kind, []).append(plan)
+        self.announce(self._plan.hosts)
+        made: dict[str, NodeHandle] = {}
+        try:
+            for name, plans in by_kind.items():
+                kind = KINDS[name](self._site)
+                self._kinds.append(kind)
+                made |= kind.bring_up(plans)
+        except BaseException:
+            self._end()
+            raise
+        self._nodes = {name: made[name] for name in self._plan.nodes}
+        self.notes = [note for kind in self._kinds for note in kind.notes]
+        advice = neighbours.advice(self._plan)
+        if advice is not None:
+            self.notes.append(advice)
+        self._refused = neighbours.refused()
+        return dict(self._nodes)
+
+    def announce(self, hosts: dict[str, str]) -> None:
+        """Tells the nodes made from now on the names of all."""
+        if hosts:
+            self._site.keeper.common_files({"/etc/hosts": hosts_file(hosts)})
+
+    def settle(self) -> None:
+        """Waits until all nodes can run programs and are reachable."""
+        for kind in self._kinds:
+            kind.settle()
+
+    def add(self, plan: NodePlan) -> NodeHandle:
+        """Makes one more node while the others are up."""
+        if plan.name in self._nodes:
+            raise RunError("node.exists", f"there is a node {plan.name} already")
+        kind = next((one for one in self._kinds if one.name == plan.kind), None)
+        if kind is None:
+            kind = KINDS[plan.kind](self._site)
+            self._kinds.append(kind)
+        handle = self._nodes[plan.name] = kind.bring_up([plan])[plan.name]
+        return handle
+
+    @property
+    def guests(self) -> dict[str, GuestNode]:
+        """The guests that several nodes share, which are no nodes themselves."""
+        return {
+            name: guest
+            for kind in self._kinds
+            if isinstance(kind, GuestKind)
+            for name, guest in kind.shared.items()
+        }
+
+    def drop(self, name: str) -> None:
+        """Ends one node while the others stay up."""
+        handle = self._nodes.pop(name)
+        for kind in self._kinds:
+            if kind.name == handle.kind:
+                kind.drop(name)
+
+    def wake(self, names: Sequence[str]) -> None:
+        """Gets many nodes ready to run programs at once."""
+        for name in names:
+            self._nodes[name].wake()
+
+    def counters(self) -> dict[str, dict[str, dict[str, int]]]:
+        """The counters of all nodes, each interface's at about the same time."""
+        local = {
+            name: node
+            for name, node in self._nodes.items()
+            if isinstance(node, NetnsNode) and not KINDS[node.kind].properties.own_kernel
+        }
+        read = translated(_engine.counters_of, [node.namespace for node in local.values()])
+        counted = dict(zip(local, read, strict=True))
+        return {
+            name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()
+        }
+
+    def full_sockets(self) -> dict[str, int]:
+        """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
+        switches = [node for node in self._nodes.values() if isinstance(node, OpenVSwitchNode)]
+        return {f"{node.name}:{port}": lost for node in switches for port, lost in node.lost().items()}
+
+    def datagrams_refused(self) -> dict[str, int]:
+        """Node: UDP datagrams that found no room in the socket of a program there."""
+        found = {name: node.datagrams_refused() for name, node in self._nodes.items()}
+        return {name: count for name, count in found.items() if count}
+
+    @property
+    def relay(self) -> Relay | None:
+        """The control channels of Open vSwitches, if there are any."""
+        return next((kind.relay for kind in self._kinds if isinstance(kind, OpenVSwitchKind)), None)
+
+    def neighbours_refused(self) -> int:
+        """How often this machine had no room for a neighbour of a node since bring-up."""
+        return neighbours.refused() - self._refused
+
+    def close(self) -> None:
+        """Ends all nodes; everything is tried, and all that went wrong is in one error."""
+        errors = self._end()
+        if errors:
+            raise RunError("nodes.end", "; ".join(_words(error) for error in errors))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _namespace_of(self, name: str) -> int | None:
+        node = self._nodes.get(name)
+        return node.namespace.fileno() if isinstance(node, NetnsNode) and node.state == "up" else None
+
+    def _end(self) -> list[Exception]:
+        kinds, self._kinds = self._kinds, []
+        self._nodes = {}
+        return [error for kind in kinds for error in kind.close()]
+
+
+def hosts_file(hosts: dict[str, str]) -> str:
+    """/etc/hosts of every node: the loopback, and all names of the plan."""
+    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
+    lines += [f"{address} {name}" for name, address in hosts.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _words(error: Exception) -> str:
+    return error.message if isinstance(error, LabError) else str(error)

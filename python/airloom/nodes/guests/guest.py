@@ -1,0 +1,190 @@
+"""Nodes that are guests: a machine of their own, with a kernel of its own, as one process of the host.
+
+The machine runs in a place like that of a ``netns`` node, so it ends with the run and its processor
+time is counted; but it sees the host's files read-only and has none of root's rights. Programs are
+started in the guest by ``airloom-init``, which is its first process, over a channel that is no
+network (``init/src/relay.rs``). A kind of guest says in :meth:`GuestNode.machine` what to execute.
+
+A guest that several nodes share has a place of its own, and is none of the run's nodes.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import contextlib
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airloom import _engine
+from airloom.nodes.guests.guest_node import InnerNode
+from airloom.nodes.kind import Cpu, Site
+from airloom.nodes.process.channel import Message
+from airloom.nodes.process.init import InitClient
+from airloom.planning.plan import NodePlan
+
+_LAST_LINES = 5
+_LAST_OCTETS = 16_384
+_POLICIES = {"other": 0, "fifo": 1, "round-robin": 2, "batch": 3, "idle": 5}
+"""Numbers of the kernel's scheduling policies (``sched(7)``)."""
+_TICK = 10_000_000
+"""What /proc/stat counts in: ns, on every architecture that guests have."""
+
+CAP_DAC_READ_SEARCH = 2
+"""To read every file of the host, as a node of the host's kernel does."""
+CAP_NET_RAW = 13
+"""To send and receive frames by a packet socket (``capabilities(7)``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """How a guest's machine is started. Its descriptor 3 is the guest's channel."""
+
+    argv: tuple[str, ...]
+    root: Message
+    """The guest's root file system, in the words of ``Root`` in ``init/src/message.rs``."""
+    memory: int
+    """Octets of the host's memory that it may use as files."""
+    patience: float
+    """Seconds that the guest may take to be ready."""
+    descriptors: tuple[int, ...] = ()
+    """What it is given from descriptor 4 on."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    capabilities: tuple[int, ...] = ()
+    modules: tuple[str, ...] = ()
+    """Kernel modules to load, in order."""
+    module_folder: str | None = None
+
+
+class GuestNode(InnerNode):
+    """One guest while the run lasts."""
+
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        super().__init__(plan, kind, namespace, site)
+        self._log: int | None = _log(plan.name, site)
+        self.parts: list[InnerNode] = []
+        """The nodes that share it; none if it is a node itself."""
+
+    @abstractmethod
+    def machine(self) -> Machine:
+        """What to execute; called for each start."""
+
+    def wake(self) -> None:
+        with self._lock:
+            self._must_be_up()
+            if self._init is None:
+                super().wake()
+                assert self._init is not None
+                self._boot(self._init)
+
+    def within(self) -> Cpu | None:
+        """As its own kernel counts: user and nice, system, in ticks of 10 ms (/proc/stat)."""
+        words = (self._ready().read("/proc/stat") or "").split("\n", 1)[0].split()[1:4]
+        if len(words) < 3:
+            return None
+        user, nice, system = (int(word) * _TICK for word in words)
+        return Cpu(user + nice, system)
+
+    def restart(self) -> None:
+        with self._lock:
+            super().restart()
+            self.wake()
+
+    def revive(self) -> None:
+        """Starts it again if it is off."""
+        with self._lock:
+            if self._state in ("stopped", "failed"):
+                self.restart()
+
+    def close(self) -> None:
+        super().close()
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
+
+    def processes(self) -> list[int]:
+        """Its machine's processes, in this process's numbering."""
+        made = self._made
+        found = [made.pid] if made is not None else []
+        for pid in found:
+            with contextlib.suppress(OSError):  # it may just have ended
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    found += [int(child) for child in (task / "children").read_text().split()]
+        return found[1:]
+
+    def last_lines(self) -> str:
+        """The end of what its console said."""
+        log, text = self._log, ""
+        if log is not None:
+            with contextlib.suppress(OSError):  # the node may be closed just now
+                end = os.fstat(log).st_size
+                text = os.pread(log, _LAST_OCTETS, max(0, end - _LAST_OCTETS)).decode(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        # Behind the reason a kernel prints where in itself it was.
+        reasons = [number for number, line in enumerate(lines) if "Kernel panic" in line]
+        start = reasons[0] if reasons else len(lines)
+        return "; ".join(lines[max(0, min(start, len(lines) - _LAST_LINES)) :][:_LAST_LINES])
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its machine has ended."""
+        return self._init is None or self._init.is_gone
+
+    @property
+    def log(self) -> int:
+        """Where its console is kept, as a descriptor."""
+        assert self._log is not None
+        return self._log
+
+    @property
+    def inside(self) -> list[InnerNode]:
+        """The nodes whose interfaces are its machine's."""
+        return self.parts or [self]
+
+    def _boot(self, init: InitClient) -> None:
+        machine, settings = self.machine(), self.settings
+        order: Message = {
+            "argv": machine.argv,
+            "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
+            "descriptors": len(machine.descriptors),
+            "cell": {"memory": machine.memory, "capabilities": machine.capabilities},
+            "scheduling": {
+                "processors": settings.processors,
+                "nice": settings.nice,
+                "policy": _POLICIES[settings.policy],
+                "priority": settings.priority,
+            },
+            "patience_ms": round(machine.patience * 1000),
+            "world": {
+                **self._world(machine.root),
+                "modules": machine.modules,
+                "module_folder": machine.module_folder,
+            },
+        }
+        self.patience = machine.patience
+        init.host(order, [self.log, *machine.descriptors])
+
+    def _how(self, message: Message) -> str:
+        how = super()._how(message).replace("its first process", "its machine", 1)
+        said = self.last_lines()
+        return f"{how}; its console said last: {said}" if said else how
+
+    def _fail(self, why: str) -> None:
+        if not self.parts:
+            super()._fail(why)
+            return
+        self._failure, self._state = why, "failed"
+        for part in list(self.parts):
+            part.lose(f"its guest {self.name} has ended: {why}")
+
+
+def _log(name: str, site: Site) -> int:
+    """Where the console of a guest goes: a file of the run, or memory."""
+    if site.log_path is None:
+        return os.memfd_create(f"{name}-console", os.MFD_CLOEXEC)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    return os.open(site.log_path(name, "console"), flags, 0o644)

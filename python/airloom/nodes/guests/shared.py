@@ -1,0 +1,205 @@
+"""Several nodes in one guest: each is a set of namespaces of the guest's kernel.
+
+The guest's machine is a :class:`~airloom.nodes.guests.guest.GuestNode` that is no node of the run. It starts
+``airloom-init part`` for each of its nodes, as it starts programs; the standard input and output of that
+program are the channel of a node, at whose other end is the node's own first process on the host. So a
+node in a shared guest is served, watched and ended like every other, and its place on the host has the
+door to its radios and the TAPs of its interfaces.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from airloom import _engine
+from airloom.errors import LabError, RunError
+from airloom.nodes.guests.guest import GuestNode
+from airloom.nodes.guests.guest_node import InnerNode, outer
+from airloom.nodes.kind import Cpu, Exit, NodeHandle, Site, State
+from airloom.nodes.kinds.netns import NetnsKind
+from airloom.nodes.process.channel import Message
+from airloom.nodes.process.init import InitClient
+from airloom.planning.plan import GuestPlan, NodePlan
+
+_INIT = "/proc/1/exe"
+"""The guest's own first process, as a program."""
+_PATIENCE = 30.0
+"""Seconds that a part may take to be ready: its interfaces may have to come back from before."""
+
+
+class PartNode(InnerNode):
+    """One of several nodes of a guest."""
+
+    patience = _PATIENCE
+    machine: GuestNode
+
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        super().__init__(plan, kind, namespace, site)
+        self._joined: InitClient | None = None
+        """The first process that has joined the guest."""
+        self._hung_up = False
+        """Whether one end of its channel has ended since then."""
+
+    @property
+    def state(self) -> State:
+        return "paused" if self._state == "up" and self._is_held else self._state
+
+    def resume(self) -> None:
+        self._must_not_be_held()
+        super().resume()
+
+    def restart(self) -> None:
+        self._must_not_be_held()
+        self.machine.revive()
+        self.wait_closed()
+        super().restart()
+        self.settle()
+
+    def last_lines(self) -> str:
+        return self.machine.last_lines()
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether its guest as a whole is paused."""
+        return self.machine.state == "paused"
+
+    def _must_not_be_held(self) -> None:
+        if self._is_held:
+            guest = self.machine.name
+            raise RunError(
+                "node.state",
+                f"node {self.name} is paused: its guest {guest} is",
+                cure=f"resume {guest} first",
+            )
+
+    def _must_be_up(self) -> None:
+        super()._must_be_up()
+        self._must_not_be_held()
+
+    def _ready(self) -> InitClient:
+        self._must_be_up()
+        self.machine.settle()
+        with self._lock:
+            self.wake()
+            if self._init is not None and self._joined is not self._init:
+                self._join(self._init)
+        return super()._ready()
+
+    def _join(self, init: InitClient) -> None:
+        """Has the guest make its part, and its first process join that."""
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with near, far:
+            self.machine.start(
+                [_INIT, "part"],
+                folder="/",
+                stdin=far.fileno(),
+                stdout=far.fileno(),
+                stderr=self.machine.log,
+                on_exit=lambda exit: self._parted(init, exit),
+            )
+            order = {"patience_ms": round(self.patience * 1000), "world": self._world({"from": "part"})}
+            init.join(order, near.fileno())
+        self._joined = init
+
+    def _parted(self, init: InitClient, exit: Exit) -> None:
+        """Its part has ended; from the reading thread. If the guest has, the guest says so."""
+        if init is not self._init or self.machine.is_gone:
+            return
+        signalled = exit.signal is not None
+        how = f"was killed by signal {exit.signal}" if signalled else f"ended with code {exit.code}"
+        self._lose_unless_hung_up(exit.code, f"its first process in the guest {self.machine.name} {how}")
+
+    def _how(self, message: Message) -> str:
+        return super()._how(message).replace("its first process", "its first process on the host", 1)
+
+    def _has_ended(self, message: Message) -> None:
+        self._lose_unless_hung_up(message["code"], self._how(message))
+
+    def _lose_unless_hung_up(self, code: int | None, why: str) -> None:
+        """A code of 0 says that the channel has ended, of which whoever was at its other end says more,
+        unless that is the same.
+        """
+        if code != 0 or self._hung_up:
+            self.lose(why)
+        self._hung_up = True
+
+    def _halt(self, halt: bool) -> None:
+        """Halts its processes; the kernel is the others' too."""
+        if self._joined is not None:
+            self._joined.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._joined = None
+        self._hung_up = False
+
+    def _running_time(self) -> Cpu | None:
+        """As the guest's kernel counts: on the host there is one machine for all."""
+        # Until its part is ready, nothing but that is to be asked of it.
+        if self._joined is not None and self._joined.is_hosted and self.state == "up":
+            with contextlib.suppress(LabError):
+                return Cpu(*self._joined.processor_time())
+        return None
+
+
+class GuestKind(NetnsKind):
+    """Makes guests: the places for them first, then all machines at once."""
+
+    machines: ClassVar[type[GuestNode]]
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        shared: dict[str, list[NodePlan]] = {}
+        for plan in plans:
+            assert plan.guest is not None
+            if plan.guest.shared is not None:
+                shared.setdefault(plan.guest.shared, []).append(plan)
+        for name in shared:
+            if name in self._nodes:
+                cure = f"add it with a guest of its own: kind {self.name}"
+                raise RunError("lab.grow", f"the guest {name} runs, and takes no more nodes", cure=cure)
+        made = super().bring_up([*(_machine(name, one) for name, (one, *_) in shared.items()), *plans])
+        for name, several in shared.items():
+            machine = made[name]
+            assert isinstance(machine, GuestNode)
+            for plan in several:
+                part = made[plan.name]
+                assert isinstance(part, PartNode)
+                part.machine = machine
+                machine.parts.append(part)
+        for handle in made.values():
+            handle.wake()
+        return {plan.name: made[plan.name] for plan in plans}
+
+    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> InnerNode:
+        assert plan.guest is not None
+        kind: type[InnerNode] = self.machines if plan.guest.shared is None else PartNode
+        return kind(plan, self.name, namespace, self.site)
+
+    @property
+    def shared(self) -> dict[str, GuestNode]:
+        """The guests that several nodes share, by name."""
+        return {
+            name: node for name, node in self._nodes.items() if isinstance(node, GuestNode) and node.parts
+        }
+
+    def settle(self) -> None:
+        for node in self._nodes.values():
+            node.settle()
+
+    def spec(self, plan: NodePlan, wired: set[str]) -> dict[str, Any]:
+        return super().spec(outer(plan), wired)
+
+
+def _machine(name: str, plan: NodePlan) -> NodePlan:
+    """What a guest has beside its nodes."""
+    assert plan.guest is not None
+    own: GuestPlan = replace(plan.guest, shared=None)
+    return NodePlan(name, plan.kind, (), (), False, own.cpu, {}, {}, guest=own)

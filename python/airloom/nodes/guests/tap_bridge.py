@@ -1,0 +1,75 @@
+"""Interfaces for a machine behind those of the host: a TAP for the machine, and a bridge between the two.
+
+Everything is in the node's own network namespace.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from airloom.errors import HostError
+from airloom.host.interfaces import Interfaces, open_tap
+from airloom.host.network_namespace import within
+
+_LOCAL = 0x04
+"""A bit of a locally administered address that Airloom's own never have set."""
+
+
+def join(namespace: int, interface: str, number: int, mac: str, mtu: int) -> int:
+    """The descriptor of a TAP whose frames go through an interface of a namespace as if it were that one.
+
+    The interface gives up its address ``mac`` for one that nobody has, since the machine has it from now on.
+    """
+
+    def act() -> int:
+        bridge, tap = bridge_name(number), tap_name(number)
+        descriptor = open_tap(tap)
+        try:
+            with Interfaces() as interfaces:
+                interfaces.add_bridge(bridge)
+                interfaces.set_mac(interface, _hidden(mac))
+                for name in (interface, tap):
+                    interfaces.set_mtu(name, mtu)
+                    interfaces.add_to_bridge(bridge, name)
+                for name in (interface, tap, bridge):
+                    interfaces.set_up(name)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    try:
+        return within(namespace, act)
+    except OSError as error:
+        raise HostError(
+            "host.bridge",
+            f"this kernel puts no machine behind {interface} by a bridge: {error.strerror}",
+            cure="modprobe bridge tun",
+        ) from None
+
+
+def tap_name(number: int) -> str:
+    """The machine's TAP of an interface, by the interface's number in its node."""
+    return f"machine{number}"
+
+
+def as_one(counted: dict[str, dict[str, int]], interfaces: Sequence[str]) -> dict[str, dict[str, int]]:
+    """What a namespace counted, as its machine's: what that took too late was dropped before it."""
+    for number, interface in enumerate(interfaces):
+        own = counted.pop(tap_name(number), None)
+        if own is not None and interface in counted:
+            counted[interface]["rx_dropped"] += own["tx_dropped"]
+        counted.pop(bridge_name(number), None)
+    return counted
+
+
+def bridge_name(number: int) -> str:
+    """The bridge of an interface, by the interface's number in its node."""
+    return f"bridge{number}"
+
+
+def _hidden(mac: str) -> bytes:
+    octets = bytearray.fromhex(mac.replace(":", ""))
+    octets[0] = (octets[0] | 0x02) ^ _LOCAL
+    return bytes(octets)

@@ -1,0 +1,1 @@
+"""The kinds of nodes, one module each."""

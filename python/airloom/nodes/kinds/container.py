@@ -1,0 +1,73 @@
+"""The kind ``container``: the host's kernel with an image for the root file system (virtual routing).
+
+A node is as one of ``netns``, with its interfaces as ports of the engine. Its first process, the same
+as everywhere, makes the unpacked image its root (``init/src/image.rs``), so that a container ends with
+the run like every node; docs/kinds.md says why no OCI runtime stands between.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from airloom import _engine, images
+from airloom.host import binaries
+from airloom.nodes.kind import Nature, NodeHandle
+from airloom.nodes.kinds.netns import NetnsKind, NetnsNode
+from airloom.nodes.process.channel import Message
+from airloom.planning.plan import NodePlan
+
+
+class ContainerNode(NetnsNode):
+    """One node with an image for its root."""
+
+    missing: ClassVar[str] = "its image has no such program: name one that is in it, or build it in"
+
+    def _image(self) -> Message | None:
+        image = self._of_plan()
+        root: Path = images.root_of(image)
+        return {"root": str(root), "user": image.user, "folder": image.folder}
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """The image's own; nothing of the controller's, whose paths mean nothing here."""
+        return {"PATH": images.PATH, "HOSTNAME": self.name, **dict(self._of_plan().env), **more}
+
+    def _folder(self) -> str:
+        return self._of_plan().folder
+
+    def _visible(self) -> tuple[Path, ...]:
+        """Also the generator of traffic, which is static: an image has none, wherever the host keeps it."""
+        return (*super()._visible(), binaries.find("airloom-traffic"))
+
+    def _of_plan(self) -> images.Image:
+        assert self._plan.image is not None
+        return self._plan.image
+
+
+class ContainerKind(NetnsKind):
+    """Makes nodes whose files are those of an image."""
+
+    name: ClassVar[str] = "container"
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="OS-level virtualization",
+        backend="virtual routing",
+        own_files=True,
+        start="milliseconds, once its image has been unpacked",
+        memory="0.3 MB and what it writes: hundreds on one machine",
+        porting="none: images as they are built for container engines",
+        isolation="processes, network and files; no rights over devices, mounts or the kernel's settings",
+        transparency="programs with their own libraries, and the kernel's network code as it is",
+        flexibility="any distribution's programs, over this kernel only",
+    )
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        for image in {plan.image for plan in plans if plan.image is not None}:
+            images.root_of(image)
+        return super().bring_up(plans)
+
+    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:
+        return ContainerNode(plan, self.name, namespace, self.site)

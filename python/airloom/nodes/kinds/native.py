@@ -1,0 +1,103 @@
+"""The kind ``native``: the host's own network stack, the reference that others are compared with.
+
+Nodes are as those of ``netns``, but a link between two of them is a bare veth pair without the
+engine, and where the link has a constant rate, the kernel's HTB shapes it. What the pair does not
+do of what the link says is in the notes.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from airloom.errors import LabError
+from airloom.nodes.kind import Nature, NodeHandle, Properties
+from airloom.nodes.kinds.netns import NetnsKind, translated
+from airloom.planning.plan import LinkPlan, NodePlan
+
+_BURST = 1600
+"""Octets that may leave at line speed; one full Ethernet frame, or none could leave at all."""
+_FREE = {
+    "delay_ns": 0,
+    "jitter": "none",
+    "loss": "none",
+    "duplicate": 0.0,
+    "corrupt": 0.0,
+    "reorder": 0.0,
+}
+"""What a wire is by itself, in the words of ``engine/src/settings.rs``."""
+
+
+class NativeKind(NetnsKind):
+    """Makes nodes that veth pairs join."""
+
+    name: ClassVar[str] = "native"
+    properties: ClassVar[Properties] = Properties(
+        programs=True, own_kernel=False, engine=False, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="none",
+        backend="the host itself",
+        own_files=False,
+        start="milliseconds",
+        memory="0.3 MB",
+        porting="none",
+        isolation="as `netns`",
+        transparency="programs, kernel and wires of the host: the reference for the others",
+        flexibility="this kernel only, and links that it can make",
+    )
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        nodes = super().bring_up(plans)
+        for link, ends in self._wired(plans):
+            for (node, interface), settings in zip(ends, (link.forward, link.backward), strict=True):
+                self._shape(node, interface, link.name, settings)
+        return nodes
+
+    def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
+        return [(*a, *b) for _, (a, b) in self._wired(plans)]
+
+    def _wired(
+        self, plans: Sequence[NodePlan]
+    ) -> list[tuple[LinkPlan, tuple[tuple[str, str], tuple[str, str]]]]:
+        """The links both of whose ends are native nodes."""
+        mine = {
+            (plan.name, interface.name)
+            for plan in plans
+            for interface in plan.interfaces
+            if interface.real is None
+        }
+        wired = []
+        for link in self.site.links:
+            (a, _, a_interface), (b, _, b_interface) = link.a.partition(":"), link.b.partition(":")
+            if (a, a_interface) in mine and (b, b_interface) in mine:
+                wired.append((link, ((a, a_interface), (b, b_interface))))
+        return wired
+
+    def _shape(self, node: str, interface: str, link: str, settings: dict[str, Any]) -> None:
+        missing = sorted(word for word, free in _FREE.items() if settings.get(word, free) != free)
+        rate = settings.get("rate", "unlimited")
+        shaped = isinstance(rate, dict) and "bits-per-second" in rate
+        if shaped:
+            packets = settings.get("queue", {}).get("packets") or 1000
+            namespace = self._nodes[node].namespace
+            try:
+                translated(
+                    namespace.shape,
+                    interface,
+                    rate["bits-per-second"],
+                    _BURST,
+                    packets,
+                    settings.get("overhead", 24),
+                )
+            except LabError as error:
+                self.notes.append(f"link {link}: the reference is not shaped: {error.message}")
+            else:
+                self.notes.append(f"link {link}: {node}:{interface} shaped by HTB, burst {_BURST} octets")
+        elif rate != "unlimited":
+            missing.insert(0, "rate")
+        if missing:
+            self.notes.append(f"link {link}: the reference has no {', '.join(missing)} from {node}")

@@ -1,0 +1,469 @@
+"""The kind ``netns``: the host's kernel with namespaces of the node's own (virtual routing).
+
+The network namespace is made at once, in Rust and many at a time. Its own PID, mount, UTS and IPC
+namespaces, and the processes behind them, come with the first program.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from airloom import _engine
+from airloom.errors import HostError, LabError, RunError
+from airloom.nodes.kind import (
+    Completed,
+    Cpu,
+    Exit,
+    Kind,
+    Nature,
+    NodeHandle,
+    Process,
+    Properties,
+    Site,
+    State,
+)
+from airloom.nodes.process.cgroups import Group
+from airloom.nodes.process.channel import Message
+from airloom.nodes.process.init import InitClient, streams
+from airloom.nodes.process.supervisor import Made
+from airloom.nodes.spec import spec_of
+from airloom.planning.plan import NodePlan
+
+_MACHINE = (Path("/run"),)
+"""Where a node in the machine's own network finds the machine's daemons."""
+_DYING = 30.0
+"""How long the kernel may take to end a node's processes, in seconds."""
+LISTENING = {"tcp": "0A", "udp": "07"}
+"""States of sockets in /proc/net/tcp and udp: TCP_LISTEN, and TCP_CLOSE for an unconnected one."""
+
+
+class NetnsNode(NodeHandle):
+    """One node made of the host's kernel."""
+
+    missing: ClassVar[str] = (
+        "install it, or give its path; files below /tmp and /run of the host are not seen in a node"
+    )
+    """What to do about a program that is not in it."""
+
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        self.name = plan.name
+        self.kind = kind
+        self.taps: Mapping[str, int] = namespace.taps()
+        self._plan = plan
+        self._namespace = namespace
+        self._site = site
+        self._lock = threading.RLock()
+        self._state: State = "up"
+        self._failure: str | None = None
+        self._made: Made | None = None
+        self._init: InitClient | None = None
+        self._group: Group | None = None
+        self._notes: tuple[str, ...] = ()
+        self._over = threading.Event()
+        self._spent = Cpu(0, 0)
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def failure(self) -> str | None:
+        return self._failure
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._notes
+
+    @property
+    def namespace(self) -> _engine.Namespace:
+        """Its network namespace."""
+        return self._namespace
+
+    def wake(self) -> None:
+        with self._lock:
+            self._must_be_up()
+            if self._init is not None:
+                return
+            # Known before the process exists, which may end at once.
+            over = self._over = threading.Event()
+            site = self._site
+            made = site.keeper.make(
+                self.name,
+                self._namespace.fileno(),
+                files=self._plan.files,
+                visible=self._visible(),
+                cpu=self._plan.cpu,
+                image=self._image(),
+                on_end=lambda message: self._ended(over, message),
+            )
+            self._made = made
+            self._notes = made.notes
+            self._group = Group(made.group, made.cpu_group) if made.group is not None else None
+            self._init = InitClient(self.name, made.channel, site.keeper.switchboard, self.missing)
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        bare: bool = False,
+        folder: str | None = None,
+        stdin: int | None = None,
+        stdout: int | Path | None = None,
+        stderr: int | Path | None = None,
+        tty: bool = False,
+        on_exit: Callable[[Exit], None] | None = None,
+    ) -> Process:
+        with contextlib.ExitStack() as stack:
+            descriptors = streams(stdin, stdout, stderr, stack)
+            return self._ready().start(
+                argv,
+                env=env or {} if bare else self._environment(env or {}),
+                folder=folder or self._folder(),
+                streams=descriptors,
+                tty=tty,
+                on_exit=on_exit,
+            )
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        input: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> Completed:
+        return self._ready().run(
+            argv,
+            env=self._environment(env or {}),
+            folder=folder or self._folder(),
+            input=input.encode() if isinstance(input, str) else input,
+            timeout=timeout,
+        )
+
+    def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
+        tables = (protocol, f"{protocol}6")
+        return any(listening_in(self._net(table), LISTENING[protocol], port) for table in tables)
+
+    def datagrams_refused(self) -> int:
+        return refused_in(self._net("snmp"), self._net("snmp6")) if self._state == "up" else 0
+
+    def _net(self, table: str) -> str:
+        """A table of its kernel in ``/proc/net``; nothing if it has none, or nobody ever ran in it."""
+        with contextlib.suppress(OSError):  # the node may just have gone, or have no IPv6
+            if self._made is not None:
+                return Path(f"/proc/{self._made.pid}/net/{table}").read_text()
+        return ""
+
+    def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
+        with self._lock:
+            if self._state not in ("up", "paused"):
+                return
+            self.resume()
+            self._state = "stopped"
+            if self._init is not None:
+                self._account()
+                with contextlib.suppress(LabError):  # it may just have ended by itself
+                    self._init.stop(grace)
+            self._off(grace + _DYING, ended)
+
+    def kill(self) -> None:
+        with self._lock:
+            if self._state not in ("up", "paused"):
+                return
+            self._state = "stopped"
+            if self._init is not None:
+                self._account()
+                self._site.keeper.kill(self.name)
+            self._off(_DYING)
+
+    def restart(self) -> None:
+        with self._lock:
+            if self._state not in ("stopped", "failed"):
+                raise RunError(
+                    "node.state", f"node {self.name} is {self._state}, so it cannot be switched on"
+                )
+            self._forget()
+            translated(self._namespace.set_up, True)
+            self._failure = None
+            self._state = "up"
+
+    def pause(self) -> None:
+        with self._lock:
+            if self._state == "paused":
+                return
+            self._must_be_up()
+            if self._init is not None:
+                self._halt(True)
+            self._state = "paused"
+
+    def resume(self) -> None:
+        with self._lock:
+            if self._state != "paused":
+                return
+            if self._init is not None:
+                self._halt(False)
+            self._state = "up"
+
+    def cpu(self) -> Cpu:
+        with self._lock:
+            now = self._running_time()
+            return self._spent if now is None else _sum(self._spent, now)
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        counters: dict[str, dict[str, int]] = translated(self._namespace.counters)
+        return counters
+
+    def close(self) -> None:
+        """Ends its processes; its namespace goes with those of all nodes of its kind."""
+        with self._lock:
+            self._state = "closed"
+            if self._init is not None:
+                with contextlib.suppress(LabError):  # without a keeper there are no processes
+                    self._site.keeper.kill(self.name)
+                self._init.close()
+
+    def wait_closed(self) -> None:
+        """Waits until its processes have ended."""
+        if self._init is not None and not self._over.wait(_DYING):
+            raise RunError("node.end", f"node {self.name}: its processes do not end within {_DYING:g} s")
+
+    def settle(self) -> None:
+        """Waits until it can run programs."""
+        self._ready()
+
+    def _visible(self) -> tuple[Path, ...]:
+        """What it sees of the host even below folders of its own."""
+        return (*self._site.visible, *(_MACHINE if self._plan.machine_network else ()))
+
+    def _how(self, message: Message) -> str:
+        """How its first process ended, by the keeper's message."""
+        if message["signal"] is not None:
+            how = f"was killed by signal {message['signal']}"
+        elif message["code"] is not None:
+            how = f"ended with exit code {message['code']}"
+        else:
+            how = "ended with the keeper of all nodes"
+        return f"its first process {how}"
+
+    # What a kind with a root file system of its own says otherwise
+
+    def _image(self) -> Message | None:
+        """The root file system of its programs; None is the host's."""
+        return None
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """The controller's environment and more, without a folder for temporary files that only the host has.
+
+        A node has a /tmp of its own. ``AIRLOOM_PYTHON`` is the interpreter of Airloom itself, with all
+        that is installed beside it.
+        """
+        own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
+        return {**own, "AIRLOOM_PYTHON": sys.executable, **more}
+
+    def _folder(self) -> str:
+        """Where its programs work if they are not told."""
+        return "/tmp"
+
+    def _ready(self) -> InitClient:
+        self.wake()
+        init = self._init
+        if init is None:
+            raise RunError("node.gone", f"node {self.name} has just ended")
+        notes = init.ready()
+        with self._lock:
+            if self._init is init and self._made is not None:
+                self._notes = (*self._made.notes, *notes)
+        return init
+
+    def _must_be_up(self) -> None:
+        if self._state != "up":
+            why = f": {self._failure}" if self._failure else ""
+            raise RunError("node.state", f"node {self.name} is {self._state}{why}")
+
+    def _halt(self, halt: bool) -> None:
+        if self._group is not None:
+            self._group.freeze(halt)
+        elif self._init is not None:
+            self._init.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
+
+    def _off(self, patience: float, ended: Callable[[], None] | None = None) -> None:
+        """What follows the end of the processes: the interfaces go down."""
+        if self._init is not None and not self._over.wait(patience):
+            raise RunError("node.end", f"node {self.name}: its processes do not end within {patience:g} s")
+        self._forget()
+        if ended is not None:
+            ended()
+        translated(self._namespace.set_up, False)
+
+    def _forget(self) -> None:
+        if self._init is not None:
+            self._init.close()
+        self._init = self._made = self._group = None
+
+    def _running_time(self) -> Cpu | None:
+        """Processor time of the present first process and its programs."""
+        if self._group is not None:
+            with contextlib.suppress(OSError):  # the keeper removes it when the node has ended
+                return self._group.processor_time()
+        elif self._init is not None and self._state == "up":
+            with contextlib.suppress(LabError):
+                return Cpu(*self._init.processor_time())
+        return None
+
+    def _account(self) -> None:
+        """Keeps what was used so far, before the group that counts it goes."""
+        now = self._running_time()
+        if now is not None:
+            self._spent = _sum(self._spent, now)
+
+    def _ended(self, over: threading.Event, message: Message) -> None:
+        """The keeper says that the first process has ended; from the reading thread."""
+        over.set()
+        # Not under the lock: whoever stops the node holds it and waits for this very event.
+        if self._state in ("up", "paused") and over is self._over:
+            self._has_ended(message)
+
+    def _has_ended(self, message: Message) -> None:
+        """Its first process has, which nobody asked for."""
+        self._fail(self._how(message))
+
+    def _fail(self, why: str) -> None:
+        """What nobody asked for has ended it: the run is told."""
+        self._failure = why
+        self._state = "failed"
+        if self._site.on_failure is not None:
+            self._site.on_failure(self)
+
+
+class NetnsKind(Kind):
+    """Makes nodes of the host's kernel, whose interfaces are ports of the engine."""
+
+    name: ClassVar[str] = "netns"
+    properties: ClassVar[Properties] = Properties(
+        programs=True, own_kernel=False, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="OS-level virtualization",
+        backend="virtual routing",
+        own_files=False,
+        start="milliseconds",
+        memory="0.3 MB: thousands on one machine (`bench bringup`)",
+        porting="none: namespaces are the kernel's own",
+        isolation="processes, network and folders for temporary files; files are the host's",
+        transparency="programs, and the kernel's network code as it is; no other kernel",
+        flexibility="this kernel only, with settings of its own (`sysctl`)",
+    )
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._nodes: dict[str, NetnsNode] = {}
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        wires = self.wires(plans)
+        wired: dict[str, set[str]] = {}
+        for a, a_interface, b, b_interface in wires:
+            wired.setdefault(a, set()).add(a_interface)
+            wired.setdefault(b, set()).add(b_interface)
+        own = [plan for plan in plans if not plan.machine_network]
+        specs = [self.spec(plan, wired.get(plan.name, set())) for plan in own]
+        namespaces = dict(
+            zip((plan.name for plan in own), translated(_engine.bring_up, specs, wires), strict=True)
+        )
+        for plan in plans:
+            if plan.machine_network:
+                namespaces[plan.name] = translated(_engine.Namespace.of_machine, plan.name)
+        made = {plan.name: self.node(plan, namespaces[plan.name]) for plan in plans}
+        self._nodes |= made
+        return dict(made)
+
+    def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:
+        """The handle of a node whose namespace has just been made."""
+        return NetnsNode(plan, self.name, namespace, self.site)
+
+    def settle(self) -> None:
+        """They can as soon as they are made."""
+
+    def drop(self, name: str) -> None:
+        node = self._nodes.pop(name)
+        node.close()
+        try:
+            node.wait_closed()
+        finally:
+            node.namespace.close()
+
+    def spec(self, plan: NodePlan, wired: set[str]) -> dict[str, Any]:
+        """The network namespace of a node; interfaces in ``wired`` have no TAP."""
+        return spec_of(plan, wired)
+
+    def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
+        """Links that are veth pairs instead of the engine's: (node, interface, node, interface)."""
+        return []
+
+    def close(self) -> list[Exception]:
+        nodes, self._nodes = self._nodes, {}
+        errors: list[Exception] = []
+        # All are told before any is waited for.
+        acts = [node.close for node in nodes.values()] + [node.wait_closed for node in nodes.values()]
+        for act in acts:
+            try:
+                act()
+            except LabError as error:
+                errors.append(error)
+        _engine.tear_down([node.namespace for node in nodes.values()])
+        return errors
+
+
+def listening_in(table: str, state: str, port: int) -> bool:
+    """Whether a port is in that state in the text of a table such as /proc/net/tcp."""
+    rows = (line.split()[1:4] for line in table.splitlines()[1:])
+    return any(is_in == state and int(local.rpartition(":")[2], 16) == port for local, _, is_in in rows)
+
+
+def refused_in(snmp: str, snmp6: str) -> int:
+    """``RcvbufErrors`` of UDP over IPv4 and IPv6 in the texts of /proc/net/snmp and snmp6."""
+    rows = [line.split() for line in snmp.splitlines() if line.startswith("Udp:")]
+    four = dict(zip(*rows, strict=True)) if len(rows) == 2 else {}
+    six = dict(line.split() for line in snmp6.splitlines())
+    return int(four.get("RcvbufErrors", 0)) + int(six.get("Udp6RcvbufErrors", 0))
+
+
+_CURES = {
+    "host.namespace": "run as root, or let ordinary users have namespaces (see `airloom doctor`)",
+    "host.namespaces": "raise the sysctl user.max_net_namespaces",
+    "host.descriptors": "raise the hard limit: ulimit -Hn, or LimitNOFILE= of the service",
+    "host.tun-device": "modprobe tun; without root /dev/net/tun must be open to this user (mode 0666)",
+}
+
+
+def translated(act: Callable[..., Any], *arguments: object) -> Any:
+    """Calls the engine module; its errors come as Airloom's, with a cure."""
+    try:
+        return act(*arguments)
+    except _engine.EngineError as error:
+        code, message = error.args
+        kind = HostError if code.startswith("host.") else RunError
+        raise kind(code, message, cure=_CURES.get(code)) from None
+
+
+def _sum(a: Cpu, b: Cpu) -> Cpu:
+    def plus(x: int | None, y: int | None) -> int | None:
+        return x if y is None else y if x is None else x + y
+
+    return Cpu(
+        a.user_ns + b.user_ns,
+        a.system_ns + b.system_ns,
+        plus(a.throttled_ns, b.throttled_ns),
+        plus(a.wait_ns, b.wait_ns),
+    )

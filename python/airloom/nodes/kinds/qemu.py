@@ -1,0 +1,267 @@
+"""The kind ``qemu``: a full virtual machine for each node, by KVM or emulated in software.
+
+The kernel is one of the distribution's (package ``linux-image-amd64``) or the user's own, with the modules
+that it needs in a first file system that Airloom makes. Its root is the host's own file system, read-only
+by 9P under a layer in the guest's memory, or a disk image, of which the guest writes a copy. Its network
+cards are virtio ones: the engine's own, by vhost-user, or such whose frames cross the host's kernel to it.
+"""
+
+# Public methods are documented where they are declared, in kind.py.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from airloom import _engine
+from airloom.errors import HostError
+from airloom.host import cache
+from airloom.nodes.guests import accelerator, initramfs, modules, tap_bridge, vmlinux
+from airloom.nodes.guests.guest import GuestNode, Machine
+from airloom.nodes.guests.shared import GuestKind
+from airloom.nodes.kind import Nature, NodeHandle, Properties, Site
+from airloom.nodes.kinds.uml import file_system
+from airloom.nodes.process.channel import Message
+from airloom.planning.plan import InterfacePlan, NodePlan
+
+PROGRAM = f"qemu-system-{os.uname().machine}"
+INSTALL_QEMU = "sudo apt-get install qemu-system-x86"
+INSTALL_KERNEL = "sudo apt-get install linux-image-amd64"
+_CHANNEL = "virtio_console"
+_BASIC = ("virtio_pci", _CHANNEL, "virtio_net", "overlay")
+_SHARED = ("9pnet_virtio", "9p")
+_DISK = ("virtio_blk", "crc32c_generic")
+"""File systems of images ask for the checksum by another name than its module's."""
+_MODULES = Path("/lib/modules")
+_PATIENCE = 120.0
+"""Seconds that a guest may take to be ready; in software it takes ten where the processor is free."""
+_SCRATCH = 64 << 20
+_COPY = 1 << 30
+"""Octets that a guest may write on its copy of a disk image."""
+_VHOST = Path("/dev/vhost-net")
+_READ_ONLY = ("squashfs",)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that QEMU starts, and its modules."""
+
+    image: Path
+    modules: Path
+
+
+class QemuNode(GuestNode):
+    """One virtual machine."""
+
+    def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
+        super().__init__(plan, kind, namespace, site)
+        self._given: list[int] = []
+        """Descriptors of its cards that are still open here."""
+
+    def machine(self) -> Machine:
+        settings = self.settings
+        program, kernel = program_of(), kernel_of(settings.kernel)
+        by = accelerator.of(program, kernel.image)
+        root, disk, needed = _root(settings.root)
+        folder = kernel.modules.parent
+        early = modules.in_order(kernel.modules, (*_BASIC, *needed))
+        argv = [program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]
+        memory = f"{settings.memory >> 20}M"
+        argv += ["-accel", by.argument, "-cpu", "max", "-m", memory]
+        plain = vmlinux.descriptor(kernel.image)
+        held = [initramfs.descriptor(early=early), *([] if plain is None else [plain])]
+        image = str(kernel.image) if plain is None else "/proc/self/fd/5"
+        argv += ["-kernel", image, "-initrd", "/proc/self/fd/4"]
+        argv += ["-append", "console=ttyS0 quiet panic=-1 -- guest /dev/vport0p1"]
+        argv += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
+        # The first device on the bus, so that it is the first in the guest.
+        argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
+        argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
+        doors = [door for node in self.inside for door in node.knockers]
+        if doors:
+            # The engine reads and writes it.
+            argv += ["-object", f"memory-backend-memfd,id=memory,size={memory},share=on"]
+            argv += ["-machine", "memory-backend=memory"]
+            cards = self._served(4 + len(held), [interface for interface, _ in doors], by.name == "kvm")
+        else:
+            cards = self._cards(4 + len(held), by.name == "kvm")
+        return Machine(
+            argv=(*argv, *cards),
+            root=root,
+            memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
+            patience=_PATIENCE,
+            descriptors=(*held, *(knocker for _, knocker in doors), *self._given),
+            env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
+            module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
+        )
+
+    def close(self) -> None:
+        super().close()
+        self._give_back()
+
+    def _visible(self) -> tuple[Path, ...]:
+        kernel, root = kernel_of(self.settings.kernel), self.settings.root
+        own = [kernel.image, kernel.modules.parent, *([Path(root)] if root is not None else [])]
+        return (*super()._visible(), *own)
+
+    def _served(self, first: int, interfaces: Sequence[InterfacePlan], kvm: bool) -> list[str]:
+        """Network cards that the engine serves; the machine sees their sockets under numbers from one on."""
+        words: list[str] = []
+        for number, one in enumerate(interfaces):
+            words += ["-chardev", f"socket,id=door{number},path=/proc/self/fd/{first + number}"]
+            words += ["-netdev", f"vhost-user,id=net{number},chardev=door{number}"]
+            # In software QEMU 7.2 looks for KVM's interrupts where a card of this kind has more than one.
+            words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]
+        return words
+
+    def _cards(self, first: int, kvm: bool) -> list[str]:
+        """Network cards, and the descriptors of what is behind them, from a number on in the machine."""
+        self._give_back()
+        words: list[str] = []
+        behind_taps = [
+            (node.namespace_number, place, one)
+            for node in self.inside
+            for place, one in enumerate(node.behind_taps)
+        ]
+        for number, (namespace, place, one) in enumerate(behind_taps):
+            tap = tap_bridge.join(namespace, one.name, place, one.mac, one.mtu)
+            net = f"tap,id=net{number},fd={first + len(self._given)}"
+            self._given.append(tap)
+            if kvm and os.access(_VHOST, os.R_OK | os.W_OK):
+                net += f",vhost=on,vhostfd={first + len(self._given)}"
+                self._given.append(os.open(_VHOST, os.O_RDWR | os.O_CLOEXEC))
+            words += ["-netdev", net, "-device", _card(number, one)]
+        return words
+
+    def _give_back(self) -> None:
+        given, self._given = self._given, []
+        for descriptor in given:
+            os.close(descriptor)
+
+
+def _card(number: int, interface: InterfacePlan, *more: str) -> str:
+    """A network card of a machine."""
+    card = f"virtio-net-pci,netdev=net{number},mac={interface.mac},host_mtu={interface.mtu}"
+    return ",".join([card, f"addr={0x10 + number:#x}", "romfile=", *more])
+
+
+class QemuKind(GuestKind):
+    """Makes virtual machines."""
+
+    name: ClassVar[str] = "qemu"
+    machines = QemuNode
+    properties: ClassVar[Properties] = Properties(
+        programs=True, own_kernel=True, engine=True, cpu_share=True, pause=True, virtual_time=False
+    )
+    nature: ClassVar[Nature] = Nature(
+        taxonomy="native virtualization",
+        backend="hosted VMM",
+        own_files=True,
+        start="about a second by KVM; some 4 s of processor in software, which is full emulation",
+        memory="the machine's own, 160 MiB or more, and some 130 MB of QEMU's: dozens need a large host",
+        porting="none: the distribution's kernel, with virtio drivers as everywhere",
+        isolation="a machine of its own; its process has none of root's rights and reads the host's files",
+        transparency="programs, kernel and drivers",
+        flexibility="any Linux kernel with virtio and 9P as modules, each node its own",
+    )
+
+    def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
+        for image in dict.fromkeys(plan.guest.kernel for plan in plans if plan.guest is not None):
+            kernel = kernel_of(image)
+            note = f"machines with {kernel.image.name} run {accelerator.of(program_of(), kernel.image).words}"
+            if note not in self.notes:
+                self.notes.append(note)
+        return super().bring_up(plans)
+
+    @classmethod
+    def lacks(cls) -> list[HostError]:
+        found = []
+        for act in (program_of, lambda: kernel_of(None)):
+            try:
+                act()
+            except HostError as error:
+                found.append(error)
+        return found
+
+    @classmethod
+    def found(cls) -> str:
+        program, kernel = program_of(), kernel_of(None)
+        return f"{program} with {kernel.image}, {accelerator.of(program, kernel.image).words}"
+
+
+def program_of() -> str:
+    """QEMU; :class:`~airloom.errors.HostError` if it is not there."""
+    found = shutil.which(PROGRAM)
+    if found is None:
+        raise HostError("host.qemu", f"{PROGRAM} is not installed", cure=INSTALL_QEMU)
+    return found
+
+
+def kernel_of(wish: str | None) -> Kernel:
+    """The kernel and its modules; without a wish the newest of the distribution's that can be used.
+
+    Beside ``/boot`` it is looked for below ``airloom/kernel`` in the user's cache, where a package may be
+    unpacked (``dpkg -x``) on a machine that shall not install it.
+    """
+    if wish is not None:
+        image = Path(wish)
+        found = _modules(image)
+        if found is None:
+            raise HostError(
+                "host.qemu-kernel",
+                f"the modules of {image} are not on this machine",
+                cure=f"they belong into {image.parent.parent}/lib/modules or /lib/modules",
+            )
+        return _fit(Kernel(image.resolve(), found.resolve()))
+    for folder in (Path("/boot"), cache.folder("kernel", "boot")):
+        for image in sorted(folder.glob("vmlinuz-*"), key=_age, reverse=True):
+            found = _modules(image)
+            if found is not None and not modules.lacking(found, (*_BASIC, *_SHARED)):
+                return Kernel(image.resolve(), found.resolve())
+    raise HostError(
+        "host.qemu-kernel",
+        "no kernel for virtual machines, with 9P and virtio as modules, is in /boot",
+        cure=INSTALL_KERNEL,
+    )
+
+
+def _age(image: Path) -> list[int]:
+    """The numbers of its release, by which kernels are ordered."""
+    return [int(part) for part in image.name.replace("-", ".").split(".") if part.isdigit()]
+
+
+def _fit(kernel: Kernel) -> Kernel:
+    lacking = modules.lacking(kernel.modules, (*_BASIC, *_SHARED))
+    if lacking:
+        raise HostError(
+            "host.qemu-kernel",
+            f"{kernel.image} has no {', '.join(lacking)}",
+            cure=f"take another kernel: {INSTALL_KERNEL}",
+        )
+    return kernel
+
+
+def _modules(image: Path) -> Path | None:
+    """Where a kernel's modules are, by the release in its name."""
+    release = image.name.partition("-")[2]
+    for base in (image.parent.parent / "lib/modules", _MODULES):
+        if release and (base / release / "kernel").is_dir():
+            return base / release
+    return None
+
+
+def _root(wish: str | None) -> tuple[Message, list[str], tuple[str, ...]]:
+    """The guest's root file system, what its machine is told of it, and the modules for it."""
+    if wish is None or Path(wish).is_dir():
+        share = f"local,id=host,path={wish or '/'},security_model=none,readonly=on,multidevs=remap"
+        device = "virtio-9p-pci,fsdev=host,mount_tag=host,addr=0x4"
+        return {"from": "shared", "tag": "host"}, ["-fsdev", share, "-device", device], _SHARED
+    kind = file_system(Path(wish))
+    root = {"from": "disk", "device": "/dev/vda", "filesystem": kind, "layer": kind in _READ_ONLY}
+    drive = f"file={wish},format=raw,if=none,id=disk,snapshot=on"
+    return root, ["-drive", drive, "-device", "virtio-blk-pci,drive=disk,addr=0x4"], (*_DISK, kind)

@@ -1,0 +1,1 @@
+"""Network helpers of nodes: neighbour tables, packet sockets, the proxy for OpenFlow controllers."""

@@ -1,0 +1,258 @@
+"""The keeper: the process that makes the first process of each node and cleans up after all of them.
+
+There is one for each run. It outlives Ctrl-C, and ends, with all nodes and the control groups that
+it made, when this process does, whatever the cause. Make it before the nodes: programs get the
+descriptor limit that was in force then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from airloom.errors import HostError, RunError
+from airloom.host import binaries
+from airloom.nodes.process.channel import Channel, Message, Switchboard
+
+_PROTOCOL = 6
+"""As in ``init/src/message.rs``."""
+_GREETING = 5.0
+"""How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
+_PATIENCE = 30.0
+"""How long the keeper may take for one answer, in seconds; it works for microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A node's first process, as the keeper made it."""
+
+    channel: Channel
+    """To the process itself."""
+    pid: int
+    """In this process's numbering."""
+    group: Path | None
+    """Its control group, version 2."""
+    cpu_group: Path | None
+    """Where its processor share is held, if not there."""
+    notes: tuple[str, ...]
+
+
+class Keeper:
+    """The controller's side of ``airloom-init keep``."""
+
+    def __init__(self) -> None:
+        program = binaries.find("airloom-init")
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with far:
+            try:
+                self._process = _spawn(program, far)
+            except OSError as error:
+                near.close()
+                raise HostError(
+                    "host.keeper", f"cannot start {program}: {error}", cure="run `make setup`"
+                ) from None
+        self.switchboard = Switchboard()
+        self._channel = Channel(near)
+        self._lock = threading.Condition()
+        self._waiting: dict[str, Message | None] = {}
+        self._ends: dict[str, Callable[[Message], None]] = {}
+        self._groups: set[Path] = set()
+        self._gone = False
+        self._closed = False
+        self._common: Mapping[str, str] = {}
+        self.failure: str | None = None
+        """Why it can make no more nodes; None while it can."""
+        self._protocol: int | None = None
+        self.switchboard.join(self._channel, self._heard, self._lost)
+        self._greet(program)
+
+    @property
+    def pid(self) -> int:
+        """The keeper's process."""
+        return self._process.pid
+
+    @property
+    def common(self) -> Mapping[str, str]:
+        """The files that every node sees over the host's."""
+        return self._common
+
+    def common_files(self, files: Mapping[str, str]) -> None:
+        """Files that every node made from now on sees over the host's, read-only."""
+        if files != self._common:
+            self._common = dict(files)
+            self._send({"op": "common", "files": self._common})
+
+    def make(
+        self,
+        name: str,
+        namespace: int,
+        *,
+        files: Mapping[str, str],
+        visible: Sequence[Path],
+        cpu: float | None,
+        image: Message | None = None,
+        on_end: Callable[[Message], None],
+    ) -> Made:
+        """Makes a node's first process in a network namespace; ``on_end`` is told of its end.
+
+        ``image``: its root file system, if not the host's: ``root``, ``user``, ``folder``.
+        """
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with self._lock:
+            self._waiting[name] = None
+            self._ends[name] = on_end
+        request: Message = {
+            "op": "node",
+            "name": name,
+            "files": dict(files),
+            "visible": [str(path) for path in visible],
+            "cpu": cpu,
+            "image": image,
+        }
+        try:
+            with far:
+                self._send(request, [namespace, far.fileno()])
+            answer = self._answer(name)
+        except BaseException:
+            near.close()
+            with self._lock:
+                self._waiting.pop(name, None)
+                self._ends.pop(name, None)
+            raise
+        if answer["event"] != "made":
+            near.close()
+            with self._lock:
+                self._ends.pop(name, None)
+            raise HostError(
+                "host.namespace",
+                f"node {name}: its first process cannot be made: {answer['why']}",
+                cure="see `airloom doctor`",
+            )
+        group, cpu_group = (Path(answer[word]) if answer[word] else None for word in ("group", "cpu_group"))
+        self._groups.update(path.parent for path in (group, cpu_group) if path)
+        return Made(
+            Channel(near),
+            answer["pid"],
+            group,
+            cpu_group,
+            tuple(answer["notes"]),
+        )
+
+    def kill(self, name: str) -> None:
+        """Kills a node's first process, and everything in the node with it."""
+        self._send({"op": "kill", "name": name})
+
+    def close(self) -> None:
+        """Ends all nodes, and waits until the keeper has cleaned up; a second call does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._channel.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self.switchboard.close()
+        if self._process.returncode != 0:
+            self._remove_groups()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _remove_groups(self) -> None:
+        """Does what a keeper that was killed could not do; groups in use stay."""
+        for base in self._groups:
+            for folder in (*(path for path in base.glob("*") if path.is_dir()), base):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+
+    def _greet(self, program: Path) -> None:
+        """Waits until the keeper has said who it is, which it does when it is ready."""
+        with self._lock:
+            self._lock.wait_for(lambda: self._gone or self._protocol is not None, _GREETING)
+        if self._protocol == _PROTOCOL:
+            return
+        ended = self._process.poll()
+        self.close()
+        if self._protocol is None and ended not in (None, 2):
+            raise HostError(
+                "host.keeper",
+                f"{program} may not make namespaces (exit code {ended})",
+                cure="run as root, or see `airloom doctor`",
+            )
+        raise HostError(
+            "host.keeper", f"{program} is not of this version of Airloom", cure="run `make setup`"
+        )
+
+    def _send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
+        try:
+            self._channel.send(message, descriptors)
+        except OSError as error:
+            raise self._broken(error.strerror) from None
+
+    def _answer(self, name: str) -> Message:
+        with self._lock:
+            there = self._lock.wait_for(lambda: self._gone or self._waiting[name] is not None, _PATIENCE)
+            answer = self._waiting.pop(name)
+            if answer is not None:
+                return answer
+        raise self._broken("it has ended" if there else f"no answer within {_PATIENCE:g} s")
+
+    def _broken(self, why: str | None) -> RunError:
+        return RunError("run.keeper", f"the keeper of the nodes does not answer: {self.failure or why}")
+
+    def _heard(self, message: Message) -> None:
+        if message["event"] == "hello":
+            with self._lock:
+                self._protocol = message["protocol"]
+                self._lock.notify_all()
+            return
+        name = message["name"]
+        if message["event"] == "ended":
+            with self._lock:
+                on_end = self._ends.pop(name, None)
+            if on_end is not None:
+                on_end(message)
+            return
+        with self._lock:
+            if name in self._waiting:
+                self._waiting[name] = message
+            elif not name:
+                self.failure = f"files for all nodes: {message['why']}"
+            self._lock.notify_all()
+
+    def _lost(self) -> None:
+        with self._lock:
+            self._gone = True
+            if not self._closed:
+                self.failure = self.failure or "it has ended"
+            ends, self._ends = self._ends, {}
+            self._lock.notify_all()
+        for on_end in ends.values():
+            on_end({"event": "ended", "code": None, "signal": None})
+
+
+def _spawn(program: Path, far: socket.socket) -> subprocess.Popen[bytes]:
+    """Starts the keeper away from this terminal's Ctrl-C."""
+    return subprocess.Popen(
+        [str(program), "keep", str(far.fileno())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[far.fileno()],
+        start_new_session=True,
+        cwd="/",
+    )

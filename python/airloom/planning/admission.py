@@ -1,0 +1,287 @@
+"""Admission of slices: every sliver becomes a node with one radio of the node that is shared.
+
+A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. Slices that meet
+on a node must have channels that do not overlap. What is granted is kept with the sliver's radio, and
+whoever changes the radio later is held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airloom.planning import media
+from airloom.planning.radios import RadioEnd
+from airloom.scenario.model import Grant, Node, Radio, Scenario, Slice
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.scenario.suggest import nearest
+from airloom.units.quantities import Frequency, Power
+
+_WIDTH = {"802.11a": 20, "802.11g": 20}
+_DSSS_WIDTH = 25
+"""Least distance in MHz of channels that do not overlap: 17.3.8 and 16.3.6 of IEEE Std 802.11-2020."""
+_SIXTEEN = Power("16 dBm")
+"""What a radio sends with of which nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sliver:
+    """A slice's part on a node."""
+
+    name: str
+    slice: str
+    node: str
+    """The node that is shared."""
+    radio: str
+    channels: tuple[int, ...]
+    """The grant's, by number."""
+    grant: Grant
+
+
+@dataclass(slots=True)
+class Admission:
+    """Who was admitted where."""
+
+    slivers: list[Sliver] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) -> Admission:
+    """Gives every slice its slivers; replaces shared nodes and their radios by the slivers', in place."""
+    found = Admission()
+    of_node: dict[str, list[RadioEnd]] = {}
+    for end in radios:
+        of_node.setdefault(end.node, []).append(end)
+    granted = {name: (one, one.grant) for name, one in scenario.slices.items() if one.grant is not None}
+    found.problems += _without_grant(scenario)
+    claims = [(name, claim) for name, (_, grant) in granted.items() for claim in _claims(name, grant)]
+    free = {node: [end.name for end in ends] for node, ends in of_node.items()}
+    owners: dict[tuple[str, str], str] = {}
+    # Those who name a radio come first, so that nobody takes it from them for want of a name.
+    for name, (node, radio, path) in sorted(claims, key=lambda claim: claim[1][1] is None):
+        if node not in nodes or not of_node.get(node):
+            found.problems.append(_no_such_node(node, sorted(of_node), path))
+            continue
+        radio, problem = _choose(node, radio, name, free[node], owners, of_node[node], path)
+        if problem is not None:
+            found.problems.append(problem)
+            continue
+        owners[node, radio] = name
+        end = next(end for end in of_node[node] if end.name == radio)
+        one, grant = granted[name]
+        phy = media.phy_of(end.said | _said(one.radio))
+        channels = tuple(media.number_of(channel, phy) for channel in grant.channels)
+        sliver = f"{node}-{name}"
+        found.slivers.append(Sliver(sliver, name, node, radio, channels, grant))
+    found.problems += _grants(scenario, found.slivers, of_node)
+    if not found.problems:
+        _replace(scenario, nodes, radios, found.slivers, of_node)
+    return found
+
+
+def overlap(one: int, other: int, phy: str) -> bool:
+    """Whether two channels of a physical layer overlap."""
+    return abs(_mhz(one) - _mhz(other)) < _WIDTH.get(phy, _DSSS_WIDTH)
+
+
+def _mhz(channel: int) -> int:
+    if channel == 14:
+        return 2484
+    return (2407 if channel < 14 else 5000) + 5 * channel
+
+
+def _without_grant(scenario: Scenario) -> Iterator[Problem]:
+    for name, one in scenario.slices.items():
+        for key in sorted({"node", "radio"} & one.model_fields_set):
+            if one.grant is None:
+                yield Problem(
+                    "slice.key",
+                    f"{name!r} has no grant, so it has no {key}",
+                    ("slices", name, key),
+                    "give it a grant: {nodes: [...], channels: [...]}",
+                    key=True,
+                )
+
+
+def _claims(name: str, grant: Grant) -> list[tuple[str, str | None, Path_]]:
+    """Node, radio if one is named, and where the scenario says so."""
+    return [
+        (node, radio or None, ("slices", name, "grant", "nodes", index))
+        for index, (node, _, radio) in enumerate(claim.partition(":") for claim in grant.nodes)
+    ]
+
+
+def _no_such_node(node: str, known: list[str], path: Path_) -> Problem:
+    return Problem(
+        "slice.node", f"there is no node {node!r} with radios to share", path, nearest(node, known)
+    )
+
+
+def _choose(
+    node: str,
+    radio: str | None,
+    name: str,
+    free: list[str],
+    owners: dict[tuple[str, str], str],
+    ends: list[RadioEnd],
+    path: Path_,
+) -> tuple[str, Problem | None]:
+    """The radio that a sliver gets, taken off those that are free."""
+    names = [end.name for end in ends]
+    if radio is not None and radio not in names:
+        return "", Problem("slice.radio", f"{node!r} has no radio {radio!r}", path, nearest(radio, names))
+    mine = [taken for (where, taken), whose in owners.items() if (where, whose) == (node, name)]
+    if mine:
+        return "", Problem(
+            "slice.sliver",
+            f"{name!r} already has the sliver of {node!r} with {mine[0]}",
+            path,
+            "one sliver on a node for each slice; make another slice",
+        )
+    if radio is not None and radio not in free:
+        return "", Problem(
+            "slice.radio",
+            f"{owners[node, radio]!r} and {name!r} both claim the radio {node}:{radio}",
+            path,
+            f"free there: {', '.join(free) or 'none'}",
+        )
+    if not free:
+        count = f"{len(names)} radio{'s' if len(names) > 1 else ''}"
+        return "", Problem(
+            "slice.admission",
+            f"no radio of {node!r} is left for {name!r}: its {count} are held by "
+            f"{', '.join(whose for (where, _), whose in owners.items() if where == node)}",
+            path,
+            "a node carries at most as many slivers as it has radios: give it another radio",
+        )
+    chosen = radio or free[0]
+    free.remove(chosen)
+    return chosen, None
+
+
+def _grants(
+    scenario: Scenario, slivers: list[Sliver], of_node: dict[str, list[RadioEnd]]
+) -> Iterator[Problem]:
+    """What slices are granted beside nodes: channels that exist, that do not overlap, and power."""
+    told: set[Path_] = set()
+    for number, sliver in enumerate(slivers):
+        one = scenario.slices[sliver.slice]
+        end = _radio(one, sliver, of_node)
+        phy = media.phy_of(end.said)
+        path: Path_ = ("slices", sliver.slice, "grant", "channels")
+        for index, channel in enumerate(sliver.grant.channels):
+            here = (*path, index)
+            if sliver.channels[index] == 0 and isinstance(channel, Frequency) and here not in told:
+                told.add(here)
+                message = f"{phy} has no channel at {channel.text}"
+                yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
+        yield from outside(end, sliver, told)
+        if getattr(scenario.nodes.get(sliver.name), "radios", None):
+            yield Problem(
+                "slice.sliver",
+                f"{sliver.name!r} has the radio that it was granted of {sliver.node!r}, and no other",
+                ("nodes", sliver.name, "radios"),
+                f"say it of all its slivers, under slices.{sliver.slice}.radio",
+                key=True,
+            )
+        for other in slivers[:number]:
+            both = [
+                (mine, theirs)
+                for mine in sliver.channels
+                for theirs in other.channels
+                if mine and theirs and overlap(mine, theirs, phy)
+            ]
+            if other.node == sliver.node and both and path not in told:
+                told.add(path)
+                yield Problem(
+                    "slice.channels",
+                    f"channel {both[0][0]} of {sliver.slice!r} overlaps channel {both[0][1]} of "
+                    f"{other.slice!r}, and both are on {sliver.node!r}",
+                    path,
+                    "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b",
+                )
+
+
+def _said(radio: Radio) -> dict[str, Any]:
+    return {key: value for key in radio.model_fields_set if (value := getattr(radio, key)) is not None}
+
+
+def _radio(one: Slice, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
+    """The radio of a sliver with everything that is said of it."""
+    shared = next(end for end in of_node[sliver.node] if end.name == sliver.radio)
+    path: Path_ = ("slices", sliver.slice, "grant")
+    grant = sliver.grant
+    said, origin = dict(shared.said), dict(shared.origin)
+    for key, value in _said(one.radio).items():
+        said[key], origin[key] = value, ("slices", sliver.slice, "radio", key)
+    # What all radios of a medium have in common is a default, and the grant goes before it.
+    if origin.get("channel", ("media",))[0] == "media":
+        said["channel"], origin["channel"] = grant.channels[0], (*path, "channels", 0)
+    if said.get("mode") == "station" and origin.get("scan", ("media",))[0] == "media":
+        said["scan"], origin["scan"] = list(grant.channels), (*path, "channels")
+    if grant.power is not None and origin.get("power", ("media",))[0] == "media":
+        said["power"], origin["power"] = min(said.get("power", _SIXTEEN), grant.power), (*path, "power")
+    said.setdefault("ssid", sliver.slice)
+    return replace(shared, node=sliver.name, said=said, origin=origin)
+
+
+def outside(end: RadioEnd, sliver: Sliver, told: set[Path_]) -> Iterator[Problem]:
+    """What is said of a sliver's radio that its grant does not hold; ``told`` are places told of before."""
+    said = end.said
+    wanted = [("channel", said["channel"])] if said.get("channel") is not None else []
+    wanted += [("scan", channel) for channel in said.get("scan") or ()]
+    for key, channel in wanted:
+        path = end.said_at(key)
+        if media.number_of(channel, media.phy_of(said)) not in sliver.channels and path not in told:
+            told.add(path)
+            yield Problem(
+                "slice.grant",
+                f"channel {getattr(channel, 'text', channel)} is outside the grant of {sliver.slice!r}",
+                path,
+                f"granted: {', '.join(str(one) for one in sliver.channels)}",
+            )
+    power, path = said.get("power"), end.said_at("power")
+    if (
+        sliver.grant.power is not None
+        and power is not None
+        and power > sliver.grant.power
+        and path not in told
+    ):
+        told.add(path)
+        yield Problem(
+            "slice.grant",
+            f"{power.text} is more than the grant of {sliver.slice!r} allows",
+            path,
+            f"at most {sliver.grant.power.text}",
+        )
+
+
+def _replace(
+    scenario: Scenario,
+    nodes: dict[str, Node],
+    radios: list[RadioEnd],
+    slivers: list[Sliver],
+    of_node: dict[str, list[RadioEnd]],
+) -> None:
+    shared = {sliver.node: nodes.pop(sliver.node) for sliver in reversed(slivers) if sliver.node in nodes}
+    radios[:] = [end for end in radios if end.node not in shared]
+    for sliver in slivers:
+        one = scenario.slices[sliver.slice]
+        layers = [shared[sliver.node], one.node, scenario.nodes.get(sliver.name, Node())]
+        nodes[sliver.name] = _joined(layers, sliver.radio)
+        radios.append(_radio(one, sliver, of_node))
+
+
+def _joined(layers: list[Node], radio: str) -> Node:
+    """A sliver from what is said of the shared node, of all slivers of the slice, and of itself."""
+    update: dict[str, Any] = {}
+    for layer in layers:
+        for key in layer.model_fields_set - {"radios"}:
+            value = getattr(layer, key)
+            update[key] = {**update.get(key, {}), **value} if isinstance(value, dict) else value
+    update["interfaces"] = {
+        name: said for name, said in update.get("interfaces", {}).items() if name == radio
+    }
+    return Node().model_copy(update=update)

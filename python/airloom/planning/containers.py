@@ -1,0 +1,94 @@
+"""Nodes of kind ``container``: their images, and what these run by themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from airloom.images import Image, ImageError, read
+from airloom.planning.network import Network
+from airloom.scenario.model import Node, Program, Scenario
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+
+KIND = "container"
+
+
+def image_of(scenario: Scenario, node: Node) -> Image | None:
+    """The image of a node; None if its kind has none. :class:`ImageError` if it is no good."""
+    if (node.kind or scenario.kind) != KIND:
+        return None
+    return read(node.image or scenario.image or "", os.uname().machine)
+
+
+def with_commands(scenario: Scenario, network: Network) -> Scenario:
+    """The scenario with the image's own command for every program that names none."""
+    if all(program.run is not None for program in scenario.programs):
+        return scenario
+    programs = []
+    for program in scenario.programs:
+        command = _command(scenario, network, program) if program.run is None else None
+        programs.append(program.model_copy(update={"run": list(command)}) if command else program)
+    return scenario.model_copy(update={"programs": programs})
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with images."""
+    kinds = {name: node.kind or scenario.kind for name, node in network.nodes.items()}
+    seen: set[str] = set()
+    for name, kind in kinds.items():
+        said = network.nodes[name].image
+        own: Path_ = ("nodes", name, "image")
+        if kind != KIND:
+            if said is not None:
+                yield Problem(
+                    "image.kind",
+                    f"a node of kind {kind} has no image",
+                    own,
+                    f"make it of kind {KIND}",
+                    key=True,
+                )
+            continue
+        image, path = (said, own) if said is not None else (scenario.image, ("image",))
+        if image is None:
+            at = ("nodes", name, "kind") if network.nodes[name].kind else ("kind",)
+            if "" not in seen:
+                yield Problem(
+                    "image.missing",
+                    f"the container {name!r} has no image",
+                    at,
+                    "give 'image:', an OCI folder or tar; "
+                    "'airloom image make' makes one of this machine's programs",
+                )
+            seen.add("")
+        elif image not in seen:
+            seen.add(image)
+            try:
+                read(image, os.uname().machine)
+            except ImageError as error:
+                yield Problem(error.code, error.message, path, error.cure)
+    if scenario.image is not None and KIND not in kinds.values():
+        yield Problem("image.kind", f"no node is of kind {KIND}", ("image",), "leave it out", key=True)
+
+
+def nothing_to_run(scenario: Scenario, network: Network, program: Program, path: Path_) -> Iterator[Problem]:
+    """A program without a command, whose node has none of its own either."""
+    node = network.nodes.get(program.node)
+    if node is None or (node.kind or scenario.kind) != KIND:
+        yield Problem("key.missing", "the key 'run' is missing", path)
+        return
+    yield Problem(
+        "program.run",
+        f"the image of {program.node!r} runs nothing by itself",
+        path,
+        "give 'run:', a command line",
+    )
+
+
+def _command(scenario: Scenario, network: Network, program: Program) -> tuple[str, ...] | None:
+    node = network.nodes.get(program.node)
+    try:
+        image = None if node is None else image_of(scenario, node)
+    except ImageError:  # the rules say what is wrong with it
+        return None
+    return image.command if image is not None else None

@@ -1,0 +1,100 @@
+"""How long a run will take and how many frames it will move, reckoned before it starts.
+
+A rough guide, from the scenario alone: programs are not known to it, and TCP is taken to fill the
+slowest link between the two ends.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from airloom.planning.plan import LinkPlan, Plan
+from airloom.planning.schedule import expected_of, moment_of
+from airloom.scenario.model import Measurement
+
+FULL_FRAME = 1538
+"""Octets on the wire of a full Ethernet frame with preamble and gap."""
+UNLIMITED = 10_000_000_000
+"""What TCP is taken to reach where no link limits it: bit/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run will ask of this machine."""
+
+    duration: int
+    """Nanoseconds."""
+    frames_per_second: float
+    """Link crossings of frames at the busiest moment, over all links."""
+    open_ended: bool
+    """Programs decide how long it takes: ``duration`` is the least."""
+
+
+def estimate(plan: Plan) -> Estimate:
+    """The estimate for one run of a plan."""
+    scenario = plan.scenario
+    in_turn = 0
+    latest = max((event.at for event in scenario.events), default=0)
+    spans: list[tuple[int, int, float]] = []
+    for measurement in scenario.measurements:
+        moment, lasts = moment_of(measurement), expected_of(measurement)
+        start = moment or in_turn
+        if not moment:
+            in_turn += lasts
+        latest = max(latest, start + lasts)
+        spans.append((start, start + lasts, _frames(plan, measurement)))
+    busiest = max((sum(load for a, b, load in spans if a <= at < b) for at, _, _ in spans), default=0.0)
+    open_ended = scenario.duration is None and any(not program.until_end for program in scenario.programs)
+    return Estimate(scenario.duration or latest, busiest, open_ended)
+
+
+def _frames(plan: Plan, measurement: Measurement) -> float:
+    """Link crossings of frames each second while a measurement runs."""
+    tool = measurement.ping or measurement.iperf3 or measurement.traffic
+    if tool is None:
+        return 0.0
+    path = path_between(plan, tool.source, tool.to)
+    if measurement.ping is not None:
+        return 2 * len(path) * 1e9 / max(1, measurement.ping.interval)
+    rate = getattr(tool, "rate", None)
+    size = getattr(tool, "size", None) or 1470
+    if measurement.traffic is not None and measurement.traffic.interval:
+        return float(len(path) * 1e9 / measurement.traffic.interval)
+    if rate is not None:
+        return float(len(path) * int(rate) / (8 * int(size)))
+    slowest = min((_rate(link.forward) for link in path), default=0)
+    return 1.5 * len(path) * slowest / (8 * FULL_FRAME)  # every other segment is acknowledged
+
+
+def _rate(settings: dict[str, Any]) -> int:
+    rate = settings.get("rate")
+    if isinstance(rate, dict):
+        return int(rate.get("bits-per-second", UNLIMITED))
+    return UNLIMITED
+
+
+def path_between(plan: Plan, source: str, target: str) -> list[LinkPlan]:
+    """The links of a shortest path between two nodes; none if there is no path."""
+    beside: dict[str, list[tuple[str, LinkPlan]]] = {}
+    for link in plan.links.values():
+        a, b = link.a.partition(":")[0], link.b.partition(":")[0]
+        beside.setdefault(a, []).append((b, link))
+        beside.setdefault(b, []).append((a, link))
+    came: dict[str, tuple[str, LinkPlan] | None] = {source: None}
+    waiting = deque([source])
+    while waiting:
+        here = waiting.popleft()
+        if here == target:
+            break
+        for there, link in beside.get(here, ()):
+            if there not in came:
+                came[there] = (here, link)
+                waiting.append(there)
+    path: list[LinkPlan] = []
+    step = came.get(target)
+    while step is not None:
+        path.append(step[1])
+        step = came[step[0]]
+    return path[::-1]

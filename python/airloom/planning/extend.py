@@ -1,0 +1,115 @@
+"""A plan that grows by a node while its world is up.
+
+Everything that is there stays as it is: its addresses and MACs are named in the larger scenario, which then
+goes through the same gate as every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from ipaddress import ip_interface
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from airloom.errors import RunError, ScenarioError
+from airloom.planning.gate import check
+from airloom.planning.plan import InterfacePlan, Plan
+from airloom.scenario import problems
+from airloom.scenario.model import Scenario
+from airloom.scenario.source import Source
+
+
+def grown(plan: Plan, name: str, properties: Mapping[str, Any], links: Sequence[dict[str, Any]]) -> Plan:
+    """The plan with one more node and its links to switches; :class:`ScenarioError` for bad words.
+
+    Without addresses of its own, an interface gets the next free one of its segment.
+    """
+    if name in plan.nodes or name in plan.switches:
+        what = "node" if name in plan.nodes else "switch"
+        raise RunError("node.exists", f"there is a {what} {name} already")
+    raw = plan.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    raw["nodes"] = {**_pinned(plan, raw.get("nodes") or {}), name: dict(properties)}
+    more = [_addressed(plan, name, number, link) for number, link in enumerate(links)]
+    raw["links"] = [*(raw.get("links") or []), *more]
+    made = check(_scenario(raw)).plans[0]
+    for old in plan.nodes.values():
+        if made.nodes[old.name].interfaces != old.interfaces:
+            raise RunError("lab.grow", f"{name} cannot be added: node {old.name} would have to change")
+    return replace(plan, scenario=made.scenario, nodes=made.nodes, links=made.links, hosts=made.hosts)
+
+
+def _scenario(raw: dict[str, Any]) -> Scenario:
+    folder = Path.cwd()
+    try:
+        return Scenario.model_validate(raw, context={"folder": folder})
+    except ValidationError as error:
+        raise problems.of_shape(error, Source(raw, None, folder)) from None
+
+
+def _pinned(plan: Plan, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What the scenario says of its nodes, with the addresses that were assigned."""
+    nodes: dict[str, Any] = {}
+    for node in plan.nodes.values():
+        own = dict(said.get(node.name) or {})
+        interfaces = dict(own.get("interfaces") or {})
+        for one in node.interfaces:
+            addresses = {"addresses": [str(address) for address in one.addresses]} if one.addresses else {}
+            interfaces[one.name] = {**(interfaces.get(one.name) or {}), "mac": one.mac, **addresses}
+        nodes[node.name] = {**own, "interfaces": interfaces} if interfaces else own
+    return nodes
+
+
+def _addressed(plan: Plan, name: str, number: int, link: dict[str, Any]) -> dict[str, Any]:
+    """A link of a new node, with an address for its end if it names none."""
+    ends = [str(end) for end in link.get("ends", ())]
+    others = [end for end in ends if end.partition(":")[0] != name]
+    if len(ends) != 2 or len(others) != 1:
+        raise ScenarioError("link.ends", f"one end of a new link is {name}", where=f"links[{number}].ends")
+    (other,) = others
+    if other not in plan.switches:
+        raise ScenarioError(
+            "link.ends",
+            f"{other!r} is no switch or hub",
+            where=f"links[{number}].ends",
+            cure=f"a running node gets no new interface; switches are: {', '.join(plan.switches) or 'none'}",
+        )
+    if "addresses" in link:
+        return link
+    free = _free(_segment(plan, other))
+    return link if free is None else {**link, "addresses": [[] if end == other else [free] for end in ends]}
+
+
+def _segment(plan: Plan, switch: str) -> list[InterfacePlan]:
+    """The interfaces of nodes that a switch reaches without a router."""
+    reached, further, found = {switch}, [switch], []
+    ends = {f"{node.name}:{one.name}": one for node in plan.nodes.values() for one in node.interfaces}
+    while further:
+        here = further.pop()
+        for link in plan.links.values():
+            for a, b in ((link.a, link.b), (link.b, link.a)):
+                if a != here:
+                    continue
+                if b in ends:
+                    found.append(ends[b])
+                elif b not in reached:
+                    reached.add(b)
+                    further.append(b)
+    return found
+
+
+def _free(segment: Sequence[InterfacePlan]) -> str | None:
+    """The first IPv4 address of a segment that nobody has."""
+    taken = [address for one in segment for address in one.addresses if address.version == 4]
+    if not taken:
+        return None
+    network = taken[0].network
+    used = {address.ip for address in taken}
+    free = next((host for host in network.hosts() if host not in used), None)
+    if free is None:
+        raise RunError(
+            "lab.grow", f"no address of {network} is free", cure="give 'addresses:' of another network"
+        )
+    return str(ip_interface(f"{free}/{network.prefixlen}"))

@@ -1,0 +1,41 @@
+"""The rules that hold between the parts of a scenario: names, references, ranges that depend on each other.
+
+Each rule gives :class:`Problem` with the place, what is wrong and what to do; ``tests/refused/`` has
+one file for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from airloom.planning.network import Network
+from airloom.planning.rules import (
+    guests,
+    links,
+    measure,
+    media,
+    nodes,
+    openflow,
+    programs,
+    tunnels,
+    vlans,
+)
+from airloom.scenario.model import Scenario
+from airloom.scenario.problems import Problem
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with a scenario and its network."""
+    return chain(
+        network.problems,
+        links.problems(scenario, network),
+        tunnels.problems(scenario, network),
+        vlans.problems(scenario, network),
+        nodes.problems(scenario, network),
+        programs.problems(scenario, network),
+        guests.problems(scenario, network),
+        openflow.problems(scenario, network),
+        media.problems(scenario, network),
+        measure.problems(scenario, network),
+    )

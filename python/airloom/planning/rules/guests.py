@@ -1,0 +1,154 @@
+"""Rules of the machines of nodes with a kernel of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from airloom.planning.guests import LEAST, MEMORY, said, shared_by
+from airloom.planning.network import Network
+from airloom.scenario.model import Node, Scenario
+from airloom.scenario.model.base import BUILT
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.scenario.suggest import nearest
+
+_REAL_TIME = ("fifo", "round-robin")
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What is wrong with machines."""
+    yield from _shared(scenario, network)
+    yield from _inside(scenario, network)
+    yield from _once(_memory(scenario, network))
+    yield from _once(_kernel(scenario, network))
+    machines: list[tuple[Path_, str, int]] = [
+        (("guest",), scenario.guest.policy, scenario.guest.priority),
+    ]
+    for name, node in scenario.nodes.items():
+        if node.guest is not None:
+            own = said(scenario, node)
+            machines.append((("nodes", name, "guest"), own.policy, own.priority))
+    for name in scenario.guests:
+        own = said(scenario, Node(inside=name))
+        machines.append((("guests", name), own.policy, own.priority))
+    for path, policy, priority in machines:
+        if (policy in _REAL_TIME) != (priority > 0):
+            yield Problem(
+                "guest.priority",
+                f"the policy {policy!r} has no priority {priority}",
+                path,
+                f"{' and '.join(_REAL_TIME)} have 1 to 99, the others none",
+            )
+
+
+def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Guests that several nodes share."""
+    taken = {**dict.fromkeys(network.nodes, "node"), **dict.fromkeys(network.switches, "switch")}
+    taken |= dict.fromkeys(network.shared(), "node") | dict.fromkeys(network.tunnels, "tunnel")
+    inhabited = {node.inside for node in network.nodes.values()}
+    for name, shared in scenario.guests.items():
+        path: Path_ = ("guests", name)
+        kind = shared.kind or scenario.kind
+        if name in taken:
+            cure = "give the guest another name"
+            yield Problem("name.duplicate", f"{name!r} is a {taken[name]} already", path, cure, key=True)
+        if kind not in MEMORY:
+            cure = f"say kind: {' or '.join(MEMORY)}"
+            yield Problem("guest.kind", f"nodes of kind {kind} have no guest to share", path, cure, key=True)
+        if name not in inhabited:
+            cure = f"leave it out, or say inside: {name}"
+            yield Problem("guest.empty", f"no node is inside {name!r}", path, cure, key=True)
+        if kind == "uml" and said(scenario, Node(inside=name)).network == "tap":
+            own = shared.network is not None
+            yield Problem(
+                "guest.network",
+                f"the interfaces of nodes inside {name!r} are devices of the engine's own",
+                (*path, "network") if own else ("guest", "network"),
+                "leave it out, or say vhost",
+            )
+
+
+def _inside(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Nodes in guests that they share: what is the machine's is not for one of them to say."""
+    for name, node in network.nodes.items():
+        if node.inside is None:
+            continue
+        shared = shared_by(scenario, node)
+        if shared is None:
+            cure = nearest(node.inside, scenario.guests)
+            path = _said_at("inside", name, scenario, network)
+            yield Problem("guest.unknown", f"there is no guest {node.inside!r} to share", path, cure)
+            continue
+        if node.kind != (shared.kind or scenario.kind):
+            yield Problem(
+                "guest.kind",
+                f"{name!r} is of kind {node.kind}, and its guest {node.inside!r} is not",
+                _said_at("kind", name, scenario, network),
+                "leave it out",
+                key=True,
+            )
+        for key in ("guest", "cpu"):
+            if getattr(node, key) is not None:
+                yield Problem(
+                    "guest.shared",
+                    f"{name!r} has no {'machine' if key == 'guest' else 'share'} of its own",
+                    _said_at(key, name, scenario, network),
+                    f"say it of the guest: guests.{node.inside}",
+                    key=True,
+                )
+
+
+def _said_at(key: str, name: str, scenario: Scenario, network: Network) -> Path_:
+    """Where something is said of a node: in its own words, or in those for several."""
+    said: list[tuple[Node | None, Path_]] = [(scenario.nodes.get(name), ("nodes", name))]
+    sliver = network.slivers.get(name)
+    if sliver is not None:
+        said.append((scenario.slices[sliver.slice].node, ("slices", sliver.slice, "node")))
+        said.append((scenario.nodes.get(sliver.node), ("nodes", sliver.node)))
+    for words, path in said:
+        if words is not None and key in words.model_fields_set:
+            return (*path, key)
+    return ("topology", "node", key)
+
+
+def _of_machine(key: str, name: str, scenario: Scenario, node: Node) -> Path_ | None:
+    """Where something is said of the machine of one node or guest; None where the scenario speaks of all."""
+    shared = shared_by(scenario, node)
+    if shared is not None:
+        return None if getattr(shared, key) is None else ("guests", str(node.inside), key)
+    return None if node.guest is None or getattr(node.guest, key) is None else ("nodes", name, "guest", key)
+
+
+def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """What a kind's kernel needs for its start."""
+    for name, node in network.nodes.items():
+        kind = node.kind or scenario.kind
+        memory = said(scenario, node).memory
+        if kind in LEAST and memory is not None and memory < LEAST[kind]:
+            yield Problem(
+                "guest.memory",
+                f"a machine of kind {kind} does not start with {memory.text}",
+                _of_machine("memory", name, scenario, node) or ("guest", "memory"),
+                f"give it {LEAST[kind] >> 20} MiB or more",
+            )
+
+
+def _kernel(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Which kernels a kind's machine starts."""
+    for name, node in network.nodes.items():
+        if (node.kind or scenario.kind) == "qemu" and said(scenario, node).kernel == BUILT:
+            yield Problem(
+                "guest.kernel",
+                "the kernel that is built here is for User Mode Linux",
+                _of_machine("kernel", name, scenario, node) or ("guest", "kernel"),
+                "leave it out, or name a file",
+            )
+
+
+def _once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """The first problem of each place: what is said once may be wrong for many nodes."""
+    told: set[Path_] = set()
+    for problem in problems:
+        if problem.path not in told:
+            told.add(problem.path)
+            yield problem

@@ -1,0 +1,271 @@
+"""Rules of links, switches and address pools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from airloom.planning import tables
+from airloom.planning.network import Network, Wire
+from airloom.planning.ports import ports_of
+from airloom.scenario.model import Direction, Queue, Scenario, TableJitter
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.scenario.suggest import nearest
+
+FASTEST = 10**12
+_INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", re.ASCII)
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with the links."""
+    for index, link in enumerate(scenario.links):
+        path: Path_ = ("links", index)
+        yield from direction(link, path)
+        for word in ("forward", "backward"):
+            own = getattr(link, word)
+            if own is not None:
+                yield from direction(own, (*path, word))
+    if scenario.topology is not None:
+        yield from direction(scenario.topology.link, ("topology", "link"))
+    for name, switch in scenario.switches.items():
+        if switch.kind != "switch" and switch.latency:
+            why = "a hub stores no frame" if switch.kind == "hub" else "Open vSwitch takes its own time"
+            yield Problem(
+                "switch.latency",
+                f"{name!r} has no latency to model: {why}",
+                ("switches", name, "latency"),
+                "leave the latency out, or make it of kind switch",
+                key=True,
+            )
+    known = True
+    for wire in network.wires:
+        for found in _ends(wire, network):
+            known = False
+            yield found
+    yield from _pools(scenario)
+    if known:
+        yield from ports_of(network)[1]
+        yield from _loops(scenario, network)
+        yield from _native(scenario, network)
+
+
+def direction(said: Direction, path: Path_) -> Iterator[Problem]:
+    """What is wrong with the properties of a link or of one of its directions."""
+    if said.rate is not None and said.rate != "unlimited":
+        if said.rate == 0:
+            yield Problem(
+                "link.rate.zero",
+                "a rate of zero lets nothing pass",
+                (*path, "rate"),
+                "to cut a link, set it down by an event",
+            )
+        elif said.rate > FASTEST:
+            yield Problem("link.rate.range", f"{said.rate.text} is beyond 1 Tbit/s", (*path, "rate"))
+    if said.rate is not None and said.trace is not None:
+        yield Problem("link.rate.twice", "a link has a rate or a trace, not both", (*path, "trace"), key=True)
+    if said.queue is not None:
+        yield from _queue(said.queue, (*path, "queue"))
+    jitter = said.jitter.table if isinstance(said.jitter, TableJitter) else None
+    for file, read, where in (
+        (said.trace, tables.trace, (*path, "trace")),
+        (jitter, tables.delays, (*path, "jitter", "table")),
+    ):
+        if file is not None:
+            try:
+                read(file)
+            except tables.TableError as error:
+                yield Problem(error.code, error.message, where, error.cure)
+
+
+def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
+    for name in ("size", "time", "target", "interval", "quantum"):
+        value = getattr(queue, name)
+        if value is not None and value == 0:
+            yield Problem("queue.zero", f"{name} must be above zero", (*path, name))
+    red = queue.discipline == "red"
+    for name in ("red_min", "red_max"):
+        if red and getattr(queue, name) is None:
+            yield Problem(
+                "queue.red",
+                f"the discipline red needs {name!r}",
+                path,
+                "such as red_min: 30 kB, red_max: 90 kB",
+            )
+    if red and queue.red_min is not None and queue.red_max is not None and queue.red_min >= queue.red_max:
+        yield Problem("queue.red", "red_min must be below red_max", (*path, "red_min"))
+    owner = {"red_min": "red", "red_max": "red", "red_probability": "red", "red_weight": "red"}
+    owner |= {"quantum": "fq-codel", "flows": "fq-codel"}
+    for name in sorted(queue.model_fields_set & owner.keys()):
+        if getattr(queue, name) is not None and queue.discipline != owner[name]:
+            yield Problem(
+                "queue.discipline",
+                f"{name!r} means nothing to the discipline {queue.discipline}",
+                (*path, name),
+                f"set discipline: {owner[name]}",
+                key=True,
+            )
+    for name in sorted(queue.model_fields_set & {"target", "interval"}):
+        if queue.discipline not in ("codel", "fq-codel"):
+            yield Problem(
+                "queue.discipline",
+                f"{name!r} means nothing to the discipline {queue.discipline}",
+                (*path, name),
+                "set discipline: codel or fq-codel",
+                key=True,
+            )
+
+
+def _ends(wire: Wire, network: Network) -> Iterator[Problem]:
+    a, b = wire.ends
+    generated = wire.path[0] != "links"
+    for side, end in enumerate(wire.ends):
+        path = wire.path if generated else (*wire.path, "ends", side)
+        if not any(end.name in named for named in (network.nodes, network.switches, network.tunnels)):
+            what = "node, switch or tunnel" if network.tunnels else "node or switch"
+            known = [*network.nodes, *network.switches, *network.tunnels]
+            yield Problem("node.unknown", f"there is no {what} {end.name!r}", path, nearest(end.name, known))
+            continue
+        if end.name not in network.nodes:
+            word = "switch" if end.name in network.switches else "tunnel"
+            if end.interface is not None and end.name not in network.open_switches:
+                yield Problem(
+                    f"interface.{word}",
+                    f"{end.name!r} is a {word}; its ports have no names",
+                    path,
+                    f"write {end.name!r} alone",
+                )
+            if wire.addresses[side]:
+                yield Problem(
+                    f"address.{word}",
+                    f"{end.name!r} is a {word} and takes no addresses",
+                    (*wire.path, "addresses", side),
+                )
+        elif end.interface is not None and (
+            not _INTERFACE.fullmatch(end.interface) or end.interface in ("lo", "all", "default")
+        ):
+            yield Problem(
+                "interface.name",
+                f"{end.interface!r} cannot be an interface's name",
+                path,
+                "at most 15 letters, digits, '-', '_' and '.', and not lo, all or default",
+            )
+    if a.name == b.name:
+        yield Problem(
+            "link.self", f"both ends are {a.name!r}", wire.path if generated else (*wire.path, "ends")
+        )
+
+
+def _pools(scenario: Scenario) -> Iterator[Problem]:
+    for version, pool in ((4, scenario.addresses.ipv4), (6, scenario.addresses.ipv6)):
+        path = ("addresses", f"ipv{version}")
+        if pool is None:
+            continue
+        if pool.version != version:
+            yield Problem("address.family", f"{pool} is not an IPv{version} prefix", path)
+        elif pool.is_multicast or pool.is_loopback or pool.is_link_local:
+            yield Problem("address.host", f"interfaces cannot have addresses of {pool}", path)
+
+
+def _loops(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Learning switches without a spanning tree would flood for ever in a loop.
+
+    An Open vSwitch breaks it by a spanning tree, or has controllers, or flows alone, that know better.
+    """
+    neighbours: dict[str, list[str]] = {}
+    root: dict[str, str] = {name: name for name in network.switches}
+    sliced = any(slice_.controllers for slice_ in scenario.slices.values())
+
+    def careful(name: str) -> bool:
+        switch = network.switches[name]
+        return (
+            switch.spanning_tree != "none"
+            or bool(switch.controllers)
+            or switch.fail_mode == "secure"
+            or (sliced and name in network.open_switches)
+        )
+
+    def top(name: str) -> str:
+        while root[name] != name:
+            root[name] = root[root[name]]
+            name = root[name]
+        return name
+
+    for wire in network.wires:
+        a, b = (end.name for end in wire.ends)
+        if a not in network.switches or b not in network.switches or a == b:
+            continue
+        if careful(a) or careful(b):
+            continue
+        if top(a) == top(b):
+            circle = " - ".join([*_way(neighbours, a, b), a])
+            yield Problem(
+                "link.loop",
+                f"the link {wire.name} closes a loop of switches: {circle}",
+                wire.path,
+                "remove a link, or make one of them a node that routes, "
+                "or an openvswitch with spanning_tree: stp",
+            )
+            continue
+        root[top(a)] = top(b)
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+
+
+def _way(neighbours: dict[str, list[str]], start: str, goal: str) -> list[str]:
+    before: dict[str, str] = {start: start}
+    queue = [start]
+    for here in queue:
+        for following in neighbours.get(here, ()):
+            if following not in before:
+                before[following] = here
+                queue.append(following)
+    way = [goal]
+    while way[-1] != start:
+        way.append(before[way[-1]])
+    return way[::-1]
+
+
+_NATIVE = ("mtu", "rate", "queue", "overhead")
+"""What the kernel can do for a veth pair, by HTB; see :mod:`airloom.nodes.kinds.native`."""
+_NATIVE_WORDS = f"only {', '.join(_NATIVE[:-1])} and {_NATIVE[-1]}"
+
+
+def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """A native node has the host's own wires: nothing of the engine can be on them."""
+
+    def native(name: str) -> bool:
+        node = network.nodes.get(name)
+        return node is not None and (node.kind or scenario.kind) == "native"
+
+    for wire in network.wires:
+        natives = [end.name for end in wire.ends if native(end.name)]
+        if not natives:
+            continue
+        if len(natives) == 1:
+            other = next(end.name for end in wire.ends if end.name != natives[0])
+            what = (
+                "a switch" if other in network.switches else "a tunnel" if other in network.tunnels else "not"
+            )
+            yield Problem(
+                "native.link",
+                f"{natives[0]!r} is native and {other!r} is {what}",
+                wire.path,
+                "a native link is a bare wire between two native nodes",
+            )
+            continue
+        for word, said in (("forward", wire.forward), ("backward", wire.backward)):
+            named = [
+                name
+                for name in Direction.model_fields
+                if name not in _NATIVE and getattr(said, name) is not None
+            ]
+            if named:
+                yield Problem(
+                    "native.link",
+                    f"a link between native nodes has no {named[0]!r}: "
+                    f"the kernel's own wire has {_NATIVE_WORDS}",
+                    wire.said_at(word, named[0]),
+                    "leave it out, or make the nodes of kind netns",
+                )
+                break

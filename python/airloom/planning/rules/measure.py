@@ -1,0 +1,320 @@
+"""Rules of events, measurements and claims."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from airloom.errors import ScenarioError
+from airloom.planning.network import Network
+from airloom.planning.rules import media
+from airloom.planning.rules.links import direction
+from airloom.planning.rules.names import unique
+from airloom.planning.rules.nodes import node_exists
+from airloom.scenario.model import Event, Iperf3, Measurement, Ping, Scenario, Traffic
+from airloom.scenario.model.measure import TOOLS
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.scenario.suggest import nearest
+
+_ACTIONS = {
+    "link": ("up", "down"),
+    "node": ("start", "stop", "kill", "pause", "resume"),
+    "radio": ("up", "down"),
+    "program": ("start", "stop", "signal"),
+}
+_LARGEST_PAYLOAD = 65507
+_OWN_HEADER = 18
+"""What the generator writes into every packet: see traffic/src/packet.rs."""
+_RTP_HEADER = 12
+_FRAME_HEADERS = 14 + 20 + 8 + 4
+"""Ethernet, IPv4, UDP, FCS."""
+_IPV6_MORE = 20
+"""Octets in the largest UDP datagram or ICMP echo over IPv4: 65535 - 20 - 8."""
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with events, measurements and claims."""
+    links = {wire.name for wire in network.wires}
+    programs = {program.name for program in scenario.programs if program.name is not None}
+    for index, event in enumerate(scenario.events):
+        yield from _event(event, ("events", index), scenario, network, links, programs)
+    yield from _measurements(scenario, network)
+    yield from _claims(scenario)
+
+
+def _event(
+    event: Event, path: Path_, scenario: Scenario, network: Network, links: set[str], programs: set[str]
+) -> Iterator[Problem]:
+    targets = [name for name in ("link", "node", "radio", "program") if getattr(event, name) is not None]
+    if len(targets) != 1:
+        yield Problem(
+            "event.target",
+            f"an event has one target, not {' and '.join(targets)}" if targets else "the event has no target",
+            path,
+            "exactly one of link, node, radio, program",
+        )
+        return
+    if scenario.duration is not None and event.at > scenario.duration:
+        yield Problem(
+            "event.time",
+            f"{event.at.text} is after the end of the run at {scenario.duration.text}",
+            (*path, "at"),
+            "let the run last longer, or the event come earlier",
+        )
+    target = targets[0]
+    name = getattr(event, target)
+    if target == "node":
+        if name not in network.open_switches and name not in scenario.guests:
+            yield from node_exists(name, (*path, "node"), network)
+    elif target != "radio" and name not in (links if target == "link" else programs):
+        yield Problem(
+            f"{target}.unknown",
+            f"there is no {target} {name!r}",
+            (*path, target),
+            nearest(name, sorted(links if target == "link" else programs)),
+        )
+    given = [word for word in ("set", "tune", "position", "action") if getattr(event, word) is not None]
+    if len(given) != 1:
+        yield Problem(
+            "event.action",
+            "the event has no action"
+            if not given
+            else f"an event has one action, not both {' and '.join(map(repr, given))}",
+            path,
+            "'set' for a link, 'tune' for a radio, 'position' for a node, or 'action'",
+        )
+        return
+    for word, whose in (("tune", "radio"), ("position", "node")):
+        if given == [word] and target != whose:
+            yield Problem(
+                "event.action", f"{word!r} is for a {whose}, not for a {target}", (*path, word), key=True
+            )
+            return
+    yield from media.of_event(event, path, network)
+    if event.set is not None:
+        if not any(getattr(event.set, name) is not None for name in event.set.model_fields_set):
+            yield Problem(
+                "event.action", "'set' names no property", (*path, "set"), "such as set: {delay: 20 ms}"
+            )
+        if target != "link":
+            yield Problem("event.action", f"'set' is for links, not for a {target}", (*path, "set"), key=True)
+        yield from direction(event.set, (*path, "set"))
+    elif event.action is not None and event.action not in _ACTIONS[target]:
+        yield Problem(
+            "event.action",
+            f"a {target} cannot {event.action!r}",
+            (*path, "action"),
+            f"allowed: {', '.join(_ACTIONS[target])}",
+        )
+    if event.direction != "both" and (target != "link" or event.set is None):
+        yield Problem("event.action", "a direction goes with 'set' on a link", (*path, "direction"), key=True)
+    yield from _signal(event, path)
+
+
+def _signal(event: Event, path: Path_) -> Iterator[Problem]:
+    if (event.signal is not None) != (event.action == "signal"):
+        yield Problem(
+            "event.signal", "'action: signal' and 'signal:' go together", path, "such as signal: SIGHUP"
+        )
+    elif event.signal is not None and event.signal not in signal.Signals.__members__:
+        yield Problem(
+            "event.signal",
+            f"{event.signal!r} is no signal",
+            (*path, "signal"),
+            nearest(
+                event.signal, [name for name in signal.Signals.__members__ if not name.startswith("SIGRT")]
+            ),
+        )
+
+
+def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    linked = {end.name for wire in network.wires for end in wire.ends}
+    linked |= {radio.node for radio in network.radios}
+    yield from unique("measurements", (measurement.name for measurement in scenario.measurements))
+    for index, measurement in enumerate(scenario.measurements):
+        path: Path_ = ("measurements", index)
+        given = [name for name in TOOLS if getattr(measurement, name) is not None]
+        if len(given) != 1:
+            yield Problem(
+                "measurement.tool",
+                f"a measurement has one tool, not {' and '.join(given)}"
+                if given
+                else "the measurement has no tool",
+                path,
+                "exactly one of ping, iperf3, traffic",
+            )
+            continue
+        yield from _tool(measurement, (*path, given[0]), scenario, network, linked)
+
+
+def _tool(
+    measurement: Measurement, path: Path_, scenario: Scenario, network: Network, linked: set[str]
+) -> Iterator[Problem]:
+    tool = measurement.tool
+    for word, name in (("from", tool.source), ("to", tool.to)):
+        if word == "to" and is_address(name):
+            continue  # whose it is shows when all addresses are given: see planning.reach
+        wrong = list(node_exists(name, (*path, word), network))
+        yield from wrong
+        if not wrong and name not in linked:
+            yield Problem(
+                "measurement.unlinked", f"{name!r} has no link", (*path, word), "give it one under 'links:'"
+            )
+    if tool.source == tool.to:
+        yield Problem("measurement.self", "both ends are the same node", (*path, "to"))
+    if scenario.duration is not None and tool.at + _lasts(tool) > scenario.duration:
+        yield Problem(
+            "event.time",
+            f"the measurement would end after the run, which lasts {scenario.duration.text}",
+            path,
+            "let the run last longer, or leave 'duration' out",
+        )
+    yield from _nothing(tool, path, "duration", "interval")
+    match tool:
+        case Ping():
+            if tool.size > _LARGEST_PAYLOAD:
+                yield Problem(
+                    "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
+                )
+        case Iperf3():
+            yield from _iperf3(tool, path)
+        case Traffic():
+            yield from _traffic(tool, path)
+
+
+def is_address(text: str) -> bool:
+    """Whether this is an address, and not a node's name."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _lasts(tool: Ping | Iperf3 | Traffic) -> int:
+    return int(tool.interval) * (tool.count - 1) if isinstance(tool, Ping) else int(tool.duration)
+
+
+def _nothing(tool: Any, path: Path_, *names: str) -> Iterator[Problem]:
+    for name in names:
+        if getattr(tool, name, None) == 0:
+            yield Problem("measurement.zero", f"{name!r} must be above zero", (*path, name))
+
+
+def _iperf3(tool: Iperf3, path: Path_) -> Iterator[Problem]:
+    yield from _nothing(tool, path, "rate", "size")
+    if tool.protocol == "udp" and tool.rate is None:
+        yield Problem("measurement.rate", "UDP needs a rate", path, "such as rate: 10 Mbit/s")
+    if tool.protocol == "udp" and tool.congestion is not None:
+        yield Problem(
+            "measurement.protocol", "UDP has no congestion control", (*path, "congestion"), key=True
+        )
+    if tool.protocol == "udp" and tool.size is not None and tool.size > _LARGEST_PAYLOAD:
+        yield Problem(
+            "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
+        )
+
+
+def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
+    yield from _nothing(tool, path, "rate", "size", "on")
+    if tool.protocol != "tcp" and tool.size > _LARGEST_PAYLOAD:
+        yield Problem(
+            "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
+        )
+    if tool.stages and tool.protocol == "tcp":
+        yield Problem(
+            "measurement.stages",
+            "TCP has no packets of its own to follow",
+            (*path, "stages"),
+            "protocol: udp, or leave 'stages' out",
+            key=True,
+        )
+    yield from _sizes(tool, path)
+    if tool.pattern == "trace":
+        if tool.trace is None:
+            yield Problem("measurement.pattern", "the pattern trace needs 'trace', a file", path)
+        for name in ("rate", "interval"):
+            if getattr(tool, name) is not None:
+                yield Problem(
+                    "measurement.pattern",
+                    f"the trace says when, so there is no {name!r}",
+                    (*path, name),
+                    key=True,
+                )
+    else:
+        if tool.trace is not None:
+            yield Problem(
+                "measurement.pattern", "'trace' goes with pattern: trace", (*path, "trace"), key=True
+            )
+        # TCP without a load sends as fast as it can.
+        neither = tool.rate is None and tool.interval is None
+        greedy = neither and tool.protocol == "tcp" and tool.pattern == "constant"
+        if (tool.rate is None) == (tool.interval is None) and not greedy:
+            yield Problem(
+                "measurement.rate",
+                "a rate or an interval between packets, not both"
+                if tool.rate is not None
+                else "no load is given",
+                path,
+                "exactly one of rate, interval",
+            )
+    for name in ("on", "off"):
+        given = getattr(tool, name) is not None
+        if given != (tool.pattern == "on-off"):
+            yield Problem(
+                "measurement.pattern",
+                f"{name!r} goes with pattern: on-off" if given else f"the pattern on-off needs {name!r}",
+                (*path, name) if given else path,
+                key=given,
+            )
+
+
+def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
+    """Packets must have room for what the generator writes into them."""
+    least = _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+    if tool.protocol != "tcp" and tool.frame is None and 0 < tool.size < least:
+        yield Problem(
+            "measurement.size", f"the generator needs {least} B or more in a packet", (*path, "size")
+        )
+    if tool.protocol == "tcp":
+        for name in sorted({"frame", "rate_of"} & tool.model_fields_set):
+            yield Problem(
+                "measurement.size", f"TCP makes its own frames: no {name!r}", (*path, name), key=True
+            )
+    elif tool.frame is not None:
+        headers = _FRAME_HEADERS + (_IPV6_MORE if tool.family == "ipv6" else 0)
+        if "size" in tool.model_fields_set or tool.pattern == "trace":
+            other = "'trace'" if tool.pattern == "trace" else "'size'"
+            yield Problem("measurement.size", f"{other} or 'frame', not both", (*path, "frame"), key=True)
+        elif not least + headers <= tool.frame <= _LARGEST_PAYLOAD + headers:
+            allowed = f"{least + headers} to {_LARGEST_PAYLOAD + headers} B"
+            yield Problem("measurement.size", f"the frame is not of {allowed}", (*path, "frame"))
+
+
+def _claims(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.claims:
+        return
+    # Claims are read by those who judge them; their room is slow to load, so only now.
+    from airloom.scenario.claims_grammar import parse
+
+    measured = [measurement.name for measurement in scenario.measurements]
+    yield from unique("claims", (claim.id for claim in scenario.claims), "id")
+    for index, claim in enumerate(scenario.claims):
+        path: Path_ = ("claims", index)
+        try:
+            parsed = parse(claim.check)
+        except ScenarioError as error:
+            yield Problem(error.code, error.message, (*path, "check"), error.cure)
+            continue
+        for name in parsed.names():
+            first, dot, _ = name.partition(".")
+            if dot and first not in measured:
+                yield Problem(
+                    "claim.unknown",
+                    f"there is no measurement {first!r}",
+                    (*path, "check"),
+                    nearest(first, measured),
+                )

@@ -1,0 +1,431 @@
+"""Rules of media, radios, places and motions.
+
+Whether the numbers can work is the engine's to say: it is asked with the very settings that it would be
+given in a run, and its answer is told with the place in the scenario.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from airloom.planning import admission, tables
+from airloom.planning import media as words
+from airloom.planning.admission import Sliver
+from airloom.planning.network import Network
+from airloom.planning.radios import RadioEnd
+from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
+from airloom.scenario.model.media import TRACES
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.scenario.suggest import nearest
+from airloom.units.quantities import Frequency, Rate
+
+_PROPAGATION: dict[str, tuple[str, ...]] = {
+    "friis": (),
+    "log-distance": ("exponent", "reference", "loss"),
+    "two-ray": ("lowest",),
+    "itu-indoor": ("building", "storey"),
+    "cost231": ("city",),
+    "matrix": ("file", "numbers", "power", "noise"),
+    "disk": ("range", "loss"),
+}
+_NEEDED: dict[str, tuple[str, ...]] = {"matrix": ("file",), "disk": ("range",)}
+_FADING: dict[str, tuple[str, ...]] = {"rayleigh": (), "rician": ("k",), "nakagami": ("m",)}
+_ERRORS: dict[str, tuple[str, ...]] = {"standard": (), "table": ("file",), "fixed": ("bit_error",)}
+_MOBILITY: dict[str, tuple[str, ...]] = {
+    "velocity": ("velocity",),
+    "random-waypoint": ("area", "corner", "speed", "pause"),
+    "random-walk": ("area", "corner", "speed", "interval"),
+    "gauss-markov": ("area", "corner", "speed", "interval", "memory", "turn"),
+    "group": ("group", "reference", "radius", "speed"),
+    "path": ("points",),
+    **dict.fromkeys(TRACES, ("file", "node")),
+}
+_MOVES_BY: dict[str, tuple[str, ...]] = {
+    "velocity": ("velocity",),
+    "random-waypoint": ("area", "speed"),
+    "random-walk": ("area", "speed"),
+    "gauss-markov": ("area", "speed"),
+    "group": ("reference", "radius"),
+    "path": ("points",),
+    **dict.fromkeys(TRACES, ("file",)),
+}
+_MAC = "02:00:00:00:00:01"
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with media and radios."""
+    sound = True
+    for found in _motions(scenario, network):
+        sound = False
+        yield found
+    for name, medium in scenario.media.items():
+        yield from _medium(name, medium, network)
+    said: set[tuple[str, Path_]] = set()
+    for end in network.radios:
+        for problem in _radio(end, network, scenario.kind):
+            # What is said once for many radios is wrong once.
+            if (problem.code, problem.path) not in said:
+                said.add((problem.code, problem.path))
+                yield problem
+    if sound:
+        yield from _traces(network)
+
+
+def _takes(
+    part: Any, allowed: dict[str, tuple[str, ...]], needed: dict[str, tuple[str, ...]], path: Path_
+) -> Iterator[Problem]:
+    """Parameters that go with a model, and no others."""
+    takes = allowed[part.model]
+    cure = f"it takes {' and '.join(takes)}" if takes else "it takes none"
+    for key in type(part).model_fields:
+        given = getattr(part, key) is not None
+        if key != "model" and given and key not in takes:
+            yield Problem("model.parameter", f"{part.model!r} takes no {key!r}", (*path, key), cure, key=True)
+        if not given and key in needed.get(part.model, ()):
+            yield Problem("model.parameter", f"{part.model!r} needs {key!r}", path, cure)
+
+
+def _asked(check: Callable[[], None]) -> tuple[str, str] | None:
+    """The engine's objection: code and message."""
+    # Only scenarios with media need the engine to be checked.
+    from airloom._engine import EngineError
+
+    try:
+        check()
+    except EngineError as error:
+        return str(error.args[0]), str(error.args[1])
+    return None
+
+
+def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
+    from airloom import _engine
+
+    path: Path_ = ("media", name)
+    ends = [end for end in network.radios if end.medium == name]
+    wrong = list(_takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation")))
+    if medium.fading is not None:
+        wrong += _takes(medium.fading, _FADING, {}, (*path, "fading"))
+    wrong += _takes(medium.errors, _ERRORS, {"table": ("file",)}, (*path, "errors"))
+    if not wrong and medium.errors.file is not None:
+        try:
+            tables.frame_errors(medium.errors.file)
+        except tables.TableError as error:
+            wrong.append(Problem(error.code, error.message, (*path, "errors", "file"), error.cure))
+    yield from wrong
+    if not wrong:
+        settings = words.medium(medium, [end.node for end in ends])
+        found = _asked(lambda: _engine.check_medium(name, settings))
+        if found is not None:
+            yield Problem(found[0], found[1], _law_path(path, *found), _law_cure(found[0], ends))
+    known = {end.node for end in ends} | {end.port for end in ends}
+    for index, pair in enumerate(medium.frame_errors):
+        for key, end in (("from", pair.source), ("to", pair.to)):
+            if end not in known:
+                yield Problem(
+                    "radio.unknown",
+                    f"{end!r} has no radio on the medium {name!r}",
+                    (*path, "frame_errors", index, key),
+                    nearest(end, sorted(known)),
+                )
+    for index, noise in enumerate(medium.noise):
+        where = (*path, "noise", index)
+        if (noise.channel is None) == (noise.band is None):
+            yield Problem(
+                "noise.band",
+                "the noise has no band" if noise.band is None else "a channel or a band, not both",
+                where,
+                "exactly one of channel, band",
+            )
+            continue
+        if (noise.on is None) != (noise.off is None):
+            yield Problem("noise.turns", "'on' and 'off' go together", where, "such as on: 5 ms, off: 5 ms")
+        if noise.until is not None and noise.until <= noise.at:
+            yield Problem(
+                "noise.until", "it would end before it begins", (*where, "until"), "a time after 'at'"
+            )
+        if noise.position is None and (noise.mobility is None or noise.mobility.model == "velocity"):
+            yield Problem(
+                "position.missing",
+                "nobody knows where the noise is",
+                where,
+                "give it a position: [0 m, 0 m], or a mobility",
+            )
+            continue
+        moving = list(_noise_motion(noise, where))
+        yield from moving
+        if moving:
+            continue
+        settings, motion = words.noise(noise), words.motion(noise)
+
+        def check(settings: dict[str, Any] = settings, motion: dict[str, Any] = motion) -> None:
+            engine = _engine.Engine(1)
+            engine.add_medium("air", {})
+            engine.add_noise("air", settings, motion, "noise")
+
+        found = _asked(check)
+        if found is not None:
+            yield Problem(found[0], found[1], where)
+
+
+def _noise_motion(noise: Noise, where: Path_) -> Iterator[Problem]:
+    moves = noise.mobility
+    if moves is None:
+        return
+    path = (*where, "mobility")
+    wrong = list(_mobility(moves, path))
+    yield from wrong
+    if wrong or moves.model not in TRACES:
+        return
+    if moves.node is None:
+        yield Problem(
+            "model.parameter", f"{moves.model!r} of a noise needs 'node'", path, "its number in the file"
+        )
+        return
+    yield from _traced(moves, moves.node, (*path, "file"))
+
+
+_LAWS = {
+    "shadowing": ("shadowing",),
+    "walls": ("walls",),
+    "fading": ("fading",),
+    "errors": ("errors",),
+    "floor_dbm": ("floor",),
+}
+
+
+def _law_path(path: Path_, code: str, message: str) -> Path_:
+    if code == "medium.matrix":
+        return (*path, "propagation", "file")
+    setting = message.split(" ", 1)[0].split(".", 1)[0]
+    return (*path, *_LAWS.get(setting, ("propagation",)))
+
+
+def _law_cure(code: str, ends: list[RadioEnd]) -> str | None:
+    return (
+        f"a row and a column for each of: {', '.join(end.node for end in ends[:12])}"
+        if code == "medium.matrix"
+        else None
+    )
+
+
+def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
+    from airloom import _engine
+
+    node = network.nodes[end.node]
+    said = end.said
+    if (node.kind or kind) == "native":
+        yield Problem(
+            "radio.native", "a native node has no radio of the laboratory", end.path, "make it of kind netns"
+        )
+    if node.position is None and (node.mobility is None or node.mobility.model == "velocity"):
+        yield Problem(
+            "position.missing",
+            f"nobody knows where the radio {end.port} is",
+            end.path,
+            "give the node a position: [0 m, 0 m], or a mobility; or the topology a spacing",
+        )
+    if said.get("preamble") is not None and said.get("phy", "802.11a") != "802.11b":
+        yield Problem(
+            "radio.preamble", "only 802.11b has two preambles", end.said_at("preamble"), "leave it out"
+        )
+    for key in ("scan", "probe", "leave"):
+        if key in said and said.get("mode") != "station":
+            yield Problem("radio.mode", f"{key!r} is for mode: station", end.said_at(key), key=True)
+    if said.get("mode") in ("ap", "station") and not said.get("ssid"):
+        yield Problem(
+            "radio.ssid", f"mode: {said['mode']} needs an ssid", end.said_at("mode"), "such as ssid: lab"
+        )
+        return
+    if "rts" in said and said["rts"] != "never" and said["rts"] > 65535:
+        yield Problem("radio.range", "no frame is that long", end.said_at("rts"), "never, or up to 2346 B")
+    yield from _channel(said.get("channel"), words.phy_of(said), end.said_at("channel"))
+    settings = words.radio(end, _MAC)
+    found = _asked(lambda: _engine.check_radio(end.port, settings))
+    if found is not None:
+        yield _objection(end, *found)
+
+
+def _objection(end: RadioEnd, code: str, message: str) -> Problem:
+    """What the engine says of a radio's settings, at the place of the one that is meant."""
+    key = _key(end.said, code, message)
+    return Problem(code, _told(message), end.said_at(key), _radio_cure(key, code, message))
+
+
+def _channel(channel: Any, phy: str, path: Path_) -> Iterator[Problem]:
+    if isinstance(channel, Frequency) and words.number_of(channel, phy) == 0:
+        yield Problem(
+            "radio.channel",
+            f"{phy} has no channel at {channel.text}",
+            path,
+            "such as channel: 36, or 5.18 GHz",
+        )
+
+
+def _key(said: dict[str, Any], code: str, message: str) -> str:
+    """The scenario's key that the engine speaks of."""
+    if code == "radio.rate":
+        wrong = re.search(r"no rate of (\d+)", message)
+        rate = int(wrong[1]) if wrong else 0
+        if rate != said.get("rate"):
+            return "basic_rates" if rate in said.get("basic_rates", ()) else "control_rate"
+    if code == "radio.channel" and (wrong := re.search(r"no channel (\d+)", message)):
+        phy, number = words.phy_of(said), int(wrong[1])
+        if number in [words.number_of(channel, phy) for channel in said.get("scan", ())]:
+            return "scan"
+    if code == "radio.range":
+        found = re.search(r": ([a-z0-9_ ]+) = ", message)
+        return words.SETTINGS.get(found[1], found[1]) if found else ""
+    return {"radio.phy": "phy", "radio.channel": "channel", "radio.rate": "rate"}.get(code, "")
+
+
+def _told(message: str) -> str:
+    """The engine's message without the radio's name, which the place says, and with units."""
+    text = message.split(": ", 1)[-1].split(";")[0]
+    text = re.sub(r"^[a-z0-9_ ]+ = ", "", text)
+    return re.sub(r"(\d+) bit/s", lambda found: Rate(int(found[1])).text, text)
+
+
+def _radio_cure(key: str, code: str, message: str) -> str | None:
+    rest = message.partition("; ")[2]
+    if code == "radio.rate":
+        rates = ", ".join(Rate(int(each)).text for each in re.findall(r"\d{6,}", rest))
+        return f"{rates}; or arf, aarf, minstrel" if key == "rate" else rates
+    return rest or None
+
+
+def _motions(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    from airloom import _engine
+
+    with_radios = {name for name, node in network.nodes.items() if node.radios}
+    with_radios |= {end.node for end in network.radios} | set(network.shared())
+    said = [(("nodes", name), node) for name, node in scenario.nodes.items()]
+    if scenario.topology is not None:
+        said.append((("topology", "node"), scenario.topology.node))
+    for path, node in said:
+        if path[0] == "nodes" and path[1] not in with_radios:
+            for key in ("position", "mobility"):
+                if getattr(node, key) is not None:
+                    yield Problem(
+                        "position.useless",
+                        f"{path[1]!r} has no radio, so where it is plays no part",
+                        (*path, key),
+                        "give it one under 'radios:'",
+                        key=True,
+                    )
+        if node.mobility is None:
+            continue
+        where: Path_ = (*path, "mobility")
+        wrong = list(_mobility(node.mobility, where))
+        yield from wrong
+        if wrong or node.mobility.model in TRACES or node.mobility.model == "velocity":
+            continue
+        motion = words.motion(node)
+        found = _asked(lambda motion=motion: _engine.check_motion("the node", motion))  # type: ignore[misc]
+        if found is not None:
+            yield Problem(found[0], found[1], where)
+
+
+def _mobility(moves: Mobility, path: Path_) -> Iterator[Problem]:
+    yield from _takes(moves, _MOBILITY, _MOVES_BY, path)
+    if moves.reference is not None:
+        if moves.reference.model in ("velocity", "group", *TRACES):
+            yield Problem(
+                "model.parameter",
+                f"a group's reference cannot be {moves.reference.model!r}",
+                (*path, "reference", "model"),
+                "random-waypoint, random-walk, gauss-markov or path",
+            )
+        else:
+            yield from _mobility(moves.reference, (*path, "reference"))
+
+
+def _traces(network: Network) -> Iterator[Problem]:
+    numbers = words.traced(network)
+    told: set[str | None] = set()
+    for name, number in numbers.items():
+        moves = network.nodes[name].mobility
+        assert moves is not None
+        if moves.file in told:
+            continue
+        where: Path_ = ("nodes", name, "mobility", "file")
+        wrong = list(_traced(moves, number, where))
+        if any(problem.code != "mobility.trace.node" for problem in wrong):
+            told.add(moves.file)
+        yield from wrong
+
+
+def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
+    """What is wrong with a trace, or with what it says of one node."""
+    found = _asked(lambda: _read(moves))
+    if found is not None:
+        yield Problem(found[0], found[1], where)
+        return
+    known = words.movements(moves.model, moves.file or "")
+    if number not in known:
+        yield Problem(
+            "mobility.trace.node",
+            f"the trace has no node {number}",
+            where,
+            f"it moves {len(known)} nodes: {', '.join(str(each) for each in list(known)[:12])}",
+        )
+
+
+def _read(moves: Mobility) -> None:
+    words.movements(moves.model, moves.file or "")
+
+
+def radio_named(name: str, network: Network) -> RadioEnd | None:
+    """The radio ``node:radio``, or the only one of a node."""
+    found = [end for end in network.radios if name in (end.port, end.node)]
+    return found[0] if len(found) == 1 else None
+
+
+def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
+    """What is wrong with an event that changes a radio or a place."""
+    moved = event.node if event.position is not None else None
+    if moved is not None and not any(end.node == moved for end in network.radios):
+        yield Problem(
+            "position.useless",
+            f"{moved!r} has no radio, so where it is plays no part",
+            (*path, "position"),
+            key=True,
+        )
+    if event.radio is None:
+        return
+    end = radio_named(event.radio, network)
+    if end is None:
+        names = [each.port for each in network.radios]
+        several = any(each.node == event.radio for each in network.radios)
+        yield Problem(
+            "radio.unknown",
+            f"{event.radio!r} has several radios" if several else f"there is no radio {event.radio!r}",
+            (*path, "radio"),
+            nearest(event.radio, names),
+        )
+    elif event.tune is not None:
+        yield from tuning(event.tune, end, (*path, "tune"), network.slivers.get(end.node))
+
+
+def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) -> Iterator[Problem]:
+    """What is wrong with a change of a radio, which may be that of a sliver."""
+    from airloom import _engine
+
+    if not any(getattr(change, key) is not None for key in change.model_fields_set):
+        yield Problem("event.action", "'tune' names no property", path, "such as tune: {channel: 40}")
+    if change.ssid is not None and end.said.get("mode") == "ap":
+        yield Problem("radio.mode", "an access point keeps its ssid", (*path, "ssid"), "leave it out")
+    yield from _channel(change.channel, words.phy_of(end.said), (*path, "channel"))
+    after = RadioEnd(end.node, end.name, end.medium, path, dict(end.said))
+    for key in change.model_fields_set:
+        if getattr(change, key) is not None:
+            after.said[key] = getattr(change, key)
+            after.origin[key] = (*path, key)
+    settings = words.radio(after, _MAC)
+    found = _asked(lambda: _engine.check_radio(end.port, settings))
+    if found is not None:
+        yield _objection(after, *found)
+    elif sliver is not None:
+        yield from admission.outside(after, sliver, set())

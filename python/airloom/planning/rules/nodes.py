@@ -1,0 +1,114 @@
+"""Rules of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from airloom.planning import containers
+from airloom.planning.network import Network
+from airloom.planning.ports import ports_of
+from airloom.scenario.model import Node, Scenario
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.scenario.suggest import nearest
+
+_SYSCTL = re.compile(r"net\.[A-Za-z0-9_/-]+(\.[A-Za-z0-9_/-]+)+", re.ASCII)
+
+
+def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with nodes."""
+    if not network.nodes:
+        yield Problem("node.none", "the scenario has no node", (), "give 'nodes:' or 'topology:'")
+    used: dict[str, set[str]] = {}
+    for port in ports_of(network)[0]:
+        used.setdefault(port.node, set()).add(port.name)
+    used |= network.shared()
+    yield from containers.problems(scenario, network)
+    real: dict[str, str] = {}
+    for name, node in scenario.nodes.items():
+        if network.generated and name not in used:
+            yield Problem(
+                "node.unlinked",
+                f"{name!r} is no node of the topology, and has no link of its own",
+                ("nodes", name),
+                nearest(name, network.generated),
+                key=True,
+            )
+            continue
+        yield from _node(name, node, used.get(name, set()))
+        yield from _adapters(name, node, network.nodes.get(name, node).kind or scenario.kind)
+        for interface, said in node.interfaces.items():
+            if said.real is not None:
+                owner = real.setdefault(said.real, f"{name}:{interface}")
+                if owner != f"{name}:{interface}":
+                    yield Problem(
+                        "interface.real",
+                        f"the host's interface {said.real!r} already stands for {owner}",
+                        ("nodes", name, "interfaces", interface, "real"),
+                    )
+
+
+def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
+    path: Path_ = ("nodes", name)
+    for interface in node.interfaces:
+        if interface not in used:
+            yield Problem(
+                "interface.unknown",
+                f"no link of {name!r} has an interface {interface!r}",
+                (*path, "interfaces", interface),
+                nearest(interface, sorted(used)) if used else "the node has no links",
+                key=True,
+            )
+    for file in node.files:
+        if not file.startswith("/") or "\0" in file or ".." in file.split("/") or file.endswith("/"):
+            yield Problem(
+                "node.file", f"{file!r} is not the absolute path of a file", (*path, "files", file), key=True
+            )
+    for key in node.sysctl:
+        if not _SYSCTL.fullmatch(key) or "//" in key:
+            yield Problem(
+                "node.sysctl",
+                f"{key!r} is not a setting that a node has for itself",
+                (*path, "sysctl", key),
+                "it begins with 'net.', such as net.ipv4.tcp_congestion_control",
+                key=True,
+            )
+
+
+def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
+    """An adapter is modelled where a wire of the engine ends."""
+    for interface, said in node.interfaces.items():
+        if said.adapter is None or (kind != "native" and interface not in node.radios):
+            continue
+        why = (
+            "is a radio"
+            if interface in node.radios
+            else "belongs to a native node, with a wire of the kernel"
+        )
+        yield Problem(
+            "interface.adapter",
+            f"{name}:{interface} {why}, and has no model of an adapter",
+            ("nodes", name, "interfaces", interface, "adapter"),
+            "leave it out",
+            key=True,
+        )
+
+
+def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
+    """Refuses a name that is no node's."""
+    if name in network.switches:
+        what = "has no address" if name in network.open_switches else "nothing runs in it"
+        yield Problem("node.unknown", f"{name!r} is a switch, and {what}", path, "name a node")
+    elif name in ("$first", "$last"):
+        yield Problem("node.unknown", f"{name} is a node that a generator made", path, "give a 'topology:'")
+    elif name in network.shared():
+        slivers = [each.name for each in network.slivers.values() if each.node == name]
+        yield Problem(
+            "slice.shared",
+            f"{name!r} is shared by slices, and nothing runs outside of its slivers",
+            path,
+            f"name a sliver: {', '.join(slivers)}",
+        )
+    elif name not in network.nodes:
+        yield Problem("node.unknown", f"there is no node {name!r}", path, nearest(name, network.nodes))

@@ -1,0 +1,1 @@
+"""One run and batches of runs: emulation, runner, programs, measurements, monitors, evidence."""

@@ -1,0 +1,241 @@
+"""Running a scenario: every point of its sweep, every repetition, into one folder of results."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import LabError, RunError
+from airloom.nodes import doctor
+from airloom.planning.gate import check
+from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
+from airloom.results.writer import label_of
+from airloom.runs import underlay
+from airloom.runs.progress import Watcher
+from airloom.runs.single import Interrupted, OneRun, claims_of
+
+if TYPE_CHECKING:
+    from airloom.planning.gate import Experiment
+    from airloom.planning.plan import Plan
+    from airloom.scenario.model import Scenario
+
+
+class RunResult(RunReader):
+    """What a run left behind: the verdict, the ledger, figures and samples.
+
+    ``measurements`` and ``samples("rtt")`` are pandas frames, ``table("rtt")`` is an Arrow table.
+    """
+
+    @property
+    def verdict(self) -> Verdict:
+        """How far to trust it, and why not further."""
+        return self.result.verdict
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Every claim of the scenario with what was measured."""
+        return self.result.claims
+
+
+def run(
+    source: str | Path | Scenario,
+    *,
+    overrides: Iterable[str] | Mapping[str, Any] = (),
+    seed: int | None = None,
+    repetitions: int | None = None,
+    out: str | Path | None = None,
+    capture: bool = False,
+    profile: bool = False,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+) -> RunResult:
+    """Runs a scenario, with all points of its sweep and all repetitions, one after the other.
+
+    ``overrides`` are as after ``--set``, or a mapping from path to value. ``out`` is the folder of
+    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes all frames as pcapng, ``profile``
+    samples with perf where the processors' time goes.
+    ``resume`` goes on with a sweep that was cut short. Raises :class:`LabError` for what made it
+    fail; what was measured until then is in the folder. Ctrl-C stops it in good order.
+    """
+    experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
+    doctor.require_basics(taps=experiment.has_taps)
+    folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
+    return execute(
+        experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher or Watcher()
+    )
+
+
+def prepare(
+    source: str | Path | Scenario,
+    *,
+    overrides: Iterable[str] | Mapping[str, Any] = (),
+    seed: int | None = None,
+    repetitions: int | None = None,
+) -> Experiment:
+    """The checked scenario with all its plans; touches nothing."""
+    pairs: Any = overrides
+    if repetitions is not None:
+        if isinstance(overrides, Mapping):
+            pairs = {**overrides, "repetitions": repetitions}
+        else:
+            pairs = [*overrides, f"repetitions={repetitions}"]
+    return check(source, pairs, seed=seed)
+
+
+def default_folder(name: str) -> Path:
+    """``out/NAME-DATE-TIME``, counted on if another run took it in the same second."""
+    base = Path("out") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder, count = base, 1
+    while folder.exists():
+        count += 1
+        folder = base.with_name(f"{base.name}-{count}")
+    return folder
+
+
+def execute(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    capture: bool,
+    resume: bool,
+    watcher: Watcher,
+    profile: bool = False,
+) -> RunResult:
+    """All runs of an experiment, into a folder."""
+    plans = experiment.plans
+    if len(plans) == 1 and not experiment.scenario.sweep:
+        with _single(plans[0], folder) as writer:
+            _conduct(OneRun(plans[0], writer, watcher, capture=capture, profile=profile))
+    else:
+        _sweep(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher)
+    return RunResult(folder)
+
+
+def _single(plan: Plan, folder: Path) -> RunWriter:
+    return RunWriter(
+        folder,
+        scenario=plan.scenario.name,
+        seed=plan.seed,
+        kinds=kinds_of(plan),
+        scenario_text=plan.scenario.to_yaml(),
+    )
+
+
+def _sweep(
+    experiment: Experiment, folder: Path, *, capture: bool, profile: bool, resume: bool, watcher: Watcher
+) -> None:
+    scenario = experiment.scenario
+    # What one of the points cannot have is said before the first of them is run.
+    underlay.survey(experiment.plans)
+    if not resume and (folder / "sweep.json").exists():
+        raise RunError(
+            "results.exists",
+            "this folder already holds a sweep",
+            where=str(folder),
+            cure="go on with it by --resume, or name another folder with --out",
+        )
+    sweep = SweepWriter(
+        folder,
+        scenario=scenario.name,
+        seed=scenario.seed,
+        sweep=scenario.sweep,
+        repetitions=scenario.repetitions,
+        scenario_text=scenario.to_yaml(),
+    )
+    points = sweep.index.points
+    waiting = {point.folder for point in sweep.unfinished()}
+    failures: list[tuple[str, LabError]] = []
+    for number, (point, plan) in enumerate(zip(points, experiment.plans, strict=True), 1):
+        if point.folder not in waiting:
+            continue
+        text = ", ".join(f"{key}={value}" for key, value in point.values.items())
+        watcher.point(number, len(points), text or f"repetition {point.repetition + 1}")
+        writer = sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=plan.scenario.to_yaml())
+        with writer:
+            try:
+                _conduct(OneRun(plan, writer, watcher, capture=capture, profile=profile))
+            except Interrupted:
+                raise
+            except RunError as error:
+                if error.code.startswith("results."):
+                    raise
+                watcher.problem(str(error))
+                failures.append((point.folder, error))
+    sweep.finish(_claims(experiment, folder))
+    if failures:
+        where, first = failures[0]
+        raise RunError(
+            "sweep.failed",
+            f"{len(failures)} of {len(points)} runs failed, first {where}: {first.message}",
+            cure="--resume does them again and keeps the others",
+        )
+
+
+def _claims(experiment: Experiment, folder: Path) -> list[Claim]:
+    """Claims of a sweep: each must hold at every point, over its repetitions."""
+    if not experiment.scenario.claims:
+        return []
+    result: Result = RunReader(folder).result
+    points = {repr(plan.point): plan for plan in experiment.plans}.values()
+    order = ("holds", "holds-in-shape", "implausible-in-source", "fails")
+    found: dict[str, Claim] = {}
+    for plan in points:
+        labels = dict(plan.point)
+        here = [one for one in result.measurements if _matches(one.labels, labels)]
+        name = ", ".join(f"{path}={value}" for path, value in labels.items())
+        for claim in claims_of(plan, here):
+            said = claim.model_copy(update={"why": f"{name}: {claim.why}"}) if name else claim
+            before = found.get(claim.id)
+            if before is None or order.index(claim.outcome) > order.index(before.outcome):
+                found[claim.id] = said
+    return list(found.values())
+
+
+def _matches(labels: Mapping[str, str], point: Mapping[str, Any]) -> bool:
+    return all(labels.get(path) == label_of(value) for path, value in point.items())
+
+
+def _conduct(one: OneRun) -> Result:
+    with stopping_on_signals(one):
+        with one:
+            one.conductor.conduct()
+        result = one.finish()
+    if one.stopped_by is not None:  # while the results were written: they are whole
+        raise Interrupted(one.stopped_by, one.writer.folder)
+    return result
+
+
+@contextmanager
+def stopping_on_signals(one: OneRun) -> Iterator[None]:
+    """While inside, SIGINT and SIGTERM stop the run in good order, and a second one at once.
+
+    At once means that this process ends here and now: the kernel takes down everything it held.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def received(number: int, _: Any) -> None:
+        for again in before:
+            signal.signal(again, lambda number, _: os._exit(128 + number))
+        one.interrupt(signal.Signals(number).name)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, received)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def kinds_of(plan: Plan) -> list[str]:
+    """The kinds of nodes in a plan, each once."""
+    return list(dict.fromkeys(node.kind for node in plan.nodes.values()))

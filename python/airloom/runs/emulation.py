@@ -1,0 +1,425 @@
+"""A plan made real: nodes with their network stacks, and the engine between them.
+
+::
+
+    with World(plan, visible=[folder]) as world:
+        world.begin()                     # time zero
+        world.nodes["h1"].exec(["ping", "-c1", "h2"])
+        world.set_link("h1-h2", "both", settings)
+
+What it made is gone when the block is left, and when this process dies whatever the cause.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from airloom import _engine
+from airloom.errors import HostError, LabError, RunError
+from airloom.nodes.all_nodes import Nodes
+from airloom.nodes.guests.guest import GuestNode
+from airloom.nodes.kind import NodeHandle
+from airloom.nodes.network.controller_proxy import Relay
+from airloom.nodes.process.supervisor import Keeper
+from airloom.planning.plan import LinkPlan, NodePlan, Plan
+from airloom.runs import underlay
+from airloom.runs.radio_control import RadioDoors
+
+_PAUSE = 0.001
+"""Seconds between two looks for guests that want something."""
+
+
+class World:
+    """The nodes and the engine of one run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        visible: Sequence[Path] = (),
+        capture: Path | None = None,
+        on_node_failure: Callable[[NodeHandle], None] | None = None,
+        log_path: Callable[[str, str], Path] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.nodes: Mapping[str, NodeHandle] = {}
+        self.notes: tuple[str, ...] = ()
+        """What this machine does not do of what the plan says."""
+        self.running = False
+        self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
+        self.zero = time.monotonic_ns()
+        """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
+        self._off: set[str] = set()
+        self._silenced: dict[str, list[str]] = {}
+        """Node that is off: its radios that went off with it."""
+        """Nodes that are switched off."""
+        self._wishes: list[tuple[int, str, bool]] = []
+        """When (engine time), which link, and whether it was or is to be up from then on."""
+        self.keeper_pid = 0
+        """The process from which all processes of the nodes descend, while the world is open."""
+        self._visible = tuple(visible)
+        self._capture = capture
+        self._on_node_failure = on_node_failure
+        self._log_path = log_path
+        self._nodes: Nodes | None = None
+        self._stack = contextlib.ExitStack()
+        self._engine: _engine.Engine | None = None
+
+    @property
+    def engine(self) -> _engine.Engine:
+        """The engine; there is one while the world is open."""
+        if self._engine is None:
+            raise RunError("world.closed", "the laboratory is not up")
+        return self._engine
+
+    def __enter__(self) -> World:
+        with _translated(), contextlib.ExitStack() as stack:
+            unknown = underlay.survey([self.plan])
+            tunnels = {
+                name: stack.enter_context(underlay.sockets(tunnel))
+                for name, tunnel in self.plan.tunnels.items()
+            }
+            keeper = stack.enter_context(Keeper())
+            self.keeper_pid = keeper.pid
+            nodes = stack.enter_context(
+                Nodes(
+                    self.plan,
+                    keeper,
+                    visible=self._visible,
+                    on_failure=self._on_node_failure,
+                    log_path=self._log_path,
+                )
+            )
+            self.nodes = nodes.bring_up()
+            self.notes = (*nodes.notes, *unknown)
+            self._nodes = nodes
+            self._engine = _engine.Engine(self.plan.seed)
+            stack.callback(self._close_engine)
+            for name, sockets in tunnels.items():
+                self._add_tunnel(self._engine, name, sockets)
+            self._connect(self._engine)
+            with self._meeting(self._engine):
+                nodes.settle()
+            if self.plan.media:
+                stack.callback(RadioDoors(self).close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def begin(self) -> None:
+        """Time zero: the engine's clock starts."""
+        with _translated():
+            self.zero = self.engine.start()
+        self.running = True
+
+    def end(self) -> None:
+        """Stops the engine's clock: the ledger is final."""
+        if self.running:
+            # What a node sends once its ports are closed is no frame of the run.
+            self._last_counters = self.counters()
+            self.running = False
+            with _translated():
+                self.engine.stop()
+
+    def now(self) -> int:
+        """Engine time in nanoseconds."""
+        return time.monotonic_ns() - self.zero
+
+    def counters(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Node, interface: packets, octets, errors and drops, as the nodes' kernels count until the end."""
+        if self._last_counters is not None:
+            return self._last_counters
+        with _translated():
+            return self._nodes.counters() if self._nodes is not None else {}
+
+    def neighbours_refused(self) -> int:
+        """How often this machine had no room for a neighbour of a node, and so lost a packet."""
+        return self._nodes.neighbours_refused() if self._nodes is not None else 0
+
+    def full_sockets(self) -> dict[str, int]:
+        """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
+        return self._nodes.full_sockets() if self._nodes is not None else {}
+
+    def datagrams_refused(self) -> dict[str, int]:
+        """Node: UDP datagrams that found no room in the socket of a program there."""
+        return self._nodes.datagrams_refused() if self._nodes is not None else {}
+
+    @property
+    def relay(self) -> Relay | None:
+        """The control channels of Open vSwitches, if there are any."""
+        return self._nodes.relay if self._nodes is not None else None
+
+    def wake(self, names: Sequence[str]) -> None:
+        """Gets nodes ready to run programs, many at once, so that the first start does not wait."""
+        if self._nodes is not None and names:
+            self._nodes.wake(names)
+
+    # Growing and shrinking while it is open: a plan is where a world begins, not where it must end.
+
+    def add_node(self, plan: NodePlan) -> NodeHandle:
+        """Makes one more node; its interfaces become ports of the engine."""
+        if self._nodes is None:
+            raise RunError("world.closed", "the laboratory is not up")
+        with _translated():
+            handle = self._nodes.add(plan)
+            self.nodes = {**self.nodes, plan.name: handle}
+            self._add_ports(self.engine, plan)
+        return handle
+
+    def grow(self, plan: Plan, name: str) -> NodeHandle:
+        """Makes one more node of a plan that has grown by it, and connects its links."""
+        if self._nodes is None:
+            raise RunError("world.closed", "the laboratory is not up")
+        self._nodes.announce(plan.hosts)
+        handle = self.add_node(plan.nodes[name])
+        before, self.plan = self.plan, plan
+        with _translated():
+            for link in plan.links.values():
+                if link.name not in before.links and self.is_emulated(link):
+                    self.engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+        return handle
+
+    def drop_node(self, name: str) -> None:
+        """Ends a node that was added; whoever gave it more interfaces has detached their ports."""
+        self.nodes = {other: handle for other, handle in self.nodes.items() if other != name}
+        if self._nodes is not None:
+            with _translated():
+                self._nodes.drop(name)
+
+    def is_emulated(self, link: LinkPlan) -> bool:
+        """Whether a link is the engine's, and not a bare wire between two native nodes."""
+        return not all(self._is_native(end) for end in (link.a, link.b))
+
+    def set_link(self, name: str, direction: str, settings: dict[str, Any]) -> None:
+        """Gives a link new settings now; direction: forward, backward or both."""
+        with _translated():
+            self.engine.set_link(name, direction, settings)
+
+    def set_link_up(self, name: str, up: bool) -> None:
+        """Takes a link down or up now; one of a node that is off goes up with the node."""
+        self._wishes.append((self.now(), name, up))
+        if not self._off.intersection(self._ends(name)):
+            self._carry(name, up)
+
+    @property
+    def guests(self) -> dict[str, GuestNode]:
+        """The guests that several nodes share, by name."""
+        return self._nodes.guests if self._nodes is not None else {}
+
+    def members(self, name: str) -> list[str]:
+        """The nodes of a shared guest; of a node's name, that node."""
+        guest = self.guests.get(name)
+        return [name] if guest is None else [part.name for part in guest.parts]
+
+    def pause(self, name: str) -> None:
+        """Halts a node, or a shared guest as a whole."""
+        (self.guests.get(name) or self.nodes[name]).pause()
+
+    def resume(self, name: str) -> None:
+        """Lets a node or a shared guest go on."""
+        (self.guests.get(name) or self.nodes[name]).resume()
+
+    def switch_off(self, name: str, grace: float | None = None) -> None:
+        """Switches a node off, or a shared guest with all its nodes: their links and radios are down as
+        seen from afar.
+
+        Programs are killed at once, or may first end by themselves within ``grace`` seconds.
+        """
+        guest = self.guests.get(name)
+        if guest is not None:
+            self._switch_off_guest(guest, grace)
+        elif grace is None:
+            self._silence(name)
+            self.nodes[name].kill()
+        else:
+            self.nodes[name].stop(grace, ended=lambda: self._silence(name))
+
+    def _switch_off_guest(self, guest: GuestNode, grace: float | None) -> None:
+        if grace is not None:
+            guest.resume()
+        running = [part.name for part in guest.parts if part.state in ("up", "paused")]
+        with ThreadPoolExecutor(max(1, len(running))) as pool:
+            list(pool.map(lambda part: self.switch_off(part, grace), running))
+        if grace is None:
+            guest.kill()
+        else:
+            guest.stop(grace)
+
+    def _silence(self, name: str) -> None:
+        """Takes down what others see of a node that is going off."""
+        self._off.add(name)
+        for link in self._links_of(name):
+            self._carry(link, False)
+        if self.plan.media:
+            on = [radio["port"] for radio in self.radios() if radio["on"]]
+            self._silenced[name] = [port for port in on if port.partition(":")[0] == name]
+            for port in self._silenced[name]:
+                self.set_radio(port, {"on": False})
+
+    def switch_on(self, name: str) -> None:
+        """Switches a node on again, or those of a shared guest that are off; links go up, except those
+        that are to be down.
+        """
+        if name in self.guests:
+            for part in self.guests[name].parts:
+                if part.state in ("stopped", "failed"):
+                    self.switch_on(part.name)
+            return
+        self.nodes[name].restart()
+        self._off.discard(name)
+        for port in self._silenced.pop(name, ()):
+            self.set_radio(port, {"on": True})
+        now = self.now()
+        for link in self._links_of(name):
+            wishes = [(at, up) for at, which, up in self._wishes if which == link and at <= now]
+            wanted = max(wishes, key=lambda wish: wish[0], default=(0, True))[1]
+            if wanted and not self._off.intersection(self._ends(link)):
+                self._carry(link, True)
+
+    def schedule_link(
+        self, at: int, name: str, direction: str, settings: dict[str, Any] | None, up: bool | None
+    ) -> None:
+        """Has the engine change a link at an exact time; before :meth:`begin`."""
+        if up is not None:
+            self._wishes.append((at, name, up))
+        with _translated():
+            self.engine.schedule_link(at, name, direction, settings, up)
+
+    def _carry(self, link: str, up: bool) -> None:
+        with _translated():
+            self.engine.set_link_up(link, up)
+
+    def _ends(self, link: str) -> set[str]:
+        plan = self.plan.links[link]
+        return {end.partition(":")[0] for end in (plan.a, plan.b)}
+
+    def _links_of(self, node: str) -> list[str]:
+        """The links of the engine that end at a node."""
+        return [
+            link.name
+            for link in self.plan.links.values()
+            if node in self._ends(link.name) and self.is_emulated(link)
+        ]
+
+    def set_radio(self, port: str, change: dict[str, Any]) -> None:
+        """Changes a radio now, in the engine's words: ``{"channel": 40}``."""
+        with _translated():
+            self.engine.set_radio(port, change)
+
+    def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
+        """Has the engine change a radio at an exact time; before :meth:`begin`."""
+        with _translated():
+            self.engine.schedule_radio(at, port, change)
+
+    def radios(self) -> list[dict[str, Any]]:
+        """All radios as they are now (see ``Engine.radios``)."""
+        with _translated():
+            return self.engine.radios()
+
+    def scanned(self, port: str) -> dict[str, Any]:
+        """What a radio found when it looked around last (see ``Engine.scanned``)."""
+        with _translated():
+            return self.engine.scanned(port)
+
+    def channels(self) -> list[dict[str, Any]]:
+        """All channels that were used (see ``Engine.channels``)."""
+        with _translated():
+            return self.engine.channels()
+
+    @contextlib.contextmanager
+    def _meeting(self, engine: _engine.Engine) -> Iterator[None]:
+        """Meanwhile guests get their network devices, without which their kernels wait."""
+        over = threading.Event()
+
+        def meet() -> None:
+            while not over.is_set():
+                if not engine.meet_guests():
+                    over.wait(_PAUSE)
+
+        if not any(node.doors for node in self.nodes.values()):
+            yield
+            return
+        thread = threading.Thread(target=meet, name="airloom-doors", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _close_engine(self) -> None:
+        self.end()
+        self._engine = None
+
+    def _is_native(self, end: str) -> bool:
+        node = self.plan.nodes.get(end.partition(":")[0])
+        return node is not None and node.kind == "native"
+
+    def _connect(self, engine: _engine.Engine) -> None:
+        """Ports, switches and links, in the plan's order, so that the engine's order is the plan's."""
+        for node in self.plan.nodes.values():
+            self._add_ports(engine, node)
+        for switch in self.plan.switches.values():
+            engine.add_switch(switch.name, switch.settings)
+        for link in self.plan.links.values():
+            if self.is_emulated(link):
+                engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+                for end, vlans in zip("ab", link.vlans, strict=True):
+                    if vlans is not None:
+                        engine.set_vlan(link.name, end, vlans)
+        self._add_media(engine)
+        if self._capture is not None:
+            engine.capture(str(self._capture), None)
+
+    def _add_media(self, engine: _engine.Engine) -> None:
+        for medium in self.plan.media.values():
+            engine.add_medium(medium.name, medium.settings)
+            for radio in medium.radios:
+                engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+                if not radio.up:
+                    engine.set_radio(radio.port, {"on": False})
+            for sender, receiver, share in medium.frame_errors:
+                engine.set_frame_error(sender, receiver, share)
+            for number, (settings, motion) in enumerate(medium.noise):
+                engine.add_noise(medium.name, settings, motion, f"noise {number} of {medium.name}")
+
+    def _add_tunnel(self, engine: _engine.Engine, name: str, sockets: underlay.Sockets) -> None:
+        tunnel = self.plan.tunnels[name]
+        engine.add_tunnel_port(
+            name,
+            sockets.receive.fileno(),
+            sockets.send.fileno(),
+            str(tunnel.remote),
+            tunnel.encapsulation,
+        )
+
+    def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
+        taps, doors = self.nodes[node.name].taps, self.nodes[node.name].doors
+        for interface in node.interfaces:
+            port = f"{node.name}:{interface.name}"
+            if interface.real is not None:
+                engine.add_interface_port(port, interface.real)
+            elif interface.name in doors:
+                mac, mtu = interface.mac, interface.mtu
+                engine.add_vhost_port(port, doors[interface.name], mac, mtu, node.transit)
+            elif interface.name in taps:
+                engine.add_tap_port(port, taps[interface.name], node.transit)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """The engine's errors as errors of ours, with their code."""
+    try:
+        yield
+    except _engine.EngineError as error:
+        code, message = (*error.args, "", "")[:2]
+        kind: type[LabError] = HostError if str(code).startswith(("host.", "node.")) else RunError
+        raise kind(str(code) or "engine", str(message) or str(error)) from error

@@ -1,0 +1,238 @@
+"""From the engine's ledger and the host's samples to the evidence that a verdict is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airloom.planning.plan import Plan
+from airloom.results import LatenessMicros, Ledger
+from airloom.results.details import COMPONENTS, Bin
+from airloom.runs.host_monitor import HostWatch, NodeTrack
+from airloom.verdict import Evidence, Lateness, Limits, Share
+
+MISSED = "port-overflow"
+"""Frames that a port's queue in the kernel could not hold until the engine took them."""
+FULL = "socket-full"
+"""Packets for which the socket of a program that receives them had no room."""
+UNRESOLVED = "neighbour-table-full"
+"""Packets to neighbours for whom the kernel, whose table all nodes share, had no room."""
+
+
+def gathered(
+    ledger: Mapping[str, Any],
+    lateness: Mapping[str, Any],
+    in_full_sockets: Mapping[str, int],
+    watch: HostWatch,
+    **more: Any,
+) -> Evidence:
+    """What the engine and the host show of a run; ``more``: what only the one who asks knows, by field."""
+    full, full_by_port = in_sockets(in_full_sockets)
+    return Evidence(
+        offered=offered(ledger),
+        host_lost=host_lost(ledger) | full,
+        host_lost_by_port=host_lost_by_port(ledger) | full_by_port,
+        delivery=lateness_of(lateness["delivery"]),
+        ingress=lateness_of(lateness["ingress"]),
+        cpu_pressure=watch.cpu_pressure(),
+        steal=watch.steal(),
+        engine_busy=engine_busy(lateness),
+        engine_wait=engine_wait(lateness),
+        node_wait=watch.node_wait(),
+        node_throttled=watch.node_throttled(),
+        blind=watch.blind,
+        **more,
+    )
+
+
+def ledger_of(raw: Mapping[str, Any], lateness: Mapping[str, Any]) -> Ledger:
+    """The ledger for ``result.json`` from the engine's own."""
+    late = lateness_of(lateness["delivery"])
+    return Ledger(
+        delivered=int(raw["delivered"]),
+        dropped={str(reason): int(frames) for reason, frames in raw["dropped"].items() if frames},
+        host_lost=sum(host_lost(raw).values()),
+        lateness_us=LatenessMicros(
+            p50=late.p50 / 1e3, p99=late.p99 / 1e3, p999=late.p999 / 1e3, max=late.max / 1e3
+        ),
+    )
+
+
+def lateness_of(raw: Mapping[str, Any]) -> Lateness:
+    """A distribution of lateness as the engine gives it."""
+    return Lateness(
+        p50=int(raw["p50"]),
+        p99=int(raw["p99"]),
+        p999=int(raw["p999"]),
+        max=int(raw["max"]),
+        count=int(raw["count"]),
+        worst=tuple((int(at), int(late), str(port)) for at, late, port in raw["worst"]),
+    )
+
+
+def limits_of(plan: Plan) -> Limits:
+    """The scenario's limits."""
+    limits = plan.scenario.limits
+    return Limits(limits.lateness_p99, limits.lateness_max, limits.cpu_pressure, limits.steal)
+
+
+def in_words(limits: Limits) -> dict[str, str]:
+    """The limits as a report shows them."""
+    return {
+        "lateness, 99 of 100 frames": f"{limits.lateness_p99 / 1e6:g} ms",
+        "lateness, every frame": f"{limits.lateness_max / 1e6:g} ms",
+        "processor pressure": f"{100 * limits.cpu_pressure:g} %",
+        "processor time stolen": f"{100 * limits.steal:g} %",
+        "frames lost by the host": "0",
+    }
+
+
+def carried_note(plan: Plan) -> str | None:
+    """What carrying super-frames whole does to the timing, if some link does so.
+
+    A super-frame of S octets leaves a link of rate R no earlier than its last segment would. A
+    transit node gets it when its first segment has arrived, so a later segment can pass that node up
+    to the time of the others ahead of its own: at most (S - one segment) * 8 / R a hop.
+    """
+    slowest: tuple[int, str] | None = None
+    for link in plan.links.values():
+        for settings in (link.forward, link.backward):
+            rate = settings.get("rate")
+            if settings.get("segments") != "carried" or not isinstance(rate, dict):
+                continue
+            bits = int(rate.get("bits-per-second", 0))
+            if bits and (slowest is None or bits < slowest[0]):
+                slowest = (bits, link.name)
+    if slowest is None:
+        return None
+    bound = (65536 - 1500) * 8 / slowest[0]
+    return (
+        "links with `segments: carried` pass super-frames whole: a segment may be seen up to "
+        f"{bound * 1e3:.3g} ms from its own time (64 kB on link {slowest[1]} at {slowest[0] / 1e6:g} Mbit/s)"
+    )
+
+
+def refused_note(refused: Mapping[str, int]) -> str | None:
+    """Where programs took datagrams too late, by node; a flow of the generator's is judged besides."""
+    if not refused:
+        return None
+    named = ", ".join(
+        f"{node} {count}" for node, count in sorted(refused.items(), key=lambda one: -one[1])[:5]
+    )
+    return f"datagrams came to sockets that had no room, since their programs took them too late: {named}"
+
+
+def offered(raw: Mapping[str, Any]) -> int:
+    """Frames that nodes gave to the network: those that the engine saw, and those lost before it could."""
+    return int(raw["offered"]) + int(raw["missed"]) + int(raw.get("unresolved", 0))
+
+
+def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
+    """What this machine lost, by reason: in the engine's ports, and before the engine saw it."""
+    found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}
+    if raw["missed"]:
+        found[MISSED] = int(raw["missed"])
+    if raw.get("unresolved"):
+        found[UNRESOLVED] = int(raw["unresolved"])
+    return found
+
+
+def paused(raw: Mapping[str, Any]) -> dict[str, int]:
+    """Directions of links that stood still because the engine was late, and how long: ns."""
+    return {
+        f"{name} {direction}": int(account["paused_ns"])
+        for name, both in raw["links"].items()
+        for direction, account in both.items()
+        if account["paused_ns"]
+    }
+
+
+def host_lost_by_port(raw: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Which port lost how many frames, and why."""
+    found: dict[str, dict[str, int]] = {}
+    for name, port in raw["ports"].items():
+        named = {str(reason): int(frames) for reason, frames in port["host_lost"].items() if frames}
+        if port["missed"]:
+            named[MISSED] = int(port["missed"])
+        if named:
+            found[name] = named
+    return found
+
+
+def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """What receiving sockets had no room for, by reason, and by place and reason."""
+    if not lost:
+        return {}, {}
+    return {FULL: sum(lost.values())}, {f"socket of {name}": {FULL: frames} for name, frames in lost.items()}
+
+
+def with_missed(
+    raw: Mapping[str, Any], counters: Mapping[str, Mapping[str, Mapping[str, int]]]
+) -> dict[str, Any]:
+    """The ledger with the frames that nodes sent and their TAPs could not hold for the engine.
+
+    A TAP counts them as drops of its transmit side; ``counters`` are by node and interface. They never
+    entered the engine, so its own balance of frames stays as it is.
+    """
+    ports = {name: dict(port) for name, port in raw["ports"].items()}
+    for node, interfaces in counters.items():
+        for interface, count in interfaces.items():
+            port = ports.get(f"{node}:{interface}")
+            if port is not None:
+                port["missed"] += count["tx_dropped"]
+    return {**raw, "ports": ports, "missed": sum(port["missed"] for port in ports.values())}
+
+
+def engine_busy(lateness: Mapping[str, Any]) -> list[Share]:
+    """Share of each second in which the engine's thread worked or was kept from it."""
+    return [_share(second, "busy") for second in lateness["status"]]
+
+
+def engine_wait(lateness: Mapping[str, Any]) -> list[Share]:
+    """Share of each second in which the engine's thread was ready and had no processor."""
+    return [_share(second, "waited") for second in lateness["status"]]
+
+
+def processors(tracks: Mapping[str, NodeTrack], lateness: Mapping[str, Any], length: int) -> dict[str, float]:
+    """Processors that each component kept busy on average over ``length`` ns, by component.
+
+    A node with a kernel of its own is seen from both sides: what the host counts as its user time is
+    divided as its own kernel divides its time between programs and itself, whose ticks count time
+    without a processor too and so give a ratio only. Booting is left out.
+    """
+    if length <= 0:
+        return {}
+    found = dict.fromkeys(COMPONENTS, 0.0)
+    for track in tracks.values():
+        begin, end = track.used[0], track.used[-1]
+        if not track.within:
+            found["guest_user"] += end.user_ns / length
+            found["host_kernel"] += end.system_ns / length
+            continue
+        user = end.user_ns - begin.user_ns
+        inside, before = track.within[-1], track.within[0]
+        programs, kernel = inside.user_ns - before.user_ns, inside.system_ns - before.system_ns
+        share = programs / (programs + kernel) if programs + kernel > 0 else 0.0
+        found["guest_user"] += user * share / length
+        found["guest_kernel"] += user * (1 - share) / length
+        found["host_kernel"] += (end.system_ns - begin.system_ns) / length
+    found["engine"] = sum(second["cpu"] for second in lateness["status"]) / length
+    return found
+
+
+def bins(lateness: Mapping[str, Any]) -> tuple[Bin, ...]:
+    """The histogram of delivery for the report.
+
+    The engine gives the largest value of each bucket; its buckets are 64 equal steps in each power of
+    two.
+    """
+    found = []
+    for top, count in lateness["delivery"]["buckets"]:
+        width = 1 << max(0, top.bit_length() - 7)
+        found.append(Bin(from_ns=top + 1 - width, to_ns=top + 1, count=count))
+    return tuple(found)
+
+
+def _share(second: Mapping[str, int], what: str) -> Share:
+    span = second["end"] - second["start"]
+    return Share(second["start"], second["end"], min(1.0, second[what] / span) if span > 0 else 0.0)

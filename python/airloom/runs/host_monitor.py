@@ -1,0 +1,218 @@
+"""What the hosting machine did while a run lasted: the other half of the evidence.
+
+A thread samples the kernel's counters four times a second: processor pressure (the share of time in
+which some task was ready and had no processor; Linux, ``Documentation/accounting/psi.rst``), time
+stolen by a hypervisor and processors in use (``/proc/stat``), and once a second the processor time
+of every node in which programs run. Counters are read, never reset, so several runs may watch at
+once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from airloom.errors import LabError
+from airloom.nodes.kind import Cpu
+from airloom.runs.emulation import World
+from airloom.verdict import Share
+
+PERIOD = 0.25
+"""Seconds between samples of the host."""
+NODES_EVERY = 4
+"""Nodes are sampled once in so many periods."""
+
+_PRESSURE = Path("/proc/pressure/cpu")
+_STAT = Path("/proc/stat")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The host's counters at one moment."""
+
+    at: int
+    """CLOCK_MONOTONIC ns."""
+    pressure_us: int | None
+    """Microseconds in which some task waited for a processor."""
+    steal: int
+    busy: int
+    total: int
+    """Clock ticks over all processors."""
+
+
+@dataclass(slots=True)
+class NodeTrack:
+    """A node's processor time, sample by sample."""
+
+    times: list[int] = field(default_factory=list)
+    used: list[Cpu] = field(default_factory=list)
+    within: list[Cpu] = field(default_factory=list)
+    """First and last count of the node's own kernel, if it has one."""
+
+
+def pressure_us(text: str) -> int:
+    """The total of the ``some`` line of /proc/pressure/cpu."""
+    for line in text.splitlines():
+        if line.startswith("some "):
+            return int(line.rpartition("total=")[2])
+    raise ValueError("no line `some`")
+
+
+def processor_ticks(text: str) -> tuple[int, int, int]:
+    """Stolen, busy and all clock ticks from the first line of /proc/stat.
+
+    The fields are user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user
+    time (Linux, ``Documentation/filesystems/proc.rst``).
+    """
+    ticks = [int(word) for word in text.split("\n", 1)[0].split()[1:9]]
+    ticks += [0] * (8 - len(ticks))
+    idle = ticks[3] + ticks[4]
+    total = sum(ticks)
+    return ticks[7], total - idle - ticks[7], total
+
+
+def read_host() -> Reading:
+    """The host's counters now."""
+    try:
+        pressure = pressure_us(_PRESSURE.read_text())
+    except (OSError, ValueError):
+        pressure = None
+    steal, busy, total = processor_ticks(_STAT.read_text())
+    return Reading(time.monotonic_ns(), pressure, steal, busy, total)
+
+
+class HostWatch:
+    """Samples from the moment the world's clock runs until the block is left."""
+
+    def __init__(self, world: World, *, read: Callable[[], Reading] = read_host) -> None:
+        self._world = world
+        self._read = read
+        self._readings: list[Reading] = []
+        self._nodes: dict[str, NodeTrack] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="airloom-hostwatch", daemon=True)
+
+    def __enter__(self) -> HostWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def finish(self) -> None:
+        """Takes the last samples; a second call does nothing."""
+        if self._over.is_set():
+            return
+        self._over.set()
+        self._thread.join()
+        self._sample_nodes()
+        self._readings.append(self._read())
+
+    @property
+    def nodes(self) -> dict[str, NodeTrack]:
+        """The nodes in which programs ran, with their processor time."""
+        return self._nodes
+
+    @property
+    def blind(self) -> list[str]:
+        """What cannot be seen on this machine."""
+        unseen = []
+        if any(reading.pressure_us is None for reading in self._readings):
+            unseen.append(f"processor pressure ({_PRESSURE} cannot be read)")
+        tracks = [track for track in self._nodes.values() if track.used]
+        if tracks and all(track.used[-1].wait_ns is None for track in tracks):
+            unseen.append("how long nodes waited for a processor")
+        return unseen
+
+    def cpu_pressure(self) -> list[Share]:
+        """Share of time in which some task waited for a processor."""
+        return list(
+            self._between(
+                lambda a, b: (
+                    None
+                    if a.pressure_us is None or b.pressure_us is None
+                    else (b.pressure_us - a.pressure_us) * 1000 / (b.at - a.at)
+                )
+            )
+        )
+
+    def steal(self) -> list[Share]:
+        """Share of all processor time that a hypervisor gave to others."""
+        return list(self._between(lambda a, b: _ratio(b.steal - a.steal, b.total - a.total)))
+
+    def busy(self) -> list[Share]:
+        """Share of all processor time that was used."""
+        return list(self._between(lambda a, b: _ratio(b.busy - a.busy, b.total - a.total)))
+
+    def node_wait(self) -> dict[str, list[Share]]:
+        """Node: share of time in which something in it was ready to run and had no processor."""
+        return self._of_nodes(lambda cpu: cpu.wait_ns)
+
+    def node_throttled(self) -> dict[str, list[Share]]:
+        """Node: share of time in which its own share of a processor held it back."""
+        return self._of_nodes(lambda cpu: cpu.throttled_ns)
+
+    def node_used(self) -> dict[str, list[Share]]:
+        """Node: processors used."""
+        return self._of_nodes(lambda cpu: cpu.user_ns + cpu.system_ns)
+
+    def _work(self) -> None:
+        turn = 0
+        while not self._over.wait(PERIOD):
+            if not self._world.running:
+                continue
+            self._readings.append(self._read())
+            if turn % NODES_EVERY == 0:
+                self._sample_nodes()
+            turn += 1
+
+    def _sample_nodes(self) -> None:
+        for name, node in self._world.nodes.items():
+            if node.kind == "native" and name not in self._nodes and node.state != "up":
+                continue
+            try:
+                used = node.cpu()
+                within = node.within() if self._over.is_set() or name not in self._nodes else None
+            except (LabError, OSError):
+                continue  # stopped, or gone while the run ends
+            if name not in self._nodes and used.user_ns + used.system_ns == 0:
+                continue
+            track = self._nodes.setdefault(name, NodeTrack())
+            track.times.append(time.monotonic_ns())
+            track.used.append(used)
+            if within is not None:
+                track.within.append(within)
+
+    def _between(self, value: Callable[[Reading, Reading], float | None]) -> Iterable[Share]:
+        zero = self._world.zero
+        for a, b in zip(self._readings, self._readings[1:], strict=False):
+            share = value(a, b) if b.at > a.at else None
+            if share is not None:
+                yield Share(a.at - zero, b.at - zero, min(max(share, 0.0), 1.0))
+
+    def _of_nodes(self, value: Callable[[Cpu], int | None]) -> dict[str, list[Share]]:
+        found: dict[str, list[Share]] = {}
+        zero = self._world.zero
+        for name, track in self._nodes.items():
+            shares = []
+            for i in range(1, len(track.times)):
+                start, end = track.times[i - 1], track.times[i]
+                before, after = value(track.used[i - 1]), value(track.used[i])
+                if before is not None and after is not None and end > start:
+                    shares.append(Share(start - zero, end - zero, max(0.0, (after - before) / (end - start))))
+            if shares:
+                found[name] = shares
+        return found
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,39 @@
+"""The topology picture of a plan, as a report draws it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airloom.planning.plan import Plan
+from airloom.results.details import Topology, Vertex, Wire
+
+
+def topology_of(plan: Plan) -> Topology:
+    """Every node, switch and tunnel of a plan, and the links between them."""
+    vertices = [
+        Vertex(name=name, kind="switch" if node.openvswitch else "router" if node.forwarding else "host")
+        for name, node in plan.nodes.items()
+    ]
+    vertices += [
+        Vertex(name=name, kind="hub" if switch.settings == "hub" else "switch")
+        for name, switch in plan.switches.items()
+    ]
+    vertices += [Vertex(name=name, kind="tunnel") for name in plan.tunnels]
+    wires = [
+        Wire(
+            name=link.name,
+            a=link.a.partition(":")[0],
+            b=link.b.partition(":")[0],
+            rate_bit_s=_rate(link.forward),
+            delay_ns=int(link.forward.get("delay_ns", 0)),
+            backward_rate_bit_s=_rate(link.backward),
+            backward_delay_ns=int(link.backward.get("delay_ns", 0)),
+        )
+        for link in plan.links.values()
+    ]
+    return Topology(vertices=tuple(vertices), wires=tuple(wires))
+
+
+def _rate(settings: dict[str, Any]) -> int | None:
+    rate = settings.get("rate")
+    return int(rate["bits-per-second"]) if isinstance(rate, dict) and "bits-per-second" in rate else None

@@ -1,0 +1,310 @@
+"""Programs of a scenario: started at their time, ready, restarted, and held to their exit code.
+
+Everything here happens on the run's timeline, except what is said to be from any thread. A program
+goes through these states::
+
+    waiting -> running -> ready -> ended          (as expected)
+                  |          `--> waiting         (restart policy)
+                  `-> failed                      (reported once, with its log's last lines)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from airloom.errors import LabError, RunError
+from airloom.nodes.kind import Exit, NodeHandle, Process
+from airloom.runs.timeline import Timeline
+from airloom.scenario.command_line import words_of
+from airloom.scenario.model import Program
+
+GRACE = 2_000_000_000
+"""How long a program may take to end after SIGTERM before SIGKILL: ns."""
+POLL = 20_000_000
+"""How often readiness is looked at: ns."""
+FIRST_PAUSE, LONGEST_PAUSE = 100_000_000, 5_000_000_000
+"""Pauses before restarts grow from the first to the longest by doubling: ns."""
+LAST_LINES = 5
+"""How many lines of a failed program's log are shown."""
+
+State = Literal["waiting", "running", "ready", "ended", "failed"]
+
+
+def said(exit: Exit) -> str:
+    """How a process ended, in words."""
+    if exit.signal is not None:
+        return f"was killed by {signal_name(exit.signal)}"
+    return f"ended with exit code {exit.code}" if exit.code is not None else "ended with its node"
+
+
+def signal_name(number: int) -> str:
+    """``SIGTERM`` for 15."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def signal_number(name: str) -> int:
+    """15 for ``SIGTERM``, ``TERM`` or ``15``."""
+    upper = name.upper()
+    if upper.isdigit():
+        return int(upper)
+    try:
+        return signal.Signals[upper if upper.startswith("SIG") else f"SIG{upper}"].value
+    except KeyError:
+        raise RunError(
+            "signal.unknown", f"there is no signal {name}", cure="such as TERM, HUP or USR1"
+        ) from None
+
+
+class Supervised:
+    """One program of the scenario while the run lasts."""
+
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        log: Path,
+        node: NodeHandle,
+        timeline: Timeline,
+        *,
+        changed: Callable[[Supervised], None],
+    ) -> None:
+        self.program = program
+        self.name = name
+        self.node = program.node
+        self.log = log
+        self.after: tuple[Supervised, ...] = ()
+        """Those that it starts after."""
+        self.earliest: int = program.at
+        """When it starts unless those come later: ns."""
+        self.state: State = "waiting"
+        self.was_ready = False
+        self.exit: Exit | None = None
+        self.failure: RunError | None = None
+        self._node = node
+        self._timeline = timeline
+        self._changed = changed
+        self._process: Process | None = None
+        self._life = 0
+        """Counts starts, so that what was meant for an earlier process does not touch a later one."""
+        self._began = 0
+        self._log_from = 0
+        self._wanted_down = False
+        self._pause = FIRST_PAUSE
+
+    def __str__(self) -> str:
+        return f"program {self.name} in node {self.node}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the run need not wait for it: it has ended, or is a service."""
+        return self.state in ("ended", "failed") or self.program.until_end
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether measurements wait for it: it was to be ready from the start and is not yet."""
+        expected = self.program.ready is not None and self.earliest == 0
+        return expected and not self.was_ready and self.state in ("waiting", "running")
+
+    @property
+    def awaited(self) -> list[Supervised]:
+        """Those that must come before it starts and have not."""
+        return [one for one in self.after if not one.has_come]
+
+    @property
+    def has_come(self) -> bool:
+        """Whether what is after it may start: it is ready or has ended as expected; a service that does
+        not say when it is ready need only have started.
+        """
+        says = self.program.ready is not None or self.program.until_end
+        return self.state == "ended" or (says and self.was_ready)
+
+    def start(self) -> None:
+        """Starts it, unless it runs."""
+        if self.alive:
+            return
+        self._wanted_down = False
+        self._life += 1
+        self._began = self._timeline.now()
+        life = self._life
+        try:
+            with self.log.open("ab") as log:
+                self._log_from = log.tell()
+                self._process = self._node.start(
+                    words_of(self.program.run),
+                    env=self.program.env,
+                    folder=self.program.folder,
+                    stdout=log.fileno(),
+                    on_exit=lambda exit: self._timeline.post(lambda: self._exited(life, exit)),
+                )
+        except LabError as error:
+            self._fail(f"could not be started: {error.message}", error.cure)
+            return
+        except OSError as error:
+            self._fail(f"could not be started: {self.log}: {error.strerror}")
+            return
+        self._set("running")
+        if self.program.ready is None:
+            self._become_ready()
+        else:
+            self._look(life)
+            self._timeline.after(self.program.ready.within, lambda: self._too_late(life))
+
+    def stop(self) -> None:
+        """Ends it with SIGTERM, after a grace with SIGKILL; that is no failure."""
+        self._wanted_down = True
+        if self._process is None:
+            self._set("ended")
+            return
+        self._send(signal.SIGTERM)
+        life = self._life
+        self._timeline.after(GRACE, lambda: self._send(signal.SIGKILL) if life == self._life else None)
+
+    def kill(self) -> None:
+        """Ends it with SIGKILL; that is no failure."""
+        self.expect_end()
+        self._send(signal.SIGKILL)
+
+    def expect_end(self) -> None:
+        """From now on its end is no failure: its node is being switched off."""
+        self._wanted_down = True
+
+    def signal(self, number: int) -> None:
+        """Sends it a signal; what then happens is judged as if it had done so by itself."""
+        self._send(number)
+
+    def tail(self) -> list[str]:
+        """The last lines of its log."""
+        with contextlib.suppress(OSError), self.log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
+            return log.read().decode("utf-8", "replace").splitlines()[-LAST_LINES:]
+        return []
+
+    def _send(self, number: int) -> None:
+        if self._process is not None:
+            with contextlib.suppress(LabError, OSError):  # it may just have ended
+                self._process.signal(number)
+
+    def _exited(self, life: int, exit: Exit) -> None:
+        if life != self._life:
+            return
+        self._process = None
+        self.exit = exit
+        lasted = self._timeline.now() - self._began
+        if self._wanted_down:
+            self._set("ended")
+            return
+        right = self.program.expect is None or exit.code == self.program.expect
+        if self.program.until_end:
+            right = False
+        policy = self.program.restart
+        if policy == "always" or (policy == "on-failure" and not right):
+            self._restart(lasted)
+        elif right:
+            self._set("ended")
+        elif self.program.until_end:
+            self._fail(
+                f"{said(exit)} after {lasted / 1e9:.1f} s, though it should live until the end of the run"
+            )
+        else:
+            self._fail(
+                f"{said(exit)} after {lasted / 1e9:.1f} s (expected was exit code {self.program.expect})"
+            )
+
+    def _restart(self, lasted: int) -> None:
+        if lasted > LONGEST_PAUSE:
+            self._pause = FIRST_PAUSE
+        self._set("waiting")
+        life = self._life
+        self._timeline.after(self._pause, lambda: self.start() if self._may_restart(life) else None)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _may_restart(self, life: int) -> bool:
+        return life == self._life and not self._wanted_down
+
+    def _look(self, life: int) -> None:
+        """Checks readiness now, and again shortly if it is not."""
+        ready = self.program.ready
+        if life != self._life or self.state != "running" or ready is None:
+            return
+        if ready.command is not None:
+            self._ask(life, ready.command)
+        elif self._is_ready():
+            self._become_ready()
+        else:
+            self._timeline.after(POLL, lambda: self._look(life))
+
+    def _is_ready(self) -> bool:
+        ready = self.program.ready
+        assert ready is not None
+        if ready.log is not None:
+            with contextlib.suppress(OSError), self.log.open("rb") as log:
+                log.seek(self._log_from)
+                return re.search(ready.log, log.read().decode("utf-8", "replace"), re.MULTILINE) is not None
+            return False
+        if ready.port is not None:
+            return self._node.listens("tcp", ready.port)
+        return True
+
+    def _ask(self, life: int, command: str) -> None:
+        """Runs the readiness command in the node; its exit code is the answer."""
+
+        def answered(exit: Exit) -> None:
+            if life != self._life or self.state != "running":
+                return
+            if exit.code == 0:
+                self._become_ready()
+            else:
+                self._timeline.after(5 * POLL, lambda: self._look(life))
+
+        try:
+            self._node.start(
+                words_of(command),
+                env=self.program.env,
+                folder=self.program.folder,
+                on_exit=lambda exit: self._timeline.post(lambda: answered(exit)),
+            )
+        except LabError as error:
+            self._fail(f"its readiness command could not be started: {error.message}", error.cure)
+
+    def _become_ready(self) -> None:
+        self.was_ready = True
+        self._set("ready")
+
+    def _too_late(self, life: int) -> None:
+        ready = self.program.ready
+        if life != self._life or self.state != "running" or ready is None:
+            return
+        what = (
+            f"{ready.log!r} in its log"
+            if ready.log is not None
+            else f"a listener on port {ready.port}"
+            if ready.port is not None
+            else f"success of {ready.command!r}"
+        )
+        self._fail(f"was not ready within {ready.within / 1e9:g} s: waited for {what}")
+
+    def _fail(self, what: str, cure: str | None = None) -> None:
+        lines = self.tail()
+        shown = "".join(f"\n    | {line}" for line in lines) if lines else " (its log is empty)"
+        self.failure = RunError(
+            "program.failed", f"{self} {what}{shown}", where=f"programs.{self.name}", cure=cure
+        )
+        self._set("failed")
+
+    def _set(self, state: State) -> None:
+        self.state = state
+        self._changed(self)

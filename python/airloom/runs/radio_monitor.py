@@ -1,0 +1,153 @@
+"""Where radios were while a run lasted, and what they sent to each other.
+
+A thread asks the engine for all radios once a second. Motion in the engine is continuous; this only
+looks at it, for the report.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airloom.errors import LabError
+from airloom.results.details import ChannelUse, RadioLink, RadioUse
+from airloom.runs.emulation import World
+
+PERIOD = 1.0
+"""Seconds between looks."""
+
+Series = tuple[str, str, str, str, list[int], list[float]]
+"""Measurement, metric, unit, whose; times in ns and values."""
+
+View = Mapping[str, Any]
+"""A radio as the engine shows it (``Engine.radios``)."""
+
+
+class RadioWatch:
+    """Looks at the radios from the moment the block is entered until it is left."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._looks: list[tuple[int, dict[str, View]]] = []
+        self._over = threading.Event()
+        self._there = any(medium.radios for medium in world.plan.media.values())
+        self._thread = threading.Thread(target=self._work, name="airloom-radiowatch", daemon=True)
+
+    def __enter__(self) -> RadioWatch:
+        if self._there:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def finish(self) -> None:
+        """Looks for the last time; a second call does nothing."""
+        if self._over.is_set():
+            return
+        self._over.set()
+        if self._there:
+            self._thread.join()
+            self._look()
+
+    @property
+    def radios(self) -> tuple[RadioUse, ...]:
+        """All radios as they were last seen."""
+        return tuple(use_of(radio) for radio in self._last().values())
+
+    @property
+    def links(self) -> tuple[RadioLink, ...]:
+        """All pairs of which one sent to the other."""
+        return tuple(
+            RadioLink(
+                sender=name,
+                receiver=other,
+                attempts=int(peer["attempts"]),
+                unanswered=int(peer["unanswered"]),
+                rate_bit_s=peer["rate"],
+            )
+            for name, radio in self._last().items()
+            for other, peer in radio.get("peers", {}).items()
+            if peer["attempts"]
+        )
+
+    def series(self) -> Iterator[Series]:
+        """The places of all radios, and rate and retries of all pairs, over time."""
+        for name in self._last():
+            places = [(at, look[name]["position"]) for at, look in self._looks if name in look]
+            if all(place == places[0][1] for _, place in places):
+                places = places[:1]
+            for number, axis in enumerate("xyz"):
+                values = [place[number] for _, place in places]
+                yield ("radio", axis, "m", name, [at for at, _ in places], values)
+        for link in self.links:
+            yield from self._of_link(link.sender, link.receiver)
+
+    def _of_link(self, sender: str, receiver: str) -> Iterator[Series]:
+        whose = f"{sender}>{receiver}"
+        times: list[int] = []
+        rates: list[float] = []
+        retries: list[float] = []
+        attempts = unanswered = 0
+        for at, look in self._looks:
+            peer = look.get(sender, {}).get("peers", {}).get(receiver)
+            # A pair that was silent since the last look has nothing to say of it.
+            if peer is None or peer["attempts"] == attempts:
+                continue
+            times.append(at)
+            rates.append(float(peer["rate"] or 0))
+            # What is on the air at a look is answered, or not, after it.
+            failed = (peer["unanswered"] - unanswered) / (peer["attempts"] - attempts)
+            retries.append(min(1.0, failed))
+            attempts, unanswered = peer["attempts"], peer["unanswered"]
+        yield ("radio-link", "rate", "bit/s", whose, times, rates)
+        yield ("radio-link", "retries", "1", whose, times, retries)
+
+    def _last(self) -> dict[str, View]:
+        return self._looks[-1][1] if self._looks else {}
+
+    def _work(self) -> None:
+        while not self._world.running:
+            if self._over.wait(0.01):
+                return
+        self._look()
+        while not self._over.wait(PERIOD):
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            radios = self._world.radios()
+            self._looks.append((max(0, self._world.now()), {radio["port"]: radio for radio in radios}))
+        except LabError:
+            return  # the engine has ended; what was seen stands
+
+
+def use_of(radio: View) -> RadioUse:
+    """A radio for ``details.json``."""
+    east, north, up = radio["position"]
+    return RadioUse(
+        name=radio["port"],
+        medium=radio["medium"],
+        mhz=radio["mhz"],
+        channel=radio["settings"].get("channel"),
+        place_m=(east, north, up),
+        airtime_ns=dict(radio["airtime"]),
+        counts=dict(radio["counts"]),
+    )
+
+
+def channels_of(world: World) -> tuple[ChannelUse, ...]:
+    """All channels that were used, for ``details.json``."""
+    if not world.plan.media:
+        return ()
+    return tuple(
+        ChannelUse(
+            medium=one["medium"],
+            channel=one["channel"],
+            mhz=one["mhz"],
+            frames=one["frames"],
+            airtime_ns={key: one[key] for key in ("busy", "overlapped", "sent")},
+        )
+        for one in world.channels()
+    )

@@ -1,0 +1,68 @@
+"""Looking around with a radio: asked for now, answered when it has been on every channel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airloom.errors import RunError
+from airloom.planning.media import ACTIVE, PASSIVE
+
+if TYPE_CHECKING:
+    from airloom.runs.emulation import World
+
+GLANCE = 0.02
+"""Seconds between two looks at whether a radio has come back."""
+
+
+class Scan:
+    """A radio that looks around, from the moment at which this is made."""
+
+    def __init__(
+        self, world: World, radio: Mapping[str, Any], channels: Sequence[int] = (), *, passive: bool = False
+    ) -> None:
+        self._world = world
+        self._port: str = radio["port"]
+        self.radio: str = self._port.partition(":")[2]
+        if not radio["on"]:
+            raise RunError("radio.off", f"the radio {self._port} is switched off", cure="airloom radio up")
+        self._times: int = world.scanned(self._port)["times"]
+        order = {
+            "channels": list(channels),
+            "active": not passive,
+            "dwell_ns": PASSIVE if passive else ACTIVE,
+        }
+        world.set_radio(self._port, {"scan": order})
+
+    def found(self) -> list[dict[str, Any]] | None:
+        """Who was heard, the strongest first: port, ssid, access_point, channel, mhz, signal_dbm. None before
+        the radio is back.
+        """
+        scanned = self._world.scanned(self._port)
+        if scanned["times"] == self._times:
+            return None
+        return sorted(scanned["found"], key=lambda sighting: -sighting["signal_dbm"])
+
+    def wait(self) -> list[dict[str, Any]]:
+        """As :meth:`found`, when the radio is back."""
+        while (found := self.found()) is None:
+            time.sleep(GLANCE)
+        return found
+
+
+def shown(scan: Scan, found: list[dict[str, Any]], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was found in the words of ``airloom radio scan --json``; ``every`` radio there is."""
+    macs = {radio["port"]: radio["settings"]["mac"] for radio in every}
+    return [
+        {
+            "radio": scan.radio,
+            "mac": ":".join(f"{octet:02x}" for octet in macs[sighting["port"]]),
+            "ssid": sighting["ssid"],
+            "mode": "ap" if sighting["access_point"] else "ad-hoc",
+            "channel": sighting["channel"],
+            "mhz": sighting["mhz"],
+            "signal_dbm": sighting["signal_dbm"],
+        }
+        for sighting in found
+    ]

@@ -1,0 +1,441 @@
+"""One run, conducted: programs, events and measurements on a world, from time zero to the end.
+
+The conductor owns no thread: whoever made it runs its timeline. It decides nothing about results;
+what it hears it hands to a :class:`Watcher`, and what it measured it keeps for the one who asked.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from airloom.errors import LabError, RunError
+from airloom.measure.tool import Tool
+from airloom.nodes.network.controller_proxy import Line
+from airloom.planning import timed_changes
+from airloom.planning.plan import Plan
+from airloom.planning.schedule import earliest_of, expected_of, moment_of
+from airloom.runs.emulation import World
+from airloom.runs.measurement import Measuring
+from airloom.runs.programs import GRACE, Supervised, signal_number
+from airloom.runs.progress import Watcher
+from airloom.runs.timeline import Timeline
+from airloom.scenario.model import Event, Program
+
+SETTLE = 5_000_000_000
+"""How long programs may take to end when the run stops, SIGKILL included: ns."""
+ANSWER = 15_000_000_000
+"""How long measurements wait for controllers that no switch has met, once programs are ready: ns."""
+
+
+class Conductor:
+    """Everything that happens in one run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        world: World,
+        log_path: Callable[[str, str], Path],
+        watcher: Watcher,
+        tools: dict[str, Tool],
+        folder: Path,
+    ) -> None:
+        self.plan = plan
+        self.world = world
+        self.watcher = watcher
+        self.timeline = Timeline(world.now)
+        self.failure: LabError | None = None
+        """What made the run fail; the first thing that did."""
+        self.stopped_by: str | None = None
+        """Who stopped the run before its end: ``SIGINT``, ``SIGTERM``."""
+        self.ended_at = 0
+        """Engine time when the run began to stop: ns."""
+        self.happenings: list[tuple[int, str]] = []
+        self.programs: dict[str, Supervised] = {}
+        self.measurings: dict[str, Measuring] = {}
+        self._log_path = log_path
+        self._events_left = 0
+        self._held: list[Supervised] = []
+        """Programs whose time has come, and that wait for those they start after."""
+        self._waiting: list[str] = []
+        """Measurements without a time of their own, in the scenario's order."""
+        self._in_turn: str | None = None
+        self._open_ended = False
+        self._waits_for_controllers = False
+        self._stopping = False
+        self.zero_realtime = 0
+        """CLOCK_REALTIME at time zero: ns."""
+        self._on_measured: Callable[[Measuring], None] = lambda measuring: None
+        self._down_nodes: dict[str, list[Supervised]] = {}
+        self._going: dict[str, threading.Thread] = {}
+        """Nodes that are being switched off, and who does it."""
+        self._timed = {one.name: moment_of(one) for one in plan.scenario.measurements}
+        expected = {one.name: expected_of(one) for one in plan.scenario.measurements}
+        for program in plan.scenario.programs:
+            self.add_program(program)
+        for name, earliest in earliest_of(plan.scenario.programs).items():
+            supervised = self.programs[name]
+            supervised.after = tuple(self.programs[before] for before in supervised.program.after)
+            supervised.earliest = earliest
+        for name, tool in tools.items():
+            self.add_measurement(name, tool, folder, expected.get(name, 0))
+
+    def add_program(self, program: Program) -> Supervised:
+        """A program that the run looks after, once it is started."""
+        name = program.name or "program"
+        log = self._log_path(program.node, name)
+        node = self.world.nodes[program.node]
+        supervised = Supervised(program, name, log, node, self.timeline, changed=self._program_changed)
+        self.programs[name] = supervised
+        return supervised
+
+    def add_measurement(self, name: str, tool: Tool, folder: Path, expected: int = 0) -> Measuring:
+        """A measurement that is to be made; its programs' output goes below ``folder``."""
+        measuring = Measuring(
+            name,
+            tool,
+            folder / name,
+            self.world.nodes,
+            self.timeline,
+            expected=expected,
+            changed=self._measuring_changed,
+        )
+        self.measurings[name] = measuring
+        return measuring
+
+    def on_measured(self, act: Callable[[Measuring], None]) -> None:
+        """Has something done with every measurement that came to a good end, on the timeline."""
+        self._on_measured = act
+
+    def conduct(self) -> None:
+        """The whole run: prepares, starts the clock, and returns when everything is done."""
+        self.prepare()
+        if self.failure is None and self.stopped_by is None:
+            self.begin()
+            self.timeline.run()
+        self.stop()
+
+    def prepare(self) -> None:
+        """Starts the measurements' services and waits for them; time zero is still to come."""
+        programs = {one.node for one in self.programs.values()}
+        self.world.wake(sorted(programs.union(*(one.nodes for one in self.measurings.values()))))
+        if not self.measurings:
+            return
+        for measuring in self.measurings.values():
+            measuring.prepare()
+        if not self._prepared():
+            self.timeline.run()
+
+    def begin(self, *, open_ended: bool = False) -> None:
+        """Time zero: starts the clock, and lays everything that has a time on the timeline.
+
+        ``open_ended``: the run does not end by itself.
+        """
+        self._open_ended = open_ended
+        scenario = self.plan.scenario
+        changes = timed_changes.link_changes(self.plan)
+        for change in changes:
+            self.world.schedule_link(change.at, change.link, change.direction, change.settings, change.up)
+        for tuned in timed_changes.radio_changes(self.plan):
+            self.world.schedule_radio(tuned.at, tuned.port, tuned.change)
+        self.world.begin()
+        if self.world.relay is not None:
+            self.world.relay.on_change(
+                lambda line: self.timeline.post(partial(self._controller_changed, line))
+            )
+        self.zero_realtime = time.time_ns() - self.world.now()
+        for supervised in self.programs.values():
+            self.timeline.at(supervised.program.at, partial(self._start_in_order, supervised))
+        self._events_left = len(scenario.events)
+        for event in scenario.events:
+            self.timeline.at(event.at, partial(self._carry_out, event))
+        for name, moment in self._timed.items():
+            if moment and name in self.measurings:
+                self.timeline.at(moment, partial(self._measure, name))
+        self._waiting = [name for name in self.measurings if not self._timed.get(name)]
+        if scenario.duration is not None and not open_ended:
+            self.timeline.at(scenario.duration, self._time_is_up)
+        self.timeline.post(self._go_on)
+
+    def measure_now(
+        self, name: str, tool: Tool, folder: Path, settled: Callable[[Measuring], None]
+    ) -> Measuring:
+        """Makes a measurement as soon as its services are ready; on the timeline only.
+
+        The times of its steps count from that moment.
+        """
+        if self._stopping:
+            raise RunError("lab.closed", "the laboratory is being taken down")
+        measuring = self.add_measurement(name, tool, folder)
+
+        def follow(measuring: Measuring) -> None:
+            self._measuring_changed(measuring)
+            if measuring.state == "prepared":
+                self._measure(measuring.name)
+            settled(measuring)
+
+        measuring.follow(follow)
+        measuring.prepare()
+        return measuring
+
+    def interrupt(self, who: str) -> None:
+        """Has the run stopped in good order; from any thread, and from signal handlers."""
+        self.stopped_by = self.stopped_by or who
+        self.timeline.post(self.timeline.end)
+
+    def fail(self, error: LabError) -> None:
+        """Has the run stopped because of an error; from any thread."""
+
+        def act() -> None:
+            self.failure = self.failure or error
+            self.timeline.end()
+
+        self.timeline.post(act)
+
+    def stop(self) -> None:
+        """Ends all programs: SIGTERM, and SIGKILL for those that do not hear it."""
+        self._stopping = True
+        self.ended_at = self.world.now()
+        interrupted = RunError("run.stopped", "the run was stopped before this measurement was done")
+        for measuring in self.measurings.values():
+            measuring.cancel(interrupted)
+        self._have_gone(*list(self._going))
+        alive = [supervised for supervised in self.programs.values() if supervised.alive]
+        for supervised in alive:
+            supervised.stop()
+        if alive:
+            self.timeline.after(SETTLE, self.timeline.end)
+            self.timeline.post(self._end_when_quiet)
+            self.timeline.run()
+
+    # On the timeline
+
+    def _go_on(self) -> None:
+        """Begins what is due by order, and ends the run when nothing is left."""
+        if self._stopping:
+            return
+        for supervised in self._take_held():
+            self._start_in_order(supervised)
+        self._waiting = [name for name in self._waiting if not self.measurings[name].settled]
+        if self._in_turn is None and self._waiting:
+            if any(supervised.holds_up for supervised in self.programs.values()):
+                return
+            if self._unmet():
+                if not self._waits_for_controllers:
+                    self._waits_for_controllers = True
+                    self.timeline.after(ANSWER, self._controllers_must_answer)
+            else:
+                self._in_turn = self._waiting.pop(0)
+                self._measure(self._in_turn)
+        elif self._is_done():
+            self.timeline.end()
+
+    def _take_held(self) -> list[Supervised]:
+        """The programs that still wait for those they start after: no event came before."""
+        held, self._held = self._held, []
+        return [one for one in held if one.state == "waiting"]
+
+    def _start_in_order(self, supervised: Supervised) -> None:
+        """Starts a program, or has it wait for those it starts after."""
+        if supervised.awaited:
+            self._held.append(supervised)
+        else:
+            supervised.start()
+
+    def _unmet(self) -> list[Line]:
+        relay = self.world.relay
+        return relay.waiting() if relay is not None else []
+
+    def _controllers_must_answer(self) -> None:
+        """A measurement without its switches would measure nothing."""
+        unmet = self._unmet()
+        if self._stopping or not unmet or not self._waiting:
+            return
+        line = unmet[0]
+        more = f", nor do {len(unmet) - 1} others" if len(unmet) > 1 else ""
+        self.failure = self.failure or RunError(
+            "controller.unreachable",
+            f"switch {line}: no controller answers there{more}: {line.why.lower()}",
+            cure="start one as a program of that node, with `ready: {port: ...}`",
+        )
+        self.timeline.end()
+
+    def _controller_changed(self, line: Line) -> None:
+        self._note(f"{line} {'connected' if line.connected else 'lost'}")
+        self._go_on()
+
+    def _is_done(self) -> bool:
+        return (
+            not self._open_ended
+            and self.plan.scenario.duration is None
+            and self._events_left == 0
+            and all(measuring.settled for measuring in self.measurings.values())
+            and all(supervised.settled for supervised in self.programs.values())
+        )
+
+    def _time_is_up(self) -> None:
+        """The scenario's duration has passed: what should have ended by itself has failed."""
+        span = f"the run's duration of {(self.plan.scenario.duration or 0) / 1e9:g} s"
+        for measuring in self.measurings.values():
+            measuring.cancel(RunError("measure.unfinished", f"not done within {span}", where=measuring.name))
+        held = self._take_held()
+        late = [
+            one
+            for one in self.programs.values()
+            if not one.settled and one.program.expect is not None and one not in held
+        ]
+        if late and self.failure is None:
+            names = ", ".join(str(one) for one in late)
+            self.failure = RunError(
+                "program.unfinished",
+                f"{names} had not ended within {span}",
+                cure="give it more time, or say `until_end: true` or `expect: null`",
+            )
+        elif held and self.failure is None:
+            awaited = ", ".join(str(one) for one in held[0].awaited)
+            self.failure = RunError(
+                "program.unstarted",
+                f"{held[0]} had not started within {span}: it waited for {awaited}",
+                cure="give it more time",
+            )
+        self.timeline.end()
+
+    def _measure(self, name: str) -> None:
+        measuring = self.measurings[name]
+        if measuring.state == "prepared":
+            measuring.begin(self.world.zero, self.zero_realtime)
+
+    def _prepared(self) -> bool:
+        return all(one.state == "prepared" or one.settled for one in self.measurings.values())
+
+    def _measuring_changed(self, measuring: Measuring) -> None:
+        if measuring.state == "prepared" or (measuring.state == "failed" and not self.world.running):
+            if self._prepared() and not self.world.running:
+                self.timeline.end()  # of preparing
+        elif measuring.state == "running":
+            self.watcher.measuring(measuring.name, measuring.expected)
+        if measuring.settled:
+            if measuring.failure is not None:
+                if not self._stopping:
+                    self.watcher.failed(measuring.name, str(measuring.failure))
+            elif measuring.reading is not None:
+                self.watcher.measured(measuring.name, measuring.reading.metrics())
+                self._on_measured(measuring)
+            if self._in_turn == measuring.name:
+                self._in_turn = None
+            if self.world.running:
+                self.timeline.post(self._go_on)
+
+    def _program_changed(self, supervised: Supervised) -> None:
+        if supervised.state == "failed" and supervised.failure is not None:
+            self._note(f"{supervised} failed")
+            if not self._stopping:
+                self.failure = self.failure or supervised.failure
+                self.timeline.end()
+        elif supervised.state in ("running", "ended") or supervised.program.ready is not None:
+            self._note(f"{supervised} {_SAID[supervised.state]}")
+        self.timeline.post(self._end_when_quiet if self._stopping else self._go_on)
+
+    def _end_when_quiet(self) -> None:
+        if not any(supervised.alive for supervised in self.programs.values()):
+            self.timeline.end()
+
+    def _carry_out(self, event: Event) -> None:
+        self._events_left -= 1
+        self._note(timed_changes.describe(event))
+        try:
+            if event.program is not None:
+                self._program_event(event)
+            elif event.node is not None and event.action is not None:
+                self._node_event(event.node, event.action)
+        except LabError as error:
+            self.failure = self.failure or error
+            self.timeline.end()
+        self._go_on()
+
+    def _program_event(self, event: Event) -> None:
+        supervised = self.program(event.program or "")
+        if event.action == "start":
+            supervised.start()
+        elif event.action == "stop":
+            supervised.stop()
+        else:
+            supervised.signal(signal_number(event.signal or "TERM"))
+
+    def program(self, name: str) -> Supervised:
+        """A program by its name."""
+        try:
+            return self.programs[name]
+        except KeyError:
+            raise RunError(
+                "program.unknown",
+                f"no program is called {name}",
+                cure=f"programs are: {', '.join(self.programs) or 'none'}",
+            ) from None
+
+    def _node_event(self, name: str, action: str) -> None:
+        if action in ("stop", "kill"):
+            self.stop_node(name, kill=action == "kill")
+        elif action == "start":
+            self.start_node(name)
+        elif action == "pause":
+            self.world.pause(name)
+        else:
+            self.world.resume(name)
+
+    def stop_node(self, name: str, *, kill: bool = False) -> None:
+        """Switches a node, or a shared guest, off: its programs end, by themselves or killed, and its
+        interfaces are down.
+        """
+        members = [member for member in self.world.members(name) if member not in self._down_nodes]
+        if not members:
+            return
+        for member in members:
+            here = [one for one in self.programs.values() if one.node == member and one.alive]
+            self._down_nodes[member] = here
+            for supervised in here:
+                supervised.expect_end()
+        if kill:
+            self.world.switch_off(name)
+            return
+        # What it takes must not hold up what else is due.
+        going = threading.Thread(target=self._switch_off, args=(name,), daemon=True)
+        self._going |= dict.fromkeys(members, going)
+        going.start()
+
+    def _switch_off(self, name: str) -> None:
+        try:
+            self.world.switch_off(name, GRACE / 1e9)
+        except LabError as error:
+            self.fail(error)
+
+    def start_node(self, name: str) -> None:
+        """Switches a node, or those of a shared guest, on again: interfaces up, and the programs that ran
+        when it was stopped.
+        """
+        for member in self.world.members(name):
+            before = self._down_nodes.pop(member, None)
+            if before is None:
+                continue
+            self._have_gone(member)
+            self.world.switch_on(member)
+            for supervised in before:
+                supervised.start()
+
+    def _have_gone(self, *names: str) -> None:
+        """Waits until nodes that are being switched off are off."""
+        for name in names:
+            thread = self._going.pop(name, None)
+            if thread is not None:
+                thread.join()
+
+    def _note(self, text: str) -> None:
+        at = self.world.now()
+        self.happenings.append((at, text))
+        self.watcher.happened(at, text)
+
+
+_SAID = {"waiting": "waits to be restarted", "running": "started", "ready": "is ready", "ended": "ended"}

@@ -1,0 +1,405 @@
+"""One run into one folder: the world, the conductor, the host's samples, the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from airloom.calibration import correct, model
+from airloom.errors import LabError, RunError
+from airloom.host import binaries
+from airloom.host.machine import machine, versions
+from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
+from airloom.measure.flow import FlowReading
+from airloom.planning.plan import Plan
+from airloom.results import Claim, Details, Measurement, Result, RunWriter, Verdict, evaluate
+from airloom.results.claims import from_measurements
+from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
+from airloom.runs import evidence
+from airloom.runs.emulation import World
+from airloom.runs.host_monitor import HostWatch
+from airloom.runs.measurement import Measuring
+from airloom.runs.picture import topology_of
+from airloom.runs.profiler import Profiler, machines_of
+from airloom.runs.programs import Supervised, signal_name
+from airloom.runs.progress import Watcher
+from airloom.runs.radio_monitor import RadioWatch, channels_of
+from airloom.runs.runner import Conductor
+from airloom.scenario.command_line import words_of
+from airloom.scenario.model import Measurement as Asked
+from airloom.scenario.model import Traffic
+from airloom.verdict import Pacing, Share, judge
+from airloom.verdict import Verdict as Judged
+
+FIRST_PORT = 5201
+"""Ports of measurements count from iperf3's own."""
+
+FOLLOWED = "stages.pcapng"
+"""What the engine saw of packets that are followed; deleted once it is read."""
+
+
+class OneRun:
+    """A plan on its way to a result::
+
+    with OneRun(plan, writer, watcher) as one:
+        one.conductor.conduct()
+    result = one.finish()
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        writer: RunWriter,
+        watcher: Watcher,
+        *,
+        capture: bool = False,
+        profile: bool = False,
+        measure: bool = True,
+    ) -> None:
+        self.plan = plan
+        self.writer = writer
+        self.watcher = watcher
+        self.measured: list[Measurement] = []
+        self.pacing: list[Pacing] = []
+        self._advice: list[Advice] = []
+        self._above_ceiling: list[str] = []
+        self.socket_lost: dict[str, int] = {}
+        """Measurement: packets for which its receiving socket had no room."""
+        self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
+        self._capture = writer.folder / "capture.pcapng" if capture else None
+        self._profiler = Profiler(writer.folder, machines_of(plan)) if profile else None
+        self._followed = measure and any(one.stages for one in traffic_of(plan))
+        """Whether packets are followed through the stages of their path, which needs what the engine saw."""
+        self.stopped_by: str | None = None
+        """Which signal asked it to stop."""
+        self._conductor: Conductor | None = None
+        self._watch: HostWatch | None = None
+        self._radios: RadioWatch | None = None
+        self._stack = contextlib.ExitStack()
+        self._closed = False
+        self._judged = Judged()
+        self._details = Details()
+        self._hotspots: tuple[Hotspot, ...] = ()
+
+    @property
+    def conductor(self) -> Conductor:
+        """What makes things happen; there is one from entering the block on."""
+        if self._conductor is None:
+            raise RunError("lab.closed", "the laboratory is not up")
+        return self._conductor
+
+    @property
+    def world(self) -> World:
+        """The nodes and the engine."""
+        return self.conductor.world
+
+    def interrupt(self, who: str) -> None:
+        """Has it stopped in good order, whatever it is doing; from any thread or signal handler."""
+        self.stopped_by = self.stopped_by or who
+        if self._conductor is not None:
+            self._conductor.interrupt(who)
+
+    def __enter__(self) -> Self:
+        plan, writer = self.plan, self.writer
+        self.watcher.phase(f"bringing up {len(plan.nodes)} nodes")
+        with contextlib.ExitStack() as stack:
+            world = stack.enter_context(
+                World(
+                    plan,
+                    visible=[writer.folder, *folders_of(plan)],
+                    capture=self._capture or (writer.folder / FOLLOWED if self._followed else None),
+                    on_node_failure=self._node_failed,
+                    log_path=writer.log_path,
+                )
+            )
+            folder = writer.folder / "measurements"
+            conductor = Conductor(plan, world, writer.log_path, self.watcher, self._tools, folder)
+            conductor.on_measured(self._keep)
+            self._conductor = conductor
+            if self.stopped_by:
+                conductor.interrupt(self.stopped_by)
+            self._watch = stack.enter_context(HostWatch(world))
+            self._radios = stack.enter_context(RadioWatch(world))
+            if self._profiler is not None:
+                stack.callback(self._profiler.finish)
+                self._profiler.start(world.keeper_pid)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Takes the evidence and tears everything down; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._stack:
+            self.watcher.phase("collecting")
+            if self._profiler is not None:
+                self._hotspots = self._profiler.finish()
+            self.world.end()
+            self._collect()
+            self._follow()
+
+    def verdict(self) -> Judged:
+        """The verdict on what has happened until now."""
+        assert self._watch is not None
+        return self._judge(self._watch, *self._books())
+
+    def finish(self) -> Result:
+        """Writes the result.
+
+        Raises the error that made the run fail, and :class:`Interrupted` if it was stopped; what was
+        measured is written all the same.
+        """
+        conductor = self.conductor
+        if conductor.stopped_by is not None:
+            at = conductor.ended_at / 1e9
+            self.writer.abort(f"stopped by {conductor.stopped_by} after {at:.1f} s", details=self._details)
+            raise Interrupted(conductor.stopped_by, self.writer.folder)
+        failure = conductor.failure or _first_failure(conductor.measurings)
+        if failure is not None:
+            self.writer.abort(str(failure), details=self._details)
+            raise failure
+        judged = self._judged
+        verdict = Verdict.model_validate(judged.to_json())
+        claims = claims_of(self.plan, self.measured)
+        return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
+
+    def _books(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The ledger, with what was lost before it, and the lateness."""
+        engine = self.world.engine
+        ledger = evidence.with_missed(engine.ledger(), self.world.counters())
+        ledger["unresolved"] = self.world.neighbours_refused()
+        return ledger, engine.lateness()
+
+    def _collect(self) -> None:
+        """The ledger, the host's samples and the verdict, while the nodes are still there."""
+        watch = self._watch
+        assert watch is not None
+        ledger, lateness = self._books()
+        self.writer.ledger = evidence.ledger_of(ledger, lateness)
+        watch.finish()
+        self._record_host(watch, lateness)
+        self._record_radios()
+        self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
+        self._judged = self._judge(watch, ledger, lateness)
+        self._details = self._describe(watch, ledger, lateness)
+
+    def _node_failed(self, node: Any) -> None:
+        if self._conductor is not None:
+            why = node.failure or "its first process died"
+            self._conductor.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
+
+    def _keep(self, measuring: Measuring) -> None:
+        """Writes what a measurement found; a full disk fails the run and keeps what is there."""
+        reading = measuring.reading
+        if reading is None:
+            return
+        metrics = {metric.name: metric for metric in reading.metrics()}
+        found = [as_measurement(measuring.name, metric) for metric in metrics.values()]
+        self.measured += found
+        self._note_flow(measuring.name, metrics)
+        try:
+            self.writer.measured(*found)
+            self.writer.record_table(measuring.name, reading.samples())
+        except LabError as error:
+            self.conductor.fail(error)
+
+    def _follow(self) -> None:
+        """Where the packets' time went, now that the capture is whole."""
+        if not self._followed:
+            return
+        path = self._capture or self.writer.folder / FOLLOWED
+        captured = list(pcap.frames(path))
+        to_host = self.world.zero - self.conductor.zero_realtime
+        for name, measuring in self.conductor.measurings.items():
+            flow = measuring.reading
+            if not isinstance(flow, FlowReading) or flow.followed is None:
+                continue
+            boundaries = flow.boundaries | stages.at_the_engine(captured, flow.followed, to_host)
+            found = [as_measurement(name, metric) for metric in stages.metrics(boundaries, flow.followed)]
+            self.measured += found
+            self.writer.measured(*found)
+        if self._capture is None:
+            path.unlink()
+
+    def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
+        """What the verdict must know of a flow: its source's own timetable, and a full socket at its end."""
+        lost = metrics.get("host_lost")
+        if lost is not None and lost.value:
+            self.socket_lost[name] = int(lost.value)
+        p99, most = metrics.get("pacing_error_p99"), metrics.get("pacing_error_max")
+        if p99 is not None and most is not None:
+            self.pacing.append(Pacing(name, int(p99.value), int(most.value)))
+
+    def _record_host(self, watch: HostWatch, lateness: Mapping[str, Any]) -> None:
+        """The host's time series beside the measured ones."""
+        series: list[tuple[str, str, str, Sequence[Share]]] = [
+            ("host", "cpu_pressure", "", watch.cpu_pressure()),
+            ("host", "steal", "", watch.steal()),
+            ("host", "cpu", "", watch.busy()),
+            ("engine", "busy", "", evidence.engine_busy(lateness)),
+        ]
+        series += [("node", "cpu", node, shares) for node, shares in watch.node_used().items()]
+        series += [("node", "wait", node, shares) for node, shares in watch.node_wait().items()]
+        for measurement, metric, node, shares in series:
+            times = [share.end for share in shares]
+            values = [share.value for share in shares]
+            try:
+                self.writer.record(measurement, metric, "1", times, values, node=node)
+            except LabError as error:
+                self.watcher.problem(str(error))
+                return
+
+    def _record_radios(self) -> None:
+        """Where radios were and what they sent to each other."""
+        radios = self._radios
+        assert radios is not None
+        radios.finish()
+        for measurement, metric, unit, whose, times, values in radios.series():
+            try:
+                self.writer.record(measurement, metric, unit, times, values, node=whose)
+            except LabError as error:
+                self.watcher.problem(str(error))
+                return
+
+    def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
+        notes = (evidence.carried_note(self.plan), evidence.refused_note(self.world.datagrams_refused()))
+        seen = evidence.gathered(
+            ledger,
+            lateness,
+            self.socket_lost | self.world.full_sockets(),
+            watch,
+            pacing=self.pacing,
+            paused=evidence.paused(ledger),
+            above_ceiling=self._above_ceiling,
+            length=self.world.now(),
+            notes=[*self.world.notes, *(note for note in notes if note is not None)],
+        )
+        return judge(seen, evidence.limits_of(self.plan))
+
+    def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
+        conductor = self.conductor
+        return Details(
+            versions=versions(),
+            machine=machine(),
+            limits=evidence.in_words(evidence.limits_of(self.plan)),
+            engine=dict(ledger),
+            host_lost=evidence.host_lost(ledger),
+            lateness=evidence.bins(lateness),
+            nodes=tuple(
+                NodeUse(
+                    node=name,
+                    user_s=track.used[-1].user_ns / 1e9,
+                    system_s=track.used[-1].system_ns / 1e9,
+                    wait_s=(track.used[-1].wait_ns or 0) / 1e9,
+                )
+                for name, track in watch.nodes.items()
+            ),
+            length_ns=self.world.now(),
+            processors=evidence.processors(watch.nodes, lateness, self.world.now()),
+            programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
+            guidance=tuple(self._advice),
+            profile=self._hotspots,
+            happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
+            topology=topology_of(self.plan),
+            radios=self._radios.radios if self._radios is not None else (),
+            channels=channels_of(self.world),
+            radio_links=self._radios.links if self._radios is not None else (),
+        )
+
+
+class Interrupted(RunError):
+    """The run was stopped by a signal; what was measured until then is kept."""
+
+    def __init__(self, who: str, folder: Path) -> None:
+        super().__init__("run.stopped", f"stopped by {who}; what was measured until then is in {folder}")
+        self.exit_code = 128 + int(getattr(signal, who, signal.SIGINT))
+
+
+def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:
+    """The tool of every measurement; :class:`ScenarioError` if one cannot be made."""
+    addresses = addresses_of(plan)
+    needs_traffic = any(one.traffic is not None for one in measurements)
+    traffic = str(binaries.find("airloom-traffic")) if needs_traffic else "airloom-traffic"
+    return {
+        measurement.name: tool_for(
+            measurement,
+            Place(
+                name=measurement.name,
+                addresses=addresses,
+                port=first_port + number,
+                seed=derived(plan.seed, measurement.name),
+                traffic=traffic,
+            ),
+        )
+        for number, measurement in enumerate(measurements)
+    }
+
+
+def traffic_of(plan: Plan) -> list[Traffic]:
+    """The flows of Airloom's own generator among a plan's measurements."""
+    return [one.traffic for one in plan.scenario.measurements if one.traffic is not None]
+
+
+def folders_of(plan: Plan) -> list[Path]:
+    """Folders of this machine that programs work in, if nodes would not see them."""
+    folders = {Path(one.folder) for one in plan.scenario.programs if one.folder is not None}
+    return sorted(path for path in folders if path.is_dir() and binaries.is_hidden(path))
+
+
+def addresses_of(plan: Plan) -> dict[str, list[str]]:
+    """Node: its addresses without prefix length; first the one that its name stands for."""
+    found = {}
+    for name, node in plan.nodes.items():
+        own = [str(address.ip) for interface in node.interfaces for address in interface.addresses]
+        first = plan.hosts.get(name)
+        found[name] = [first, *(one for one in own if one != first)] if first else own
+    return found
+
+
+def derived(seed: int, name: str) -> int:
+    """A seed of its own for everything that has a name: 63 bits of SHA-256."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def as_measurement(name: str, metric: Metric) -> Measurement:
+    """A tool's figure as ``result.json`` has it; one that is no number is absent."""
+    value = metric.value if math.isfinite(metric.value) else None
+    return Measurement(name=name, metric=metric.name, unit=metric.unit, mean=value)
+
+
+def claims_of(plan: Plan, measured: Sequence[Measurement]) -> list[Claim]:
+    """The scenario's claims held against what was measured."""
+    values = from_measurements(measured)
+    return [
+        evaluate(claim.id, claim.statement, claim.check, values, source=claim.source)
+        for claim in plan.scenario.claims
+    ]
+
+
+def program_end(supervised: Supervised, folder: Path) -> ProgramEnd:
+    """How a program ended, for the report."""
+    ended = supervised.exit
+    return ProgramEnd(
+        node=supervised.node,
+        name=supervised.name,
+        command=shlex.join(words_of(supervised.program.run)),
+        exit=ended.code if ended else None,
+        signal=signal_name(ended.signal) if ended and ended.signal is not None else None,
+        expected=supervised.failure is None,
+        log=str(supervised.log.relative_to(folder)),
+    )
+
+
+def _first_failure(measurings: Mapping[str, Measuring]) -> LabError | None:
+    return next((one.failure for one in measurings.values() if one.failure is not None), None)

@@ -1,0 +1,1 @@
+"""Topologies: builders for Python, generators, positions, and GraphML files."""

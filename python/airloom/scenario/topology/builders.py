@@ -1,0 +1,103 @@
+"""Common topologies for scenarios made in Python.
+
+Each function gives a :class:`Topology`, the same as ``topology:`` in YAML; keywords beside its own
+parameters are properties of every link::
+
+    from airloom import Scenario, topology
+
+    scenario = Scenario(name="chain", topology=topology.chain(5, rate="100 Mbit/s", delay="1 ms"))
+
+A graph from networkx becomes nodes and links: ``Scenario(name="mine", **topology.from_networkx(graph))``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airloom.errors import ScenarioError
+from airloom.scenario.model import Direction, Link, Node, Topology
+from airloom.scenario.problems import Problem
+
+__all__ = [
+    "chain",
+    "fat_tree",
+    "from_networkx",
+    "full_mesh",
+    "graphml",
+    "grid",
+    "random",
+    "ring",
+    "star",
+    "tree",
+]
+
+
+def _make(generator: str, prefix: str, link: dict[str, Any], **parameters: Any) -> Topology:
+    said = {"generator": generator, "prefix": prefix, "link": Direction(**link), **parameters}
+    return Topology(**{key: value for key, value in said.items() if value is not None})
+
+
+def chain(nodes: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
+    """n1 - n2 - ...; ``switched`` makes switches of the inner ones."""
+    return _make("chain", prefix, link, nodes=nodes, switched=switched)
+
+
+def star(nodes: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
+    """n1 in the middle of the others; ``switched`` makes it a switch."""
+    return _make("star", prefix, link, nodes=nodes, switched=switched)
+
+
+def tree(depth: int, fanout: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
+    """n1 the root, ``depth`` levels below it; ``switched`` makes switches of all but the leaves."""
+    return _make("tree", prefix, link, depth=depth, fanout=fanout, switched=switched)
+
+
+def grid(rows: int, columns: int, *, prefix: str = "n", **link: Any) -> Topology:
+    """n1x1, n1x2, ... (row x column), each linked to its neighbours."""
+    return _make("grid", prefix, link, rows=rows, columns=columns)
+
+
+def ring(nodes: int, *, prefix: str = "n", **link: Any) -> Topology:
+    """n1 - n2 - ... - n1."""
+    return _make("ring", prefix, link, nodes=nodes)
+
+
+def full_mesh(nodes: int, *, prefix: str = "n", **link: Any) -> Topology:
+    """Everyone linked with everyone."""
+    return _make("full-mesh", prefix, link, nodes=nodes)
+
+
+def fat_tree(k: int, *, prefix: str = "n", **link: Any) -> Topology:
+    """Core, aggregation and edge routers with ``k`` ports each, and k^3/4 hosts."""
+    return _make("fat-tree", prefix, link, k=k)
+
+
+def random(
+    nodes: int, probability: float | str, *, seed: int | None = None, prefix: str = "n", **link: Any
+) -> Topology:
+    """A random spanning tree, and every other pair with the probability."""
+    return _make("random", prefix, link, nodes=nodes, probability=probability, seed=seed)
+
+
+def graphml(file: str, **link: Any) -> Topology:
+    """The graph in a GraphML file; ``link`` holds what its edges do not say."""
+    return _make("graphml", "n", link, file=file)
+
+
+def from_networkx(graph: Any, **link: Any) -> dict[str, Any]:
+    """Nodes, switches and links of a networkx graph, as keywords of :class:`Scenario`.
+
+    ``kind: switch`` or ``hub`` of a node, and properties of links such as ``rate`` on edges, are
+    taken over; ``link`` holds what an edge does not say.
+    """
+    from airloom.scenario.topology.graphml import of_networkx
+
+    try:
+        found = of_networkx(graph)
+    except Problem as problem:
+        raise ScenarioError(problem.code, problem.message, cure=problem.cure) from None
+    links = []
+    for edge in found.edges:
+        own = edge.link.model_dump(exclude_none=True) if edge.link is not None else {}
+        links.append(Link(**{**link, **own, "ends": (edge.a, edge.b)}))
+    return {"nodes": {name: Node() for name in found.nodes}, "switches": found.switches, "links": links}

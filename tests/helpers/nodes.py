@@ -1,0 +1,110 @@
+"""Plans of nodes for tests, and looks at what the host has left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from ipaddress import ip_interface
+from pathlib import Path
+from typing import Any, cast
+
+from airloom.nodes.kind import NodeHandle
+from airloom.planning.plan import GuestPlan, InterfacePlan, LinkPlan, NodePlan, Plan
+
+Up = Callable[..., dict[str, NodeHandle]]
+
+
+def interface(name: str, number: int, *addresses: str, mtu: int = 1500) -> InterfacePlan:
+    """An interface whose MAC ends with a number."""
+    mac = (
+        f"02:00:{number >> 24 & 255:02x}:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
+    )
+    return InterfacePlan(name, mac, mtu, tuple(ip_interface(text) for text in addresses), "")
+
+
+def node(name: str, *interfaces: InterfacePlan, **more: Any) -> NodePlan:
+    """A node with interfaces; what is not said is empty."""
+    defaults: dict[str, Any] = {
+        "kind": "netns",
+        "routes": (),
+        "forwarding": False,
+        "cpu": None,
+        "files": {},
+        "sysctl": {},
+    }
+    return NodePlan(name=name, interfaces=interfaces, **(defaults | more))
+
+
+def plan_of(nodes: Sequence[NodePlan], links: Sequence[LinkPlan] = ()) -> Plan:
+    """A plan of nodes, and links between native ones."""
+    hosts = {
+        plan.name: str(plan.interfaces[0].addresses[0].ip)
+        for plan in nodes
+        if plan.interfaces and plan.interfaces[0].addresses
+    }
+    return Plan(
+        scenario=cast(Any, None),
+        seed=1,
+        nodes={plan.name: plan for plan in nodes},
+        switches={},
+        links={link.name: link for link in links},
+        hosts=hosts,
+    )
+
+
+def eventually(true: Callable[[], bool], what: str, within: float = 20.0) -> None:
+    """Waits until something is so; the limit only ends a test that would fail anyway."""
+    until = time.monotonic() + within
+    while not true():
+        assert time.monotonic() < until, what
+        time.sleep(0.02)
+
+
+def processes_with(mark: str) -> list[int]:
+    """The host's processes that have a text in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if mark.encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+def processes_in(namespaces: set[int]) -> list[int]:
+    """The host's processes that are in one of some network namespaces, or hold one open."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            links = [entry / "ns" / "net", *(entry / "fd").iterdir()]
+            for link in links:
+                with contextlib.suppress(OSError):
+                    text = os.readlink(link)
+                    if text.startswith("net:[") and int(text[5:-1]) in namespaces:
+                        found.append(int(entry.name))
+                        break
+    return found
+
+
+def groups_of(keeper: int) -> list[Path]:
+    """The control groups of a keeper."""
+    # Others may go while they are looked for, which a glob does not bear.
+    name = f"airloom-{keeper}"
+    return [Path(place, name) for place, folders, _ in os.walk("/sys/fs/cgroup") if name in folders]
+
+
+def mount_points() -> list[str]:
+    """The mount points that this process sees."""
+    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+
+
+def guest(name: str, **settings: object) -> NodePlan:
+    """A guest behind a TAP, which no engine serves."""
+    said = {"memory": 64 << 20, "network": "tap"} | settings
+    number = ord(name[0])
+    plan = GuestPlan(**said)  # type: ignore[arg-type]
+    return node(name, interface("eth0", number, f"10.1.0.{number}/24"), kind="uml", guest=plan)

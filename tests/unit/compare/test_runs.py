@@ -1,0 +1,146 @@
+"""Comparisons: the statistics against published and simulated truth, the table, the JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from airloom.compare.runs import Estimate, compare, holm, welch
+from airloom.results import Ledger, Measurement, RunWriter, SweepWriter, Verdict
+from helpers import fake_results
+
+
+def estimate(values: list[float]) -> Estimate:
+    array = np.array(values)
+    return Estimate(
+        float(array.mean()), len(array), float(array.std(ddof=1) / len(array) ** 0.5), len(array) - 1
+    )
+
+
+def test_welch_agrees_with_scipy() -> None:
+    random = np.random.default_rng(3)
+    one, two = random.normal(10, 1, 7).tolist(), random.normal(11, 4, 12).tolist()
+    found = welch(estimate(one), estimate(two))
+    assert found is not None
+    reference = stats.ttest_ind(two, one, equal_var=False)
+    interval = reference.confidence_interval(0.95)
+    assert found == pytest.approx((interval.low, interval.high, reference.pvalue))
+
+
+def test_welch_covers_the_truth_as_often_as_it_says() -> None:
+    random = np.random.default_rng(4)
+    covered = 0
+    for _ in range(1000):
+        found = welch(estimate(random.normal(5, 1, 5).tolist()), estimate(random.normal(7, 3, 8).tolist()))
+        assert found is not None
+        covered += found[0] <= 2.0 <= found[1]
+    assert 0.93 <= covered / 1000 <= 0.97
+
+
+def test_without_an_error_there_is_no_interval() -> None:
+    assert welch(Estimate(1.0, 1), Estimate(2.0, 1)) is None
+    same = Estimate(1.0, 3, 0.0, 2)
+    assert welch(same, same) == (0.0, 0.0, 1.0)
+
+
+def test_holm_is_the_textbook_procedure() -> None:
+    # Sorted thresholds for four at 5 %: 0.0125, 0.0167, 0.025, 0.05; the third stops it.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == [True, False, False, True]
+    assert holm([]) == []
+    assert holm([0.04]) == [True]
+
+
+def sweep(folder: Path, centre: float, seed: int) -> Path:
+    random = np.random.default_rng(seed)
+    writer = SweepWriter(folder, scenario="s", seed=seed, sweep={"nodes": [2, 3]}, repetitions=6)
+    for point in writer.unfinished():
+        with writer.run(point, kinds=["netns"], seed=seed) as one:
+            mean = centre + float(random.normal(0, 1e-6))
+            one.measured(
+                Measurement(name="rtt", metric="rtt_avg", unit="s", mean=mean),
+                Measurement(name="tcp", metric="throughput", unit="bit/s", mean=9e7 + random.normal(0, 1e5)),
+            )
+            one.finish(Verdict(status="valid"), Ledger())
+    writer.finish()
+    return folder
+
+
+def test_repetitions_tell_a_difference_from_chance(tmp_path: Path) -> None:
+    found = compare(sweep(tmp_path / "a", 1e-3, 1), sweep(tmp_path / "b", 1.01e-3, 2))
+    rows = {(row.name, row.labels["nodes"]): row for row in found.rows}
+    rtt = rows[("rtt", "2")]
+    assert rtt.significant
+    assert rtt.basis == "repetitions"
+    assert rtt.difference == pytest.approx(1e-5, abs=3e-6)
+    assert rtt.ratio == pytest.approx(1.01, abs=0.003)
+    assert rtt.low is not None
+    assert rtt.high is not None
+    assert rtt.low < 1e-5 < rtt.high
+    assert not rows[("tcp", "3")].significant
+
+
+def test_single_runs_are_compared_by_batches(tmp_path: Path) -> None:
+    one = fake_results.run(tmp_path / "one", seed=1)
+    two = fake_results.run(tmp_path / "two", nodes=5, seed=2)
+    found = compare(one, two)
+    rows = {(row.name, row.metric): row for row in found.rows}
+    assert rows[("rtt", "rtt_avg")].significant
+    assert rows[("rtt", "rtt_avg")].basis == "batches"
+    assert rows[("rtt", "rtt_max")].p is None
+    assert rows[("rtt", "rtt_max")].difference is not None
+    assert "say nothing of how runs differ" in found.table().note
+
+
+def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
+    one = fake_results.run(tmp_path / "one")
+    for row in compare(one, one).rows:
+        assert row.difference == 0
+        assert not row.significant
+
+
+def test_figures_of_one_side_only_and_of_other_units(tmp_path: Path) -> None:
+    folders = []
+    for name, figures in (
+        ("a", [Measurement(name="rtt", metric="max", unit="ms", mean=2.0)]),
+        (
+            "b",
+            [
+                Measurement(name="rtt", metric="max", unit="us", mean=3000.0),
+                Measurement(name="tcp", metric="throughput", unit="bit/s", mean=1e6),
+            ],
+        ),
+    ):
+        writer = RunWriter(tmp_path / name, scenario="s", seed=1, kinds=["netns"])
+        writer.measured(*figures)
+        writer.finish(Verdict(status="valid"), Ledger())
+        folders.append(tmp_path / name)
+    rtt, tcp = compare(*folders).rows
+    assert rtt.difference == pytest.approx(1.0)
+    assert rtt.ratio == pytest.approx(1.5)
+    assert tcp.first is None
+    assert tcp.difference is None
+
+
+def test_json_and_terminal(tmp_path: Path) -> None:
+    one = fake_results.run(tmp_path / "one")
+    two = fake_results.run(tmp_path / "two", seed=2, verdict=Verdict(status="valid"))
+    found = compare(one, two)
+    raw = json.loads(found.to_json())
+    assert raw["schema"] == 1
+    assert raw["first"]["verdict"]["status"] == "degraded"
+    assert set(raw["rows"][0]) == {
+        "name", "metric", "unit", "labels", "first", "second", "difference", "ratio", "low", "high", "p",
+        "significant", "basis",
+    }  # fmt: skip
+    console = Console(width=120, color_system=None, file=io.StringIO(), record=True)
+    console.print(found.render())
+    text = console.export_text()
+    assert "DEGRADED" in text
+    assert "VALID" in text
+    assert "rtt: rtt avg" in text

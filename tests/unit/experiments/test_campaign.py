@@ -1,0 +1,214 @@
+"""Campaigns on invented runs: what is gathered, which outcome a claim has, what is said of failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airloom.errors import HostError, RunError
+from airloom.experiments import capacity_search, orbit, usable_kinds
+from airloom.experiments import paper as published
+from airloom.experiments.campaign import Campaign, Case, Found
+from airloom.experiments.net_chain import kinds
+from airloom.report import figures
+from airloom.scenario.model import Scenario
+from airloom.units.figures import Quantity
+
+PAPER = """\
+id,says,figure,line,x,value,unit,source,flag,reason
+ten,ten times,ratio,paper,1,10,1,E-1,,
+wrong,80000 packets/s,,,,80000,packets/s,E-2,P-1,not on the air
+slip,1 GHz,,,,,,E-3,D-13,a slip
+"""
+
+
+def campaign(tmp_path: Path, said: list[str] | None = None) -> Campaign:
+    (tmp_path / "paper.csv").write_text(PAPER)
+    paper = published.read(tmp_path / "paper.csv")
+    progress = (said if said is not None else []).append
+    return Campaign("made", tmp_path / "out", paper=paper, progress=progress, kinds=("netns",))
+
+
+def cases(*names: str) -> list[Case]:
+    scenario = Scenario.model_validate({"name": "made", "nodes": {"a": {}}})
+    return [Case(name, {"platform": name}, scenario, 2.0) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("check", "shape", "says", "outcome"),
+    [
+        ("x >= 8", None, "ten", "holds"),
+        ("x >= 12", "x >= 2", "ten", "holds-in-shape"),
+        ("x >= 12", "x >= 11", "ten", "fails"),
+        ("x >= 12", None, "wrong", "implausible-in-source"),
+        ("x >= 8", None, "wrong", "holds"),
+        ("y >= 1", None, "ten", "fails"),
+    ],
+)
+def test_the_outcome_of_a_claim(
+    tmp_path: Path, check: str, shape: str | None, says: str, outcome: str
+) -> None:
+    with campaign(tmp_path) as made:
+        found = made.claim("c", "words", check, says=says, shape=shape, x=10.0, y=None)
+        made.finish()
+    assert found.outcome == outcome
+    assert (found.published, found.source) == (made.paper[says].says, made.paper[says].source)
+
+
+def test_a_statement_that_nobody_made_is_refused(tmp_path: Path) -> None:
+    with campaign(tmp_path) as made, pytest.raises(Exception, match=r"says nothing of 'none' \(known: ten"):
+        made.claim("c", "words", "x > 1", says="none", x=1.0)
+
+
+def test_what_cannot_be_right_is_shown_without_a_claim(tmp_path: Path) -> None:
+    with campaign(tmp_path) as made:
+        made.claim("c", "words", "x > 1", says="wrong", x=2.0)
+        result = made.finish()
+    shown = {one.id: one for one in result.claims}
+    assert set(shown) == {"c", "published-slip"}
+    assert shown["published-slip"].outcome == "implausible-in-source"
+    assert shown["published-slip"].why == "D-13: a slip"
+    assert result.verdict.status == "invalid", "nothing was measured"
+
+
+def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        if name.startswith("bad"):
+            raise RunError("test.bad", "it broke")
+        return SimpleNamespace(seed=scenario.seed)
+
+    monkeypatch.setattr(capacity_search, "point", point)
+    said: list[str] = []
+    seeds: list[int] = []
+
+    def read(_: Case, reader: Any) -> dict[str, tuple[float, str]]:
+        seeds.append(reader.seed)
+        return {"rate": (float(len(seeds)), "bit/s")}
+
+    with campaign(tmp_path, said) as made:
+        found = made.measure(cases("good", "bad"), read, repetitions=2)
+        result = made.finish()
+    assert found.all("rate", platform="good") == [1.0, 2.0]
+    assert found.mean("rate", platform="bad") is None
+    assert len(set(seeds)) == 2, "each repetition has its own seed"
+    assert said[0] == "1/4 good-r00, about 20 s to go"
+    assert [one.split()[0] for one in said] == ["1/4", "2/4", "3/4", "4/4"]
+    assert result.verdict.reasons[0] == "bad-r00: it broke [test.bad]"
+    (rate,) = result.measurements
+    assert (rate.name, rate.metric, rate.mean, rate.n) == ("made", "rate", 1.5, 2)
+    assert rate.ci95 == pytest.approx(12.706 * 0.5, rel=1e-3)
+
+
+def test_what_the_machine_lacks_for_every_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        if name.startswith("lacking"):
+            raise HostError("host.lacks", f"nothing for {name}", cure="get it")
+        return SimpleNamespace(seed=scenario.seed)
+
+    def read(*_: Any) -> dict[str, tuple[float, str]]:
+        return {"rate": (1.0, "bit/s")}
+
+    monkeypatch.setattr(capacity_search, "point", point)
+    with campaign(tmp_path) as made:
+        made.measure(cases("lacking-a", "lacking-b"), read)
+        with pytest.raises(HostError, match="nothing for lacking-a-r00"):
+            made.finish()
+    with campaign(tmp_path) as made:
+        made.measure(cases("lacking-a", "good"), read)
+        assert made.finish().verdict.reasons[0].startswith("lacking-a-r00: nothing for")
+
+
+def test_lines_keep_gaps_and_figures_get_what_was_published(tmp_path: Path) -> None:
+    found = Found()
+    found.add({"load": 10, "kind": "netns"}, {"rate": (5e6, "bit/s")})
+    line = found.line("here", "measured", "rate", "load", (10, 20), 1e6, kind="netns")
+    assert line.y == (5.0, None)
+    assert found.quantity("rate", load=10, kind="netns") == Quantity.of(5e6, "bit/s")
+    with campaign(tmp_path) as made:
+        made.draw(figures.Figure(name="ratio", title="t", x_label="x", y_label="y", lines=(line,)))
+        made.finish()
+    (drawn,) = figures.load(tmp_path / "out")
+    assert [(one.role, one.x, one.y) for one in drawn.lines][1] == ("published", (1.0,), (10.0,))
+
+
+# The digest's table of the DCF cycle: microseconds at 36 Mbit/s by payload, Mbit/s by channel rate.
+@pytest.mark.parametrize(
+    ("payload", "us"), [(64, 197.5), (128, 209.5), (256, 237.5), (512, 297.5), (1024, 409.5), (1470, 509.5)]
+)
+def test_the_cycle_is_the_standards(payload: int, us: float) -> None:
+    assert orbit.cycle(payload) * 1e6 == pytest.approx(us, abs=0.05)
+
+
+@pytest.mark.parametrize(("rate", "udp", "tcp"), [(6, 5.27, 4.85), (24, 17.26, 14.85), (54, 29.89, 23.92)])
+def test_saturation_and_tcp_by_arithmetic(rate: int, udp: float, tcp: float) -> None:
+    assert orbit.saturation(rate=rate) / 1e6 == pytest.approx(udp, abs=0.005)
+    assert orbit.tcp_estimate(rate) / 1e6 == pytest.approx(tcp, abs=0.02)
+
+
+def test_the_waiting_slice_gets_what_the_queue_holds() -> None:
+    assert orbit.shared_queue(40, 0.1) / 1e6 == pytest.approx(13.89, abs=0.01)
+    assert orbit.shared_queue(200, 0.1) == orbit.shared_queue(1000, 0.1) == orbit.saturation()
+
+
+def test_windows_are_whole_and_count_octets() -> None:
+    times = np.arange(0, 1_000_000_000, 1_000_000, dtype=np.int64)
+    rates = orbit.windows(times, 1000, 100_000_000)
+    assert rates.tolist() == [8e6] * 9
+    assert orbit.windows(times[:0], 1000, 100_000_000).size == 0
+
+
+def chain(kind_limits: dict[str, int], nodes: int) -> Any:
+    rate = {way: 100.0 if nodes <= limit else 50.0 for way, limit in kind_limits.items()}
+    return SimpleNamespace(nodes=nodes, rtt=1e6, valid=True, **rate)
+
+
+def test_the_first_deviation_of_each_direction_is_found_apart(tmp_path: Path) -> None:
+    measured: list[int] = []
+
+    def measure(nodes: int) -> Any:
+        measured.append(nodes)
+        return chain({"forward": 5, "backward": 11}, nodes)
+
+    with campaign(tmp_path) as made:
+        series = kinds.both_ways(made, "netns", measure, (2, 4, 8, 16), 100.0, halve=True)
+        made.finish()
+    assert series.largest == {"forward": 5, "backward": 11}
+    assert series.deviation == {"forward": 6, "backward": 12}
+    assert len(measured) == len(set(measured)), "a chain is measured once for both"
+
+
+def test_a_chain_that_does_not_come_up_is_no_good_one(tmp_path: Path) -> None:
+    def measure(nodes: int) -> Any:
+        if nodes > 2:
+            raise RunError("test.no", "no")
+        return chain({"forward": 99, "backward": 99}, nodes)
+
+    with campaign(tmp_path) as made:
+        series = kinds.both_ways(made, "uml", measure, (2, 4), 100.0, halve=False)
+        result = made.finish()
+    assert series.largest == {"forward": 2, "backward": 2}
+    assert result.verdict.notes == ("4 nodes of kind uml: no [test.no]",)
+
+
+def test_kinds_that_do_not_work_are_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        if scenario.kind == "uml":
+            raise RunError("test.no-kernel", "no kernel")
+        echo = SimpleNamespace(metric="rtt_max", mean=None if scenario.kind == "container" else 1.0)
+        return SimpleNamespace(result=SimpleNamespace(measurements=[echo]))
+
+    monkeypatch.setattr(capacity_search, "point", point)
+    works, fails = usable_kinds.kinds(tmp_path, lambda _: None, quick=True, without=("native",))
+    assert works == ["netns"]
+    assert fails["uml"] == "no kernel [test.no-kernel]"
+    assert "do not reach each other" in fails["container"]
+    assert "--kind qemu" in fails["qemu"]
+    assert "native" not in fails
