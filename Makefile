@@ -42,7 +42,7 @@ $(BIN)/airloom-init: $(VENV)/.engine
 	install -t $(BIN) target/static/$(HOST)/release/airloom-traffic
 	install -t $(BIN) target/static/$(HOST)/release/airloom-init
 
-kernel: ## Build a guest kernel for nodes of kind uml, with more than the distribution's: minutes (docs/kinds.md)
+kernel: ## Build a guest kernel for nodes of kind uml, with more than the distribution's: minutes (docs/guide/kinds.md)
 	kernel/build
 
 demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict and an HTML report
@@ -78,8 +78,8 @@ lint: setup ## Check format, lints and types of all languages
 	cd python && ../$(BIN)/lint-imports --config ../pyproject.toml
 
 docs: setup ## Write the parts of docs/ that are generated
-	$(BIN)/python -m airloom.cli.scenario_reference > docs/scenario.md
-	$(BIN)/python -m airloom.cli.kinds_reference docs/kinds.md
+	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
+	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target $(OUT) fuzz/target

@@ -1,6 +1,6 @@
-"""The table of kinds in docs/kinds.md, written from what the kinds declare.
+"""The table of kinds in docs/guide/kinds.md, written from what the kinds declare.
 
-``python -m airloom.cli.kinds_reference docs/kinds.md`` renews it; the words around it are the page's own.
+``python -m airloom.cli.kinds_reference docs/guide/kinds.md`` renews it; the words around it are the page's own.
 """
 
 from __future__ import annotations

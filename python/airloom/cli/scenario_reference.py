@@ -1,6 +1,6 @@
 """The reference of scenarios, written from the model itself.
 
-``python -m airloom.cli.scenario_reference > docs/scenario.md`` renews the page.
+``python -m airloom.cli.scenario_reference > docs/guide/scenario.md`` renews the page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A flow from the records of both its ends: loss, order, delay, jitter, throughput, pacing.
 
-The formulas, with their sources, stand at the functions; ``docs/measurement.md`` collects them. Times are
+The formulas, with their sources, stand at the functions; ``docs/guide/measurement.md`` collects them. Times are
 ns, and exact integers as far as they are differences of records; ratios are plain numbers.
 """
 

@@ -2,7 +2,7 @@
 
 A node is as one of ``netns``, with its interfaces as ports of the engine. Its first process, the same
 as everywhere, makes the unpacked image its root (``init/src/image.rs``), so that a container ends with
-the run like every node; docs/kinds.md says why no OCI runtime stands between.
+the run like every node; docs/guide/kinds.md says why no OCI runtime stands between.
 """
 
 # Public methods are documented where they are declared, in kind.py.

@@ -28,7 +28,7 @@ from airloom.units.quantities import Address, Duration, Share, Size
 class Adapter(Model):
     """What a network adapter and the host behind it add to a wire; nothing by default.
 
-    For formulas and sources see "Equipment" in docs/models.md.
+    For formulas and sources see "Equipment" in docs/inside/models.md.
     """
 
     moderation: Duration = Field(
