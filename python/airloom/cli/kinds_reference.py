@@ -28,7 +28,7 @@ def tables() -> str:
         lines += [f"### `{name}`", "", "| | |", "| --- | --- |"]
         lines += [f"| {word} | {getattr(kind.nature, word)} |" for word in _NATURE]
         lines += [
-            f"| writes to the host's files | {'no' if kind.nature.own_files else 'with the rights of its user'} |",
+            f"| writes to the host's files | {'no' if kind.nature.own_files else 'as its user may'} |",
             "",
         ]
     head = ["kind", *_PROPERTIES.values()]

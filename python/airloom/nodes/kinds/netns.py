@@ -361,7 +361,7 @@ class NetnsKind(Kind):
         start="milliseconds",
         memory="0.3 MB: thousands on one machine (`bench bringup`)",
         porting="none: namespaces are a feature of the kernel",
-        isolation="processes, network and temporary folders; other files, and the rights of root, are the host's",
+        isolation="processes, network, temporary folders; other files and root's rights are the host's",
         transparency="programs and the host kernel's network stack",
         flexibility="the host's kernel with network settings of each node (`sysctl`)",
     )

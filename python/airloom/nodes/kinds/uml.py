@@ -112,7 +112,7 @@ class UmlKind(GuestKind):
         backend="hosted VMM",
         own_files=True,
         start="0.32 s, 0.12 s with the kernel of `make kernel` (`bench guests`)",
-        memory="21 MB at 64 MiB, 14 MB with the kernel of `make kernel`: dozens on one machine",
+        memory="21 MB of a guest with 48 MiB, 14 MB with the kernel of `make kernel`: dozens on one machine",
         porting="Linux is ported to Linux (`ARCH=um`); other systems are not",
         isolation="own kernel and files; its process can read the host's files",
         transparency="programs and the whole network stack; no real hardware, one processor",

@@ -71,7 +71,7 @@ Velocity = Annotated[
 
 
 class Propagation(Model):
-    """Loss of a signal with distance, or for each pair of nodes; see docs/inside/models.md for the formulas."""
+    """Path loss by distance, or for each pair of nodes. Formulas: docs/inside/models.md."""
 
     model: Literal["friis", "log-distance", "two-ray", "itu-indoor", "cost231", "matrix", "disk"] = Field(
         description="the law"
