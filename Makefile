@@ -80,6 +80,7 @@ lint: setup ## Check format, lints and types of all languages
 docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
 	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
+	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target $(OUT) fuzz/target
