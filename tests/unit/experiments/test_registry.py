@@ -55,7 +55,11 @@ def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothin
         assert claim.published
         assert claim.source
     assert result.verdict.status == "invalid"
-    assert figures.load(tmp_path / "out")
+    drawn = {figure.name for figure in figures.load(tmp_path / "out")}
+    assert drawn
+    paper = published.read(found.path.parent / "paper.csv")
+    undrawn = {one.figure for one in paper.statements.values() if one.figure} - drawn
+    assert not undrawn, "published points that no figure draws"
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
