@@ -219,6 +219,8 @@ pub(super) struct Radio {
     pub(super) sensitivity: f64,
     pub(super) preamble_ratio: f64,
     pub(super) capture_ratio: f64,
+    /// How long after the first symbol of a frame another one can be followed instead.
+    pub(super) capture_window: Span,
     pub(super) switched_on: bool,
     pub(super) cell: Cell,
     /// Looks around on other channels, or asks to be admitted: data has to wait.
