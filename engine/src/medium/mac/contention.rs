@@ -18,7 +18,7 @@ impl Radio {
     /// The extended space begins when the physical layer finds the channel idle, whatever the
     /// reservation says, and the radio waits for the later of the two (10.3.2.3.7); behind a
     /// reservation that is the later, the lane's own space follows (10.3.4.2).
-    fn counted_from(&self, lane: &Lane) -> Instant {
+    pub(in crate::medium) fn counted_from(&self, lane: &Lane) -> Instant {
         let plain = self.clear_since() + lane.aifs;
         let began =
             if self.settings.as_ns3 { self.broken_at } else { self.extended.then_some(self.idle_since) };
