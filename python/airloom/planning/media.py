@@ -169,6 +169,9 @@ def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     for key, name in (("rts", "rts_octets"), ("fragment", "fragment_octets")):
         if key in said:
             found[name] = None if said[key] == "never" else int(said[key])
+    if "capture_window" in said:
+        window = said["capture_window"]
+        found["capture_ns"] = None if window == "none" else int(window)
     if "basic_rates" in said:
         found["basic_rates"] = [int(each) for each in said["basic_rates"]]
     if "control_rate" in said:
@@ -198,6 +201,7 @@ SETTINGS = {
     **{name: key for key, name in (*_DECIBELS.items(), *_PLAIN.items())},
     "rts_octets": "rts",
     "fragment_octets": "fragment",
+    "capture_ns": "capture_window",
     "leave_dbm": "leave",
     "ssid length": "ssid",
 }

@@ -238,6 +238,10 @@ class Radio(Tuning):
     capture: Margin | None = Field(
         default=None, description="a later frame that is so much stronger is followed instead; 10 dB"
     )
+    capture_window: Duration | Literal["none"] | None = Field(
+        default=None,
+        description="from a frame's first symbol; only within it the frame is left so; `none`, to its end",
+    )
     basic_rates: Annotated[list[Rate], Listed] | None = Field(
         default=None, description="what answers are sent at; the mandatory rates by default"
     )
