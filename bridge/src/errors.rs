@@ -1,7 +1,8 @@
 //! The one place where errors become Python's: `EngineError(code, message)`.
 
 use airloom_engine::medium::SettingsError;
-use airloom_ports::{error::Error, nodes};
+use airloom_netns::tap::TapError;
+use airloom_ports::error::Error;
 use pyo3::prelude::*;
 
 use crate::EngineError;
@@ -84,7 +85,11 @@ impl From<Fault> for PyErr {
 /// these are the setting's path and begin with `link.` or `switch.`.
 #[pyfunction]
 pub fn error_codes() -> Vec<&'static str> {
-    let below = airloom_engine::Error::CODES.iter().chain(&Error::CODES).chain(&nodes::Error::CODES);
+    let below = airloom_engine::Error::CODES
+        .iter()
+        .chain(&Error::CODES)
+        .chain(&airloom_netns::Error::CODES)
+        .chain(&TapError::CODES);
     let mut codes: Vec<_> = below.chain(&SettingsError::CODES).chain(&CODES).copied().collect();
     codes.sort_unstable();
     codes.dedup();

@@ -2,8 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
+use airloom_netns::read_mac;
 use airloom_ports::edge::Outside;
-use airloom_ports::nodes::read_mac;
 use airloom_ports::vhost::{Card, Counts, Standing, Vhost};
 use airloom_ports::world::World;
 use pyo3::prelude::*;

@@ -1,5 +1,5 @@
-//! Where the engine meets the machine: TAP interfaces, real interfaces, captures, namespaces and
-//! the wall clock.
+//! Where the engine meets the machine: TAP interfaces, real interfaces, guests, tunnels, captures
+//! and the wall clock.
 
 mod alarm;
 pub mod capture;
@@ -12,7 +12,6 @@ pub mod interface;
 pub mod lateness;
 pub mod media;
 mod moderation;
-pub mod nodes;
 mod outgo;
 mod patience;
 mod pcapng;

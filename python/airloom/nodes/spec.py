@@ -1,4 +1,4 @@
-"""Nodes in the words of the engine module, which makes them: ``ports/src/nodes/spec.rs``."""
+"""Nodes in the words of the engine module, which makes them: ``netns/src/spec.rs``."""
 
 from __future__ import annotations
 
