@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::SettingsError;
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
-use airloom_ports::media::{ChannelView, RadioView, SightingView};
+use airloom_ports::world::radio::{ChannelView, RadioView, SightingView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

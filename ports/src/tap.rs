@@ -3,13 +3,18 @@
 //! Frames cross with the 12-octet virtio-net header and with segmentation and checksum offload,
 //! so that a 64 kB super-frame costs one system call.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use airloom_engine::frame::Pool;
+use airloom_engine::{Handed, HostLoss};
+
 use crate::error::Error;
-use crate::vnet;
+use crate::port::{Incoming, Outgoing, Port};
+use crate::rx::RxBuffers;
+use crate::sys::{check, interface_request, set_nonblocking};
+use crate::{tx, vnet};
 
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
 const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
@@ -40,6 +45,8 @@ static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 pub struct Tap {
     fd: OwnedFd,
     offload: Offload,
+    /// True once its namespace ended.
+    gone: bool,
 }
 
 /// What a TAP leaves to whoever reads it and accepts from whoever writes it.
@@ -74,14 +81,9 @@ impl Tap {
                 return Err(fail(format!("it was made without {name}")));
             }
         }
-        // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
-        let set = unsafe {
-            let status = libc::fcntl(raw, libc::F_GETFL);
-            check(status).and_then(|()| check(libc::fcntl(raw, libc::F_SETFL, status | libc::O_NONBLOCK)))
-        };
-        set.map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
-        Ok(Self { fd, offload })
+        Ok(Self { fd, offload, gone: false })
     }
 
     /// What this TAP leaves to its reader and accepts from its writer.
@@ -91,9 +93,37 @@ impl Tap {
     }
 }
 
-impl AsRawFd for Tap {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+impl Port for Tap {
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.fd.as_raw_fd())
+    }
+
+    fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
+        loop {
+            let error = match buffers.read(self.fd.as_raw_fd(), pool) {
+                Ok(frame) => return frame,
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN) => return Incoming::Empty,
+                _ => {
+                    self.gone = true;
+                    return Incoming::Closed;
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+        if self.gone {
+            return Handed::Lost(HostLoss::NodeGone);
+        }
+        tx::write(self.fd.as_raw_fd(), vnet::OCTETS, outgoing.frame, outgoing.pool)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 }
 
@@ -128,47 +158,4 @@ fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
         }
     }
     Err(("TUNSETOFFLOAD", last))
-}
-
-/// An `ifreq` with the name filled in; none if the name is too long or not a C string.
-pub(crate) fn interface_request(name: &str) -> Option<libc::ifreq> {
-    // SAFETY: an ifreq is plain integers, for which zero is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = CString::new(name).ok()?;
-    let octets = name.as_bytes_with_nul();
-    if octets.len() > request.ifr_name.len() {
-        return None;
-    }
-    for (to, &from) in request.ifr_name.iter_mut().zip(octets) {
-        *to = libc::c_char::from_ne_bytes([from]);
-    }
-    Some(request)
-}
-
-/// `readv`, without the C library's provision for threads that are cancelled, which costs a
-/// twentieth of the time of a small frame.
-///
-/// # Safety
-/// The pieces must be memory that may be written.
-#[inline]
-pub(crate) unsafe fn read_pieces(fd: RawFd, pieces: &mut [libc::iovec]) -> io::Result<usize> {
-    // SAFETY: the slice is as long as it says; the caller vouches for what it refers to.
-    let got = unsafe { libc::syscall(libc::SYS_readv, fd, pieces.as_mut_ptr(), pieces.len()) };
-    usize::try_from(got).map_err(|_| io::Error::last_os_error())
-}
-
-/// `writev`, likewise.
-///
-/// # Safety
-/// The pieces must be memory that may be read.
-#[inline]
-pub(crate) unsafe fn write_pieces(fd: RawFd, pieces: &[libc::iovec]) -> io::Result<usize> {
-    // SAFETY: the slice is as long as it says; the caller vouches for what it refers to.
-    let put = unsafe { libc::syscall(libc::SYS_writev, fd, pieces.as_ptr(), pieces.len()) };
-    usize::try_from(put).map_err(|_| io::Error::last_os_error())
-}
-
-/// The kernel's answer as a result.
-pub(crate) fn check(answer: libc::c_int) -> io::Result<()> {
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use airloom_engine::settings::{LinkSettings, Loss, Rate};
 use airloom_engine::{HostLoss, Why};
 use airloom_netns::{self as netns, WireEnd, WireSpec};
+use airloom_ports::detached::Detached;
 use airloom_ports::driver::Driver;
-use airloom_ports::edge::Outside;
 use airloom_ports::world::World;
 
 /// Octets that no run of segments can shift without notice.
@@ -146,7 +146,8 @@ fn an_interface_that_is_deleted_leaves_the_loop_running() {
     send_until_lost(&namespaces, &driver);
     let (driven, error) = driver.stop().expect("no bug");
     assert!(error.is_none());
-    assert!(driven.world.edge.ports[1].gone && !driven.world.edge.ports[0].gone);
+    let ports = &driven.world.edge.ports;
+    assert!(ports[1].port.is_gone() && !ports[0].port.is_gone());
 }
 
 #[test]
@@ -155,16 +156,16 @@ fn a_node_made_anew_takes_its_place_again() {
     let Some((mut namespaces, driver)) = world::pair(&plain, &plain) else { return };
     drop(namespaces.pop());
     let detached = driver.ask(|driven| {
-        let port = driven.world.port("n2")?;
-        driven.exchange(port, Outside::Nothing)
+        let port = driven.world.names.ports.id("n2")?;
+        driven.exchange(port, Box::new(Detached))
     });
     detached.expect("the loop runs").expect("the port is there");
     send_until_lost(&namespaces, &driver);
     namespaces.extend(world::bring_up(&[world::node(2, true)], &[]).expect("as before"));
-    let outside = world::outside(&namespaces[1]);
+    let tap = world::port(&namespaces[1]);
     let exchanged = driver.ask(move |driven| {
-        let port = driven.world.port("n2")?;
-        driven.exchange(port, outside)
+        let port = driven.world.names.ports.id("n2")?;
+        driven.exchange(port, tap)
     });
     exchanged.expect("the loop runs").expect("the port is there");
     transfer(&namespaces, "10.0.0.2:0", 100_000);
@@ -183,8 +184,8 @@ fn a_real_interface_is_a_port() {
         .expect("the namespace can be entered")
         .expect("the interface is there");
     let mut world = World::new(1);
-    world.add("card", true, Outside::Interface(card)).expect("names differ");
-    world.add("n2", false, world::outside(&namespaces[1])).expect("names differ");
+    world.add("card", true, Box::new(card)).expect("names differ");
+    world.add("n2", false, world::port(&namespaces[1])).expect("names differ");
     let plain = LinkSettings::default();
     world.connect("link", "card", "n2", &plain, &plain).expect("both ends are there");
     let driver = Driver::start(world).expect("the loop starts");

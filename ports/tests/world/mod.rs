@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use airloom_engine::settings::LinkSettings;
 use airloom_netns::{self as netns, InterfaceSpec, Namespace, NodeSpec, WireSpec};
 use airloom_ports::driver::Driver;
-use airloom_ports::edge::Outside;
+use airloom_ports::port::Port;
 use airloom_ports::tap::Tap;
 use airloom_ports::world::World;
 
@@ -62,11 +62,11 @@ pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Option<Vec<Namespace>
     }
 }
 
-/// What stands behind the port of a node's TAP.
-pub fn outside(namespace: &Namespace) -> Outside {
+/// The port of a node's TAP.
+pub fn port(namespace: &Namespace) -> Box<dyn Port> {
     let (_, fd) = namespace.taps().next().expect("the node has a TAP");
     let fd = fd.as_fd().try_clone_to_owned().expect("a descriptor is to be had");
-    Outside::Tap(Tap::from_fd(fd).expect("it is a TAP"))
+    Box::new(Tap::from_fd(fd).expect("it is a TAP"))
 }
 
 /// Two nodes, 1 and 2, whose TAPs are joined by one link.
@@ -74,7 +74,7 @@ pub fn pair(forward: &LinkSettings, backward: &LinkSettings) -> Option<(Vec<Name
     let namespaces = bring_up(&[node(1, true), node(2, true)], &[])?;
     let mut world = World::new(1);
     for namespace in &namespaces {
-        world.add(namespace.name(), false, outside(namespace)).expect("names differ");
+        world.add(namespace.name(), false, port(namespace)).expect("names differ");
     }
     world.connect("link", "n1", "n2", forward, backward).expect("both ends are there");
     Some((namespaces, Driver::start(world).expect("the loop starts")))
