@@ -7,7 +7,7 @@ SHELL := /bin/bash
 VENV    := .venv
 BIN     := $(VENV)/bin
 HOST    := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
-RUST    := Cargo.toml Cargo.lock $(shell find engine ports bridge traffic init -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+RUST    := Cargo.toml Cargo.lock $(shell find engine ports netns bridge traffic init -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 OUT     ?= out
 BENCH   ?= all
 

@@ -8,14 +8,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use super::error::Error;
-use super::limits;
-use super::namespace::{Namespace, enter};
-use super::netlink::Batch;
-use super::rtnetlink;
-use super::spec::{self, NodeSpec, WireEnd, WireSpec};
-use super::sysctl::Parameters;
-use crate::tap::Tap;
+use crate::error::Error;
+use crate::limits;
+use crate::namespace::{Namespace, enter};
+use crate::netlink::Batch;
+use crate::rtnetlink;
+use crate::spec::{self, NodeSpec, WireEnd, WireSpec};
+use crate::sysctl::Parameters;
+use crate::tap;
 
 /// Most threads that make namespaces: the kernel's lock on network configuration is one, so more
 /// only wait for each other.
@@ -30,7 +30,7 @@ pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Result<Vec<Namespace>
     spec::check(nodes)?;
     let taps: usize =
         nodes.iter().flat_map(|node| &node.interfaces).filter(|interface| interface.tap).count();
-    limits::room_for(nodes.len() + taps)?;
+    limits::raise_to(nodes.len() + taps)?;
     let namespaces = in_parallel(nodes, make)?;
     // Nodes without wires are ready by now; the others can be set up when both ends exist.
     connect(&namespaces, wires)?;
@@ -112,9 +112,9 @@ fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
     tools.parameters.before_interfaces(node)?;
     let mut taps = Vec::with_capacity(node.interfaces.len());
     for interface in node.interfaces.iter().filter(|interface| interface.tap) {
-        let tap = Tap::open(&interface.name, interface.mtu)
+        let tap = tap::create(&interface.name, interface.mtu)
             .map_err(|source| Error::Tap { node: node.name.clone(), source })?;
-        taps.push((interface.name.clone(), tap.into_fd()));
+        taps.push((interface.name.clone(), tap));
     }
     let namespace = Namespace { spec: node.clone(), fd, taps, made: true };
     if taps_only(node) {

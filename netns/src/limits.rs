@@ -1,14 +1,14 @@
-//! Room for descriptors: one for each namespace and one for each TAP.
+//! The limit on open descriptors: each namespace and each TAP needs one.
 
 use std::fs;
 
-use super::error::Error;
+use crate::error::Error;
 
 /// For what the program opens beside its nodes: logs, sockets, result files.
 const SLACK: u64 = 512;
 
-/// Sees to it that `more` descriptors can be opened, raising the limit where the kernel allows.
-pub(super) fn room_for(more: usize) -> Result<(), Error> {
+/// Raises the limit so that `more` descriptors can be opened, if the kernel allows it.
+pub(crate) fn raise_to(more: usize) -> Result<(), Error> {
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let needed = u64::try_from(open + more).unwrap_or(u64::MAX).saturating_add(SLACK);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -1,22 +1,51 @@
 //! Radio media by name, and what is known of their radios at a moment.
 
+use std::collections::HashMap;
+
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
     Airtime, ChannelAirtime, MediumSettings, NoiseSettings, PeerCounts, RadioChange, RadioCounts, RadioId,
     RadioSettings, SettingsError, Sighting,
 };
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, MediumId};
+use airloom_engine::{Change, Engine, MediumId, PortId};
 
 use crate::error::Error;
 use crate::world::World;
+use crate::world::names::Names;
 
-/// Media and radios of a world, by name.
-#[derive(Default)]
-pub struct Media {
-    media: Vec<(String, MediumId)>,
-    /// Name of the port, its medium and its radio, in the order in which they were added.
-    radios: Vec<(String, MediumId, RadioId)>,
+/// A radio: its port, its medium, and its number on that.
+#[derive(Clone, Copy, Debug)]
+struct Radio {
+    port: PortId,
+    medium: MediumId,
+    id: RadioId,
+}
+
+/// Which port each radio belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct Radios {
+    /// In the order in which they were added.
+    all: Vec<Radio>,
+    by_port: HashMap<PortId, Radio>,
+    /// By medium and number.
+    ports: Vec<Vec<PortId>>,
+}
+
+impl Radios {
+    /// Enters the radio that the engine has just added.
+    fn insert(&mut self, radio: Radio) {
+        self.all.push(radio);
+        self.by_port.insert(radio.port, radio);
+        let media = self.ports.len().max(radio.medium.index() + 1);
+        self.ports.resize_with(media, Vec::new);
+        self.ports[radio.medium.index()].push(radio.port);
+    }
+
+    /// The port of a medium's radio.
+    pub(crate) fn port(&self, medium: MediumId, radio: RadioId) -> Option<PortId> {
+        self.ports.get(medium.index())?.get(radio.number() as usize).copied()
+    }
 }
 
 /// A radio at a moment.
@@ -78,9 +107,7 @@ impl World {
     pub fn add_medium(&mut self, name: &str, settings: &MediumSettings) -> Result<(), Error> {
         let medium = settings.build(self.engine.seed(), name)?;
         let id = self.engine.add_medium(name, medium)?;
-        self.media.media.push((name.to_owned(), id));
-        debug_assert_eq!(id.index(), self.edge.media.len());
-        self.edge.media.push((name.to_owned(), Vec::new()));
+        self.names.media.insert(name, id);
         Ok(())
     }
 
@@ -95,13 +122,9 @@ impl World {
         settings: RadioSettings,
         mobility: Box<dyn Mobility>,
     ) -> Result<(), Error> {
-        let id = self.medium_id(medium)?;
-        let radio = self.engine.add_radio(id, self.port(port)?, settings, mobility)?;
-        self.media.radios.push((port.to_owned(), id, radio));
-        let number = self.port(port)?.index();
-        if let Some((_, ports)) = self.edge.media.get_mut(id.index()) {
-            ports.push(number);
-        }
+        let (medium, port) = (self.names.media.id(medium)?, self.names.ports.id(port)?);
+        let id = self.engine.add_radio(medium, port, settings, mobility)?;
+        self.radios.insert(Radio { port, medium, id });
         Ok(())
     }
 
@@ -115,14 +138,14 @@ impl World {
         settings: NoiseSettings,
         mobility: Box<dyn Mobility>,
     ) -> Result<(), Error> {
-        let id = self.medium_id(medium)?;
+        let id = self.names.media.id(medium)?;
         Ok(self.engine.add_noise(id, settings, mobility)?)
     }
 
     /// Has all media tell what is on the air.
     pub(crate) fn sniff(&mut self) -> Result<(), Error> {
-        for (_, id) in &self.media.media {
-            self.engine.medium(*id)?.set_sniffing(true);
+        for (_, id) in self.names.media.iter() {
+            self.engine.medium(id)?.set_sniffing(true);
         }
         Ok(())
     }
@@ -132,8 +155,8 @@ impl World {
     /// # Errors
     /// [`Error::Unknown`] for a name, or the engine's.
     pub fn schedule_radio(&mut self, at: Instant, port: &str, change: RadioChange) -> Result<(), Error> {
-        let (medium, radio) = self.radio(port)?;
-        Ok(self.engine.schedule(at, Change::Radio(medium, radio, Box::new(change)))?)
+        let Radio { medium, id, .. } = self.radio(port)?;
+        Ok(self.engine.schedule(at, Change::Radio(medium, id, Box::new(change)))?)
     }
 
     /// Has frames from one radio to another fail with a probability of 0 to 1, beside all else.
@@ -141,15 +164,15 @@ impl World {
     /// # Errors
     /// [`Error::Unknown`] for a name or two radios of different media; a probability that is none.
     pub fn set_frame_error(&mut self, from: &str, to: &str, probability: f64) -> Result<(), Error> {
-        let ((medium, sender), (other, receiver)) = (self.radio(from)?, self.radio(to)?);
-        if medium != other {
+        let (sender, receiver) = (self.radio(from)?, self.radio(to)?);
+        if sender.medium != receiver.medium {
             return Err(Error::unknown("radio on the same medium", to));
         }
         if !(0.0..=1.0).contains(&probability) {
             let (value, range) = (probability.to_string(), "0 to 1".to_owned());
             return Err(SettingsError::Law { setting: "frame_error", value, range }.into());
         }
-        self.engine.medium(medium)?.set_frame_error(sender, receiver, probability);
+        self.engine.medium(sender.medium)?.set_frame_error(sender.id, receiver.id, probability);
         Ok(())
     }
 
@@ -158,10 +181,8 @@ impl World {
     /// # Errors
     /// None in a world whose media are its own.
     pub fn radios(&mut self) -> Result<Vec<RadioView>, Error> {
-        let names = std::mem::take(&mut self.media.radios);
-        let found = names.iter().map(|(port, medium, radio)| self.view(port, *medium, *radio)).collect();
-        self.media.radios = names;
-        found
+        let Self { engine, names, radios, .. } = self;
+        radios.all.iter().map(|&radio| view(engine, names, radio)).collect()
     }
 
     /// How often a radio has looked around for its node, and whom it heard the last time.
@@ -169,11 +190,11 @@ impl World {
     /// # Errors
     /// [`Error::Unknown`] for a name.
     pub fn scanned(&mut self, port: &str) -> Result<(u64, Vec<SightingView>), Error> {
-        let (medium, radio) = self.radio(port)?;
-        let scanned = self.engine.medium(medium)?.scanned(radio).clone();
+        let Radio { medium, id, .. } = self.radio(port)?;
+        let scanned = self.engine.medium(medium)?.scanned(id).clone();
         let named = |id: RadioId| {
-            let found = self.media.radios.iter().find(|(_, of, radio)| (*of, *radio) == (medium, id));
-            found.map(|(name, ..)| name.clone()).unwrap_or_default()
+            let port = self.radios.port(medium, id);
+            port.map_or("", |port| self.names.ports.name(port.index())).to_owned()
         };
         let view = |sighting: Sighting| SightingView { port: named(sighting.radio), sighting };
         Ok((scanned.times, scanned.found.into_iter().map(view).collect()))
@@ -185,10 +206,10 @@ impl World {
     /// None in a world whose media are its own.
     pub fn channels(&mut self) -> Result<Vec<ChannelView>, Error> {
         let mut found = Vec::new();
-        for (name, id) in &self.media.media {
-            let medium = self.engine.medium(*id)?;
+        for (name, id) in self.names.media.iter() {
+            let medium = self.engine.medium(id)?;
             found.extend(medium.channels().map(|channel| ChannelView {
-                medium: name.clone(),
+                medium: name.to_owned(),
                 number: channel.number,
                 mhz: channel.mhz,
                 airtime: medium.channel_airtime(channel),
@@ -202,39 +223,36 @@ impl World {
     /// # Errors
     /// [`Error::Unknown`] for a name or two radios of different media.
     pub fn power_at(&mut self, from: &str, to: &str) -> Result<f64, Error> {
-        let ((medium, sender), (other, receiver)) = (self.radio(from)?, self.radio(to)?);
-        if medium != other {
+        let (sender, receiver) = (self.radio(from)?, self.radio(to)?);
+        if sender.medium != receiver.medium {
             return Err(Error::unknown("radio on the same medium", to));
         }
-        Ok(self.engine.medium(medium)?.power_at(sender, receiver))
+        Ok(self.engine.medium(sender.medium)?.power_at(sender.id, receiver.id))
     }
 
-    fn medium_id(&self, name: &str) -> Result<MediumId, Error> {
-        let found = self.media.media.iter().find(|(known, _)| known == name);
-        found.map(|(_, id)| *id).ok_or_else(|| Error::unknown("medium", name))
+    fn radio(&self, port: &str) -> Result<Radio, Error> {
+        let id = self.names.ports.id(port).map_err(|_| Error::unknown("radio", port))?;
+        self.radios.by_port.get(&id).copied().ok_or_else(|| Error::unknown("radio", port))
     }
+}
 
-    fn radio(&self, port: &str) -> Result<(MediumId, RadioId), Error> {
-        let found = self.media.radios.iter().find(|(known, ..)| known == port);
-        found.map(|(_, medium, radio)| (*medium, *radio)).ok_or_else(|| Error::unknown("radio", port))
-    }
-
-    fn view(&mut self, port: &str, id: MediumId, radio: RadioId) -> Result<RadioView, Error> {
-        let medium = self.engine.medium(id)?;
-        // Names of others are left to whoever shows this: the engine is not to wait for them.
-        Ok(RadioView {
-            port: port.to_owned(),
-            medium: self.media.media.get(id.index()).map(|(name, _)| name.clone()).unwrap_or_default(),
-            number: radio.number(),
-            access_point: medium.access_point(radio).map(RadioId::number),
-            settings: medium.settings(radio).clone(),
-            on: medium.is_on(radio),
-            position: medium.position(radio),
-            mhz: medium.channel(radio).mhz,
-            queued: medium.queued(radio),
-            counts: medium.counts(radio),
-            airtime: medium.airtime(radio, medium.now()),
-            peers: medium.peers(radio).map(|(peer, counts)| (peer.number(), counts)).collect(),
-        })
-    }
+/// A radio as it is now. Names of others are left to the caller, so that the engine need not wait for
+/// them.
+fn view(engine: &mut Engine, names: &Names, radio: Radio) -> Result<RadioView, Error> {
+    let medium = engine.medium(radio.medium)?;
+    let id = radio.id;
+    Ok(RadioView {
+        port: names.ports.name(radio.port.index()).to_owned(),
+        medium: names.media.name(radio.medium.index()).to_owned(),
+        number: id.number(),
+        access_point: medium.access_point(id).map(RadioId::number),
+        settings: medium.settings(id).clone(),
+        on: medium.is_on(id),
+        position: medium.position(id),
+        mhz: medium.channel(id).mhz,
+        queued: medium.queued(id),
+        counts: medium.counts(id),
+        airtime: medium.airtime(id, medium.now()),
+        peers: medium.peers(id).map(|(peer, counts)| (peer.number(), counts)).collect(),
+    })
 }

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use super::netlink::Refused;
+use crate::netlink::Refused;
+use crate::tap::TapError;
 
 /// An error while making, reading or changing a node's namespace.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +59,8 @@ pub enum Error {
     Tap {
         /// The node.
         node: String,
-        /// What the port says.
-        source: crate::error::Error,
+        /// What the kernel says.
+        source: TapError,
     },
     /// The kernel refused a step.
     #[error("node {node}: {what}: {why}")]
@@ -80,7 +81,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Every code that [`Error::code`] can give, beside those of the ports.
+    /// Every code that [`Error::code`] can give, beside those of [`TapError`].
     pub const CODES: [&'static str; 7] = [
         "node.twice",
         "node.spec",
@@ -107,12 +108,12 @@ impl Error {
     }
 
     /// A step that the kernel refused with an error number.
-    pub(super) fn kernel(node: &str, what: impl Into<String>, source: &io::Error) -> Self {
+    pub(crate) fn kernel(node: &str, what: impl Into<String>, source: &io::Error) -> Self {
         Self::Kernel { node: node.to_owned(), what: what.into(), why: source.to_string() }
     }
 
     /// A request that the kernel refused.
-    pub(super) fn refused(node: &str, refused: Refused) -> Self {
+    pub(crate) fn refused(node: &str, refused: Refused) -> Self {
         Self::Kernel { node: node.to_owned(), what: refused.label, why: refused.why }
     }
 }

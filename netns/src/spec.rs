@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Error;
+use crate::error::Error;
 
 /// One node.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -103,20 +103,20 @@ fn yes() -> bool {
 
 impl NodeSpec {
     /// Whether the node speaks IPv6.
-    pub(super) fn speaks_ipv6(&self) -> bool {
+    pub(crate) fn speaks_ipv6(&self) -> bool {
         self.ipv6.unwrap_or_else(|| {
             self.interfaces.iter().flat_map(|interface| &interface.addresses).any(|text| text.contains(':'))
         })
     }
 
     /// Whether a kernel parameter belongs to one of the node's own interfaces.
-    pub(super) fn names_interface(&self, key: &str) -> bool {
+    pub(crate) fn names_interface(&self, key: &str) -> bool {
         key.split(['.', '/']).any(|word| self.interfaces.iter().any(|interface| interface.name == word))
     }
 }
 
 /// Refuses names that are there twice, before anything is made.
-pub(super) fn check(nodes: &[NodeSpec]) -> Result<(), Error> {
+pub(crate) fn check(nodes: &[NodeSpec]) -> Result<(), Error> {
     let mut names = HashSet::new();
     for node in nodes {
         let twice = |what, name: &str| Error::Twice { node: node.name.clone(), what, name: name.to_owned() };
@@ -152,7 +152,7 @@ pub fn read_mac(text: &str) -> Result<[u8; 6], String> {
 }
 
 /// An address with its prefix length; without one it is the address alone.
-pub(super) fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
+pub(crate) fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address, Some(length)),
         None => (text, None),

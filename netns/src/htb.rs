@@ -1,10 +1,10 @@
-//! The kernel's own shaping (HTB) for wires of the reference kind.
+//! The kernel's own shaping (HTB), for veth pairs between native nodes.
 //!
-//! This is what other tools use, with its known trait: a bucket of `burst` octets leaves at line
-//! speed whenever the link was idle before.
+//! Other emulators shape this way. Its known artefact: a burst of up to `burst` octets leaves at
+//! line speed whenever the link was idle before.
 
-use super::netlink::Batch;
-use super::rtnetlink::{CREATE, EXCLUSIVE};
+use crate::netlink::Batch;
+use crate::rtnetlink::{CREATE, EXCLUSIVE};
 
 const NEW_QDISC: u16 = 36;
 const NEW_CLASS: u16 = 40;
@@ -37,7 +37,7 @@ pub struct Shape {
 }
 
 /// Root discipline with one class and a first-in-first-out queue in it.
-pub(super) fn requests(batch: &mut Batch, interface: &str, index: i32, shape: &Shape) {
+pub(crate) fn requests(batch: &mut Batch, interface: &str, index: i32, shape: &Shape) {
     batch.request(NEW_QDISC, CREATE | EXCLUSIVE, &body(index, HANDLE, ROOT), format!("HTB on {interface}"));
     batch.attribute(TCA_KIND, b"htb\0");
     batch.nest(TCA_OPTIONS, &[], |batch| {
@@ -53,7 +53,7 @@ pub(super) fn requests(batch: &mut Batch, interface: &str, index: i32, shape: &S
     let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);
     let mut parameters = Vec::with_capacity(44);
     for _ in 0..2 {
-        // The rate and the ceiling, the same: there is nobody to borrow from.
+        // The rate and the ceiling, the same: there is no other class to borrow from.
         parameters.extend_from_slice(&[0, LINK_LAYER_ETHERNET]);
         parameters.extend_from_slice(&shape.overhead.to_ne_bytes());
         parameters.extend_from_slice(&[0; 4]);

@@ -1,19 +1,19 @@
-//! A node whose network stack is there already: a machine of its own, seen from inside.
+//! Configures a network stack that exists already: that of a guest, from inside the guest.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use super::error::Error;
-use super::namespace::enter_network;
-use super::netlink::{Batch, Socket};
-use super::rtnetlink;
-use super::spec::{self, InterfaceSpec, NodeSpec};
-use super::sysctl::Parameters;
+use crate::error::Error;
+use crate::namespace::enter_network;
+use crate::netlink::{Batch, Socket};
+use crate::rtnetlink;
+use crate::spec::{self, InterfaceSpec, NodeSpec};
+use crate::sysctl::Parameters;
 
 /// Configures the network stack in which the calling thread is. Interfaces are known by their MAC
-/// addresses and get the names of the description; `tap` says nothing here.
+/// addresses and get the names of the description; `tap` is ignored.
 ///
 /// # Errors
 /// The first thing that went wrong, with the node's name.
@@ -50,7 +50,8 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
 }
 
 /// Moves the interfaces of a description, known by their MAC addresses, from another network namespace
-/// into that of the calling thread. Those of a node that has just ended may take a while to come back.
+/// into that of the calling thread. Waits up to `patience` for
+/// interfaces that still have to return from a node that has just ended.
 ///
 /// # Errors
 /// The first thing that went wrong, with the node's name.

@@ -19,7 +19,7 @@ const NLA_F_NESTED: u16 = 1 << 15;
 
 /// Requests in the making, each with the words that name it in an error.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     octets: Vec<u8>,
     starts: Vec<usize>,
     labels: Vec<String>,
@@ -27,20 +27,20 @@ pub(super) struct Batch {
 
 /// A refused request: its label and the kernel's reason.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     pub label: String,
     pub why: String,
 }
 
 impl Batch {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.octets.clear();
         self.starts.clear();
         self.labels.clear();
     }
 
     /// Starts a request of a type with flags, with the fixed part of its body.
-    pub(super) fn request(&mut self, kind: u16, flags: u16, body: &[u8], label: String) {
+    pub(crate) fn request(&mut self, kind: u16, flags: u16, body: &[u8], label: String) {
         self.starts.push(self.octets.len());
         self.labels.push(label);
         self.octets.extend_from_slice(&[0; 4]); // the length, filled in when it is known
@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// Adds an attribute to the request started last.
-    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
+    pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) {
         let length = u16::try_from(value.len() + 4).expect("an attribute is small");
         self.octets.extend_from_slice(&length.to_ne_bytes());
         self.octets.extend_from_slice(&kind.to_ne_bytes());
@@ -63,7 +63,7 @@ impl Batch {
     }
 
     /// Adds an attribute that holds others, and a fixed part before them.
-    pub(super) fn nest(&mut self, kind: u16, fixed: &[u8], inside: impl FnOnce(&mut Self)) {
+    pub(crate) fn nest(&mut self, kind: u16, fixed: &[u8], inside: impl FnOnce(&mut Self)) {
         let start = self.octets.len();
         self.attribute(kind | NLA_F_NESTED, fixed);
         inside(self);
@@ -82,12 +82,12 @@ impl Batch {
 
 /// A route socket in the network namespace of the thread that made it.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     fd: OwnedFd,
 }
 
 impl Socket {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = unsafe {
             libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
@@ -109,7 +109,7 @@ impl Socket {
     }
 
     /// Sends all requests and waits until the last one is done; gives the first that was refused.
-    pub(super) fn send(&self, batch: &mut Batch) -> Result<(), Refused> {
+    pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Refused> {
         let (Some(&start), Some(label)) = (batch.starts.last(), batch.labels.last()) else { return Ok(()) };
         let broken = |source: io::Error| Refused { label: label.clone(), why: source.to_string() };
         let flags = start + 6;
@@ -142,7 +142,7 @@ impl Socket {
     }
 
     /// Sends one dump request and gives the bodies of all answers to `each`.
-    pub(super) fn dump(&self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    pub(crate) fn dump(&self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
         let mut batch = Batch::default();
         let dump = u16::try_from(libc::NLM_F_DUMP).expect("a flag of 16 bits");
         batch.request(kind, dump, body, String::new());
@@ -215,7 +215,7 @@ impl<'a> Iterator for Messages<'a> {
 }
 
 /// The attributes in a slice: type without its flags, and value.
-pub(super) fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = octets;
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));

@@ -6,20 +6,20 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
 
-use super::error::Error;
-use super::netlink::{Batch, Socket};
-use super::rtnetlink;
-use super::shape::{self, Shape};
-use super::spec::NodeSpec;
+use crate::error::Error;
+use crate::htb::{self, Shape};
+use crate::netlink::{Batch, Socket};
+use crate::rtnetlink;
+use crate::spec::NodeSpec;
 
 /// A network namespace without a name, and the far ends of its TAPs.
 #[derive(Debug)]
 pub struct Namespace {
-    pub(super) spec: NodeSpec,
-    pub(super) fd: OwnedFd,
-    pub(super) taps: Vec<(String, OwnedFd)>,
-    /// Whether it was made for the node; the machine's own is nobody's to take down.
-    pub(super) made: bool,
+    pub(crate) spec: NodeSpec,
+    pub(crate) fd: OwnedFd,
+    pub(crate) taps: Vec<(String, OwnedFd)>,
+    /// True if it was made for the node; the machine's own is never taken down.
+    pub(crate) made: bool,
 }
 
 /// What an interface has seen since it was made, from the node's side.
@@ -37,7 +37,7 @@ pub struct Counters {
     pub rx_errors: u64,
     /// Frames that could not be sent.
     pub tx_errors: u64,
-    /// Received frames for which there was no room.
+    /// Received frames dropped because a buffer was full.
     pub rx_dropped: u64,
     /// Frames dropped on the way out; at a TAP: the ring to the engine was full.
     pub tx_dropped: u64,
@@ -102,18 +102,18 @@ impl Namespace {
     pub fn shape(&self, interface: &str, shape: &Shape) -> Result<(), Error> {
         inside(self, |node| {
             let mut batch = Batch::default();
-            shape::requests(&mut batch, interface, index(&node.spec.name, interface)?, shape);
+            htb::requests(&mut batch, interface, index(&node.spec.name, interface)?, shape);
             node.send(&mut batch)
         })?
     }
 
     /// The kernel's numbers of the node's interfaces; the calling thread must be inside.
-    pub(super) fn indices(&self) -> Result<Vec<i32>, Error> {
+    pub(crate) fn indices(&self) -> Result<Vec<i32>, Error> {
         self.spec.interfaces.iter().map(|interface| index(&self.spec.name, &interface.name)).collect()
     }
 
     /// Sends requests from a thread that is inside.
-    pub(super) fn send(&self, batch: &mut Batch) -> Result<(), Error> {
+    pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Error> {
         let name = &self.spec.name;
         let socket = Socket::open().map_err(|source| Error::kernel(name, "route socket", &source))?;
         socket.send(batch).map_err(|refused| Error::refused(name, refused))
@@ -162,7 +162,7 @@ fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Moves the calling thread into the namespace.
-pub(super) fn enter(namespace: &Namespace) -> Result<(), Error> {
+pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
     enter_network(namespace.as_fd()).map_err(|source| Error::kernel(namespace.name(), "setns", &source))
 }
 
@@ -179,7 +179,7 @@ pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// The kernel's number of an interface in the calling thread's namespace.
-pub(super) fn index(node: &str, interface: &str) -> Result<i32, Error> {
+pub(crate) fn index(node: &str, interface: &str) -> Result<i32, Error> {
     let fail = |source: &io::Error| Error::kernel(node, format!("interface {interface}"), source);
     let name = CString::new(interface).map_err(|error| fail(&error.into()))?;
     // SAFETY: the string outlives the call.

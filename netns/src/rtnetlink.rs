@@ -3,19 +3,19 @@
 
 use std::net::IpAddr;
 
-use super::error::Error;
-use super::netlink::{Batch, attributes};
-use super::spec::{self, InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec};
+use crate::error::Error;
+use crate::netlink::{Batch, attributes};
+use crate::spec::{self, InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec};
 use crate::tap::RING_FRAMES;
 
-pub(super) const GET_LINK: u16 = 18;
+pub(crate) const GET_LINK: u16 = 18;
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const NEW_NEIGHBOUR: u16 = 28;
 
-pub(super) const CREATE: u16 = 0x400;
-pub(super) const EXCLUSIVE: u16 = 0x200;
+pub(crate) const CREATE: u16 = 0x400;
+pub(crate) const EXCLUSIVE: u16 = 0x200;
 const REPLACE: u16 = 0x100;
 
 const IFLA_ADDRESS: u16 = 1;
@@ -54,7 +54,7 @@ const UP: u32 = libc::IFF_UP as u32;
 const LOOPBACK: i32 = 1;
 
 /// The fixed part of a link request.
-pub(super) fn link_body(index: i32, flags: u32, change: u32) -> [u8; 16] {
+pub(crate) fn link_body(index: i32, flags: u32, change: u32) -> [u8; 16] {
     let mut body = [0; 16];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     body[8..12].copy_from_slice(&flags.to_ne_bytes());
@@ -64,7 +64,7 @@ pub(super) fn link_body(index: i32, flags: u32, change: u32) -> [u8; 16] {
 
 /// Everything that a node with made interfaces needs to be reachable, in an order that works.
 /// Said twice it changes nothing.
-pub(super) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> Result<(), Error> {
+pub(crate) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> Result<(), Error> {
     let bad =
         |what, value: &str, why| Error::Spec { node: node.name.clone(), what, value: value.to_owned(), why };
     let index_of = |name: &str| {
@@ -97,7 +97,7 @@ pub(super) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> 
 }
 
 /// Takes all interfaces of a node down; its addresses and routes go with them.
-pub(super) fn down(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) {
+pub(crate) fn down(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) {
     batch.request(NEW_LINK, 0, &link_body(LOOPBACK, 0, UP), "lo down".to_owned());
     for (interface, &index) in node.interfaces.iter().zip(indices) {
         batch.request(NEW_LINK, 0, &link_body(index, 0, UP), format!("{} down", interface.name));
@@ -115,7 +115,7 @@ fn up(batch: &mut Batch, interface: &InterfaceSpec, index: i32, mac: [u8; 6]) {
 }
 
 fn add_address(batch: &mut Batch, index: i32, address: IpAddr, length: u8, label: String) {
-    // Nobody else can have the address: the plan gives each once, so nothing need be asked.
+    // The plan gives each address once, so duplicate address detection is not needed.
     let mut body = [family(address), length, IFA_F_NODAD, 0, 0, 0, 0, 0];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     batch.request(NEW_ADDRESS, CREATE | REPLACE, &body, label);
@@ -183,7 +183,7 @@ fn add_neighbour(batch: &mut Batch, neighbour: &NeighbourSpec, index: i32) -> Re
 }
 
 /// A veth pair: one end in the namespace of the socket, the other in that of `far`.
-pub(super) fn add_veth(batch: &mut Batch, near: (&str, [u8; 6]), far: (&str, [u8; 6]), far_namespace: i32) {
+pub(crate) fn add_veth(batch: &mut Batch, near: (&str, [u8; 6]), far: (&str, [u8; 6]), far_namespace: i32) {
     let label = format!("veth {} to {}", near.0, far.0);
     batch.request(NEW_LINK, CREATE | EXCLUSIVE, &link_body(0, 0, 0), label);
     batch.attribute(IFLA_IFNAME, &zero_ended(near.0));
@@ -201,27 +201,27 @@ pub(super) fn add_veth(batch: &mut Batch, near: (&str, [u8; 6]), far: (&str, [u8
 }
 
 /// Gives an interface another name.
-pub(super) fn rename(batch: &mut Batch, index: i32, name: &str) {
+pub(crate) fn rename(batch: &mut Batch, index: i32, name: &str) {
     batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} named {name}"));
     batch.attribute(IFLA_IFNAME, &zero_ended(name));
 }
 
 /// Moves an interface into another network namespace, an open descriptor.
-pub(super) fn move_to(batch: &mut Batch, index: i32, namespace: i32) {
+pub(crate) fn move_to(batch: &mut Batch, index: i32, namespace: i32) {
     batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} to its node"));
     batch.attribute(IFLA_NET_NS_FD, &namespace.to_ne_bytes());
 }
 
 /// The number and the MAC address in the answer to a link request: the device's own, if the kernel says
 /// it, since programs may have given it another.
-pub(super) fn link(answer: &[u8]) -> Option<(i32, [u8; 6])> {
+pub(crate) fn link(answer: &[u8]) -> Option<(i32, [u8; 6])> {
     let index = i32::from_ne_bytes(answer.get(4..8)?.try_into().ok()?);
     let of = |wanted| attributes(answer.get(16..)?).find(|(kind, _)| *kind == wanted).map(|(_, mac)| mac);
     Some((index, of(IFLA_PERM_ADDRESS).or_else(|| of(IFLA_ADDRESS))?.try_into().ok()?))
 }
 
 /// The counters in the answer to a link request: name, and the fields of `rtnl_link_stats64`.
-pub(super) fn counters(answer: &[u8]) -> Option<(String, [u64; 8])> {
+pub(crate) fn counters(answer: &[u8]) -> Option<(String, [u64; 8])> {
     let mut name = None;
     let mut counters = None;
     for (kind, value) in attributes(answer.get(16..)?) {

@@ -7,8 +7,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::error::Error;
-use super::spec::NodeSpec;
+use crate::error::Error;
+use crate::spec::NodeSpec;
 
 /// Written for every node: no reverse-path filter, so that asymmetric routes work as they do on
 /// a host with the kernel's own default.
@@ -29,19 +29,19 @@ const NODES: u32 = 64;
 /// the kernel keeps the folders of all namespaces under one name and compares them one by one, so
 /// that the five thousandth node would pay for all those before it.
 #[derive(Debug)]
-pub(super) struct Parameters {
+pub(crate) struct Parameters {
     net: OwnedFd,
     served: u32,
 }
 
 impl Parameters {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let net = own_proc().or_else(|_| folder(libc::AT_FDCWD, c"/proc/sys/net"))?;
         Ok(Self { net, served: 0 })
     }
 
     /// Parameters that must stand before the node's interfaces are made.
-    pub(super) fn before_interfaces(&mut self, node: &NodeSpec) -> Result<(), Error> {
+    pub(crate) fn before_interfaces(&mut self, node: &NodeSpec) -> Result<(), Error> {
         if self.served == NODES {
             *self = Self::new().map_err(|source| Error::kernel(&node.name, "/proc/sys/net", &source))?;
         }
@@ -59,7 +59,7 @@ impl Parameters {
             vec![("conf/all/disable_ipv6", "1")]
         };
         match self.write_all(node, c"ipv6", &ipv6) {
-            // A kernel without IPv6 is as good for those who do not speak it.
+            // A node that does not use IPv6 works on a kernel without it.
             Err(_) if !node.speaks_ipv6() && folder(self.net.as_raw_fd(), c"ipv6").is_err() => {}
             result => result?,
         }
@@ -67,7 +67,7 @@ impl Parameters {
     }
 
     /// What new interfaces would have got, for interfaces that were there before.
-    pub(super) fn of_existing(&self, node: &NodeSpec) -> Result<(), Error> {
+    pub(crate) fn of_existing(&self, node: &NodeSpec) -> Result<(), Error> {
         for interface in node.interfaces.iter().filter(|_| node.speaks_ipv6()) {
             for (parameter, value) in IPV6.iter().filter_map(|(key, value)| {
                 key.strip_prefix("conf/default/").map(|parameter| (parameter, value))
@@ -81,7 +81,7 @@ impl Parameters {
     }
 
     /// Parameters that belong to the node's interfaces.
-    pub(super) fn of_interfaces(&self, node: &NodeSpec) -> Result<(), Error> {
+    pub(crate) fn of_interfaces(&self, node: &NodeSpec) -> Result<(), Error> {
         self.own(node, |key| node.names_interface(key))
     }
 

@@ -6,7 +6,7 @@ use airloom_engine::fate::{Handed, HostLoss};
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::segment;
 
-use crate::tap::write_pieces;
+use crate::sys::write_pieces;
 use crate::vnet;
 
 /// Writes a frame, or a run of segments of one, with the first `vnet_octets` of its virtio-net
