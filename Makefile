@@ -45,7 +45,7 @@ $(VENV)/.engine: $(RUST) pyproject.toml $(VENV)/.python
 $(BIN)/airloom-init: $(VENV)/.engine tools/build_backend.py
 	$(PACK) programs $(BIN)
 
-kernel: ## Build the guest kernel for nodes of kind uml, unless it is built already: minutes (docs/kinds.md)
+kernel: ## Build the guest kernel for nodes of kind uml, unless it is built already: minutes (docs/guide/kinds.md)
 	kernel/build
 
 demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict and an HTML report
@@ -90,8 +90,8 @@ lint: setup ## Check format, lints and types of all languages
 	cd python && ../$(BIN)/lint-imports --config ../pyproject.toml
 
 docs: setup ## Write the parts of docs/ that are generated
-	$(BIN)/python -m airloom.cli.scenario_reference > docs/scenario.md
-	$(BIN)/python -m airloom.cli.kinds_reference docs/kinds.md
+	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
+	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
 
 wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed

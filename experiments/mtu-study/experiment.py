@@ -301,6 +301,6 @@ def _claims(seen: dict[tuple[str, str], Any]) -> list:
              "mininet.start >= 2.08", "mininet.start > 1.000"),
         ]  # fmt: skip
     return [
-        claims.evaluate(name, statement, check, known, source="E-MTU-1 to 9, P-30", shape=shape)
+        claims.evaluate(name, statement, check, known, source="E-MTU-1 to E-MTU-9, P-30", shape=shape)
         for name, statement, check, shape in wanted
     ]

@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers.tries import Tries
 
 from airloom.planning.estimate import estimate
 from airloom.planning.gate import check
 from helpers import REPOSITORY
 from helpers.kernels import BUILT, needs_built
+from helpers.tries import Tries
 
 FOLDER = REPOSITORY / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))

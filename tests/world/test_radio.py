@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tries import Attempt, Tries
+from helpers.tries import Attempt, Tries
 
 import airloom
 from airloom.lab.repl import Prompt

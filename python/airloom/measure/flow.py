@@ -1,7 +1,7 @@
 """A flow from the records of both its ends: loss, order, delay, jitter, throughput, pacing.
 
-The formulas, with their sources, stand at the functions; ``docs/measurement.md`` collects them. Times are
-ns, and exact integers as far as they are differences of records; ratios are plain numbers.
+The formulas and their sources are in the docstrings; ``docs/guide/measurement.md`` collects them. Times
+are ns, and exact integers as far as they are differences of records; ratios are plain numbers.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Addresses: those given are checked against each other, the others are assigned.
+"""Addresses: given addresses are checked against each other, the others are assigned.
 
-A segment of two interfaces on a plain link gets a /30 (IPv4), every other segment at least a /24 as
-long as the pool holds out; in IPv6 each gets a /64. Networks are taken from the pool in the order of
-the links, hosts within them in the order of the links too. Where some interfaces of a segment have
-addresses, the others get theirs from the same network. The radios of one medium and ssid are such a segment.
-In a segment with a tunnel nothing is assigned: every interface must have an address.
-Nodes that leave routing to a daemon have the addresses assigned to their radios alone, without the
-network round them: who is a neighbour there is the daemon's to find out.
+A segment of two interfaces on a plain link gets a /30 (IPv4). Every other segment gets a /24 or larger,
+as long as the pool suffices. In IPv6 each segment gets a /64. Networks, and hosts in them, are assigned
+in the order of the links. If some interfaces of a segment have addresses, the others get theirs from
+the same network. The radios of one medium and ssid form a segment. In a segment with a tunnel no
+address is assigned: every interface must have one. Radios of nodes that leave routing to a daemon get
+a host address without the network around it, because the daemon has to find its neighbours.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How many routers a packet may cross.
+"""Time to live of packets.
 
-Linux starts packets with a time to live (IPv6: hop limit) of 64, so that the 64th router drops them. In
-a network whose shortest paths may be longer than that, every node starts them with 255, the largest
-there is, unless its ``sysctl`` says otherwise.
+Linux sends packets with a time to live (IPv6: hop limit) of 64, so the 64th router drops them. In a
+network whose shortest paths may be longer, all nodes send packets with 255, the largest value, unless
+their ``sysctl`` sets another.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Routes: static, along shortest paths.
 
-A path's length is its number of router hops, or the sum of its propagation delays; among equals the
-choice is fixed but arbitrary. For every destination the next hops of all nodes come from one
-shortest-path tree, so that following them never loops.
+The length of a path is its number of router hops, or the sum of its propagation delays. Among equal
+paths the choice is fixed but arbitrary. The next hops of all nodes to one destination come from one
+shortest-path tree, so routes have no loops.
 
-A node with a single router next to it gets a default route; so does a host between several routers,
-towards the one that leads to most networks, with routes for the others. A router between several
-gets a route for each network it can reach and no default, so that a packet to nowhere ends at it.
-Two routers that have only each other do the same. Neighbouring networks behind one next hop become
-one route, if nothing else lies within it.
+A node with one neighbouring router gets a default route. A host with several neighbouring routers gets
+a default route to the router that leads to most networks, and routes for the others. A router with
+several neighbouring routers gets a route for each reachable network and no default route, so it drops
+packets to unknown networks. Two routers that are each other's only neighbour do the same. Adjacent
+networks behind one next hop become one route if it covers no other network.
 """
 
 from __future__ import annotations

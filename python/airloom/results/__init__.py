@@ -25,7 +25,7 @@ opening it again::
 Reading: ``RunReader(folder)`` for both: ``.result``, ``.samples("rtt")`` (pandas), ``.table("rtt")``
 (Arrow), ``.measurements`` (pandas), ``.details``, ``.points``.
 
-The formats are fixed in ``docs/results.md``.
+The formats are fixed in ``docs/guide/results.md``.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class RunReader:
     def table(
         self, measurement: str | None = None, metric: str | None = None, node: str | None = None
     ) -> pa.Table:
-        """Samples as an Arrow table; columns as in ``docs/results.md``."""
+        """Samples as an Arrow table; columns as in ``docs/guide/results.md``."""
         import pyarrow
 
         if not self.is_sweep:

@@ -1,7 +1,7 @@
 """Paths of values, as in ``--set links[0].rate='10 Mbit/s'`` and in sweeps.
 
-A path is keys joined by dots; an element of a list is chosen by its number, ``links[0]``, by its
-name, ``links[h1-s1]`` or ``measurements[rtt]``, or all at once, ``links[*]``.
+A path consists of keys joined by dots. An element of a list is selected by its number (``links[0]``) or
+its name (``links[h1-s1]``, ``measurements[rtt]``); ``links[*]`` selects all elements.
 """
 
 from __future__ import annotations

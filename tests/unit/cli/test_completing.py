@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from airloom import bench
-from airloom.experiments import registry
 from airloom.cli import app, manual
+from airloom.experiments import registry
 
 
 def offered(*words: str) -> list[str]:

@@ -11,12 +11,12 @@ from airloom.nodes.all_nodes import KINDS
 from airloom.scenario.model.base import KindName
 from helpers import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "kinds.md"
+PAGE = REPOSITORY / "docs" / "guide" / "kinds.md"
 
 
 def test_the_page_is_current() -> None:
     page = PAGE.read_text()
-    assert renewed(page) == page, "run: .venv/bin/python -m airloom.cli.kinds_reference docs/kinds.md"
+    assert renewed(page) == page, "run: .venv/bin/python -m airloom.cli.kinds_reference docs/guide/kinds.md"
 
 
 @pytest.mark.parametrize("name", KINDS)

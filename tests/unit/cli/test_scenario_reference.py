@@ -15,7 +15,7 @@ from airloom.scenario import Scenario, read
 from helpers import REPOSITORY
 
 ROOT = REPOSITORY
-PAGE = ROOT / "docs" / "scenario.md"
+PAGE = ROOT / "docs" / "guide" / "scenario.md"
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 SCHEMA: dict[str, Any] = Scenario.model_json_schema(by_alias=True)
 KINDS: dict[str, Any] = {
@@ -75,7 +75,7 @@ def mapping_fits(value: dict[str, Any], schema: dict[str, Any]) -> bool:
 
 def test_the_page_is_the_one_that_the_model_writes() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m airloom.cli.scenario_reference > docs/scenario.md"
+        "run: python -m airloom.cli.scenario_reference > docs/guide/scenario.md"
     )
 
 

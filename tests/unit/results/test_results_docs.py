@@ -1,4 +1,4 @@
-"""docs/results.md and the code say the same."""
+"""docs/guide/results.md and the code say the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airloom.results.samples import SCHEMA as COLUMNS
 from airloom.scenario.claims_grammar import parse
 from helpers import REPOSITORY
 
-TEXT = (REPOSITORY / "docs" / "results.md").read_text()
+TEXT = (REPOSITORY / "docs" / "guide" / "results.md").read_text()
 
 
 def test_the_example_is_a_result_and_has_every_key() -> None:

@@ -2,7 +2,7 @@
 
 A node is as one of ``netns``, with its interfaces as ports of the engine. Its first process, the same
 as everywhere, makes the unpacked image its root (``init/src/image.rs``), so that a container ends with
-the run like every node; docs/kinds.md says why no OCI runtime stands between.
+the run like every node; docs/guide/kinds.md says why no OCI runtime stands between.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -57,11 +57,11 @@ class ContainerKind(NetnsKind):
         backend="virtual routing",
         own_files=True,
         start="milliseconds, once its image has been unpacked",
-        memory="0.3 MB and what it writes: hundreds on one machine",
-        porting="none: images as they are built for container engines",
-        isolation="processes, network and files; no rights over devices, mounts or the kernel's settings",
-        transparency="programs with their own libraries, and the kernel's network code as it is",
-        flexibility="any distribution's programs, over this kernel only",
+        memory="0.3 MB and the files it writes: hundreds on one machine",
+        porting="none: images of container engines run unchanged",
+        isolation="processes, network and files; no rights to devices, mounts or kernel settings",
+        transparency="programs with their own libraries; the host kernel's network stack",
+        flexibility="programs of any distribution, on the host's kernel",
     )
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:

@@ -46,8 +46,8 @@ class NativeKind(NetnsKind):
         memory="0.3 MB",
         porting="none",
         isolation="as `netns`",
-        transparency="programs, kernel and wires of the host: the reference for the others",
-        flexibility="this kernel only, and links that it can make",
+        transparency="programs, kernel and veth pairs of the host: the reference for other kinds",
+        flexibility="the host's kernel, and links that it supports",
     )
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:

@@ -360,10 +360,10 @@ class NetnsKind(Kind):
         own_files=False,
         start="milliseconds",
         memory="0.3 MB: thousands on one machine (`bench bringup`)",
-        porting="none: namespaces are the kernel's own",
-        isolation="processes, network and folders for temporary files; files are the host's",
-        transparency="programs, and the kernel's network code as it is; no other kernel",
-        flexibility="this kernel only, with settings of its own (`sysctl`)",
+        porting="none: namespaces are a feature of the kernel",
+        isolation="processes, network, temporary folders; other files and root's rights are the host's",
+        transparency="programs and the host kernel's network stack",
+        flexibility="the host's kernel with network settings of each node (`sysctl`)",
     )
 
     def __init__(self, site: Site) -> None:

@@ -162,12 +162,12 @@ class QemuKind(GuestKind):
         taxonomy="native virtualization",
         backend="hosted VMM",
         own_files=True,
-        start="about a second by KVM; some 4 s of processor in software, which is full emulation",
-        memory="the machine's own, 160 MiB or more, and some 130 MB of QEMU's: dozens need a large host",
-        porting="none: the distribution's kernel, with virtio drivers as everywhere",
-        isolation="a machine of its own; its process has none of root's rights and reads the host's files",
+        start="4 s of processor time in software emulation; not measured with KVM",
+        memory="160 MiB or more for the machine and 130 MB for QEMU: dozens need a large host",
+        porting="none: the distribution's kernel with virtio drivers",
+        isolation="a separate machine; its process has no root capabilities and can read the host's files",
         transparency="programs, kernel and drivers",
-        flexibility="any Linux kernel with virtio and 9P as modules, each node its own",
+        flexibility="any Linux kernel with virtio and 9P as modules, different for each node",
     )
 
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:

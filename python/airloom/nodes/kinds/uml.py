@@ -111,12 +111,12 @@ class UmlKind(GuestKind):
         taxonomy="paravirtualization",
         backend="hosted VMM",
         own_files=True,
-        start="a third of a second, less with a kernel that has no modules (`bench guests`)",
-        memory="some 20 MB at the smallest useful size: dozens on one machine",
+        start="0.32 s, 0.12 s with the kernel of `make kernel` (`bench guests`)",
+        memory="21 MB of a guest with 48 MiB, 14 MB with the kernel of `make kernel`: dozens on one machine",
         porting="Linux is ported to Linux (`ARCH=um`); other systems are not",
-        isolation="a kernel and files of its own; its process without rights reads the host's files",
+        isolation="own kernel and files; its process can read the host's files",
         transparency="programs and the whole network stack; no real hardware, one processor",
-        flexibility="any Linux that builds for `um`, each node its own",
+        flexibility="any Linux that builds for `um`, different for each node",
     )
 
     @classmethod

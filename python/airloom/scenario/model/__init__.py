@@ -56,14 +56,14 @@ from airloom.units.quantities import Duration, Prefix
 
 
 class Pools(Model):
-    """Where assigned addresses are taken from; null assigns none of that family."""
+    """Pools of assigned addresses; null assigns none of that family."""
 
     ipv4: Prefix | None = Field(default=IPv4Network("10.0.0.0/8"), description="IPv4 prefix")
     ipv6: Prefix | None = Field(default=None, description="IPv6 prefix, such as fd00::/48")
 
 
 class Scenario(Model):
-    """The whole description of an experiment."""
+    """A complete experiment."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -72,56 +72,58 @@ class Scenario(Model):
         }
     )
 
-    name: Name = Field(description="of the scenario; its results' folder is called so")
-    description: str = Field(default="", description="one or more sentences for people")
+    name: Name = Field(description="name of the scenario and of its results' folder")
+    description: str = Field(default="", description="free text")
     seed: Annotated[int, Field(ge=0, lt=2**63, strict=True)] = Field(
-        default=1, description="of every random number in the run"
+        default=1, description="seed of all random numbers"
     )
-    duration: Duration | None = Field(default=None, description="by default until everything is done")
-    kind: KindName = Field(default="netns", description="how nodes are made")
-    image: ImagePath | None = Field(default=None, description="of containers that name none themselves")
-    guest: Guest = Field(default=Guest(), description="the machines of nodes with a kernel of their own")
+    duration: Duration | None = Field(
+        default=None, description="length of the run; by default it ends when everything is done"
+    )
+    kind: KindName = Field(default="netns", description="kind of all nodes")
+    image: ImagePath | None = Field(default=None, description="default image of containers")
+    guest: Guest = Field(default=Guest(), description="default machine of `uml` and `qemu` nodes")
     guests: Annotated[dict[Name, SharedGuest], Mapped] = Field(
         default={},
-        description="guests that several nodes share, by name; a node says `inside`",
+        description="guests that several nodes share, by name; a node refers to one with `inside`",
         json_schema_extra=by_name,
     )
     nodes: Annotated[dict[Name, Node], Mapped] = Field(
-        default={}, description="by name; nothing after a name means all defaults", json_schema_extra=by_name
+        default={}, description="nodes by name; an empty value means all defaults", json_schema_extra=by_name
     )
     switches: Annotated[dict[Name, Switch], Mapped] = Field(
-        default={}, description="switches and hubs, by name", json_schema_extra=by_name
+        default={}, description="switches and hubs by name", json_schema_extra=by_name
     )
     tunnels: Annotated[dict[Name, Tunnel], Mapped] = Field(
-        default={}, description="ways to other laboratories, by name", json_schema_extra=by_name
+        default={}, description="tunnels to other laboratories by name", json_schema_extra=by_name
     )
     links: Annotated[list[Link], Listed] = Field(
-        default=[], description="between nodes, switches and tunnels"
+        default=[], description="links between nodes, switches and tunnels"
     )
     slices: Annotated[dict[Name, Slice], Mapped] = Field(
         default={},
-        description="tenants that share nodes with radios, or Open vSwitches, by name",
+        description="slices by name: tenants that share nodes with radios, or Open vSwitches",
         json_schema_extra=by_name,
     )
     media: Annotated[dict[Name, Medium], Mapped] = Field(
-        default={}, description="radio media, by name", json_schema_extra=by_name
+        default={}, description="radio media by name", json_schema_extra=by_name
     )
     topology: Topology | None = Field(
-        default=None, description="nodes and links by a generator, beside those given"
+        default=None, description="generated nodes and links, in addition to the given ones"
     )
-    addresses: Pools = Field(default=Pools(), description="what addresses are assigned from")
-    routes: Literal["hops", "delay"] = Field(
-        default="hops", description="what the computed routes make least"
-    )
-    programs: Annotated[list[Program], Listed] = Field(default=[], description="what runs in the nodes")
-    events: Annotated[list[Event], Listed] = Field(default=[], description="what changes, and when")
-    measurements: Annotated[list[Measurement], Listed] = Field(default=[], description="what is measured")
+    addresses: Pools = Field(default=Pools(), description="pools for assigned addresses")
+    routes: Literal["hops", "delay"] = Field(default="hops", description="metric of computed routes")
+    programs: Annotated[list[Program], Listed] = Field(default=[], description="programs in the nodes")
+    events: Annotated[list[Event], Listed] = Field(default=[], description="timed changes")
+    measurements: Annotated[list[Measurement], Listed] = Field(default=[], description="measurements")
     sweep: Annotated[dict[str, list[Any]], Mapped] = Field(
-        default={}, description="path of a value: the values it takes; several paths make a grid"
+        default={}, description="path of a value: its values; several paths make a grid"
     )
-    repetitions: Count = Field(default=1, description="of every point, each with its own derived seed")
-    limits: Limits = Field(default=Limits(), description="beyond which a run is no longer valid")
-    claims: Annotated[list[Claim], Listed] = Field(default=[], description="what the results must show")
+    repetitions: Count = Field(
+        default=1, description="runs of every point of the sweep, each with its own derived seed"
+    )
+    limits: Limits = Field(default=Limits(), description="limits of a valid run")
+    claims: Annotated[list[Claim], Listed] = Field(default=[], description="claims about the results")
 
     @property
     def switch_slices(self) -> dict[str, Slice]:

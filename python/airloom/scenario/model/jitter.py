@@ -11,32 +11,32 @@ from airloom.units.quantities import Duration
 
 
 class UniformJitter(Model):
-    """Delay varies evenly in plus or minus ``uniform``."""
+    """Uniform jitter in plus or minus ``uniform``."""
 
     uniform: Duration = Field(description="half of the width")
 
 
 class NormalJitter(Model):
-    """Delay varies normally with standard deviation ``normal``."""
+    """Normal jitter with standard deviation ``normal``."""
 
     normal: Duration = Field(description="standard deviation")
 
 
 class ParetoJitter(Model):
-    """Delay has a Pareto tail: ``pareto * (u**(-1/shape) - 1)`` is added, u uniform in (0, 1]."""
+    """Pareto jitter: ``pareto * (u**(-1/shape) - 1)`` is added, u uniform in (0, 1]."""
 
     pareto: Duration = Field(description="scale")
-    shape: Annotated[float, Field(gt=1, le=1000, description="above 1, so that the mean exists")] = 3.0
+    shape: Annotated[float, Field(gt=1, le=1000, description="shape; above 1, so that the mean exists")] = 3.0
 
 
 class ExponentialJitter(Model):
-    """Delay varies exponentially with mean ``exponential``, which is added."""
+    """Exponential jitter with mean ``exponential``."""
 
     exponential: Duration = Field(description="mean")
 
 
 class TableJitter(Model):
-    """Delay varies like the values in a file, one duration a line (``0.2 ms``, ``-0.1 ms``)."""
+    """Jitter drawn from a file with one duration a line (``0.2 ms``, ``-0.1 ms``)."""
 
     table: File = Field(description="the file")
 

@@ -13,92 +13,99 @@ from airloom.units.quantities import Duration, Fraction, Rate, Size
 
 
 class Event(Model):
-    """Something that changes at a given moment: one target, one action.
+    """Timed change: one target, one action.
 
-    A link can go ``up`` or ``down`` or get new properties (``set``); a node can ``stop`` in good
-    order or be killed (``kill``), ``start`` again, ``pause`` and ``resume``, or be put at another
-    ``position``; a radio can go ``up`` or ``down``, or be tuned (``tune``); a program can ``start``,
-    ``stop`` or get a ``signal``.
+    Actions of a link: ``up``, ``down``, new properties (``set``). Of a node: ``stop`` (orderly), ``kill``,
+    ``start``, ``pause``, ``resume``, a new ``position``. Of a radio: ``up``, ``down``, new settings
+    (``tune``). Of a program: ``start``, ``stop``, ``signal``.
     """
 
-    at: Duration = Field(description="counted from the start of the run")
+    at: Duration = Field(description="from time zero of the run")
     link: str | None = Field(default=None, description="name of the link")
     node: str | None = Field(
         default=None, description="name of the node, `$first`, `$last`, or a guest that several share"
     )
     radio: str | None = Field(default=None, description="``node:radio``, or the node if it has one radio")
     program: str | None = Field(default=None, description="name of the program")
-    set: Direction | None = Field(default=None, description="link: new properties, the others stay")
+    set: Direction | None = Field(default=None, description="link: new properties; others stay")
     direction: Literal["both", "forward", "backward"] = Field(
-        default="both", description="link: which direction"
+        default="both", description="link: direction that changes"
     )
-    tune: Tuning | None = Field(default=None, description="radio: what changes, the rest stays")
-    position: Position | None = Field(default=None, description="node: where it is and stays from then on")
+    tune: Tuning | None = Field(default=None, description="radio: new settings; others stay")
+    position: Position | None = Field(default=None, description="node: new position")
     action: Literal["up", "down", "start", "stop", "kill", "pause", "resume", "signal"] | None = Field(
-        default=None, description="what becomes of the target"
+        default=None, description="action on the target"
     )
-    signal: str | None = Field(default=None, description="program: such as SIGHUP")
+    signal: str | None = Field(default=None, description="program: signal, such as SIGHUP")
 
 
 Family = Literal["ipv4", "ipv6"]
 
 
 class Ping(Model):
-    """Round-trip time by the system's ping."""
+    """Round-trip time, by the installed ping."""
 
-    source: str = Field(alias="from", description="node that begins, or `$first`, `$last`")
-    to: str = Field(description="node that answers, or `$first`, `$last`")
-    count: Count = Field(default=10, description="how many requests")
-    interval: Duration = Field(default=Duration("200 ms"), description="between requests")
-    size: Size = Field(default=Size("56 B"), description="octets of payload, ICMP header not counted")
-    family: Family | None = Field(default=None, description="of the address; by default that of the first")
-    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+    source: str = Field(alias="from", description="node that starts the measurement, or `$first`, `$last`")
+    to: str = Field(description="node that responds, or `$first`, `$last`")
+    count: Count = Field(default=10, description="number of requests")
+    interval: Duration = Field(default=Duration("200 ms"), description="time between requests")
+    size: Size = Field(default=Size("56 B"), description="octets of payload without the ICMP header")
+    family: Family | None = Field(
+        default=None, description="address family; by default that of the first address"
+    )
+    at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
 
 
 class Iperf3(Model):
-    """Throughput by the system's iperf3."""
+    """Throughput, by the installed iperf3."""
 
-    source: str = Field(alias="from", description="node that begins, or `$first`, `$last`")
-    to: str = Field(description="node that answers, or `$first`, `$last`")
-    duration: Duration = Field(default=Duration("10 s"), description="how long it sends")
-    protocol: Literal["tcp", "udp"] = Field(default="tcp", description="what carries the data")
+    source: str = Field(alias="from", description="node that starts the measurement, or `$first`, `$last`")
+    to: str = Field(description="node that responds, or `$first`, `$last`")
+    duration: Duration = Field(default=Duration("10 s"), description="duration of sending")
+    protocol: Literal["tcp", "udp"] = Field(default="tcp", description="transport protocol")
     rate: Rate | None = Field(default=None, description="UDP: offered load")
     size: Size | None = Field(default=None, description="octets of one write (TCP) or datagram (UDP)")
-    streams: Count = Field(default=1, description="connections at once")
+    streams: Count = Field(default=1, description="parallel connections")
     reverse: bool = Field(default=False, description="data flows from `to` to `from`")
     congestion: str | None = Field(default=None, description="TCP congestion control, such as cubic")
-    family: Family | None = Field(default=None, description="of the address; by default that of the first")
-    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+    family: Family | None = Field(
+        default=None, description="address family; by default that of the first address"
+    )
+    at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
 
 
 class Traffic(Model):
-    """Throughput, delay, jitter and loss by Airloom's own generator, packet by packet."""
+    """Throughput, delay, jitter and loss of every packet, by Airloom's generator."""
 
-    source: str = Field(alias="from", description="node that begins, or `$first`, `$last`")
-    to: str = Field(description="node that answers, or `$first`, `$last`")
-    protocol: Literal["udp", "tcp", "rtp"] = Field(default="udp", description="what carries the packets")
+    source: str = Field(alias="from", description="node that starts the measurement, or `$first`, `$last`")
+    to: str = Field(description="node that responds, or `$first`, `$last`")
+    protocol: Literal["udp", "tcp", "rtp"] = Field(default="udp", description="transport protocol")
     pattern: Literal["constant", "poisson", "on-off", "trace"] = Field(
-        default="constant", description="when packets are sent"
+        default="constant", description="schedule of packets"
     )
-    rate: Rate | None = Field(default=None, description="offered load; on-off: while it is on")
+    rate: Rate | None = Field(default=None, description="offered load; on-off: the rate while on")
     rate_of: Literal["payload", "frame", "wire"] = Field(
-        default="payload", description="what `rate` counts: wire is the frame with preamble and gap"
+        default="payload", description="octets that `rate` counts; wire: frame with preamble and gap"
     )
-    interval: Duration | None = Field(default=None, description="between packets, instead of a rate")
+    interval: Duration | None = Field(default=None, description="time between packets, instead of a rate")
     size: Size = Field(default=Size("1470 B"), description="octets of payload in a packet")
-    frame: Size | None = Field(default=None, description="octets of an Ethernet frame with FCS, instead")
+    frame: Size | None = Field(
+        default=None, description="octets of an Ethernet frame with FCS, instead of `size`"
+    )
     dscp: int = Field(default=0, ge=0, le=63, description="differentiated services code point")
-    ecn: int = Field(default=0, ge=0, le=3, description="ECN bits: 1 and 2 say that marks are understood")
-    duration: Duration = Field(default=Duration("10 s"), description="how long it sends")
+    ecn: int = Field(default=0, ge=0, le=3, description="ECN bits; 1 and 2 mean ECN-capable")
+    duration: Duration = Field(default=Duration("10 s"), description="duration of sending")
     on: Duration | None = Field(default=None, description="on-off: how long it sends")
-    off: Duration | None = Field(default=None, description="on-off: how long it is silent")
+    off: Duration | None = Field(default=None, description="on-off: duration of silence")
     trace: File | None = Field(
         default=None, description="trace: file with a line `time_ns octets` for each packet"
     )
-    family: Family | None = Field(default=None, description="of the address; by default that of the first")
-    at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+    family: Family | None = Field(
+        default=None, description="address family; by default that of the first address"
+    )
+    at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
     stages: bool = Field(
-        default=False, description="UDP, RTP: also where the packets' time goes, stage by stage of their path"
+        default=False, description="UDP, RTP: also measures the delay of each stage of the packets' path"
     )
 
 
@@ -107,9 +114,9 @@ TOOLS = ("ping", "iperf3", "traffic")
 
 
 class Measurement(Model):
-    """One measurement; exactly one tool."""
+    """Measurement by exactly one tool."""
 
-    name: Name = Field(description="by which claims and results speak of it")
+    name: Name = Field(description="name in claims and results")
     ping: Ping | None = Field(default=None, description="the system's ping")
     iperf3: Iperf3 | None = Field(default=None, description="the system's iperf3")
     traffic: Traffic | None = Field(default=None, description="Airloom's own generator")
@@ -128,22 +135,22 @@ class Measurement(Model):
 
 
 class Claim(Model):
-    """Something that the results must show, such as ``goodput.throughput >= 94 Mbit/s``."""
+    """Claim about the results, such as ``goodput.throughput >= 94 Mbit/s``."""
 
     id: Name = Field(description="short name")
-    statement: str = Field(description="the claim in words")
+    statement: str = Field(description="statement in words")
     check: str = Field(description="measurement.metric, a comparison (>= <= > < == !=), a quantity")
-    source: str | None = Field(default=None, description="where the claim was made")
+    source: str | None = Field(default=None, description="source of the claim")
 
 
 class Limits(Model):
-    """What lateness and host load a valid run may have."""
+    """Limits of lateness and host load of a valid run."""
 
     lateness_p99: Duration = Field(
-        default=Duration("1 ms"), description="99th percentile of how late frames were delivered"
+        default=Duration("1 ms"), description="99th percentile of the lateness of deliveries"
     )
-    lateness_max: Duration = Field(default=Duration("20 ms"), description="the latest frame")
+    lateness_max: Duration = Field(default=Duration("20 ms"), description="largest lateness of a delivery")
     cpu_pressure: Fraction = Field(
-        default=0.20, description="part of the time in which something waited for a processor"
+        default=0.20, description="share of time in which a task waited for a processor"
     )
-    steal: Fraction = Field(default=0.05, description="part of the processors' time taken by a hypervisor")
+    steal: Fraction = Field(default=0.05, description="share of processor time taken by a hypervisor")

@@ -71,40 +71,48 @@ Velocity = Annotated[
 
 
 class Propagation(Model):
-    """Loss of a signal with distance, or for each pair of nodes; see docs/models.md for the formulas."""
+    """Path loss by distance, or for each pair of nodes. Formulas: docs/inside/models.md."""
 
     model: Literal["friis", "log-distance", "two-ray", "itu-indoor", "cost231", "matrix", "disk"] = Field(
-        description="the law"
+        description="model of the path loss"
     )
     exponent: Annotated[float, Field(ge=0.1, le=10)] | None = Field(
-        default=None, description="log-distance: 2 is free space; 3 by default"
+        default=None, description="log-distance: path loss exponent; 2 is free space; 3 by default"
     )
-    reference: Length | None = Field(default=None, description="log-distance: distance of `loss`, 1 m")
+    reference: Length | None = Field(
+        default=None, description="log-distance: reference distance; 1 m by default"
+    )
     loss: Ratio | None = Field(
-        default=None, description="log-distance: at `reference`, 46.7 dB; disk: within `range`, 60 dB"
+        default=None,
+        description="log-distance: loss at `reference`, 46.7 dB by default; disk: loss within `range`, 60 dB "
+        "by default",
     )
-    lowest: Length | None = Field(default=None, description="two-ray: least antenna height, 1.5 m")
+    lowest: Length | None = Field(
+        default=None, description="two-ray: smallest antenna height; 1.5 m by default"
+    )
     building: Literal["residential", "office", "commercial"] | None = Field(
-        default=None, description="itu-indoor: office by default"
+        default=None, description="itu-indoor: type of building; office by default"
     )
-    storey: Length | None = Field(default=None, description="itu-indoor: height of a storey, 3 m")
+    storey: Length | None = Field(default=None, description="itu-indoor: height of a storey; 3 m by default")
     city: Literal["medium", "metropolitan"] | None = Field(
-        default=None, description="cost231: medium by default"
+        default=None, description="cost231: size of the city; medium by default"
     )
-    range: Length | None = Field(default=None, description="disk: how far one hears; needed")
+    range: Length | None = Field(default=None, description="disk: range; required")
     file: File | None = Field(
         default=None,
-        description="matrix: comma-separated; a line of node names, then a row for each sender; needed",
+        description="matrix: CSV file with a header of node names and a row for each sender; required",
     )
     numbers: Literal["loss", "snr"] | None = Field(
-        default=None, description="matrix: path loss in dB (default), or signal to noise in dB"
+        default=None, description="matrix: path loss in dB (default), or signal-to-noise ratio in dB"
     )
-    power: Power | None = Field(default=None, description="matrix of snr: power of the sender, 16 dBm")
-    noise: Power | None = Field(default=None, description="matrix of snr: noise of the receiver, -94 dBm")
+    power: Power | None = Field(default=None, description="matrix of snr: transmit power; 16 dBm by default")
+    noise: Power | None = Field(
+        default=None, description="matrix of snr: noise of the receiver; -94 dBm by default"
+    )
 
 
 class Shadowing(Model):
-    """Log-normal variation of the loss from place to place."""
+    """Log-normal shadowing."""
 
     sigma: Ratio = Field(description="standard deviation, at most 30 dB")
     decorrelation: Length = Field(
@@ -113,12 +121,14 @@ class Shadowing(Model):
 
 
 class Fading(Model):
-    """Variation of the power from frame to frame."""
+    """Fading from frame to frame."""
 
-    model: Literal["rayleigh", "rician", "nakagami"] = Field(description="the distribution")
-    k: Ratio | None = Field(default=None, description="rician: direct to scattered power, 6 dB")
+    model: Literal["rayleigh", "rician", "nakagami"] = Field(description="distribution of the power")
+    k: Ratio | None = Field(
+        default=None, description="rician: ratio of direct to scattered power; 6 dB by default"
+    )
     m: Annotated[float, Field(ge=0.5, le=100)] | None = Field(
-        default=None, description="nakagami: the shape, 1.5"
+        default=None, description="nakagami: shape; 1.5 by default"
     )
 
 
@@ -127,29 +137,29 @@ class Wall(Model):
 
     source: Position = Field(alias="from", description="one end")
     to: Position = Field(description="the other end")
-    loss: Ratio = Field(description="of a signal that passes it")
+    loss: Ratio = Field(description="loss of a signal that passes the wall")
 
 
 class Errors(Model):
-    """How bits fail."""
+    """Model of bit errors."""
 
     model: Literal["standard", "table", "fixed"] = Field(
         default="standard",
-        description="by signal to noise and interference, by measured curves, or always alike",
+        description="standard: from signal, noise and interference; table: measured curves; fixed: constant",
     )
     file: File | None = Field(
         default=None,
-        description="table: comma-separated lines of phy, Mbit/s, octets, dB, frame error rate; needed",
+        description="table: CSV file with phy, Mbit/s, octets, dB, frame error rate; required",
     )
-    bit_error: Fraction | None = Field(default=None, description="fixed: probability that a bit fails, 0")
+    bit_error: Fraction | None = Field(default=None, description="fixed: bit error rate; 0 by default")
 
 
 class FrameError(Model):
-    """Frames from one node to another that fail whatever the signal is like."""
+    """Additional frame error rate from one node to another, independent of the signal."""
 
     source: str = Field(alias="from", description="sending node, or `node:radio`")
     to: str = Field(description="receiving node, or `node:radio`")
-    rate: Fraction = Field(description="share of the frames that fail")
+    rate: Fraction = Field(description="frame error rate")
 
 
 def _channel(value: Any) -> str:
@@ -199,90 +209,98 @@ Margin = Annotated[
 
 
 class Tuning(Model):
-    """What can change in a radio while the run goes on."""
+    """Settings of a radio that events can change."""
 
     channel: Channel | None = Field(
-        default=None, description="number or frequency; 36 (802.11a) or 1 by default"
+        default=None, description="channel number or frequency; 36 (802.11a) or 1 by default"
     )
-    power: Power | None = Field(default=None, description="transmit power, -30 to 60 dBm; 16 dBm")
+    power: Power | None = Field(default=None, description="transmit power, -30 to 60 dBm; 16 dBm by default")
     rate: RadioRate | None = Field(
-        default=None, description="one of the PHY's, or `arf`, `aarf`, `minstrel` (default)"
+        default=None, description="a rate of the PHY, or rate control: `arf`, `aarf`, `minstrel` (default)"
     )
-    rts: Threshold | None = Field(
-        default=None, description="longer frames on the air are announced by RTS; never by default"
-    )
+    rts: Threshold | None = Field(default=None, description="RTS threshold; never by default")
     ssid: str | None = Field(
         default=None,
-        description="name of the network, which is one subnet on a medium; access points keep it",
+        description="name of the network; radios of one medium and name form one subnet; an access point "
+        "keeps its name",
     )
 
 
 class Radio(Tuning):
-    """An IEEE 802.11 radio of a node. What is left out is taken from the medium's ``radio``."""
+    """An IEEE 802.11 radio of a node. Omitted keys are taken from the medium's ``radio``."""
 
-    medium: Name | None = Field(default=None, description="which medium; may be left out if there is one")
+    medium: Name | None = Field(default=None, description="medium; optional if there is only one")
     phy: Literal["802.11a", "802.11b", "802.11g"] | None = Field(
         default=None, description="physical layer; 802.11a by default"
     )
-    gain: Ratio | None = Field(default=None, description="of the antenna, -20 to 60 dBi; 0 dBi")
-    noise_figure: Ratio | None = Field(default=None, description="of the receiver, 0 to 40 dB; 7 dB")
+    gain: Ratio | None = Field(default=None, description="antenna gain, -20 to 60 dBi; 0 dBi by default")
+    noise_figure: Ratio | None = Field(default=None, description="noise figure, 0 to 40 dB; 7 dB by default")
     carrier_sense: Power | None = Field(
-        default=None, description="power from which the channel is busy whatever it carries; -62 dBm"
+        default=None, description="energy-detection threshold; -62 dBm by default"
     )
     receive: Power | None = Field(
-        default=None, description="least power of a frame that the receiver finds; -82 dBm"
+        default=None, description="receiver sensitivity: least power of a detected frame; -82 dBm by default"
     )
     detect: Margin | None = Field(
-        default=None, description="least signal to noise of a preamble that is found; 4 dB"
+        default=None, description="least signal-to-noise ratio of a detected preamble; 4 dB by default"
     )
     capture: Margin | None = Field(
-        default=None, description="a later frame that is so much stronger is followed instead; 10 dB"
+        default=None,
+        description="capture threshold: the receiver switches to a later frame that is stronger by this; 10 "
+        "dB by default",
     )
     capture_window: Duration | Literal["none"] | None = Field(
         default=None,
         description="from a frame's first symbol; only within it the frame is left so; `none`, to its end",
     )
     basic_rates: Annotated[list[Rate], Listed] | None = Field(
-        default=None, description="what answers are sent at; the mandatory rates by default"
+        default=None, description="basic rates, used for responses; the mandatory rates by default"
     )
-    control_rate: Rate | None = Field(default=None, description="of broadcast and RTS; by the basic rates")
+    control_rate: Rate | None = Field(
+        default=None, description="rate of broadcast and RTS; by default from the basic rates"
+    )
     short_retries: Annotated[int, Field(ge=1, le=255, strict=True)] | None = Field(
-        default=None, description="transmissions of a frame without RTS; 7"
+        default=None, description="retry limit of frames without RTS; 7 by default"
     )
     long_retries: Annotated[int, Field(ge=1, le=255, strict=True)] | None = Field(
-        default=None, description="transmissions of a frame after RTS; 4"
+        default=None, description="retry limit of frames with RTS; 4 by default"
     )
     fragment: Threshold | None = Field(
-        default=None, description="longer frames on the air go in pieces, 256 to 2346 B; never by default"
+        default=None, description="fragmentation threshold, 256 to 2346 B; never by default"
     )
-    buffers: Count | None = Field(default=None, description="frames that the driver holds at all; 40")
-    queue: Count | None = Field(default=None, description="frames in one hardware queue; 50")
-    qos: bool | None = Field(default=None, description="four access categories by DSCP (EDCA)")
+    buffers: Count | None = Field(
+        default=None, description="total transmit buffers of the driver; 40 by default"
+    )
+    queue: Count | None = Field(default=None, description="limit of one transmit queue; 50 by default")
+    qos: bool | None = Field(default=None, description="EDCA: four access categories by DSCP")
     coverage_class: Annotated[int, Field(ge=0, le=31, strict=True)] | None = Field(
-        default=None, description="makes slots and time-outs longer, by 3 us each; 0"
+        default=None, description="coverage class: adds 3 us to slots and time-outs for each; 0 by default"
     )
-    preamble: Literal["long", "short"] | None = Field(default=None, description="802.11b; long by default")
+    preamble: Literal["long", "short"] | None = Field(
+        default=None, description="802.11b: preamble; long by default"
+    )
     mode: Literal["ad-hoc", "ap", "station"] | None = Field(
-        default=None, description="without access point (default), an access point, or a station of one"
+        default=None, description="ad-hoc (IBSS, default), access point, or station of an access point"
     )
     scan: Annotated[list[Channel], Listed] | None = Field(
-        default=None, description="station: channels it looks on; its own by default"
+        default=None, description="station: channels to scan; its own by default"
     )
     probe: bool | None = Field(
         default=None,
-        description="station: asks on each channel for 30 ms instead of listening for 120 ms; false",
+        description="station: active scan, 30 ms per channel, instead of passive, 120 ms; false by default",
     )
     leave: Power | None = Field(
-        default=None, description="station: looks for a better access point below this; -75 dBm"
+        default=None,
+        description="station: looks for another access point below this signal; -75 dBm by default",
     )
-    up: bool = Field(default=True, description="switched on at the start")
+    up: bool = Field(default=True, description="the radio is on at the start")
 
 
 class Waypoint(Model):
-    """A place at a time."""
+    """Position at a time."""
 
-    at: Duration = Field(description="counted from the start of the run")
-    position: Position = Field(description="the place")
+    at: Duration = Field(description="from time zero of the run")
+    position: Position = Field(description="position")
 
 
 def _pair(value: Any) -> str:
@@ -303,7 +321,7 @@ TRACES = ("ns-2", "bonnmotion", "bonnmotion-3d")
 
 
 class Mobility(Model):
-    """How a node moves; continuously, never in steps."""
+    """Movement of a node, continuous in time."""
 
     model: Literal[
         "velocity",
@@ -315,68 +333,77 @@ class Mobility(Model):
         "ns-2",
         "bonnmotion",
         "bonnmotion-3d",
-    ] = Field(description="the motion")
+    ] = Field(description="model of the movement")
     velocity: Velocity | None = Field(
-        default=None, description="velocity: along each axis; the node starts at its `position`"
+        default=None, description="velocity: speed along each axis, from the node's `position`"
     )
     area: tuple[Length, Length] | None = Field(
-        default=None, description="random models: width and depth of the ground"
+        default=None, description="random models: width and depth of the area"
     )
     corner: Position | None = Field(
-        default=None, description="random models: south-west corner, and height; [0 m, 0 m]"
+        default=None, description="random models: south-west corner, and height; [0 m, 0 m] by default"
     )
     speed: Speeds | None = Field(
-        default=None, description="random models: least and greatest; gauss-markov: mean and deviation"
+        default=None,
+        description="random models: smallest and largest speed; gauss-markov: mean and deviation",
     )
-    pause: Durations | None = Field(default=None, description="random-waypoint: least and greatest rest; 0 s")
+    pause: Durations | None = Field(
+        default=None, description="random-waypoint: shortest and longest pause; 0 s by default"
+    )
     interval: Duration | None = Field(
-        default=None, description="random-walk, gauss-markov: between turns; 1 s"
+        default=None, description="random-walk, gauss-markov: time between changes; 1 s by default"
     )
-    memory: Fraction | None = Field(default=None, description="gauss-markov: 0 forgets at once; 0.75")
-    turn: Angle | None = Field(default=None, description="gauss-markov: deviation of the direction; 30 deg")
-    group: Name | None = Field(default=None, description="group: its name; members follow one reference")
-    reference: Mobility | None = Field(default=None, description="group: how its reference moves")
-    radius: Length | None = Field(default=None, description="group: how far a member may be from it")
+    memory: Fraction | None = Field(
+        default=None, description="gauss-markov: memory, 0 is none; 0.75 by default"
+    )
+    turn: Angle | None = Field(
+        default=None, description="gauss-markov: deviation of the direction; 30 deg by default"
+    )
+    group: Name | None = Field(default=None, description="group: name; members follow one reference")
+    reference: Mobility | None = Field(default=None, description="group: movement of the reference")
+    radius: Length | None = Field(
+        default=None, description="group: largest distance of a member from the reference"
+    )
     points: Annotated[list[Waypoint], Listed] | None = Field(
-        default=None, description="path: places by time; straight lines between"
+        default=None, description="path: positions with times; straight lines in between"
     )
     file: File | None = Field(default=None, description="traces: the file")
     node: Annotated[int, Field(ge=0, strict=True)] | None = Field(
-        default=None, description="traces: number of the node in the file; by default in the scenario's order"
+        default=None, description="traces: number of the node in the file; by default the scenario's order"
     )
 
 
 class Noise(Model):
-    """A source of white noise that is no radio: it takes no part in contention."""
+    """Source of white noise. It does not take part in contention."""
 
-    position: Position | None = Field(
-        default=None, description="where it stands, or where mobility: velocity starts"
-    )
-    mobility: Mobility | None = Field(default=None, description="how it moves, as a node may")
-    power: Power = Field(description="radiated over the whole band, -100 to 100 dBm")
+    position: Position | None = Field(default=None, description="position; with model velocity, the start")
+    mobility: Mobility | None = Field(default=None, description="movement, as of a node")
+    power: Power = Field(description="radiated power over the whole band, -100 to 100 dBm")
     channel: Annotated[int, Field(ge=1, le=200, strict=True)] | None = Field(
-        default=None, description="fills the 20 MHz of this channel; instead of a band"
+        default=None, description="occupies the 20 MHz of this channel, instead of a band"
     )
-    band: tuple[Frequency, Frequency] | None = Field(default=None, description="lower and upper edge")
-    at: Duration = Field(default=Duration(0), description="when it is switched on first")
-    until: Duration | None = Field(default=None, description="when it is switched off for good")
-    on: Duration | None = Field(default=None, description="on and off in turns: how long it is on")
-    off: Duration | None = Field(default=None, description="on and off in turns: how long it is off")
+    band: tuple[Frequency, Frequency] | None = Field(
+        default=None, description="lower and upper edge of the band"
+    )
+    at: Duration = Field(default=Duration(0), description="time of switching on")
+    until: Duration | None = Field(default=None, description="time of switching off")
+    on: Duration | None = Field(default=None, description="periodic: time on")
+    off: Duration | None = Field(default=None, description="periodic: time off")
 
 
 class Medium(Model):
-    """Shared channels: who hears whom, how strongly, and who collides."""
+    """Radio medium: path loss, errors, noise and defaults of its radios."""
 
     propagation: Propagation = Field(
-        default=Propagation(model="friis"), description="loss; free space by default"
+        default=Propagation(model="friis"), description="path loss; free space by default"
     )
-    shadowing: Shadowing | None = Field(default=None, description="variation from place to place")
-    fading: Fading | None = Field(default=None, description="variation from frame to frame")
-    walls: Annotated[list[Wall], Listed] = Field(default=[], description="that signals pass")
-    errors: Errors = Field(default=Errors(), description="how bits fail")
+    shadowing: Shadowing | None = Field(default=None, description="variation of the loss from place to place")
+    fading: Fading | None = Field(default=None, description="variation of the power from frame to frame")
+    walls: Annotated[list[Wall], Listed] = Field(default=[], description="walls that attenuate signals")
+    errors: Errors = Field(default=Errors(), description="model of bit errors")
     frame_errors: Annotated[list[FrameError], Listed] = Field(
-        default=[], description="failures of frames between pairs, beside all else"
+        default=[], description="additional frame error rates of node pairs"
     )
-    noise: Annotated[list[Noise], Listed] = Field(default=[], description="sources of noise")
+    noise: Annotated[list[Noise], Listed] = Field(default=[], description="noise sources")
     floor: Power = Field(default=Power("-117 dBm"), description="weaker signals are ignored")
-    radio: Radio = Field(default=Radio(), description="what its radios have in common")
+    radio: Radio = Field(default=Radio(), description="default settings of its radios")

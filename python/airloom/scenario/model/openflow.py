@@ -47,17 +47,15 @@ Datapath = Annotated[int, Field(ge=1, lt=2**64, strict=True)]
 
 
 class Flow(Model):
-    """Traffic that belongs to a slice, in both directions; what is left out may be anything."""
+    """Traffic of a slice, in both directions. Omitted keys match everything."""
 
     protocol: Literal["arp", "ipv4", "ipv6", "icmp", "icmp6", "tcp", "udp"] | None = Field(
-        default=None, description="of the frame"
+        default=None, description="protocol of the frame"
     )
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] | None = Field(
         default=None, description="TCP or UDP port at either end"
     )
-    network: Prefix | None = Field(
-        default=None, description="IPv4 prefix that both ends are in; its ARP is included"
-    )
+    network: Prefix | None = Field(default=None, description="IPv4 prefix of both ends; includes their ARP")
 
 
 def flow_words(flow: Any) -> str:

@@ -14,42 +14,46 @@ from airloom.units.quantities import Power
 
 
 class Grant(Model):
-    """What a slice may use. Admission refuses more than there is, and radios are held to it in the run."""
+    """Resources of a slice. The check refuses a grant that does not fit; the run enforces it on radios."""
 
     nodes: Annotated[list[str], Field(min_length=1)] = Field(
-        description="nodes that it has a part of; ``node:radio`` claims a certain radio there"
+        description="nodes with a sliver; ``node:radio`` asks for a certain radio"
     )
     channels: Annotated[list[Channel], Field(min_length=1)] = Field(
-        description="numbers or frequencies; its radios begin on the first"
+        description="channel numbers or frequencies; radios start on the first"
     )
-    power: Power | None = Field(default=None, description="the most that its radios may send with")
+    power: Power | None = Field(default=None, description="largest transmit power")
 
 
 class Slice(Model):
     """A tenant's share of nodes and spectrum, or an isolated logical network on Open vSwitches, or both.
 
-    With a ``grant``, its part on a node is a sliver: a node of its own, called ``NODE-SLICE``, with one of
-    the shared node's radios and all else that is said of the shared node. More can be said of one sliver
-    by its name under ``nodes``.
+    With a ``grant``, its part on a node is a sliver: a separate node named ``NODE-SLICE`` with one of the
+    shared node's radios and the other settings of the shared node. Settings of one sliver are under its
+    name in ``nodes``.
     """
 
-    grant: Grant | None = Field(default=None, description="nodes and spectrum that it may use")
-    radio: Radio = Field(default=Radio(), description="what its radios have in common; before the nodes'")
-    node: Node = Field(default=Node(), description="what its slivers have in common; before the nodes'")
+    grant: Grant | None = Field(default=None, description="nodes and spectrum of the slice")
+    radio: Radio = Field(
+        default=Radio(), description="settings of all its radios; nodes' settings override them"
+    )
+    node: Node = Field(
+        default=Node(), description="settings of all its slivers; nodes' settings override them"
+    )
     controllers: Annotated[list[Controller], Listed] = Field(
-        default=[], description="of this slice alone; without any, its switches learn by themselves"
+        default=[], description="controllers of this slice; without one its switches learn"
     )
     links: Annotated[list[Name], Listed] = Field(
-        default=[], description="names of the links it reaches; by default all of the Open vSwitches"
+        default=[], description="names of its links; by default all links of the Open vSwitches"
     )
     vlan: Annotated[int, Field(ge=1, le=4094, strict=True)] | None = Field(
         default=None,
-        description="802.1Q tag of its frames on links that it shares; its controllers see them untagged",
+        description="802.1Q tag of its frames on shared links; its controllers see them untagged",
     )
     flows: Annotated[list[Flow], Listed] = Field(
-        default=[], description="what of the traffic is its own; by default all"
+        default=[], description="traffic of the slice; by default all"
     )
-    rest: bool = Field(default=False, description="all traffic on its links that no other slice has")
+    rest: bool = Field(default=False, description="all traffic of its links that no other slice has")
 
     @property
     def has_switches(self) -> bool:

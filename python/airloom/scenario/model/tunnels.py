@@ -46,35 +46,36 @@ Host = Annotated[
 
 
 class Tunnel(Model):
-    """A way to another laboratory, or to a kernel's tunnel, through a real network: the underlay."""
+    """Tunnel through a real network (the underlay) to another laboratory or to a kernel's tunnel."""
 
     kind: Literal["gre", "gretap", "vxlan"] = Field(
-        description="gre: IP over GRE (RFC 2784, 2890), from one node; gretap: Ethernet over GRE; "
-        "vxlan: Ethernet over UDP (RFC 7348)"
+        description="gre: IP over GRE (RFC 2784, 2890), at one node; gretap: Ethernet over GRE; vxlan: "
+        "Ethernet over UDP (RFC 7348)"
     )
-    remote: Host = Field(description="the peer's address in the underlay")
-    local: Host | None = Field(default=None, description="own address there; by default the route's")
+    remote: Host = Field(description="address of the peer in the underlay")
+    local: Host | None = Field(
+        default=None, description="own address in the underlay; by default that of the route"
+    )
     key: Annotated[int, Field(ge=0, lt=2**32, strict=True)] | None = Field(
-        default=None, description="GRE: tells tunnels between two machines apart; the same at both ends"
+        default=None,
+        description="GRE: key, distinguishes tunnels between two machines; the same at both ends",
     )
     checksum: bool = Field(default=False, description="GRE: send checksums")
     sequence: bool = Field(
-        default=False, description="GRE: send sequence numbers, and refuse what was overtaken"
+        default=False, description="GRE: send sequence numbers and drop packets that arrive out of order"
     )
     vni: Annotated[int, Field(ge=0, lt=2**24, strict=True)] | None = Field(
-        default=None, description="VXLAN: number of the network; the same at both ends"
+        default=None, description="VXLAN: network identifier; the same at both ends"
     )
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] | None = Field(
         default=None, description="VXLAN: UDP port of both ends; 4789 by default"
     )
     ttl: Annotated[int, Field(ge=1, le=255, strict=True)] = Field(
-        default=64, description="hops that packets live in the underlay"
+        default=64, description="time to live of packets in the underlay"
     )
-    fragment: bool = Field(
-        default=False, description="the underlay may cut packets that it cannot carry whole"
-    )
+    fragment: bool = Field(default=False, description="allow fragmentation in the underlay")
     namespace: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
-        description="network namespace of the underlay: a name as of `ip netns`, or a path such as"
-        " /proc/PID/ns/net; this machine's own by default",
+        description="network namespace of the underlay: a name of `ip netns`, or a path such as "
+        "/proc/PID/ns/net; this machine's by default",
     )

@@ -1,26 +1,26 @@
 """Generators of common topologies.
 
-Nodes are called ``n1``, ``n2``, ... (``prefix`` replaces the n), in the order given for each:
+Nodes are named ``n1``, ``n2``, ... (``prefix`` replaces the n), in this order:
 
 ==========  ============================  =====================================================
-generator   takes                         gives
+generator   parameters                    result
 ==========  ============================  =====================================================
 chain       nodes                         n1 - n2 - ... ; ``switched``: inner nodes are switches
-star        nodes                         n1 in the middle; ``switched``: n1 is a switch
-tree        depth, fanout                 n1 the root, then level by level; ``switched``: all but
-                                          the leaves are switches
+star        nodes                         n1 in the centre; ``switched``: n1 is a switch
+tree        depth, fanout                 n1 is the root, then level by level; ``switched``: all
+                                          but the leaves are switches
 grid        rows, columns                 n1x1, n1x2, ... (row x column), neighbours linked
 ring        nodes                         n1 - n2 - ... - n1
-full-mesh   nodes                         everyone with everyone
+full-mesh   nodes                         all pairs linked
 fat-tree    k (even)                      (k/2)^2 ``core``, k pods of k/2 ``agg`` and k/2 ``edge``
                                           routers, and k^3/4 hosts n1, n2, ...
-random      nodes, probability            a uniform random spanning tree, and every other pair
+random      nodes, probability            uniform random spanning tree, and every other pair
                                           with the probability; drawn from ``seed``
 graphml     file                          nodes and edges of a GraphML file
 ==========  ============================  =====================================================
 
-Sources: fat-tree as in Al-Fares, Loukissas and Vahdat 2008; the spanning tree by Pruefer's code; the
-further links by skipping geometrically distributed gaps (Batagelj and Brandes 2005).
+Sources: fat-tree after Al-Fares, Loukissas and Vahdat 2008; spanning tree by Pruefer's code; other
+links by skipping geometrically distributed gaps (Batagelj and Brandes 2005).
 """
 
 from __future__ import annotations
