@@ -4,7 +4,6 @@
 //! takes it.
 
 use std::net::IpAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
@@ -22,8 +21,8 @@ use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use serde::de::DeserializeOwned;
 
+use crate::convert::{duplicate, read_settings};
 use crate::errors::Fault;
 use crate::received::{Frame, Received};
 use crate::views::{Books, Punctuality};
@@ -473,22 +472,4 @@ impl Engine {
         let received = self.act(py, "received", |world| Ok(Received::of(world)))?;
         Ok(received.frames(py))
     }
-}
-
-/// A descriptor of the engine's own for the same TAP or socket.
-fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
-    if fd < 0 {
-        return Err(Fault::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF)));
-    }
-    // SAFETY: the descriptor is only duplicated; a number that names none is an error, not more.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().map_err(Fault::Descriptor)
-}
-
-/// Settings in the engine's words; what is not said has its default.
-pub(crate) fn read_settings<T: DeserializeOwned>(
-    settings: &Bound<'_, PyAny>,
-    whose: &str,
-) -> Result<T, Fault> {
-    pythonize::depythonize(settings).map_err(|error| Fault::Settings(format!("{whose}: {error}")))
 }

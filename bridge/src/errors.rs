@@ -24,6 +24,16 @@ pub enum Fault {
 impl Fault {
     /// Any call after the engine met a bug.
     pub const LOST: Self = Self::State { call: "this call", needs: "an engine that met no bug" };
+
+    /// The setting that is out of its range, and its range in words.
+    fn range(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Below(Error::Engine(airloom_engine::Error::Range { field, allowed, .. })) => {
+                Some((field, allowed))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Codes of [`Fault`] beside those from below.
@@ -49,6 +59,7 @@ impl From<airloom_engine::Error> for Fault {
 
 impl From<Fault> for PyErr {
     fn from(fault: Fault) -> Self {
+        let range = fault.range();
         let (code, message) = match fault {
             Fault::Below(error) => (error.code(), error.to_string()),
             Fault::Settings(why) => (CODES[0], why),
@@ -58,7 +69,14 @@ impl From<Fault> for PyErr {
             Fault::State { call, needs } => (CODES[2], format!("{call} needs {needs}")),
             Fault::Descriptor(error) => (CODES[3], format!("cannot duplicate a descriptor: {error}")),
         };
-        EngineError::new_err((code, message))
+        let error = EngineError::new_err((code, message));
+        let Some((setting, allowed)) = range else { return error };
+        let named = Python::attach(|py| {
+            let value = error.value(py);
+            value.setattr("setting", setting)?;
+            value.setattr("allowed", allowed)
+        });
+        named.err().unwrap_or(error)
     }
 }
 
