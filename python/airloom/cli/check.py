@@ -91,14 +91,12 @@ def _nodes(plan: Plan) -> Table:
 def _links(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.units.text import link_text
-
     table = Table(title="Links", title_justify="left")
     for column in ("link", "ends", "there", "back"):
         table.add_column(column)
     for link in list(plan.links.values())[:MOST_ROWS]:
-        back = "same" if link.backward == link.forward else link_text(link.backward)
-        table.add_row(link.name, f"{link.a} - {link.b}", link_text(link.forward), back)
+        back = "same" if link.backward == link.forward else link.backward.text
+        table.add_row(link.name, f"{link.a} - {link.b}", link.forward.text, back)
     if len(plan.links) > MOST_ROWS:
         table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
     return table

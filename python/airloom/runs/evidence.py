@@ -97,11 +97,8 @@ def carried_note(plan: Plan) -> str | None:
     slowest: tuple[int, str] | None = None
     for link in plan.links.values():
         for settings in (link.forward, link.backward):
-            rate = settings.get("rate")
-            if settings.get("segments") != "carried" or not isinstance(rate, dict):
-                continue
-            bits = int(rate.get("bits-per-second", 0))
-            if bits and (slowest is None or bits < slowest[0]):
+            bits = settings.constant_rate
+            if settings.segments == "carried" and bits and (slowest is None or bits < slowest[0]):
                 slowest = (bits, link.name)
     if slowest is None:
         return None

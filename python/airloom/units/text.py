@@ -1,8 +1,6 @@
-"""Durations, numbers, links, and what programs write, in words. Pure functions."""
+"""Durations, shares, counts, and what programs write, in words. Pure functions."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from airloom.units.figures import readable
 
@@ -21,27 +19,9 @@ def seconds(ns: int | float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def link_text(settings: dict[str, Any]) -> str:
-    """One direction of a link: ``100 Mbit/s, 1 ms``."""
-    parts = []
-    rate = settings.get("rate", "unlimited")
-    if isinstance(rate, dict) and "bits-per-second" in rate:
-        parts.append(readable(rate["bits-per-second"], "bit/s", _DIGITS))
-    else:
-        parts.append("a trace" if isinstance(rate, dict) else "unlimited")
-    if settings.get("delay_ns"):
-        parts.append(readable(settings["delay_ns"], "ns", _DIGITS))
-    if _is_given(settings.get("jitter")):
-        parts.append(f"jitter {next(iter(settings['jitter']))}")
-    loss = settings.get("loss")
-    if isinstance(loss, dict) and "bernoulli" in loss:
-        parts.append(f"loss {100 * loss['bernoulli']['probability']:g} %")
-    elif _is_given(loss):
-        parts.append("bursty loss")
-    for key in ("duplicate", "corrupt", "reorder"):
-        if settings.get(key):
-            parts.append(f"{key} {100 * settings[key]:g} %")
-    return ", ".join(parts)
+def percent(share: float) -> str:
+    """A share from 0 to 1 in percent: ``5 %``, ``0.1 %``."""
+    return f"{100 * share:g} %"
 
 
 def plural(word: str, count: int) -> str:
@@ -55,7 +35,3 @@ def in_a_line(written: bytes) -> str:
     """The last lines of what a program wrote, for a message of one line."""
     lines = written.decode("utf-8", "replace").strip().splitlines()[-_LINES:]
     return "; ".join(lines) or "it says nothing"
-
-
-def _is_given(value: Any) -> bool:
-    return value not in (None, "none")
