@@ -105,6 +105,7 @@ def _links(plan: Plan) -> Table:
 def _radios(plan: Plan) -> Table:
     from rich.table import Table
 
+    from airloom.planning.media import DEFAULT_POWER
     from airloom.units.figures import readable
 
     table = Table(title="Radios", title_justify="left")
@@ -114,7 +115,7 @@ def _radios(plan: Plan) -> Table:
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings
         rate = said["rate"] if isinstance(said["rate"], str) else readable(said["rate"]["constant"], "bit/s")
-        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else "16 dBm"
+        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else DEFAULT_POWER.text
         place = radio.motion.get("static")
         where = (
             next(iter(radio.motion))

@@ -19,9 +19,25 @@ def seconds(ns: int | float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
+def duration(ns: int | float) -> str:
+    """A span of nanoseconds in the unit that fits, to three digits: ``1.23 ms``."""
+    return readable(ns, "ns", _DIGITS)
+
+
+def moment(ns: int | float) -> str:
+    """A time of a run to a tenth of a second: ``12.0 s``."""
+    return f"{ns / 1e9:.1f} s"
+
+
 def percent(share: float) -> str:
-    """A share from 0 to 1 in percent: ``5 %``, ``0.1 %``."""
+    """A share from 0 to 1 in percent, as it was given: ``5 %``, ``0.1 %``."""
     return f"{100 * share:g} %"
+
+
+def measured_percent(share: float) -> str:
+    """A measured share in percent, to no more digits than are of use: ``37 %``, ``0.12 %``."""
+    percents = 100 * share
+    return f"{percents:.0f} %" if percents >= 10 else f"{percents:.2g} %"
 
 
 def plural(word: str, count: int) -> str:

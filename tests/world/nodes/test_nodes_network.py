@@ -196,13 +196,13 @@ def test_too_few_descriptors_is_an_error_with_a_cure() -> None:
     # In a process of its own: the limit cannot be raised again.
     script = (
         "import os, resource\n"
-        "from airloom.nodes.kinds.netns import translated\n"
         "from airloom import _engine\n"
-        "from airloom.errors import HostError\n"
+        "from airloom.errors import HostError, translated\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
         "os.setresuid(65534, 65534, 65534)\n"
         "try:\n"
-        "    translated(_engine.bring_up, [{'name': f'n{i}'} for i in range(100)])\n"
+        "    with translated():\n"
+        "        _engine.bring_up([{'name': f'n{i}'} for i in range(100)])\n"
         "except HostError as error:\n"
         "    print(error)\n"
     )
@@ -274,12 +274,12 @@ def test_switching_off_and_on_restores_addresses_and_routes(up: Up) -> None:
 def test_no_permission_is_a_host_error() -> None:
     script = (
         "import os\n"
-        "from airloom.nodes.kinds.netns import translated\n"
         "from airloom import _engine\n"
-        "from airloom.errors import HostError\n"
+        "from airloom.errors import HostError, translated\n"
         "os.setresuid(65534, 65534, 65534)\n"
         "try:\n"
-        "    translated(_engine.bring_up, [{'name': 'a'}])\n"
+        "    with translated():\n"
+        "        _engine.bring_up([{'name': 'a'}])\n"
         "except HostError as error:\n"
         "    print(error.code, error)\n"
     )

@@ -13,6 +13,7 @@ from typing import Any
 from airloom.planning import admission, tables
 from airloom.planning import media as words
 from airloom.planning.admission import Sliver
+from airloom.planning.channels import number_of
 from airloom.planning.network import Network
 from airloom.planning.radios import RadioEnd
 from airloom.planning.rules.ask import asked
@@ -246,7 +247,7 @@ def _objection(end: RadioEnd, code: str, message: str) -> Problem:
 
 
 def _channel(channel: Any, phy: str, path: Path_) -> Iterator[Problem]:
-    if isinstance(channel, Frequency) and words.number_of(channel, phy) == 0:
+    if isinstance(channel, Frequency) and number_of(channel, phy) == 0:
         yield Problem(
             "radio.channel",
             f"{phy} has no channel at {channel.text}",
@@ -264,7 +265,7 @@ def _key(said: dict[str, Any], code: str, message: str) -> str:
             return "basic_rates" if rate in said.get("basic_rates", ()) else "control_rate"
     if code == "radio.channel" and (wrong := re.search(r"no channel (\d+)", message)):
         phy, number = words.phy_of(said), int(wrong[1])
-        if number in [words.number_of(channel, phy) for channel in said.get("scan", ())]:
+        if number in [number_of(channel, phy) for channel in said.get("scan", ())]:
             return "scan"
     if code == "radio.range":
         found = re.search(r": ([a-z0-9_ ]+) = ", message)
