@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from airloom.units.text import duration, measured_percent, moment
+
 Status = Literal["valid", "degraded", "invalid"]
 
 STRETCH_NS = 1_000_000_000
@@ -183,7 +185,7 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
     total = sum(evidence.host_lost.values())
     if not total:
         return
-    share = f", {_percent(total / evidence.offered)} of those offered" if evidence.offered else ""
+    share = f", {measured_percent(total / evidence.offered)} of those offered" if evidence.offered else ""
     ports = sorted(
         ((sum(reasons.values()), port, reasons) for port, reasons in evidence.host_lost_by_port.items()),
         key=lambda entry: (-entry[0], entry[1]),
@@ -211,8 +213,8 @@ def _pauses(evidence: Evidence) -> Iterable[Reason]:
             yield Reason(
                 "degraded",
                 "link.paused",
-                f"link {link} stood still for {_time(paused)} in all, {_percent(share)} of the run, "
-                f"because the engine was late (limit {_percent(PAUSED)})",
+                f"link {link} stood still for {duration(paused)} in all, {measured_percent(share)} of the "
+                f"run, because the engine was late (limit {measured_percent(PAUSED)})",
             )
 
 
@@ -229,21 +231,21 @@ def _lateness(lateness: Lateness, limits: Limits, which: Literal["delivery", "in
         yield Reason(
             "invalid",
             f"{which}.late",
-            f"{what}: half of them by more than {_time(lateness.p50)} "
-            f"(limit {_time(limits.lateness_p99)} for 99 of 100){when}",
+            f"{what}: half of them by more than {duration(lateness.p50)} "
+            f"(limit {duration(limits.lateness_p99)} for 99 of 100){when}",
         )
     elif lateness.p99 > limits.lateness_p99:
         yield Reason(
             "degraded",
             f"{which}.late",
-            f"{what}: one of 100 by more than {_time(lateness.p99)} "
-            f"(limit {_time(limits.lateness_p99)}){when}",
+            f"{what}: one of 100 by more than {duration(lateness.p99)} "
+            f"(limit {duration(limits.lateness_p99)}){when}",
         )
     if lateness.max > limits.lateness_max:
         yield Reason(
             "degraded",
             f"{which}.stall",
-            f"{what}: the worst by {_time(lateness.max)} (limit {_time(limits.lateness_max)}){when}",
+            f"{what}: the worst by {duration(lateness.max)} (limit {duration(limits.lateness_max)}){when}",
         )
 
 
@@ -252,7 +254,7 @@ def _worst_moments(lateness: Lateness, way: str) -> str:
         return ""
     moments = sorted(lateness.worst, key=lambda moment: -moment[1])[:1]
     return "".join(
-        f"; worst at {_moment(at)}{f' {way} {port}' if port else ''} by {_time(late)}"
+        f"; worst at {moment(at)}{f' {way} {port}' if port else ''} by {duration(late)}"
         for at, late, port in moments
     )
 
@@ -287,8 +289,8 @@ def _stretches(shares: Sequence[Share], limit: float, code: str, sentence: str) 
     yield Reason(
         "degraded",
         code,
-        f"{sentence.format(value=_percent(peak.value))} from {_moment(peak.start)} to "
-        f"{_moment(peak.end)}{others} (limit {_percent(limit)})",
+        f"{sentence.format(value=measured_percent(peak.value))} from {moment(peak.start)} to "
+        f"{moment(peak.end)}{others} (limit {measured_percent(limit)})",
     )
 
 
@@ -309,8 +311,9 @@ def _throttled(evidence: Evidence) -> Iterable[str]:
             span = sum(share.end - share.start for share in shares)
             mean = sum(share.value * (share.end - share.start) for share in shares) / span
             yield (
-                f"node {node} used up the processor share that the scenario gives it {_percent(mean)} of "
-                f"the time, first at {_moment(used_up[0].start)}: its results are bounded by that share"
+                f"node {node} used up the processor share that the scenario gives it "
+                f"{measured_percent(mean)} of the time, first at {moment(used_up[0].start)}: "
+                "its results are bounded by that share"
             )
 
 
@@ -321,22 +324,6 @@ def _pacing(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
                 "degraded",
                 "traffic.pacing",
                 f"the source of {pacing.measurement} sent one of 100 packets more than "
-                f"{_time(pacing.p99)} after its time, the worst {_time(pacing.max)} "
-                f"(limit {_time(limits.lateness_p99)})",
+                f"{duration(pacing.p99)} after its time, the worst {duration(pacing.max)} "
+                f"(limit {duration(limits.lateness_p99)})",
             )
-
-
-def _percent(share: float) -> str:
-    percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
-
-
-def _time(ns: int) -> str:
-    for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns} ns"
-
-
-def _moment(ns: int) -> str:
-    return f"{ns / 1e9:.1f} s"

@@ -91,14 +91,12 @@ def _nodes(plan: Plan) -> Table:
 def _links(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.units.text import link_text
-
     table = Table(title="Links", title_justify="left")
     for column in ("link", "ends", "there", "back"):
         table.add_column(column)
     for link in list(plan.links.values())[:MOST_ROWS]:
-        back = "same" if link.backward == link.forward else link_text(link.backward)
-        table.add_row(link.name, f"{link.a} - {link.b}", link_text(link.forward), back)
+        back = "same" if link.backward == link.forward else link.backward.text
+        table.add_row(link.name, f"{link.a} - {link.b}", link.forward.text, back)
     if len(plan.links) > MOST_ROWS:
         table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
     return table
@@ -107,6 +105,7 @@ def _links(plan: Plan) -> Table:
 def _radios(plan: Plan) -> Table:
     from rich.table import Table
 
+    from airloom.planning.media import DEFAULT_POWER
     from airloom.units.figures import readable
 
     table = Table(title="Radios", title_justify="left")
@@ -116,7 +115,7 @@ def _radios(plan: Plan) -> Table:
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings
         rate = said["rate"] if isinstance(said["rate"], str) else readable(said["rate"]["constant"], "bit/s")
-        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else "16 dBm"
+        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else DEFAULT_POWER.text
         place = radio.motion.get("static")
         where = (
             next(iter(radio.motion))

@@ -101,6 +101,9 @@ class Wire(Part):
     delay_ns: int = 0
     backward_rate_bit_s: int | None = None
     backward_delay_ns: int | None = None
+    trace: bool = False
+    """The rate follows a trace; ``rate_bit_s`` is null then too."""
+    backward_trace: bool = False
 
 
 class Topology(Part):

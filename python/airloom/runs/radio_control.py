@@ -12,7 +12,6 @@ waits for its answer until the radio is back; nobody else waits.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import selectors
@@ -22,6 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import HostError, LabError, RunError
+from airloom.host.network_namespace import enter
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.planning import media
 from airloom.planning.plan import GrantPlan
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from airloom.runs.emulation import World
 
 ADDRESS = "\0airloom/radio"
-_CLONE_NEWNET = 0x4000_0000
 _LONGEST = 4096
 """Octets of a request."""
 _MOST = 16
@@ -159,12 +158,9 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     errors: list[OSError] = []
 
     def visit() -> None:
-        library = ctypes.CDLL(None, use_errno=True)
         try:
             for name, namespace in namespaces.items():
-                if library.setns(namespace, _CLONE_NEWNET):
-                    number = ctypes.get_errno()
-                    raise OSError(number, os.strerror(number))
+                enter(namespace)
                 door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 found[name] = door
                 door.bind(ADDRESS)

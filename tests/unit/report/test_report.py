@@ -350,6 +350,8 @@ def test_links_are_told_with_rate_and_delay() -> None:
     other = same.model_copy(update={"backward_rate_bit_s": 1_000_000, "backward_delay_ns": 0})
     assert topology.describe(other) == "100 Mbit/s, 5 ms / 1 Mbit/s"
     assert topology.describe(Wire(name="l", a="a", b="b")) == "unlimited"
+    traced = Wire(name="l", a="a", b="b", delay_ns=5_000_000, trace=True, backward_delay_ns=0)
+    assert topology.describe(traced) == "a trace, 5 ms / unlimited"
 
 
 def test_readers_of_a_run_get_frames(run_folder: Path) -> None:
