@@ -20,14 +20,13 @@ from airloom.results.result import (
     Measurement,
     Part,
     Result,
-    Verdict,
 )
 from airloom.results.writer import RunWriter, write_atomically
 from airloom.stats import mean
+from airloom.verdict import Verdict
+from airloom.verdict import worst as worst_status
 
 INDEX = "sweep.json"
-
-_RANK: dict[results.Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
 
 class Point(Part):
@@ -224,9 +223,8 @@ def name_of(point: Point) -> str:
 
 def worst(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
     """The worst of several verdicts, with every reason and which run gave it."""
-    status: results.Status = max((one.status for _, one in verdicts), key=_RANK.__getitem__, default="valid")
     return Verdict(
-        status=status,
+        status=worst_status(one.status for _, one in verdicts),
         reasons=tuple(f"{name}: {reason}" for name, one in verdicts for reason in one.reasons),
         codes=tuple(code for _, one in verdicts for code in one.codes),
         notes=tuple(dict.fromkeys(note for _, one in verdicts for note in one.notes)),

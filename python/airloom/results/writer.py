@@ -15,11 +15,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from airloom import verdict as verdicts
 from airloom.errors import LabError, RunError, ScenarioError
 from airloom.results import samples
 from airloom.results.details import Details
-from airloom.results.result import Claim, Ledger, Measurement, Result, Verdict, utc_now
+from airloom.results.result import Claim, Ledger, Measurement, Result, utc_now
+from airloom.verdict import Verdict
 
 FLUSH_ROWS = 200_000
 FLUSH_SECONDS = 5.0
@@ -147,7 +147,7 @@ class RunWriter:
 
     def finish(
         self,
-        verdict: Verdict | verdicts.Verdict,
+        verdict: Verdict,
         ledger: Ledger,
         *,
         claims: Sequence[Claim] = (),
@@ -159,8 +159,6 @@ class RunWriter:
         stay as they are if there is no room to join them; they are read just the same.
         """
         with self._lock:
-            if not isinstance(verdict, Verdict):
-                verdict = Verdict.model_validate(verdict.to_json())
             for attempt in (self.flush, lambda: self.describe(details) if details else None):
                 try:
                     attempt()

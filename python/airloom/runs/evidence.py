@@ -9,7 +9,8 @@ from airloom.planning.plan import Plan
 from airloom.results import LatenessMicros, Ledger
 from airloom.results.details import COMPONENTS, Bin
 from airloom.runs.host_monitor import HostWatch, NodeTrack
-from airloom.verdict import Evidence, Lateness, Limits, Share
+from airloom.scenario.model import Limits
+from airloom.verdict import Evidence, Lateness, Share
 
 MISSED = "port-overflow"
 """Frames that a port's queue in the kernel could not hold until the engine took them."""
@@ -70,12 +71,6 @@ def lateness_of(raw: Mapping[str, Any]) -> Lateness:
     )
 
 
-def limits_of(plan: Plan) -> Limits:
-    """The scenario's limits."""
-    limits = plan.scenario.limits
-    return Limits(limits.lateness_p99, limits.lateness_max, limits.cpu_pressure, limits.steal)
-
-
 def in_words(limits: Limits) -> dict[str, str]:
     """The limits as a report shows them."""
     return {
@@ -83,6 +78,8 @@ def in_words(limits: Limits) -> dict[str, str]:
         "lateness, every frame": f"{limits.lateness_max / 1e6:g} ms",
         "processor pressure": f"{100 * limits.cpu_pressure:g} %",
         "processor time stolen": f"{100 * limits.steal:g} %",
+        "link stood still, degraded": f"{100 * limits.paused:g} % of the run",
+        "link stood still, invalid": f"{100 * limits.paused_max:g} % of the run",
         "frames lost by the host": "0",
     }
 

@@ -147,3 +147,12 @@ class Limits(Model):
         default=0.20, description="part of the time in which something waited for a processor"
     )
     steal: Fraction = Field(default=0.05, description="part of the processors' time taken by a hypervisor")
+    paused: Fraction = Field(
+        default=0.002, description="part of the run that a link stood still because the engine was late"
+    )
+    """Within it the mean rate of a link is right to 0.2 %."""
+    paused_max: Fraction = Field(
+        default=0.05, description="the same: beyond it the run is `invalid`, not only `degraded`"
+    )
+    """A link that lacked a twentieth of its time was not the link described: what is measured over it is as
+    far off as emulators are allowed to be that are called faithful, a few percent."""
