@@ -11,7 +11,7 @@ import yaml
 from airloom.results import details, result, samples, sweep
 from airloom.results.details import Details
 from airloom.results.result import Result
-from airloom.results.writer import CUT_SHORT
+from airloom.results.writer import CUT_SHORT, SWEEP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ class RunReader:
     @property
     def is_sweep(self) -> bool:
         """Whether this folder holds many runs."""
-        return (self.folder / sweep.INDEX).exists()
+        return (self.folder / SWEEP).exists()
 
     @cached_property
     def index(self) -> sweep.Index:

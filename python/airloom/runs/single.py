@@ -17,6 +17,7 @@ from airloom.host import binaries
 from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
+from airloom.planning import inputs
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
@@ -83,6 +84,7 @@ class OneRun:
         self._stack = contextlib.ExitStack()
         self._closed = False
         self._judged = Verdict()
+        self._inputs = inputs.digests([plan.scenario])
         self._details = Details()
         self._hotspots: tuple[Hotspot, ...] = ()
 
@@ -301,6 +303,7 @@ class OneRun:
                 )
                 for name, track in watch.nodes.items()
             ),
+            inputs=self._inputs,
             length_ns=self.world.now(),
             processors=evidence.processors(watch.nodes, lateness, self.world.now()),
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
