@@ -2,10 +2,12 @@
 
 The evidence comes from the engine's ledger and from the host's own counters. The rules:
 
-* Frames lost by the host, not by the emulated network: **invalid**. Nothing else makes them.
+* Frames lost by the host, not by the emulated network: **invalid**.
 * Half of all frames later than the limit on the 99th percentile: **invalid**; the 99th percentile
   or the maximum above its limit: **degraded**.
 * Frames that waited in a port's ring before the engine took them, longer than the limits: likewise.
+* A link that stood still because the engine was late, for a larger part of the run than the limits
+  allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
 * A traffic source that could not keep its own timetable: **degraded**.
@@ -19,7 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from airloom.scenario.model import Limits
 
 from airloom.units.text import duration, measured_percent, moment
 
@@ -31,20 +37,7 @@ STRETCH_NS = 1_000_000_000
 ENGINE_BUSY = 0.9
 """Share of one processor above which the engine thread has no reserve (M/D/1: queues of four frames)."""
 
-PAUSED = 0.002
-"""Share of the run that a link may stand still: within it a mean rate still holds to 0.2 %."""
-
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a valid run may have; durations in nanoseconds, shares from 0 to 1."""
-
-    lateness_p99: int = 1_000_000
-    lateness_max: int = 20_000_000
-    cpu_pressure: float = 0.20
-    steal: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +110,34 @@ class Reason:
     code: str
     sentence: str
 
-    def __str__(self) -> str:
-        return self.sentence
 
+class Verdict(BaseModel):
+    """How far to trust a run, and why not further; as ``result.json`` has it.
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """``valid``, ``degraded`` or ``invalid``, why, and what else the reader should know."""
+    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` bound the
+    result without being anybody's fault.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     status: Status = "valid"
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in ``result.json``."""
-        return {
-            "status": self.status,
-            "reasons": [reason.sentence for reason in self.reasons],
-            "codes": [reason.code for reason in self.reasons],
-            "notes": list(self.notes),
-        }
+    def also(self, status: Status, code: str, reason: str) -> Verdict:
+        """The same verdict with one more reason, first; never better than it was."""
+        return Verdict(
+            status=worst((self.status, status)),
+            reasons=(reason, *self.reasons),
+            codes=(code, *self.codes),
+            notes=self.notes,
+        )
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of several; of none, ``valid``."""
+    return max(statuses, key=_RANK.__getitem__, default="valid")
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -169,16 +170,20 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
             "engine.starved",
             "the engine's thread waited for a processor {value} of the time",
         ),
-        *_pauses(evidence),
+        *_pauses(evidence, limits),
         *_nodes(evidence, limits),
         *_pacing(evidence, limits),
         *(Reason("degraded", "kind.ceiling", sentence) for sentence in evidence.above_ceiling),
     ]
     reasons.sort(key=lambda reason: -_RANK[reason.status])
-    status: Status = max((reason.status for reason in reasons), key=_RANK.__getitem__, default="valid")
     notes = [*evidence.notes, *_throttled(evidence)]
     notes += [f"not observed on this machine: {what}" for what in evidence.blind]
-    return Verdict(status, tuple(reasons), tuple(notes))
+    return Verdict(
+        status=worst(reason.status for reason in reasons),
+        reasons=tuple(reason.sentence for reason in reasons),
+        codes=tuple(reason.code for reason in reasons),
+        notes=tuple(notes),
+    )
 
 
 def _host_loss(evidence: Evidence) -> Iterable[Reason]:
@@ -205,16 +210,18 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
     )
 
 
-def _pauses(evidence: Evidence) -> Iterable[Reason]:
+def _pauses(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
     """A link makes up for a late engine at 1 % above its rate at most: beyond 1 ms it loses the time."""
     for link, paused in sorted(evidence.paused.items(), key=lambda one: (-one[1], one[0]))[:1]:
         share = paused / evidence.length if evidence.length else 0.0
-        if share > PAUSED:
+        invalid = share > limits.paused_max
+        if invalid or share > limits.paused:
             yield Reason(
-                "degraded",
+                "invalid" if invalid else "degraded",
                 "link.paused",
-                f"link {link} stood still for {duration(paused)} in all, {measured_percent(share)} of the "
-                f"run, because the engine was late (limit {measured_percent(PAUSED)})",
+                f"link {link} stood still for {duration(paused)} in all, {measured_percent(share)} of the run, "
+                "because the engine was late "
+                f"(limit {measured_percent(limits.paused_max if invalid else limits.paused)})",
             )
 
 

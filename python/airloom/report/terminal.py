@@ -24,8 +24,8 @@ def render(run: RunReader) -> RenderableType:
     facts.add_column(overflow="fold")
     for name, text in tables.facts(run):
         facts.add_row(name, Text(text))
-    parts: list[RenderableType] = [verdict(run.result.verdict), facts]
     found = all_tables(run)
+    parts: list[RenderableType] = [verdict(run.result.verdict), *lost(run.notes), facts]
     short = any(one.name == "headlines" for one in found)
     for one in found:
         if short and one.name == "measurements":
@@ -49,6 +49,13 @@ def verdict(verdict: Verdict) -> Panel:
     if more > 0:
         lines.append(f"\n  and {more} more notes in result.json", style="dim not bold")
     return Panel(lines, title="verdict", title_align="left", border_style=colour)
+
+
+def lost(notes: Sequence[str]) -> list[Text]:
+    """What the folder should hold and does not."""
+    shown = [Text(f"not read: {note}", style="yellow") for note in notes[: tables.NOTES]]
+    more = len(notes) - tables.NOTES
+    return [*shown, Text(f"and {more} more that could not be read", style="yellow")] if more > 0 else shown
 
 
 def claims(found: Sequence[Claim]) -> RichTable:

@@ -170,6 +170,8 @@ class Details(Part):
     """Frames that this machine lost, by reason."""
     lateness: tuple[Bin, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
+    inputs: dict[str, str] | None = None
+    """Digest of everything that the scenario took from files, by path."""
     length_ns: int = 0
     """Engine time when it ended."""
     processors: dict[str, float] = Field(default_factory=dict)

@@ -9,9 +9,10 @@ from airloom.planning.plan import Plan
 from airloom.results import LatenessMicros, Ledger
 from airloom.results.details import COMPONENTS, Bin
 from airloom.runs.host_monitor import HostWatch, NodeTrack
+from airloom.scenario.model import Limits
 from airloom.units.figures import readable
 from airloom.units.text import duration, percent
-from airloom.verdict import Evidence, Lateness, Limits, Share
+from airloom.verdict import Evidence, Lateness, Share
 
 MISSED = "port-overflow"
 """Frames that a port's queue in the kernel could not hold until the engine took them."""
@@ -72,12 +73,6 @@ def lateness_of(raw: Mapping[str, Any]) -> Lateness:
     )
 
 
-def limits_of(plan: Plan) -> Limits:
-    """The scenario's limits."""
-    limits = plan.scenario.limits
-    return Limits(limits.lateness_p99, limits.lateness_max, limits.cpu_pressure, limits.steal)
-
-
 def in_words(limits: Limits) -> dict[str, str]:
     """The limits as a report shows them."""
     return {
@@ -85,6 +80,8 @@ def in_words(limits: Limits) -> dict[str, str]:
         "lateness, every frame": duration(limits.lateness_max),
         "processor pressure": percent(limits.cpu_pressure),
         "processor time stolen": percent(limits.steal),
+        "link stood still, degraded": f"{percent(limits.paused)} of the run",
+        "link stood still, invalid": f"{percent(limits.paused_max)} of the run",
         "frames lost by the host": "0",
     }
 

@@ -279,6 +279,7 @@ def test_a_sweep_is_resumed_where_it_was_cut(tmp_path: Path) -> None:
                 writer.finish(VALID, Ledger(delivered=5))
     assert RunReader(tmp_path).result.verdict.codes[0] == "sweep.unfinished"
 
+    sweep.close()
     again = sweep_of(tmp_path, [2, 3])
     assert [(one.values["nodes"], one.repetition) for one in again.unfinished()] == [(3, 1), (3, 2)]
     for point in again.unfinished():
@@ -304,7 +305,7 @@ def test_a_sweep_is_resumed_where_it_was_cut(tmp_path: Path) -> None:
 
 
 def test_another_sweep_is_refused(tmp_path: Path) -> None:
-    sweep_of(tmp_path, [2, 3])
+    sweep_of(tmp_path, [2, 3]).close()
     with pytest.raises(ScenarioError) as caught:
         sweep_of(tmp_path, [2, 4])
     assert caught.value.code == "results.other-sweep"
