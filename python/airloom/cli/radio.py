@@ -54,7 +54,7 @@ def command(
 
 def _is_scan(rest: list[str]) -> bool:
     channels = rest[1:] if rest[:1] == ["passive"] else rest
-    return all(word.isascii() and word.isdigit() for word in channels)
+    return all(word.isascii() and word.isdigit() and len(word) < 10 for word in channels)
 
 
 def ask(request: dict[str, Any]) -> Any:
