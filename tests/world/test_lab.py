@@ -12,7 +12,7 @@ import pytest
 import airloom
 from airloom import RunError, Scenario, ScenarioError
 from airloom.lab.repl import Prompt
-from airloom.lab.server import Visit, find
+from airloom.lab.visit import Visit, find
 
 pytestmark = pytest.mark.world
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
-from airloom.lab.server import ACTIONS, Visit, find
 from airloom.lab.tty import attach
+from airloom.lab.visit import ACTIONS, Visit, find
 from airloom.scenario.command_line import needs_shell
 
 if TYPE_CHECKING:
