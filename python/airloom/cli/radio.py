@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from airloom.errors import RunError
+from airloom.units.text import visible
 
 _ADDRESS = "\0airloom/radio"
 """As in :mod:`airloom.runs.radio_control`, which a node has no need to load."""
@@ -49,7 +50,7 @@ def command(
         typer.echo(json.dumps(answer, indent=1))
     elif answer is not None:
         for line in (line for one in answer for line in _SHOW[what](one)):
-            typer.echo(line)
+            typer.echo(visible(line))
 
 
 def _is_scan(rest: list[str]) -> bool:

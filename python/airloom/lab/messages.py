@@ -23,7 +23,7 @@ import socket
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -87,6 +87,7 @@ class Signal(_Message):
     signal: Annotated[int, Field(ge=1, le=64)]
 
 
+_Some = TypeVar("_Some", bound=_Message)
 Message = Hello | Info | Exec | Switch | Signal
 _MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="do")])
 
@@ -171,9 +172,21 @@ def parse(octets: bytes) -> Message:
     try:
         return _MESSAGES.validate_json(octets)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:80]
-        raise RunError("live.message", f"not understood: {place or 'message'}: {first['msg']}") from None
+        raise _refusal(error) from None
+
+
+def made(what: type[_Some], **values: Any) -> _Some:
+    """A message of a visitor, which is refused here as it would be there."""
+    try:
+        return what(**values)
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> RunError:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])[:80] or "message"
+    return RunError("live.message", f"not understood: {place}: {first['input']!r:.40}: {first['msg']}")
 
 
 def closed(descriptors: Sequence[int]) -> None:

@@ -128,16 +128,17 @@ class Visit:
         answer: dict[str, Any] = self._hear("info")
         return answer
 
-    def control(self, node: str, action: Action) -> None:
+    def control(self, node: str, action: str) -> None:
         """Has a node paused, resumed, stopped, killed or started."""
-        self._say(Switch(node=node, action=action))
+        self._say(messages.made(Switch, node=node, action=action))
         self._hear("done")
 
     def start(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
     ) -> None:
         """Starts a program in a node on these descriptors."""
-        self._say(Exec(node=node, argv=list(argv), env=dict(env), tty=tty), descriptors)
+        request = messages.made(Exec, node=node, argv=list(argv), env=dict(env), tty=tty)
+        self._say(request, descriptors)
         self._hear("started")
 
     def signal(self, number: int) -> None:
