@@ -26,7 +26,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from airloom.scenario.model import Limits
-
 from airloom.units.text import duration, measured_percent, moment
 
 Status = Literal["valid", "degraded", "invalid"]
@@ -219,8 +218,8 @@ def _pauses(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
             yield Reason(
                 "invalid" if invalid else "degraded",
                 "link.paused",
-                f"link {link} stood still for {duration(paused)} in all, {measured_percent(share)} of the run, "
-                "because the engine was late "
+                f"link {link} stood still for {duration(paused)} in all, {measured_percent(share)} of the "
+                "run, because the engine was late "
                 f"(limit {measured_percent(limits.paused_max if invalid else limits.paused)})",
             )
 

@@ -14,7 +14,7 @@ import airloom
 from airloom import RunError, Scenario, ScenarioError
 from airloom.cli import app
 from airloom.lab.repl import Prompt
-from airloom.lab.server import Visit, find
+from airloom.lab.visit import Visit, find
 
 pytestmark = pytest.mark.world
 

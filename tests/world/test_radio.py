@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.tries import Attempt, Tries
 
 import airloom
 from airloom.lab.repl import Prompt
 from airloom.scenario.model import Scenario
+from helpers.tries import Attempt, Tries
 
 _engine = pytest.importorskip("airloom._engine")
 
@@ -202,15 +202,14 @@ def test_a_node_sees_and_sets_its_own_radio_only(tmp_path: Path) -> None:
         other = up["n1"].run(RADIO + "--radio n2:wlan0 set channel 44", env=PACKAGE)
         assert other.code == 1
         assert "[radio.unknown]" in other.stderr
-        # Nor by speaking to the door itself.
+        # Nor by speaking to the socket itself.
         rude = (
             "import json,socket; s=socket.socket(socket.AF_UNIX); s.connect('\\0airloom/radio');"
             "s.sendall(json.dumps({'do':'set','radio':'wlan0','node':'n2','port':'n2:wlan0',"
             "'key':'channel','value':44}).encode()+b'\\n'); print(s.recv(999))"
         )
-        up["n1"].run([sys.executable, "-c", rude], check=True)
-        assert radio("n2", "info --json")[0]["channel"] == 36
-        assert radio("n1", "info --json")[0]["channel"] == 44
+        assert "radio.request" in up["n1"].run([sys.executable, "-c", rude], check=True).stdout
+        assert [radio(node, "info --json")[0]["channel"] for node in ("n1", "n2")] == [36, 36]
 
 
 def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> None:
@@ -233,6 +232,17 @@ def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> N
     # 28 channels for 30 ms each, of which one is its own.
     assert took >= 28 * 0.030
     assert len(seconds) < 60 or max(seconds) > 0.2
+
+
+def test_a_line_of_nonsense_in_one_node_leaves_the_others_served(tmp_path: Path) -> None:
+    say = (
+        "import socket; door = socket.socket(socket.AF_UNIX); door.connect('\\0airloom/radio');"
+        'door.sendall(b\'{"do":"scan","channels":[Infinity]}\\n\'); print(door.recv(4096).decode())'
+    )
+    with lab(tmp_path, **pair()) as up:
+        refused = up["n1"].run([sys.executable, "-c", say], timeout=60)
+        assert "radio." in refused.stdout, refused.stderr
+        assert up["n2"].run(RADIO + "info", env=PACKAGE, timeout=60).ok
 
 
 def test_outside_a_node_there_is_no_door(tmp_path: Path) -> None:

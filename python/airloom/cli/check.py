@@ -19,8 +19,9 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
 
     Each mistake is said in one line, with file, line, path and what is allowed; exit code 2.
     """
-    from rich.console import Console
+    from rich.text import Text
 
+    from airloom.cli.console import Console
     from airloom.planning.estimate import estimate
     from airloom.planning.gate import check
     from airloom.units.figures import readable
@@ -30,7 +31,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     plan = experiment.plans[0]
     scenario = experiment.scenario
     console = Console()
-    console.print(f"[bold]{scenario.name}[/] {scenario.description}".rstrip(), highlight=False)
+    console.print(Text.assemble((scenario.name, "bold"), f" {scenario.description}".rstrip()))
     parts = [
         _count(len(plan.nodes), "node"),
         _count(len(plan.switches), "switch"),
@@ -58,7 +59,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         else ""
     )
     least = "at least " if guess.open_ended else "about "
-    console.print(f"{each}{least}{seconds(guess.duration)}{load}", highlight=False)
+    console.print(f"{each}{least}{seconds(guess.duration)}{load}")
 
 
 def _count(number: int, word: str) -> str:

@@ -19,14 +19,14 @@ Offer = list[tuple[str, str]]
 
 def labs(incomplete: str) -> Offer:
     """Names of the laboratories that are up."""
-    from airloom.lab.server import running
+    from airloom.lab.visit import running
 
     return _begin({lab.name: f"process {lab.pid}" for lab in running()}, incomplete)
 
 
 def nodes(context: typer.Context, incomplete: str) -> Offer:
     """Nodes of the laboratory that ``--lab`` names, or of the only one."""
-    from airloom.lab.server import Visit, find
+    from airloom.lab.visit import Visit, find
 
     try:
         with Visit(find(context.params.get("lab"))) as visit:

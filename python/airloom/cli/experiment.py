@@ -17,10 +17,11 @@ app = typer.Typer(
 @app.command("list")
 def list_command() -> None:
     """List the experiments there are."""
+    from airloom.cli.console import say
     from airloom.experiments.registry import discover
 
     for experiment in discover().values():
-        typer.echo(f"{experiment.name:24} {experiment.summary}")
+        say(f"{experiment.name:24} {experiment.summary}")
 
 
 @app.command("run")
@@ -55,8 +56,7 @@ def run_command(
 
     Exit code 1 if a claim fails.
     """
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.cli.show import show_result
     from airloom.experiments.registry import find
     from airloom.nodes import doctor
@@ -73,7 +73,7 @@ def run_command(
         def progress(text: str) -> None:
             status.update(f"{name}: {text}")
             if not console.is_terminal:
-                console.print(f"{name}: {text}", highlight=False, soft_wrap=True)
+                console.print(f"{name}: {text}", soft_wrap=True)
 
         result = run(folder, quick=quick, progress=progress, **choices)
     show_result(console, folder)

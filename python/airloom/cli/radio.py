@@ -10,6 +10,7 @@ import typer
 
 from airloom.cli import completing
 from airloom.errors import RunError
+from airloom.units.text import visible
 
 _ADDRESS = "\0airloom/radio"
 """As in :mod:`airloom.runs.radio_control`, which a node has no need to load."""
@@ -55,12 +56,12 @@ def command(
         typer.echo(json.dumps(answer, indent=1))
     elif answer is not None:
         for line in (line for one in answer for line in _SHOW[what](one)):
-            typer.echo(line)
+            typer.echo(visible(line))
 
 
 def _is_scan(rest: list[str]) -> bool:
     channels = rest[1:] if rest[:1] == ["passive"] else rest
-    return all(word.isascii() and word.isdigit() for word in channels)
+    return all(word.isascii() and word.isdigit() and len(word) < 10 for word in channels)
 
 
 def ask(request: dict[str, Any]) -> Any:

@@ -7,6 +7,21 @@ from airloom.units.figures import readable
 _DIGITS = 3
 _LINES = 5
 """How many of a program's last lines a message has room for."""
+_SHOWN: dict[int, str] = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\u2421",
+    # C1 controls, and those that turn the direction of text or end a line.
+    **dict.fromkeys(
+        (*range(0x80, 0xA0), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
+    ),
+    # Octets of names that are no UTF-8.
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
+}
+
+
+def visible(text: str) -> str:
+    """Text for a terminal: control characters are shown, not sent; line ends and tabs stay."""
+    return text.translate(_SHOWN)
 
 
 def seconds(ns: int | float) -> str:

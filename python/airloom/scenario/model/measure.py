@@ -160,7 +160,5 @@ class Limits(Model):
         "run is `degraded`",
     )
     """Within it the mean rate of a link is right to 0.2 %."""
-    paused_max: Fraction = Field(
-        default=0.05, description="the same share; above it the run is `invalid`"
-    )
+    paused_max: Fraction = Field(default=0.05, description="the same share; above it the run is `invalid`")
     """Above it a mean rate over the link is 5 % or more too low."""
