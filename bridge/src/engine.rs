@@ -4,7 +4,6 @@
 //! takes it.
 
 use std::net::IpAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
@@ -13,17 +12,19 @@ use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
 use airloom_ports::capture::Account;
+use airloom_ports::detached::Detached;
 use airloom_ports::driver::{Driven, Driver};
-use airloom_ports::edge::Outside;
 use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
+use airloom_ports::memory::{Inbox, Memory};
+use airloom_ports::port::Port;
 use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use serde::de::DeserializeOwned;
 
+use crate::convert::{duplicate, read_settings};
 use crate::errors::Fault;
 use crate::received::{Frame, Received};
 use crate::views::{Books, Punctuality};
@@ -44,6 +45,8 @@ enum State {
 #[pyclass(frozen, module = "airloom._engine")]
 pub struct Engine {
     state: Mutex<State>,
+    /// What waits at memory ports.
+    inbox: Inbox,
 }
 
 impl Engine {
@@ -70,11 +73,11 @@ impl Engine {
     }
 
     /// Adds a port, while the loop runs too.
-    fn add(&self, py: Python<'_>, name: String, transit: bool, outside: Outside) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, name: String, transit: bool, port: Box<dyn Port>) -> PyResult<()> {
         py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.add(&name, transit, outside).map(|_| ())?),
+            State::Still(world) => Ok(world.add(&name, transit, port).map(|_| ())?),
             State::Running(driver) => Ok(driver.ask(move |driven| {
-                let port = driven.world.add(&name, transit, outside)?;
+                let port = driven.world.add(&name, transit, port)?;
                 driven.watch(port)
             })??),
             State::Stopped(..) | State::Lost => {
@@ -84,17 +87,17 @@ impl Engine {
         .map_err(PyErr::from)
     }
 
-    /// Puts another thing behind a port.
-    fn exchange(&self, py: Python<'_>, name: String, outside: Outside) -> PyResult<()> {
+    /// Puts another port in the place of one.
+    fn exchange(&self, py: Python<'_>, name: String, port: Box<dyn Port>) -> PyResult<()> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => {
-                let port = world.port(&name)?;
-                world.exchange(port, outside);
+                let id = world.names.ports.id(&name)?;
+                world.exchange(id, port);
                 Ok(())
             }
             State::Running(driver) => Ok(driver.ask(move |driven| {
-                let port = driven.world.port(&name)?;
-                driven.exchange(port, outside)
+                let id = driven.world.names.ports.id(&name)?;
+                driven.exchange(id, port)
             })??),
             State::Stopped(..) | State::Lost => {
                 Err(Fault::State { call: "this", needs: "an engine that is not stopped" })
@@ -124,18 +127,18 @@ impl Engine {
 impl Engine {
     #[new]
     fn new(seed: u64) -> Self {
-        Self { state: Mutex::new(State::Still(Box::new(World::new(seed)))) }
+        Self { state: Mutex::new(State::Still(Box::new(World::new(seed)))), inbox: Inbox::default() }
     }
 
     #[pyo3(signature = (name, fd, transit = false))]
     fn add_tap_port(&self, py: Python<'_>, name: String, fd: i32, transit: bool) -> PyResult<()> {
         let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
-        self.add(py, name, transit, Outside::Tap(tap))
+        self.add(py, name, transit, Box::new(tap))
     }
 
     #[pyo3(signature = (name, transit = false))]
     fn add_memory_port(&self, py: Python<'_>, name: String, transit: bool) -> PyResult<()> {
-        self.add(py, name, transit, Outside::Memory)
+        self.add(py, name, transit, Box::new(Memory::new(&self.inbox)))
     }
 
     #[pyo3(signature = (name, listener, mac, mtu, transit = false))]
@@ -148,16 +151,16 @@ impl Engine {
         mtu: u16,
         transit: bool,
     ) -> PyResult<()> {
-        self.add(py, name, transit, guests::device(duplicate(listener)?, mac, mtu)?)
+        self.add(py, name, transit, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
     }
 
     fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {
-        self.exchange(py, name, guests::device(duplicate(listener)?, mac, mtu)?)
+        self.exchange(py, name, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
     }
 
     fn add_interface_port(&self, py: Python<'_>, name: String, interface: &str) -> PyResult<()> {
         let interface = Interface::attach(interface).map_err(Fault::from)?;
-        self.add(py, name, true, Outside::Interface(interface))
+        self.add(py, name, true, Box::new(interface))
     }
 
     fn add_tunnel_port(
@@ -171,16 +174,16 @@ impl Engine {
     ) -> PyResult<()> {
         let encapsulation: Encapsulation = read_settings(encapsulation, &format!("tunnel {name}"))?;
         let tunnel = Tunnel::new(duplicate(receive)?, duplicate(send)?, remote, encapsulation);
-        self.add(py, name, true, Outside::Tunnel(Box::new(tunnel)))
+        self.add(py, name, true, Box::new(tunnel))
     }
 
     fn attach_tap(&self, py: Python<'_>, name: String, fd: i32) -> PyResult<()> {
         let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
-        self.exchange(py, name, Outside::Tap(tap))
+        self.exchange(py, name, Box::new(tap))
     }
 
     fn detach(&self, py: Python<'_>, name: String) -> PyResult<()> {
-        self.exchange(py, name, Outside::Nothing)
+        self.exchange(py, name, Box::new(Detached))
     }
 
     fn add_switch(&self, py: Python<'_>, name: String, settings: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -210,7 +213,7 @@ impl Engine {
         };
         let settings: VlanSettings = read_settings(settings, &format!("VLANs of link {link}"))?;
         self.act(py, "set_vlan", move |world| {
-            let link = world.link(&link)?;
+            let link = world.names.links.id(&link)?;
             Ok(world.engine.set_vlan(link, direction, &settings)?)
         })
     }
@@ -248,14 +251,14 @@ impl Engine {
             let mut state = self.state();
             match std::mem::replace(&mut *state, State::Lost) {
                 State::Still(mut world) => {
-                    let capture = world.edge.capture.take();
+                    let capture = world.capture.take();
                     *state = State::Still(world);
                     capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()))?;
                     Ok(())
                 }
                 State::Running(driver) => {
                     let (mut driven, error) = driver.stop()?;
-                    let capture = driven.world.edge.capture.take();
+                    let capture = driven.world.capture.take();
                     let account = capture.as_ref().map(|capture| *capture.account());
                     let finished = capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()));
                     let account = account.map(|account| (account, finished.is_err()));
@@ -318,7 +321,7 @@ impl Engine {
         let settings: Option<LinkSettings> =
             settings.map(|settings| read_settings(settings, &format!("link {name}"))).transpose()?;
         self.act(py, "schedule_link", move |world| {
-            let link = world.link(&name)?;
+            let link = world.names.links.id(&name)?;
             let at = Instant::from_nanos(at);
             if let Some(settings) = settings {
                 for &direction in directions {
@@ -428,7 +431,7 @@ impl Engine {
 
     fn meet_guests(&self, py: Python<'_>) -> bool {
         py.detach(|| match &mut *self.state() {
-            State::Still(world) => world.edge.meet_guests(),
+            State::Still(world) => world.edge.negotiate(),
             State::Running(_) | State::Stopped(..) | State::Lost => false,
         })
     }
@@ -444,7 +447,7 @@ impl Engine {
 
     fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let still = |world: &mut World| Punctuality {
-            capture: world.edge.capture.as_ref().map(|capture| (*capture.account(), capture.failed())),
+            capture: world.capture.as_ref().map(|capture| (*capture.account(), capture.failed())),
             ..Punctuality::default()
         };
         self.read(py, still, |driven, capture| Punctuality::of(driven, capture))?.view(py)
@@ -453,7 +456,7 @@ impl Engine {
     fn offer(&self, py: Python<'_>, port: String, at: u64, octets: &[u8]) -> PyResult<()> {
         let octets = octets.to_vec();
         self.act(py, "offer", move |world| {
-            let port = world.port(&port)?;
+            let port = world.names.ports.id(&port)?;
             world.offer(port, Instant::from_nanos(at), &octets)
         })
     }
@@ -462,7 +465,7 @@ impl Engine {
         let received = py.detach(|| match &mut *self.state() {
             State::Still(world) => {
                 world.advance(Instant::from_nanos(until));
-                Ok(Received::of(world))
+                Ok(Received::of(world, &self.inbox))
             }
             _ => Err(Fault::State { call: "step", needs: "an engine that has not started" }),
         })?;
@@ -470,25 +473,8 @@ impl Engine {
     }
 
     fn received<'py>(&self, py: Python<'py>) -> PyResult<Vec<Frame<'py>>> {
-        let received = self.act(py, "received", |world| Ok(Received::of(world)))?;
+        let inbox = self.inbox.clone();
+        let received = self.act(py, "received", move |world| Ok(Received::of(world, &inbox)))?;
         Ok(received.frames(py))
     }
-}
-
-/// A descriptor of the engine's own for the same TAP or socket.
-fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
-    if fd < 0 {
-        return Err(Fault::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF)));
-    }
-    // SAFETY: the descriptor is only duplicated; a number that names none is an error, not more.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().map_err(Fault::Descriptor)
-}
-
-/// Settings in the engine's words; what is not said has its default.
-pub(crate) fn read_settings<T: DeserializeOwned>(
-    settings: &Bound<'_, PyAny>,
-    whose: &str,
-) -> Result<T, Fault> {
-    pythonize::depythonize(settings).map_err(|error| Fault::Settings(format!("{whose}: {error}")))
 }

@@ -1,7 +1,8 @@
 //! The one place where errors become Python's: `EngineError(code, message)`.
 
 use airloom_engine::medium::SettingsError;
-use airloom_ports::{error::Error, nodes};
+use airloom_netns::tap::TapError;
+use airloom_ports::error::Error;
 use pyo3::prelude::*;
 
 use crate::EngineError;
@@ -24,6 +25,16 @@ pub enum Fault {
 impl Fault {
     /// Any call after the engine met a bug.
     pub const LOST: Self = Self::State { call: "this call", needs: "an engine that met no bug" };
+
+    /// The setting that is out of its range, and its range in words.
+    fn range(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Below(Error::Engine(airloom_engine::Error::Range { field, allowed, .. })) => {
+                Some((field, allowed))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Codes of [`Fault`] beside those from below.
@@ -49,6 +60,7 @@ impl From<airloom_engine::Error> for Fault {
 
 impl From<Fault> for PyErr {
     fn from(fault: Fault) -> Self {
+        let range = fault.range();
         let (code, message) = match fault {
             Fault::Below(error) => (error.code(), error.to_string()),
             Fault::Settings(why) => (CODES[0], why),
@@ -58,7 +70,14 @@ impl From<Fault> for PyErr {
             Fault::State { call, needs } => (CODES[2], format!("{call} needs {needs}")),
             Fault::Descriptor(error) => (CODES[3], format!("cannot duplicate a descriptor: {error}")),
         };
-        EngineError::new_err((code, message))
+        let error = EngineError::new_err((code, message));
+        let Some((setting, allowed)) = range else { return error };
+        let named = Python::attach(|py| {
+            let value = error.value(py);
+            value.setattr("setting", setting)?;
+            value.setattr("allowed", allowed)
+        });
+        named.err().unwrap_or(error)
     }
 }
 
@@ -66,7 +85,11 @@ impl From<Fault> for PyErr {
 /// these are the setting's path and begin with `link.` or `switch.`.
 #[pyfunction]
 pub fn error_codes() -> Vec<&'static str> {
-    let below = airloom_engine::Error::CODES.iter().chain(&Error::CODES).chain(&nodes::Error::CODES);
+    let below = airloom_engine::Error::CODES
+        .iter()
+        .chain(&Error::CODES)
+        .chain(&airloom_netns::Error::CODES)
+        .chain(&TapError::CODES);
     let mut codes: Vec<_> = below.chain(&SettingsError::CODES).chain(&CODES).copied().collect();
     codes.sort_unstable();
     codes.dedup();

@@ -3,6 +3,8 @@
 // The macros of pyo3 write functions without documentation and with unsafe blocks of their own.
 #![allow(missing_docs)]
 
+mod check;
+mod convert;
 mod engine;
 mod errors;
 mod guests;
@@ -25,11 +27,23 @@ mod _engine {
     #[pymodule_export]
     use super::EngineError;
     #[pymodule_export]
+    use super::check::{check_link, check_medium, check_motion, check_radio, check_switch};
+    #[pymodule_export]
     use super::engine::Engine;
     #[pymodule_export]
     use super::errors::error_codes;
     #[pymodule_export]
-    use super::media::{check_medium, check_motion, check_radio, read_movements};
+    use super::media::read_movements;
     #[pymodule_export]
     use super::nodes::{Namespace, bring_up, counters_of, tear_down};
+
+    use pyo3::prelude::*;
+
+    /// Sets what an `EngineError` says where no setting is out of its range.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let error = module.getattr("EngineError")?;
+        error.setattr("setting", module.py().None())?;
+        error.setattr("allowed", module.py().None())
+    }
 }

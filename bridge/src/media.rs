@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use airloom_engine::medium::SettingsError;
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
-use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioSettings, SettingsError};
-use airloom_ports::media::{ChannelView, RadioView, SightingView};
+use airloom_ports::world::radio::{ChannelView, RadioView, SightingView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::engine::read_settings;
 use crate::errors::Fault;
 
 /// Names of radios by medium and number.
@@ -110,30 +109,6 @@ pub fn views<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py, 
         found.append(view(py, radio, &names)?)?;
     }
     Ok(found)
-}
-
-/// Checks the settings of a medium; raises `EngineError` with what cannot work.
-#[pyfunction]
-pub fn check_medium(name: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
-    let settings: MediumSettings = read_settings(settings, &format!("medium {name}"))?;
-    settings.build(0, name).map_err(Fault::from)?;
-    Ok(())
-}
-
-/// Checks the settings of a radio; raises `EngineError` with what cannot work.
-#[pyfunction]
-pub fn check_radio(name: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
-    let settings: RadioSettings = read_settings(settings, &format!("radio {name}"))?;
-    settings.validate(name).map_err(Fault::from)?;
-    Ok(())
-}
-
-/// Checks a motion; raises `EngineError` with what cannot work.
-#[pyfunction]
-pub fn check_motion(name: &str, settings: &Bound<'_, PyAny>) -> PyResult<()> {
-    let settings: MobilitySettings = read_settings(settings, &format!("motion of {name}"))?;
-    settings.build(0, name).map_err(Fault::from)?;
-    Ok(())
 }
 
 /// One node's way: instants in nanoseconds, and places.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use airloom_ports::nodes::{self, Counters, Error, NodeSpec, Shape, WireEnd, WireSpec};
+use airloom_netns::{self as netns, Counters, Error, NodeSpec, Shape, WireEnd, WireSpec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +13,7 @@ use crate::EngineError;
 #[pyclass(frozen, module = "airloom._engine")]
 pub struct Namespace {
     name: String,
-    inner: std::sync::RwLock<Option<nodes::Namespace>>,
+    inner: std::sync::RwLock<Option<netns::Namespace>>,
 }
 
 fn raise(error: &Error) -> PyErr {
@@ -25,7 +25,7 @@ impl Namespace {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&nodes::Namespace) -> Result<T, Error> + Send,
+        act: impl FnOnce(&netns::Namespace) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         py.detach(|| {
             let inner = self.inner.read().expect("no holder panics");
@@ -34,7 +34,7 @@ impl Namespace {
         .map_err(|error| raise(&error))
     }
 
-    fn take(&self) -> Option<nodes::Namespace> {
+    fn take(&self) -> Option<netns::Namespace> {
         self.inner.write().expect("no holder panics").take()
     }
 }
@@ -43,7 +43,7 @@ impl Namespace {
 impl Namespace {
     #[staticmethod]
     fn of_machine(name: &str) -> PyResult<Self> {
-        let inner = nodes::Namespace::of_machine(name).map_err(|error| raise(&error))?;
+        let inner = netns::Namespace::of_machine(name).map_err(|error| raise(&error))?;
         Ok(Self { name: name.to_owned(), inner: std::sync::RwLock::new(Some(inner)) })
     }
 
@@ -68,7 +68,7 @@ impl Namespace {
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = self.with(py, nodes::Namespace::counters)?;
+        let counters = self.with(py, netns::Namespace::counters)?;
         as_dict(py, counters)
     }
 
@@ -112,7 +112,7 @@ pub fn bring_up(
             b: WireEnd { node: b, interface: b_interface },
         })
         .collect();
-    let made = py.detach(|| nodes::bring_up(&specs, &wires)).map_err(|error| raise(&error))?;
+    let made = py.detach(|| netns::bring_up(&specs, &wires)).map_err(|error| raise(&error))?;
     Ok(made
         .into_iter()
         .map(|namespace| Namespace {
@@ -126,7 +126,7 @@ pub fn bring_up(
 #[pyfunction]
 pub fn tear_down(py: Python<'_>, namespaces: Vec<PyRef<'_, Namespace>>) {
     let taken: Vec<_> = namespaces.iter().filter_map(|namespace| namespace.take()).collect();
-    py.detach(|| nodes::tear_down(taken));
+    py.detach(|| netns::tear_down(taken));
 }
 
 /// The counters of many namespaces, read by one thread.
@@ -144,7 +144,7 @@ pub fn counters_of<'py>(
             .zip(&handles)
             .map(|(guard, handle)| guard.as_ref().ok_or_else(|| Error::Closed { node: handle.name.clone() }))
             .collect();
-        nodes::counters_of(&open?)
+        netns::counters_of(&open?)
     });
     counters.map_err(|error| raise(&error))?.into_iter().map(|one| as_dict(py, one)).collect()
 }

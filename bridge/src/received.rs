@@ -1,5 +1,6 @@
 //! Frames that reached memory ports, as Python takes them.
 
+use airloom_ports::memory::{self, Inbox};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,13 +13,11 @@ pub struct Received(Vec<(String, u64, Box<[u8]>)>);
 
 impl Received {
     /// Takes what waits.
-    pub fn of(world: &mut World) -> Self {
-        let received = std::mem::take(&mut world.edge.received);
-        let ports = &world.edge.ports;
-        let named = |frame: airloom_ports::edge::Received| {
-            (ports[frame.port].name.clone(), frame.at.nanos(), frame.octets)
+    pub fn of(world: &World, inbox: &Inbox) -> Self {
+        let named = |frame: memory::Received| {
+            (world.names.ports.name(frame.port.index()).to_owned(), frame.at.nanos(), frame.octets)
         };
-        Self(received.into_iter().map(named).collect())
+        Self(inbox.take().into_iter().map(named).collect())
     }
 
     /// The same with octets that belong to Python.

@@ -1,11 +1,11 @@
 //! The ledger and the lateness as dictionaries.
 
 use airloom_engine::ledger::{Drops, HostLosses};
-use airloom_engine::{Direction, HostLoss, Ledger, Tally, Why};
+use airloom_engine::{Direction, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally, Why};
 use airloom_ports::capture::Account;
 use airloom_ports::driver::Driven;
-use airloom_ports::edge::Outside;
 use airloom_ports::lateness::Histogram;
+use airloom_ports::port::Report;
 use airloom_ports::status::Second;
 use airloom_ports::tunnel;
 use airloom_ports::world::World;
@@ -15,32 +15,26 @@ use pyo3::types::{PyDict, PyList};
 /// What is needed to tell Python of a ledger, taken on the engine's thread.
 pub struct Books {
     ledger: Ledger,
-    ports: Vec<(String, airloom_engine::PortId, u64, bool, Option<tunnel::Account>)>,
-    links: Vec<(String, airloom_engine::LinkId)>,
-    switches: Vec<(String, airloom_engine::SwitchId)>,
+    ports: Vec<(String, PortId, u64, bool, Option<Report>)>,
+    links: Vec<(String, LinkId)>,
+    switches: Vec<(String, SwitchId)>,
 }
 
 impl Books {
     /// Copies the books of a world.
     pub fn of(world: &mut World) -> Self {
         let ledger = world.engine.ledger().clone();
-        let ports = world.edge.ports.iter().zip(world.port_ids());
-        let links = world.link_names().iter().filter_map(|name| Some((name.clone(), world.link(name).ok()?)));
-        let switches =
-            world.switch_names().iter().filter_map(|name| Some((name.clone(), world.switch(name).ok()?)));
+        let named = world.edge.ports.iter().zip(world.names.ports.iter());
+        let ports = named.map(|(attached, (name, id))| {
+            let report = attached.port.report().filter(|report| report.kind == tunnel::REPORT);
+            (name.to_owned(), id, attached.missed, attached.port.is_gone(), report)
+        });
+        let (links, switches) = (world.names.links.iter(), world.names.switches.iter());
         Self {
             ledger,
-            ports: ports
-                .map(|(port, &id)| {
-                    let tunnel = match &port.outside {
-                        Outside::Tunnel(tunnel) => Some(*tunnel.account()),
-                        _ => None,
-                    };
-                    (port.name.clone(), id, port.missed, port.is_gone(), tunnel)
-                })
-                .collect(),
-            links: links.collect(),
-            switches: switches.collect(),
+            ports: ports.collect(),
+            links: links.map(|(name, id)| (name.to_owned(), id)).collect(),
+            switches: switches.map(|(name, id)| (name.to_owned(), id)).collect(),
         }
     }
 
@@ -63,7 +57,7 @@ impl Books {
         found.set_item("host_lost", losses(py, &ledger.host_lost)?)?;
         found.set_item("missed", self.ports.iter().map(|(_, _, missed, ..)| missed).sum::<u64>())?;
         let ports = PyDict::new(py);
-        for (name, id, missed, gone, tunnel) in &self.ports {
+        for (name, id, missed, gone, report) in &self.ports {
             let account = ledger.port(*id);
             let view = PyDict::new(py);
             tally(&view, "offered", account.offered)?;
@@ -72,8 +66,8 @@ impl Books {
             view.set_item("host_lost", losses(py, &account.host_lost)?)?;
             view.set_item("missed", missed)?;
             view.set_item("gone", gone)?;
-            if let Some(account) = tunnel {
-                view.set_item("tunnel", refusals(py, account)?)?;
+            if let Some(report) = report {
+                view.set_item(report.kind, pythonize::pythonize(py, &report.figures)?)?;
             }
             ports.set_item(name, view)?;
         }
@@ -146,18 +140,6 @@ fn losses<'py>(py: Python<'py>, losses: &HostLosses) -> PyResult<Bound<'py, PyDi
     Ok(found)
 }
 
-/// What came through a tunnel and was refused, by reason, and how often its peer was not to be reached.
-fn refusals<'py>(py: Python<'py>, account: &tunnel::Account) -> PyResult<Bound<'py, PyDict>> {
-    let found = PyDict::new(py);
-    let counts = tunnel::Refusal::ALL.map(|why| (why.name(), account.refused(why)));
-    for (name, count) in counts.into_iter().chain([("unreachable", account.unreachable)]) {
-        if count > 0 {
-            found.set_item(name, count)?;
-        }
-    }
-    Ok(found)
-}
-
 /// How the engine kept up with the clock, taken on its thread.
 pub struct Punctuality {
     /// Histograms by name.
@@ -190,7 +172,7 @@ impl Punctuality {
     /// Copies what was recorded of a driven engine. `ended` is a finished capture's account.
     pub fn of(driven: &Driven, ended: Option<&(Account, bool)>) -> Self {
         let edge = &driven.world.edge;
-        let running = edge.capture.as_ref().map(|capture| (*capture.account(), capture.failed()));
+        let running = driven.world.capture.as_ref().map(|capture| (*capture.account(), capture.failed()));
         Self {
             histograms: vec![
                 ("delivery", edge.delivery.clone()),
@@ -200,7 +182,7 @@ impl Punctuality {
             seconds: driven.status.seconds().to_vec(),
             capture: running.or_else(|| ended.copied()),
             preferred: driven.preferred,
-            ports: edge.ports.iter().map(|port| port.name.clone()).collect(),
+            ports: driven.world.names.ports.iter().map(|(name, _)| name.to_owned()).collect(),
         }
     }
 

@@ -7,8 +7,8 @@ use crate::settings::{Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rat
 
 /// Longest delay, jitter or queueing time: a day, in nanoseconds.
 pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
-/// Highest rate in bit/s: 10 Tbit/s.
-pub const HIGHEST_RATE: u64 = 10_000_000_000_000;
+/// Highest rate in bit/s: 1 Tbit/s.
+pub const HIGHEST_RATE: u64 = 1_000_000_000_000;
 /// Largest layer-3 packet in octets that a link can be told to carry.
 pub const LARGEST_MTU: u32 = 9_216;
 /// Smallest MTU: what every IPv4 link must carry (RFC 791).
@@ -35,7 +35,7 @@ fn probability(value: f64, code: &'static str, field: &'static str) -> Result<()
 }
 
 fn span(value: u64, code: &'static str, field: &'static str) -> Result<(), Error> {
-    ensure(value <= LONGEST_NS, code, field, &value, "at most 86400000000000 ns (one day)")
+    ensure(value <= LONGEST_NS, code, field, &value, "at most one day")
 }
 
 impl LinkSettings {
@@ -72,7 +72,7 @@ impl Rate {
             Self::Unlimited => Ok(()),
             Self::BitsPerSecond(rate) => {
                 let holds = (1..=HIGHEST_RATE).contains(rate);
-                ensure(holds, "link.rate", "rate", rate, "a rate is from 1 bit/s to 10 Tbit/s")
+                ensure(holds, "link.rate", "rate", rate, "a rate is from 1 bit/s to 1 Tbit/s")
             }
             Self::Trace { opportunities_ns, period_ns, octets } => {
                 let length = opportunities_ns.len();
@@ -232,6 +232,7 @@ mod tests {
     #[test]
     fn each_range_has_its_code() {
         assert_eq!(code(|s| s.rate = Rate::BitsPerSecond(0)), "link.rate");
+        assert_eq!(code(|s| s.rate = Rate::BitsPerSecond(HIGHEST_RATE + 1)), "link.rate");
         assert_eq!(trace(vec![], 1, 1), "link.rate.trace.length");
         assert_eq!(trace(vec![2, 1], 3, 1), "link.rate.trace.order");
         assert_eq!(trace(vec![1, 2], 1, 1), "link.rate.trace.period");

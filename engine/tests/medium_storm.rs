@@ -39,6 +39,7 @@ fn settings(dice: &mut Stream) -> RadioSettings {
         .clone(),
         preamble_db: dice.chance(0.5).then_some(4.0),
         capture_db: dice.chance(0.5).then_some(10.0),
+        capture_ns: dice.chance(0.3).then_some(16_000),
         rts_octets: dice.chance(0.3).then_some(500),
         fragment_octets: dice.chance(0.3).then_some(400),
         transmit_buffers: 30,

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use airloom_ports::nodes;
+use airloom_netns as nodes;
 
 use crate::door::{self, Door};
 use crate::frame::Kind;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use airloom_ports::nodes::NodeSpec;
+use airloom_netns::NodeSpec;
 
 use serde::{Deserialize, Serialize};
 

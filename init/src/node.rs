@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use airloom_ports::nodes;
+use airloom_netns as nodes;
 
 use crate::channel::Channel;
 use crate::message::{NodeRequest, Order, Report};

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use airloom_engine::time::Span;
 
 use crate::error::Error;
-use crate::tap::check;
+use crate::sys::check;
 
 /// One, readable when it has rung.
 pub(crate) struct Alarm {

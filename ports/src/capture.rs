@@ -12,17 +12,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::medium::capture::LINK_TYPE;
+use airloom_engine::medium::capture::{self as radiotap, LINK_TYPE, Sniffed};
 use airloom_engine::segment;
 use airloom_engine::time::Instant;
 
 use crate::error::Error;
 use crate::pcapng::{self, Direction, Packet};
+use crate::port::LARGEST_FRAME;
 
 const CHUNK: usize = 512 * 1024;
 const CHUNKS: usize = 16;
-/// Longest frame: what a buffer of the engine holds, single segments being shorter.
-const LONGEST: usize = airloom_engine::frame::CLASSES[2];
 
 /// What to do when the file is slower than the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +79,11 @@ pub struct Capture {
     when_full: WhenFull,
     zero: u64,
     account: Account,
-    /// Room to finish the checksum of one segment.
+    /// Memory to complete one segment in; segments are shorter than the longest frame.
     scratch: Box<[u8]>,
+    /// A frame of a radio behind its radiotap header.
+    air: Vec<u8>,
+    comment: String,
 }
 
 impl Capture {
@@ -128,7 +130,9 @@ impl Capture {
             when_full: WhenFull::Wait,
             zero: 0,
             account: Account::default(),
-            scratch: vec![0; LONGEST].into_boxed_slice(),
+            scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
+            air: Vec::with_capacity(4096),
+            comment: String::with_capacity(256),
         })
     }
 
@@ -140,15 +144,18 @@ impl Capture {
     }
 
     /// Adds a frame at the port with a number and a name, each segment of a super-frame for itself.
+    /// The pieces of `comment` are joined.
     pub fn frame(
         &mut self,
         (port, name): (usize, &str),
         at: Instant,
         (frame, pool): (&Frame, &Pool),
         direction: Option<Direction>,
-        comment: &str,
+        comment: &[&str],
     ) {
         let Some(interface) = self.interface(port, name) else { return };
+        self.comment.clear();
+        comment.iter().for_each(|piece| self.comment.push_str(piece));
         for number in frame.first..frame.first + frame.count {
             let octets = segment::complete(frame, pool, number, &mut self.scratch);
             if !self.room(pcapng::room(octets)) {
@@ -157,6 +164,7 @@ impl Capture {
             }
             let octets = [&self.scratch[..octets], &[]];
             let at = self.zero.saturating_add(at.nanos());
+            let comment = &self.comment;
             pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction, comment });
             self.account.written += 1;
         }
@@ -168,8 +176,8 @@ impl Capture {
         &mut self,
         ear: Ear,
         port: Option<&str>,
-        at: Instant,
-        octets: &[u8],
+        sniffed: &Sniffed,
+        pool: &Pool,
         name: impl FnOnce() -> String,
     ) {
         let known = self.ears.get(&ear).copied();
@@ -186,12 +194,16 @@ impl Capture {
             number
         });
         let Some(interface) = interface else { return };
-        if !self.room(pcapng::room(octets.len())) {
+        let scratch = &mut self.scratch;
+        let octets = sniffed.frame.map_or(0, |frame| segment::complete(&frame, pool, frame.first, scratch));
+        self.air.clear();
+        radiotap::write(sniffed, &self.scratch[..octets], &mut self.air);
+        if !self.room(pcapng::room(self.air.len())) {
             self.account.skipped += 1;
             return;
         }
-        let at = self.zero.saturating_add(at.nanos());
-        let octets = [octets, &[]];
+        let at = self.zero.saturating_add(sniffed.at.nanos());
+        let octets = [&self.air[..], &[]];
         pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction: None, comment: "" });
         self.account.written += 1;
     }

@@ -15,18 +15,18 @@ use airloom_engine::time::{Instant, Span};
 
 use crate::alarm::Alarm;
 use crate::clock::{self, WallClock};
-use crate::edge::Outside;
 use crate::error::Error;
 use crate::lateness::Histogram;
 use crate::moderation::Moderation;
 use crate::patience::Patience;
 use crate::placing::Placing;
 use crate::poller::Poller;
+use crate::port::Port;
 use crate::precedence::Precedence;
 use crate::status::Status;
-use crate::tap::check;
+use crate::sys::check;
 use crate::wakeful;
-use crate::world::World;
+use crate::world::{Taken, World};
 
 /// Most frames read from one port before the others have their turn.
 const BATCH: u32 = 64;
@@ -62,16 +62,16 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// Puts another thing behind a port while the loop runs.
+    /// Puts another port in the place of one while the loop runs.
     ///
     /// # Errors
     /// [`Error::Loop`] if the descriptor cannot be watched.
-    pub fn exchange(&mut self, port: PortId, outside: Outside) -> Result<(), Error> {
-        if let Some(fd) = self.world.edge.ports[port.index()].fd() {
+    pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) -> Result<(), Error> {
+        if let Some(fd) = self.world.edge.ports[id.index()].port.fd() {
             self.poller.remove(fd);
         }
-        self.world.exchange(port, outside);
-        self.watch(port)
+        self.world.exchange(id, port);
+        self.watch(id)
     }
 
     /// Watches a port that was added while the loop runs.
@@ -79,7 +79,7 @@ impl Driven {
     /// # Errors
     /// [`Error::Loop`] if the descriptor cannot be watched.
     pub fn watch(&mut self, port: PortId) -> Result<(), Error> {
-        match (u64::try_from(port.index()), self.world.edge.ports[port.index()].fd()) {
+        match (u64::try_from(port.index()), self.world.edge.ports[port.index()].port.fd()) {
             (Ok(number), Some(fd)) => self.poller.add(fd, number),
             _ => Ok(()),
         }
@@ -113,8 +113,8 @@ impl Driver {
         let bell = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
         let poller = Poller::new()?;
         poller.add(bell.as_raw_fd(), BELL)?;
-        for (number, port) in (0u64..).zip(&world.edge.ports) {
-            if let Some(fd) = port.fd() {
+        for (number, attached) in (0u64..).zip(&world.edge.ports) {
+            if let Some(fd) = attached.port.fd() {
                 poller.add(fd, number)?;
             }
         }
@@ -122,7 +122,7 @@ impl Driver {
         poller.add(alarm.as_raw_fd(), ALARM)?;
         let (commands, orders) = channel();
         let clock = WallClock::start();
-        world.edge.follow(clock);
+        world.start(clock);
         let driven = Driven {
             world,
             clock,
@@ -271,7 +271,7 @@ impl Loop {
             let now = clock.now();
             self.note_backlog(now);
             self.driven.world.advance(now);
-            let again = self.driven.world.edge.tell_guests(now);
+            let again = self.driven.world.edge.notify(now);
             if again < Instant::NEVER {
                 self.alarm.set(again.since(now));
             }
@@ -282,7 +282,7 @@ impl Loop {
             second.stall = second.stall.max(busy);
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
-                self.driven.world.edge.each_second();
+                self.driven.world.each_second();
                 patience.mind(self.driven.world.engine.slips(), self.driven.status.spare());
                 precedence.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_a_sleep() {
@@ -388,29 +388,37 @@ impl Loop {
         let mut frames = 0;
         let mut seen = since.max(world.edge.ports[index].looked);
         let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let mut closed = false;
         let emptied = loop {
             let enough = frames >= batch || octets > BATCH_OCTETS;
-            if enough && !world.edge.ports[index].has_more() {
+            if enough && !world.edge.ports[index].port.has_more() {
                 break false;
             }
-            let Some(taken) = world.take_in(index, clock) else { break true };
-            ingress.record(taken.now.since(seen), taken.now, number);
-            world.advance(taken.now);
+            let (now, length) = match world.take_in(index, clock) {
+                Taken::Frame(now, length) => (now, length),
+                Taken::Nothing => break true,
+                Taken::Closed => {
+                    closed = true;
+                    break true;
+                }
+            };
+            ingress.record(now.since(seen), now, number);
+            world.advance(now);
             frames += 1;
-            octets += taken.octets;
+            octets += length;
         };
-        world.edge.tell_guests(clock.now());
+        world.edge.notify(clock.now());
         status.current().taken_in += u64::from(frames);
-        let port = &mut world.edge.ports[index];
+        let attached = &mut world.edge.ports[index];
         if emptied {
             // Next time stop at what was there, without a read that finds nothing.
-            port.batch = frames.max(1);
+            attached.batch = frames.max(1);
             seen = clock.now();
-            port.looked = seen;
+            attached.looked = seen;
         } else {
-            port.batch = (batch * 2).min(BATCH);
+            attached.batch = (batch * 2).min(BATCH);
         }
-        if let (true, Some(fd)) = (port.gone, port.fd()) {
+        if let (true, Some(fd)) = (closed, attached.port.fd()) {
             self.driven.poller.remove(fd);
         }
         (u64::from(frames), u64::from(octets))

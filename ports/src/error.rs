@@ -6,19 +6,6 @@ use std::path::PathBuf;
 /// An error of a port, a capture or the driver.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The TUN/TAP driver cannot be reached.
-    #[error("cannot open /dev/net/tun: {0}")]
-    TunDevice(#[source] io::Error),
-    /// The kernel refused to make a TAP interface.
-    #[error("cannot make the TAP interface {name}: {what}: {source}")]
-    TapCreate {
-        /// Name of the interface.
-        name: String,
-        /// The step that failed.
-        what: &'static str,
-        /// The kernel's answer.
-        source: io::Error,
-    },
     /// The descriptor is not a TAP that the engine can use.
     #[error("descriptor {fd} is not a usable TAP: {why}")]
     TapDescriptor {
@@ -93,9 +80,7 @@ pub enum Error {
 
 impl Error {
     /// Every code that [`Error::code`] can give, beside those of the engine.
-    pub const CODES: [&'static str; 11] = [
-        "host.tun-device",
-        "host.tap-create",
+    pub const CODES: [&'static str; 9] = [
         "host.tap-descriptor",
         "host.interface",
         "run.capture",
@@ -111,17 +96,15 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::TunDevice(_) => Self::CODES[0],
-            Self::TapCreate { .. } => Self::CODES[1],
-            Self::TapDescriptor { .. } => Self::CODES[2],
-            Self::VhostSocket { .. } => Self::CODES[10],
-            Self::Interface { .. } => Self::CODES[3],
-            Self::Capture { .. } => Self::CODES[4],
-            Self::Loop { .. } => Self::CODES[5],
-            Self::Stopped => Self::CODES[6],
-            Self::Panicked(_) => Self::CODES[7],
-            Self::Unknown { .. } => Self::CODES[8],
-            Self::FrameTooLong { .. } => Self::CODES[9],
+            Self::TapDescriptor { .. } => Self::CODES[0],
+            Self::VhostSocket { .. } => Self::CODES[8],
+            Self::Interface { .. } => Self::CODES[1],
+            Self::Capture { .. } => Self::CODES[2],
+            Self::Loop { .. } => Self::CODES[3],
+            Self::Stopped => Self::CODES[4],
+            Self::Panicked(_) => Self::CODES[5],
+            Self::Unknown { .. } => Self::CODES[6],
+            Self::FrameTooLong { .. } => Self::CODES[7],
             Self::Engine(error) => error.code(),
             Self::Medium(error) => error.code(),
         }

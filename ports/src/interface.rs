@@ -6,8 +6,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use airloom_engine::frame::Pool;
+use airloom_engine::{Handed, HostLoss};
+
 use crate::error::Error;
-use crate::tap::{check, interface_request};
+use crate::port::{Incoming, Outgoing, Port};
+use crate::rx::RxBuffers;
+use crate::sys::{check, interface_request};
+use crate::tx;
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// Octets the kernel may keep for the engine before it drops frames.
@@ -19,12 +25,17 @@ pub(crate) const VLAN_TAG: usize = 4;
 /// Octets of the two Ethernet addresses, after which a VLAN tag stands.
 const ADDRESSES: usize = 12;
 
-/// A packet socket bound to one interface.
+/// A real interface.
 #[derive(Debug)]
 pub struct Interface {
-    socket: OwnedFd,
-    name: String,
+    socket: PacketSocket,
+    /// True once the interface was deleted.
+    gone: bool,
 }
+
+/// A packet socket bound to one interface.
+#[derive(Debug)]
+pub(crate) struct PacketSocket(OwnedFd);
 
 impl Interface {
     /// Attaches to the interface called `name` in the calling thread's network namespace.
@@ -75,24 +86,19 @@ impl Interface {
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
             .map_err(|source| fail("promiscuous mode", source))?;
-        Ok(Self { socket, name: name.to_owned() })
+        Ok(Self { socket: PacketSocket(socket), gone: false })
     }
+}
 
-    /// Name of the interface.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
+impl PacketSocket {
     /// Frames that the kernel has dropped since the last call because the engine came too late.
-    #[must_use]
-    pub fn dropped(&self) -> u64 {
+    fn dropped(&self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut octets = libc::socklen_t::try_from(size_of_val(&statistics)).unwrap_or(0);
         // SAFETY: the structure and its length outlive the call.
         let answer = unsafe {
             libc::getsockopt(
-                self.socket.as_raw_fd(),
+                self.0.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_STATISTICS,
                 (&raw mut statistics).cast(),
@@ -120,7 +126,7 @@ impl Interface {
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control);
         // SAFETY: the message refers to memory that outlives the call; the caller vouches for `iov`.
-        let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
+        let got = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         let mut tag = None;
         // SAFETY: the kernel has filled the control buffer, and the macros stay inside it.
@@ -139,9 +145,42 @@ impl Interface {
     }
 }
 
-impl AsRawFd for Interface {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+impl Port for Interface {
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.socket.0.as_raw_fd())
+    }
+
+    fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
+        loop {
+            let error = match buffers.receive(&self.socket, pool) {
+                Ok(frame) => return frame,
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // ENETDOWN: the interface is down, perhaps only for now; the next read may find it up.
+                Some(libc::EAGAIN | libc::ENETDOWN) => return Incoming::Empty,
+                _ => {
+                    self.gone = true;
+                    return Incoming::Closed;
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+        if self.gone {
+            return Handed::Lost(HostLoss::NodeGone);
+        }
+        tx::write(self.socket.0.as_raw_fd(), VNET_OCTETS, outgoing.frame, outgoing.pool)
+    }
+
+    fn missed(&mut self) -> u64 {
+        self.socket.dropped()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 }
 

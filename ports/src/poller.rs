@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use airloom_engine::time::Span;
 
 use crate::error::Error;
-use crate::tap::check;
+use crate::sys::check;
 
 /// Events taken at once.
 const BATCH: u16 = 128;

@@ -1,22 +1,24 @@
 //! A TAP interface by file descriptor: the port of a node that uses its kernel's own stack.
 //!
 //! Frames cross with the 12-octet virtio-net header and with segmentation and checksum offload,
-//! so that a 64 kB super-frame costs one system call. The device is made *persistent*: closing
-//! the descriptor then does not wait for the kernel, and the interface goes with its namespace.
+//! so that a 64 kB super-frame costs one system call.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use airloom_engine::frame::Pool;
+use airloom_engine::{Handed, HostLoss};
+
 use crate::error::Error;
-use crate::vnet;
+use crate::port::{Incoming, Outgoing, Port};
+use crate::rx::RxBuffers;
+use crate::sys::{check, interface_request, set_nonblocking};
+use crate::{tx, vnet};
 
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
 const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
 const TUNGETVNETHDRSZ: libc::c_ulong = 0x8004_54d7;
-const TUNSETPERSIST: libc::c_ulong = 0x4004_54cb;
-const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
 const TUNGETIFF: libc::c_ulong = 0x8004_54d2;
 
 const TUN_F_CSUM: u32 = 0x01;
@@ -35,11 +37,6 @@ const OFFLOADS: [u32; 4] = [
     0,
 ];
 
-/// Frames that the kernel keeps for the engine before it drops. The kernel's own default is 500.
-/// At 300,000 frames/s this bridges 7 ms in which the engine does not run; it costs 16 kB a TAP.
-/// Whoever makes the interface sets it, by rtnetlink: the ioctl for it is not for user namespaces.
-pub const RING_FRAMES: u32 = 2_048;
-
 /// First entry of [`OFFLOADS`] that this kernel has accepted, so that only the first TAP tries.
 static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 
@@ -48,6 +45,8 @@ static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 pub struct Tap {
     fd: OwnedFd,
     offload: Offload,
+    /// True once its namespace ended.
+    gone: bool,
 }
 
 /// What a TAP leaves to whoever reads it and accepts from whoever writes it.
@@ -62,37 +61,6 @@ pub struct Offload {
 }
 
 impl Tap {
-    /// Makes the interface `name` in the network namespace of the calling thread, with an `mtu`
-    /// in octets, down and without an address. It lives until it or its namespace is deleted.
-    ///
-    /// # Errors
-    /// [`Error::TunDevice`] without `/dev/net/tun`, [`Error::TapCreate`] if the kernel refuses.
-    pub fn open(name: &str, mtu: u32) -> Result<Self, Error> {
-        let fail = |what, source| Error::TapCreate { name: name.to_owned(), what, source };
-        let mut request = interface_request(name)
-            .ok_or_else(|| fail("name", io::Error::from_raw_os_error(libc::EINVAL)))?;
-        let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        // SAFETY: the path is a constant C string.
-        let fd = unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) };
-        if fd < 0 {
-            return Err(Error::TunDevice(io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor was just opened and belongs to nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        #[allow(clippy::cast_possible_truncation)] // the flags fit, the kernel's field is short
-        let kind = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
-        request.ifr_ifru.ifru_flags = kind;
-        // SAFETY: the request outlives the call and has the layout that TUNSETIFF reads.
-        check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF, &raw mut request) })
-            .map_err(|source| fail("TUNSETIFF", source))?;
-        let offload = prepare(&fd).map_err(|(what, source)| fail(what, source))?;
-        // SAFETY: TUNSETPERSIST takes its argument by value.
-        check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETPERSIST, 1 as libc::c_ulong) })
-            .map_err(|source| fail("TUNSETPERSIST", source))?;
-        size(name, mtu).map_err(|(what, source)| fail(what, source))?;
-        Ok(Self { fd, offload })
-    }
-
     /// Takes over a TAP that was made elsewhere, and sets its header size and offloads.
     ///
     /// # Errors
@@ -113,14 +81,9 @@ impl Tap {
                 return Err(fail(format!("it was made without {name}")));
             }
         }
-        // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
-        let set = unsafe {
-            let status = libc::fcntl(raw, libc::F_GETFL);
-            check(status).and_then(|()| check(libc::fcntl(raw, libc::F_SETFL, status | libc::O_NONBLOCK)))
-        };
-        set.map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
-        Ok(Self { fd, offload })
+        Ok(Self { fd, offload, gone: false })
     }
 
     /// What this TAP leaves to its reader and accepts from its writer.
@@ -128,17 +91,39 @@ impl Tap {
     pub fn offload(&self) -> Offload {
         self.offload
     }
-
-    /// The descriptor, for those who pass it on.
-    #[must_use]
-    pub fn into_fd(self) -> OwnedFd {
-        self.fd
-    }
 }
 
-impl AsRawFd for Tap {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+impl Port for Tap {
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.fd.as_raw_fd())
+    }
+
+    fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
+        loop {
+            let error = match buffers.read(self.fd.as_raw_fd(), pool) {
+                Ok(frame) => return frame,
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN) => return Incoming::Empty,
+                _ => {
+                    self.gone = true;
+                    return Incoming::Closed;
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+        if self.gone {
+            return Handed::Lost(HostLoss::NodeGone);
+        }
+        tx::write(self.fd.as_raw_fd(), vnet::OCTETS, outgoing.frame, outgoing.pool)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 }
 
@@ -173,61 +158,4 @@ fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
         }
     }
     Err(("TUNSETOFFLOAD", last))
-}
-
-/// Sets the MTU.
-fn size(name: &str, mtu: u32) -> Result<(), (&'static str, io::Error)> {
-    // SAFETY: no pointers are passed.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    check(socket).map_err(|source| ("socket", source))?;
-    // SAFETY: the socket was just made and belongs to nobody else.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let mut request = interface_request(name).expect("the name was accepted before");
-    request.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
-    // SAFETY: the request outlives the call and has the layout that SIOCSIFMTU reads.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU, &raw const request) })
-        .map_err(|source| ("SIOCSIFMTU", source))
-}
-
-/// An `ifreq` with the name filled in; none if the name is too long or not a C string.
-pub(crate) fn interface_request(name: &str) -> Option<libc::ifreq> {
-    // SAFETY: an ifreq is plain integers, for which zero is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = CString::new(name).ok()?;
-    let octets = name.as_bytes_with_nul();
-    if octets.len() > request.ifr_name.len() {
-        return None;
-    }
-    for (to, &from) in request.ifr_name.iter_mut().zip(octets) {
-        *to = libc::c_char::from_ne_bytes([from]);
-    }
-    Some(request)
-}
-
-/// `readv`, without the C library's provision for threads that are cancelled, which costs a
-/// twentieth of the time of a small frame.
-///
-/// # Safety
-/// The pieces must be memory that may be written.
-#[inline]
-pub(crate) unsafe fn read_pieces(fd: RawFd, pieces: &mut [libc::iovec]) -> io::Result<usize> {
-    // SAFETY: the slice is as long as it says; the caller vouches for what it refers to.
-    let got = unsafe { libc::syscall(libc::SYS_readv, fd, pieces.as_mut_ptr(), pieces.len()) };
-    usize::try_from(got).map_err(|_| io::Error::last_os_error())
-}
-
-/// `writev`, likewise.
-///
-/// # Safety
-/// The pieces must be memory that may be read.
-#[inline]
-pub(crate) unsafe fn write_pieces(fd: RawFd, pieces: &[libc::iovec]) -> io::Result<usize> {
-    // SAFETY: the slice is as long as it says; the caller vouches for what it refers to.
-    let put = unsafe { libc::syscall(libc::SYS_writev, fd, pieces.as_ptr(), pieces.len()) };
-    usize::try_from(put).map_err(|_| io::Error::last_os_error())
-}
-
-/// The kernel's answer as a result.
-pub(crate) fn check(answer: libc::c_int) -> io::Result<()> {
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use airloom_engine::settings::{LinkSettings, Loss, Rate};
 use airloom_engine::{HostLoss, Why};
+use airloom_netns::{self as netns, WireEnd, WireSpec};
+use airloom_ports::detached::Detached;
 use airloom_ports::driver::Driver;
-use airloom_ports::edge::Outside;
-use airloom_ports::nodes::{self, WireEnd, WireSpec};
 use airloom_ports::world::World;
 
 /// Octets that no run of segments can shift without notice.
@@ -18,7 +18,7 @@ fn octets(count: usize) -> Vec<u8> {
 }
 
 /// Sends octets over TCP and checks what comes out; the time it took.
-fn transfer(namespaces: &[nodes::Namespace], address: &str, count: usize) -> Duration {
+fn transfer(namespaces: &[netns::Namespace], address: &str, count: usize) -> Duration {
     let (mut near, mut far) = world::tcp(&namespaces[0], &namespaces[1], address);
     let sent = octets(count);
     let start = Instant::now();
@@ -110,7 +110,7 @@ fn a_rate_is_never_exceeded() {
 }
 
 /// Has node 1 send to node 2 until frames are lost because node 2 is gone.
-fn send_until_lost(namespaces: &[nodes::Namespace], driver: &Driver) {
+fn send_until_lost(namespaces: &[netns::Namespace], driver: &Driver) {
     let a = world::udp(&namespaces[0], "10.0.0.1:7");
     let lost = || {
         let _ = a.send_to(b"nobody", "10.0.0.2:7");
@@ -139,14 +139,15 @@ fn what_goes_to_an_interface_that_is_down_is_lost_until_it_is_up() {
 fn an_interface_that_is_deleted_leaves_the_loop_running() {
     let plain = LinkSettings::default();
     let Some((namespaces, driver)) = world::pair(&plain, &plain) else { return };
-    let deleted = nodes::inside(&namespaces[1], |_| {
+    let deleted = netns::inside(&namespaces[1], |_| {
         std::process::Command::new("ip").args(["link", "delete", "eth0"]).status()
     });
     assert!(deleted.expect("the namespace can be entered").expect("ip is installed").success());
     send_until_lost(&namespaces, &driver);
     let (driven, error) = driver.stop().expect("no bug");
     assert!(error.is_none());
-    assert!(driven.world.edge.ports[1].gone && !driven.world.edge.ports[0].gone);
+    let ports = &driven.world.edge.ports;
+    assert!(ports[1].port.is_gone() && !ports[0].port.is_gone());
 }
 
 #[test]
@@ -155,16 +156,16 @@ fn a_node_made_anew_takes_its_place_again() {
     let Some((mut namespaces, driver)) = world::pair(&plain, &plain) else { return };
     drop(namespaces.pop());
     let detached = driver.ask(|driven| {
-        let port = driven.world.port("n2")?;
-        driven.exchange(port, Outside::Nothing)
+        let port = driven.world.names.ports.id("n2")?;
+        driven.exchange(port, Box::new(Detached))
     });
     detached.expect("the loop runs").expect("the port is there");
     send_until_lost(&namespaces, &driver);
     namespaces.extend(world::bring_up(&[world::node(2, true)], &[]).expect("as before"));
-    let outside = world::outside(&namespaces[1]);
+    let tap = world::port(&namespaces[1]);
     let exchanged = driver.ask(move |driven| {
-        let port = driven.world.port("n2")?;
-        driven.exchange(port, outside)
+        let port = driven.world.names.ports.id("n2")?;
+        driven.exchange(port, tap)
     });
     exchanged.expect("the loop runs").expect("the port is there");
     transfer(&namespaces, "10.0.0.2:0", 100_000);
@@ -179,12 +180,12 @@ fn a_real_interface_is_a_port() {
     lender.interfaces[0].addresses.clear();
     let nodes = [world::node(1, false), world::node(2, true), lender];
     let Some(namespaces) = world::bring_up(&nodes, &[wire]) else { return };
-    let card = nodes::inside(&namespaces[2], |_| airloom_ports::interface::Interface::attach("eth0"))
+    let card = netns::inside(&namespaces[2], |_| airloom_ports::interface::Interface::attach("eth0"))
         .expect("the namespace can be entered")
         .expect("the interface is there");
     let mut world = World::new(1);
-    world.add("card", true, Outside::Interface(card)).expect("names differ");
-    world.add("n2", false, world::outside(&namespaces[1])).expect("names differ");
+    world.add("card", true, Box::new(card)).expect("names differ");
+    world.add("n2", false, world::port(&namespaces[1])).expect("names differ");
     let plain = LinkSettings::default();
     world.connect("link", "card", "n2", &plain, &plain).expect("both ends are there");
     let driver = Driver::start(world).expect("the loop starts");

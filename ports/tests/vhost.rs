@@ -5,7 +5,6 @@ mod guest;
 use std::os::fd::AsRawFd;
 
 use airloom_engine::{HostLoss, Why};
-use airloom_ports::edge::Outside;
 use airloom_ports::vhost::{Standing, Vhost};
 use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
 use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
@@ -451,13 +450,7 @@ fn a_guest_that_takes_its_memory_away_harms_only_itself() {
     until(|| b.receive().len() == 1);
     b.memory.set_len(0).expect("it is the guest's");
     a.send([0; 12], &frame(2, 100), 1);
-    let cause = || {
-        let read = |driven: &mut airloom_ports::driver::Driven| match &driven.world.edge.ports[1].outside {
-            Outside::Vhost(vhost) => vhost.cause().map(ToString::to_string),
-            other => panic!("{other:?}"),
-        };
-        bench.driver.ask(read).expect("the engine lives")
-    };
+    let cause = || bench.port_at(1, |vhost| vhost.cause().map(ToString::to_string));
     until(|| cause().is_some());
     assert!(cause().is_some_and(|cause| cause.contains("memory is gone")));
     assert!(b.is_parted());

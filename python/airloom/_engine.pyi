@@ -6,6 +6,12 @@ from typing import Any
 class EngineError(Exception):
     """Raised with (code, message)."""
 
+    setting: str | None
+    """The path of a setting of a link or switch that is out of its range, such as
+    ``queue.codel.target_ns``; None for any other error."""
+    allowed: str | None
+    """The range of that setting, in words."""
+
 class Namespace:
     """A network namespace without a name, held by a file descriptor, and its TAPs."""
 
@@ -46,6 +52,16 @@ def error_codes() -> list[str]:
 
     Beside these: settings out of their range, whose code is their path (link.queue.red.min).
     """
+
+def check_link(name: str, settings: dict[str, Any]) -> None:
+    """Refuses settings of one direction of a link that are out of their range.
+
+    Raises EngineError(code, message) with ``setting`` and ``allowed``; the code is the path of the
+    setting, such as ``link.queue.codel.target``.
+    """
+
+def check_switch(name: str, settings: dict[str, Any] | str) -> None:
+    """Refuses settings of a switch that are out of their range, as :func:`check_link` does."""
 
 def check_medium(name: str, settings: dict[str, Any]) -> None:
     """Refuses settings of a medium that cannot work: EngineError(code, message)."""

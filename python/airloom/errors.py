@@ -8,6 +8,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 
 class LabError(Exception):
     """Base of all of Airloom's errors.
@@ -60,25 +63,42 @@ class RunError(LabError):
 
 _CURES = {
     "host.descriptor": "raise the limit of open files (ulimit -n)",
-    "host.descriptors": "raise the hard limit of open files (ulimit -Hn)",
+    "host.descriptors": "raise the hard limit of open files: ulimit -Hn, or LimitNOFILE= of the service",
     "host.interface": "name an interface that exists and run as root",
     "host.loop": "raise the limit of open files (ulimit -n); Linux 5.11 or later is needed",
-    "host.namespace": "run as root, or allow unprivileged user namespaces",
-    "host.namespaces": "raise user.max_net_namespaces (sysctl)",
+    "host.namespace": "run as root, or let ordinary users have namespaces (see `airloom doctor`)",
+    "host.namespaces": "raise the sysctl user.max_net_namespaces",
     "host.tap-create": "run as root, or in a user namespace of its own",
     "host.tap-descriptor": "give the descriptor of a TAP made with IFF_NO_PI and IFF_VNET_HDR",
-    "host.tun-device": "load the tun driver (modprobe tun) and allow access to /dev/net/tun",
+    "host.tun-device": "modprobe tun; without root /dev/net/tun must be open to this user (mode 0666)",
     "run.capture": "free space on the disk, or capture fewer ports",
     "run.engine-bug": "report it with the scenario and the seed",
 }
+_OF_THE_RUN = ("engine.settings", "engine.state", "engine.word", "node.closed", "node.kernel")
+"""Calls that the engine or a kernel refused, although the scenario may be right."""
 
 
 def from_engine(error: Exception, *, where: str | None = None) -> LabError:
-    """The error of the extension module as one of this tree, by the first word of its code.
+    """The error of the extension module as one of this tree, by its code.
 
-    ``host`` is a fault of the machine, ``run`` one of the run; ``link``, ``switch``, ``node`` and
-    ``engine`` say that the description is wrong.
+    ``host.`` is a fault of the machine, ``run.`` one of the run, as are calls that were refused in the
+    state of the engine or of a node. All others (``link.``, ``switch.``, ``radio.``, ``node.spec``...)
+    mean that the description is wrong.
     """
-    code, message = error.args
-    kind = {"host": HostError, "run": RunError}.get(code.split(".")[0], ScenarioError)
-    return kind(code, message, where=where, cure=_CURES.get(code))
+    code, message = (*error.args, "", "")[:2]
+    code = str(code) or "engine"
+    kind: type[LabError] = {"host": HostError, "run": RunError}.get(code.split(".")[0], ScenarioError)
+    if code in _OF_THE_RUN:
+        kind = RunError
+    return kind(code, str(message) or str(error), where=where, cure=_CURES.get(code))
+
+
+@contextlib.contextmanager
+def translated(where: str | None = None) -> Iterator[None]:
+    """Meanwhile errors of the extension module come as errors of this tree."""
+    from airloom import _engine
+
+    try:
+        yield
+    except _engine.EngineError as error:
+        raise from_engine(error, where=where) from error

@@ -2,10 +2,12 @@
 
 The evidence comes from the engine's ledger and from the host's own counters. The rules:
 
-* Frames lost by the host, not by the emulated network: **invalid**. Nothing else makes them.
+* Frames lost by the host, not by the emulated network: **invalid**.
 * Half of all frames later than the limit on the 99th percentile: **invalid**; the 99th percentile
   or the maximum above its limit: **degraded**.
 * Frames that waited in a port's ring before the engine took them, longer than the limits: likewise.
+* A link that stood still because the engine was late, for a larger part of the run than the limits
+  allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
 * A traffic source that could not keep its own timetable: **degraded**.
@@ -19,7 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from airloom.scenario.model import Limits
+from airloom.units.text import duration, measured_percent, moment
 
 Status = Literal["valid", "degraded", "invalid"]
 
@@ -29,20 +36,7 @@ STRETCH_NS = 1_000_000_000
 ENGINE_BUSY = 0.9
 """Share of one processor above which the engine thread has no reserve (M/D/1: queues of four frames)."""
 
-PAUSED = 0.002
-"""Share of the run that a link may stand still: within it a mean rate still holds to 0.2 %."""
-
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a valid run may have; durations in nanoseconds, shares from 0 to 1."""
-
-    lateness_p99: int = 1_000_000
-    lateness_max: int = 20_000_000
-    cpu_pressure: float = 0.20
-    steal: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +109,34 @@ class Reason:
     code: str
     sentence: str
 
-    def __str__(self) -> str:
-        return self.sentence
 
+class Verdict(BaseModel):
+    """How far to trust a run, and why not further; as ``result.json`` has it.
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """``valid``, ``degraded`` or ``invalid``, why, and what else the reader should know."""
+    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` bound the
+    result without being anybody's fault.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     status: Status = "valid"
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in ``result.json``."""
-        return {
-            "status": self.status,
-            "reasons": [reason.sentence for reason in self.reasons],
-            "codes": [reason.code for reason in self.reasons],
-            "notes": list(self.notes),
-        }
+    def also(self, status: Status, code: str, reason: str) -> Verdict:
+        """The same verdict with one more reason, first; never better than it was."""
+        return Verdict(
+            status=worst((self.status, status)),
+            reasons=(reason, *self.reasons),
+            codes=(code, *self.codes),
+            notes=self.notes,
+        )
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of several; of none, ``valid``."""
+    return max(statuses, key=_RANK.__getitem__, default="valid")
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -167,23 +169,27 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
             "engine.starved",
             "the engine's thread waited for a processor {value} of the time",
         ),
-        *_pauses(evidence),
+        *_pauses(evidence, limits),
         *_nodes(evidence, limits),
         *_pacing(evidence, limits),
         *(Reason("degraded", "kind.ceiling", sentence) for sentence in evidence.above_ceiling),
     ]
     reasons.sort(key=lambda reason: -_RANK[reason.status])
-    status: Status = max((reason.status for reason in reasons), key=_RANK.__getitem__, default="valid")
     notes = [*evidence.notes, *_throttled(evidence)]
     notes += [f"not observed on this machine: {what}" for what in evidence.blind]
-    return Verdict(status, tuple(reasons), tuple(notes))
+    return Verdict(
+        status=worst(reason.status for reason in reasons),
+        reasons=tuple(reason.sentence for reason in reasons),
+        codes=tuple(reason.code for reason in reasons),
+        notes=tuple(notes),
+    )
 
 
 def _host_loss(evidence: Evidence) -> Iterable[Reason]:
     total = sum(evidence.host_lost.values())
     if not total:
         return
-    share = f", {_percent(total / evidence.offered)} of those offered" if evidence.offered else ""
+    share = f", {measured_percent(total / evidence.offered)} of those offered" if evidence.offered else ""
     ports = sorted(
         ((sum(reasons.values()), port, reasons) for port, reasons in evidence.host_lost_by_port.items()),
         key=lambda entry: (-entry[0], entry[1]),
@@ -203,16 +209,18 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
     )
 
 
-def _pauses(evidence: Evidence) -> Iterable[Reason]:
+def _pauses(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
     """A link makes up for a late engine at 1 % above its rate at most: beyond 1 ms it loses the time."""
     for link, paused in sorted(evidence.paused.items(), key=lambda one: (-one[1], one[0]))[:1]:
         share = paused / evidence.length if evidence.length else 0.0
-        if share > PAUSED:
+        invalid = share > limits.paused_max
+        if invalid or share > limits.paused:
             yield Reason(
-                "degraded",
+                "invalid" if invalid else "degraded",
                 "link.paused",
-                f"link {link} stood still for {_time(paused)} in all, {_percent(share)} of the run, "
-                f"because the engine was late (limit {_percent(PAUSED)})",
+                f"link {link} stood still for {duration(paused)} in all, {measured_percent(share)} of the "
+                "run, because the engine was late "
+                f"(limit {measured_percent(limits.paused_max if invalid else limits.paused)})",
             )
 
 
@@ -229,21 +237,21 @@ def _lateness(lateness: Lateness, limits: Limits, which: Literal["delivery", "in
         yield Reason(
             "invalid",
             f"{which}.late",
-            f"{what}: half of them by more than {_time(lateness.p50)} "
-            f"(limit {_time(limits.lateness_p99)} for 99 of 100){when}",
+            f"{what}: half of them by more than {duration(lateness.p50)} "
+            f"(limit {duration(limits.lateness_p99)} for 99 of 100){when}",
         )
     elif lateness.p99 > limits.lateness_p99:
         yield Reason(
             "degraded",
             f"{which}.late",
-            f"{what}: one of 100 by more than {_time(lateness.p99)} "
-            f"(limit {_time(limits.lateness_p99)}){when}",
+            f"{what}: one of 100 by more than {duration(lateness.p99)} "
+            f"(limit {duration(limits.lateness_p99)}){when}",
         )
     if lateness.max > limits.lateness_max:
         yield Reason(
             "degraded",
             f"{which}.stall",
-            f"{what}: the worst by {_time(lateness.max)} (limit {_time(limits.lateness_max)}){when}",
+            f"{what}: the worst by {duration(lateness.max)} (limit {duration(limits.lateness_max)}){when}",
         )
 
 
@@ -252,7 +260,7 @@ def _worst_moments(lateness: Lateness, way: str) -> str:
         return ""
     moments = sorted(lateness.worst, key=lambda moment: -moment[1])[:1]
     return "".join(
-        f"; worst at {_moment(at)}{f' {way} {port}' if port else ''} by {_time(late)}"
+        f"; worst at {moment(at)}{f' {way} {port}' if port else ''} by {duration(late)}"
         for at, late, port in moments
     )
 
@@ -287,8 +295,8 @@ def _stretches(shares: Sequence[Share], limit: float, code: str, sentence: str) 
     yield Reason(
         "degraded",
         code,
-        f"{sentence.format(value=_percent(peak.value))} from {_moment(peak.start)} to "
-        f"{_moment(peak.end)}{others} (limit {_percent(limit)})",
+        f"{sentence.format(value=measured_percent(peak.value))} from {moment(peak.start)} to "
+        f"{moment(peak.end)}{others} (limit {measured_percent(limit)})",
     )
 
 
@@ -309,8 +317,9 @@ def _throttled(evidence: Evidence) -> Iterable[str]:
             span = sum(share.end - share.start for share in shares)
             mean = sum(share.value * (share.end - share.start) for share in shares) / span
             yield (
-                f"node {node} used up the processor share that the scenario gives it {_percent(mean)} of "
-                f"the time, first at {_moment(used_up[0].start)}: its results are bounded by that share"
+                f"node {node} used up the processor share that the scenario gives it "
+                f"{measured_percent(mean)} of the time, first at {moment(used_up[0].start)}: "
+                "its results are bounded by that share"
             )
 
 
@@ -321,22 +330,6 @@ def _pacing(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
                 "degraded",
                 "traffic.pacing",
                 f"the source of {pacing.measurement} sent one of 100 packets more than "
-                f"{_time(pacing.p99)} after its time, the worst {_time(pacing.max)} "
-                f"(limit {_time(limits.lateness_p99)})",
+                f"{duration(pacing.p99)} after its time, the worst {duration(pacing.max)} "
+                f"(limit {duration(limits.lateness_p99)})",
             )
-
-
-def _percent(share: float) -> str:
-    percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
-
-
-def _time(ns: int) -> str:
-    for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns} ns"
-
-
-def _moment(ns: int) -> str:
-    return f"{ns / 1e9:.1f} s"

@@ -8,11 +8,13 @@ import signal
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
+from airloom.cli import app
 from airloom.lab.repl import Prompt
-from airloom.lab.server import Visit, find
+from airloom.lab.visit import Visit, find
 
 pytestmark = pytest.mark.world
 
@@ -75,6 +77,7 @@ def test_a_program_that_is_not_there(lab):
         lab["h2"].start("no-such-program")
 
 
+@pytest.mark.quick
 def test_links_change_while_it_is_up(lab):
     assert 8 <= rtt_ms(lab, "h1", "h2") < 12
     link = lab.link("h1", "s1")
@@ -256,6 +259,19 @@ def test_a_visitor_runs_a_program_in_a_node(lab):
         assert visit.wait() == 6
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"h3\n"
+
+
+def test_a_shell_is_offered_the_nodes_and_the_laboratory(lab):
+    def offered(*words):
+        env = {"_AIRLOOM_COMPLETE": "complete_bash", "COMP_CWORD": str(len(words))}
+        env["COMP_WORDS"] = " ".join(("airloom", *words))
+        return CliRunner().invoke(app, [], prog_name="airloom", env=env).output.split()
+
+    mine = ("--lab", str(os.getpid()))
+    assert offered("exec", *mine, "h") == ["h1", "h2", "h3"]
+    assert offered("shell", *mine, "h3") == ["h3"]
+    assert offered("node", *mine, "h1", "re") == ["resume"]
+    assert lab.plan.scenario.name in offered("exec", "--lab", "")
 
 
 def test_a_visitor_switches_a_node(lab):

@@ -50,6 +50,7 @@ def answers(lab: airloom.Lab, source: str, target: str, wait: float = 3.0) -> bo
     return lab[source].run(["ping", "-c", "1", "-W", str(wait), target]).ok
 
 
+@pytest.mark.quick
 def test_its_own_tools_speak_to_the_switch_in_its_node(tmp_path):
     with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
         assert answers(lab, "h1", "h2")
@@ -95,13 +96,13 @@ for _ in range(30000):
 def test_what_its_sockets_cannot_hold_is_loss_of_the_host(tmp_path):
     with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
         assert answers(lab, "h1", "h2")
-        assert not any("socket of s1" in reason.sentence for reason in lab.verdict().reasons)
+        assert not any("socket of s1" in reason for reason in lab.verdict().reasons)
         lab["s1"].run(f"kill -STOP {DAEMON}", check=True)
         lab["h1"].run(["python3", "-c", FLOOD.format(lab.addresses["h2"])], check=True)
         found = lab.verdict()
         lab["s1"].run(f"kill -CONT {DAEMON}", check=True)
         assert found.status == "invalid"
-        assert any("socket of s1:eth1" in reason.sentence for reason in found.reasons)
+        assert any("socket of s1:eth1" in reason for reason in found.reasons)
 
 
 def test_a_switch_that_was_off_comes_back(tmp_path):

@@ -18,6 +18,7 @@ import pytest
 import airloom
 from airloom.lab.repl import Prompt
 from airloom.scenario.model import Scenario
+from helpers.tries import Attempt, Tries
 
 _engine = pytest.importorskip("airloom._engine")
 
@@ -64,7 +65,7 @@ CLOSED_FORM = {
 }
 
 
-def saturated(ideal: dict[str, float], out: Path) -> dict[str, float]:
+def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
     """Mbit/s of one iperf3 flow after the other, each on a medium of its own, as its receiver says.
 
     Without the end: iperf3's receiver counts until it is told that this was it, which a full queue may
@@ -88,7 +89,8 @@ def saturated(ideal: dict[str, float], out: Path) -> dict[str, float]:
         measurements.append({"name": f"udp{number}", "iperf3": load})
         start += duration + 0.5
     scenario = Scenario(name="rates", media=media, nodes=nodes, measurements=measurements)
-    result = airloom.run(scenario, out=out)
+    result = airloom.run(scenario, out=attempt.folder)
+    attempt.judge(result.verdict.status, result.verdict.reasons)
     found = {}
     for number, (name, value) in enumerate(ideal.items()):
         rows = result.samples(f"udp{number}")
@@ -98,14 +100,18 @@ def saturated(ideal: dict[str, float], out: Path) -> dict[str, float]:
     return found
 
 
-def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tmp_path: Path) -> None:
+def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tries: Tries) -> None:
     ideal = {f"{phy}, {mbit:g}": value for phy, row in CLOSED_FORM.items() for mbit, value in row.items()}
-    found = saturated(ideal, tmp_path / "all")
-    # A machine that is late costs the air time, so whoever missed is measured once more.
-    again = {name: ideal[name] for name in ideal if found[name] != pytest.approx(ideal[name], rel=0.03)}
-    if again:
-        found |= saturated(again, tmp_path / "again")
-    assert found == pytest.approx(ideal, rel=0.03)
+    # A machine that is late costs air time. Rates that were right need no other try.
+    left = ideal
+    for attempt in tries:
+        with attempt:
+            found = saturated(left, attempt)
+            expected = {name: ideal[name] for name in found}
+            left = {
+                name: ideal[name] for name in found if found[name] != pytest.approx(ideal[name], rel=0.03)
+            }
+            assert found == pytest.approx(expected, rel=0.03)
 
 
 def test_four_categories_share_the_air_as_the_stepped_engine_says(tmp_path: Path) -> None:
@@ -148,6 +154,7 @@ def test_four_categories_share_the_air_as_the_stepped_engine_says(tmp_path: Path
     assert sum(found.values()) == pytest.approx(sum(expected.values()), rel=0.05)
 
 
+@pytest.mark.quick
 def test_ping_reaches_who_is_in_range_and_nobody_else(tmp_path: Path) -> None:
     parts = pair()
     parts["media"]["air"]["propagation"] = {"model": "disk", "range": "60 m"}
@@ -195,15 +202,14 @@ def test_a_node_sees_and_sets_its_own_radio_only(tmp_path: Path) -> None:
         other = up["n1"].run(RADIO + "--radio n2:wlan0 set channel 44", env=PACKAGE)
         assert other.code == 1
         assert "[radio.unknown]" in other.stderr
-        # Nor by speaking to the door itself.
+        # Nor by speaking to the socket itself.
         rude = (
             "import json,socket; s=socket.socket(socket.AF_UNIX); s.connect('\\0airloom/radio');"
             "s.sendall(json.dumps({'do':'set','radio':'wlan0','node':'n2','port':'n2:wlan0',"
             "'key':'channel','value':44}).encode()+b'\\n'); print(s.recv(999))"
         )
-        up["n1"].run([sys.executable, "-c", rude], check=True)
-        assert radio("n2", "info --json")[0]["channel"] == 36
-        assert radio("n1", "info --json")[0]["channel"] == 44
+        assert "radio.request" in up["n1"].run([sys.executable, "-c", rude], check=True).stdout
+        assert [radio(node, "info --json")[0]["channel"] for node in ("n1", "n2")] == [36, 36]
 
 
 def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> None:
@@ -226,6 +232,17 @@ def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> N
     # 28 channels for 30 ms each, of which one is its own.
     assert took >= 28 * 0.030
     assert len(seconds) < 60 or max(seconds) > 0.2
+
+
+def test_a_line_of_nonsense_in_one_node_leaves_the_others_served(tmp_path: Path) -> None:
+    say = (
+        "import socket; door = socket.socket(socket.AF_UNIX); door.connect('\\0airloom/radio');"
+        'door.sendall(b\'{"do":"scan","channels":[Infinity]}\\n\'); print(door.recv(4096).decode())'
+    )
+    with lab(tmp_path, **pair()) as up:
+        refused = up["n1"].run([sys.executable, "-c", say], timeout=60)
+        assert "radio." in refused.stdout, refused.stderr
+        assert up["n2"].run(RADIO + "info", env=PACKAGE, timeout=60).ok
 
 
 def test_outside_a_node_there_is_no_door(tmp_path: Path) -> None:

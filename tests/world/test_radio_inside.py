@@ -83,8 +83,8 @@ def test_a_guest_speaks_at_the_door_of_its_own_node_only(tmp_path: Path, kind: s
         assert [radio["channel"] for radio in info["answer"]] == [36]
         assert mine == {"answer": None}
         assert other["error"]["code"] == "radio.unknown"
-        assert sly == {"answer": None}
-        assert channels(up) == {"n1": 48, "n2": 36, "n3": 36}
+        assert sly["error"]["code"] == "radio.request"
+        assert channels(up) == {"n1": 40, "n2": 36, "n3": 36}
 
 
 def test_a_guest_looks_at_its_radio_sets_it_and_looks_around(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_programs_start_in_the_order_that_is_asked_for(tmp_path):
         ({"run": "sh -c 'echo it broke; exit 3'"}, "ended with exit code 3"),
         ({"run": "sh -c 'kill -SEGV $$'"}, "was killed by SIGSEGV"),
         ({"run": "true", "until_end": True}, "though it should live until the end"),
-        ({"run": "sleep 60", "ready": {"port": 99, "within": "200 ms"}}, "was not ready within 0.2 s"),
+        ({"run": "sleep 60", "ready": {"port": 99, "within": "200 ms"}}, "was not ready within 200 ms"),
     ],
 )
 def test_a_program_that_fails_fails_the_run_and_keeps_what_was_measured(tmp_path, program, message):

@@ -1,9 +1,11 @@
 //! Frames on the air: who they reach, when they begin and end.
 
 use super::airtime::Doing;
+use super::cluster::ClusterId;
+use super::error::Decoder;
 use super::hearing::Arrived;
-use super::phy::Channel;
-use super::radio::{Kind, Lock, Stage, To};
+use super::phy::{Channel, Rate};
+use super::radio::{Kind, Lock, Radio, RadioId, Stage, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
@@ -39,31 +41,130 @@ pub(super) struct Sending {
     /// Receivers that took it, or lost it to something else on the air.
     pub(super) taken: u32,
     pub(super) spoilt: u32,
+    /// The cluster of its sender at its start.
+    pub(super) cluster: Option<ClusterId>,
+}
+
+/// What a receiver has to know of a frame on the air.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signal {
+    pub(super) number: u32,
+    pub(super) from: u32,
+    pub(super) kind: Kind,
+    pub(super) start: Instant,
+    pub(super) end: Instant,
+    pub(super) duration: Span,
+    pub(super) rate: u8,
+    decoder: u8,
+    /// From its start: the end of its preamble, the start of its header, the end of its signal.
+    preamble: Span,
+    header: Span,
+    quiet: Span,
+    bits_per_nano: f64,
+    header_bits_per_nano: f64,
+    spread: bool,
+}
+
+impl Signal {
+    fn new(number: u32, sending: &Sending, form: &Rate) -> Self {
+        let preamble = Span::from_nanos(u64::from(form.preamble_ns));
+        let header = Span::from_nanos(u64::from(form.header_ns));
+        let length = sending.end.since(sending.start);
+        let quiet = length.saturating_sub(Span::from_nanos(u64::from(form.extension_ns)));
+        let payload = quiet.saturating_sub(preamble).nanos();
+        #[allow(clippy::cast_precision_loss)] // short times
+        let bits_per_nano = f64::from(sending.octets * 8) / payload.max(1) as f64;
+        Self {
+            number,
+            from: sending.from,
+            kind: sending.kind,
+            start: sending.start,
+            end: sending.end,
+            duration: sending.duration,
+            rate: sending.rate,
+            decoder: sending.decoder,
+            preamble,
+            header: preamble.saturating_sub(header),
+            quiet,
+            bits_per_nano,
+            header_bits_per_nano: f64::from(form.header_bits) / f64::from(form.header_ns.max(1)),
+            spread: form.modulation.is_spread(),
+        }
+    }
+
+    /// When what is sent at `instant` arrives.
+    pub(super) fn arrival(ear: &Heard, instant: Instant) -> Instant {
+        instant + Span::from_nanos(u64::from(ear.delay_ns))
+    }
+
+    /// True if a receiver that hears nothing else is certain to receive it at this ratio.
+    pub(super) fn is_certain(&self, ratio: f64, decoders: &[Decoder]) -> bool {
+        let decoder = &decoders[usize::from(self.decoder)];
+        ratio >= decoder.certain(self.rate) && ratio >= decoder.header_certain(self.rate)
+    }
+}
+
+impl Radio {
+    /// A frame begins at this radio.
+    pub(super) fn hear(&mut self, signal: &Signal, ear: &Heard, decoders: &[Decoder]) -> Arrived {
+        let at = Signal::arrival(ear, signal.start);
+        let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
+        let offered = kindred.then(|| Lock {
+            sending: signal.number,
+            power: ear.power,
+            at,
+            header: (at + signal.header, at + signal.preamble),
+            end: at + signal.quiet,
+            settled: at,
+            ln_survival: 0.0,
+            disturbed: false,
+            rate: signal.rate,
+            decoder: signal.decoder,
+            bits_per_nano: signal.bits_per_nano,
+            header_bits_per_nano: signal.header_bits_per_nano,
+        });
+        let arrived = self.arrive(at, ear.power, offered, decoders);
+        if let Arrived::Left(_) | Arrived::Both(_) = arrived {
+            self.counts.broken += 1;
+            self.account.turn(at, Doing::Receiving, true);
+        }
+        arrived
+    }
+
+    /// Compares what it senses with what it sensed before; true if that has changed.
+    pub(super) fn sense_anew(&mut self, at: Instant) -> bool {
+        let busy = self.senses();
+        let changed = busy != self.busy;
+        if changed {
+            self.busy = busy;
+            if !busy {
+                self.idle_since = at;
+            }
+            self.recount(at);
+        }
+        self.book(at, false);
+        changed
+    }
 }
 
 impl Medium {
     /// Sends a frame from radio `from` at `now`; everybody in reach starts to hear it.
     pub(super) fn transmit(&mut self, now: Instant, mut sending: Sending) {
         let from = sending.from as usize;
-        sending.heard = self.spare.pop().unwrap_or_default();
-        self.reach.receivers(from, now, &mut sending.heard);
         let radio = &mut self.radios[from];
+        radio.overheard = 0;
         sending.decoder = radio.decoder;
-        let (rate, decoder) = (sending.rate, sending.decoder);
         let form = &radio.phy.rates[usize::from(sending.rate)];
         sending.start = now;
         sending.channel = self.reach.places[from].channel;
         sending.end = now + form.airtime(sending.octets);
-        let quiet_end = sending.end - Span::from_nanos(u64::from(form.extension_ns));
-        let preamble = Span::from_nanos(u64::from(form.preamble_ns));
-        let header = Span::from_nanos(u64::from(form.header_ns));
-        let payload = quiet_end.since(now + preamble).nanos();
-        #[allow(clippy::cast_precision_loss)] // short times
-        let bits_per_nano = f64::from(sending.octets * 8) / payload.max(1) as f64;
-        let header_bits_per_nano = f64::from(form.header_bits) / f64::from(form.header_ns.max(1));
-        let spread = form.modulation.is_spread();
+        let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
+        let signal = Signal::new(number, &sending, form);
+        let mut heard = self.spare.pop().unwrap_or_default();
+        sending.cluster = self.audience(now, &signal, sending.to, &mut heard);
 
         // What it was listening to is lost.
+        let radio = &mut self.radios[from];
         radio.transmitting = true;
         if radio.lock.take().is_some() {
             radio.counts.broken += 1;
@@ -72,41 +173,20 @@ impl Medium {
         self.listen(from, now);
         let end = sending.end;
         self.channels.begin(sending.channel, now, end.since(now));
-        let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
-        let mut heard = core::mem::take(&mut sending.heard);
+        self.told += heard.len() as u64;
         for ear in &mut heard {
-            let at = now + Span::from_nanos(u64::from(ear.delay_ns));
             let listener = &mut self.radios[ear.radio as usize];
             ear.power *= self.fading.gain(&mut listener.dice);
-            let kindred = ear.tuned && listener.phy.rates[0].modulation.is_spread() == spread;
-            let offered = kindred.then(|| Lock {
-                sending: number,
-                power: ear.power,
-                at,
-                header: (at + preamble - header, at + preamble),
-                end: at + quiet_end.since(now),
-                settled: at,
-                ln_survival: 0.0,
-                disturbed: false,
-                rate,
-                decoder,
-                bits_per_nano,
-                header_bits_per_nano,
-            });
-            let arrived = listener.arrive(at, ear.power, offered, &self.decoders);
-            match arrived {
-                Arrived::Left(old) | Arrived::Both(old) => {
-                    listener.counts.broken += 1;
-                    listener.account.turn(at, Doing::Receiving, true);
+            match listener.hear(&signal, ear, &self.decoders) {
+                Arrived::Left(old) => self.spoil(old),
+                Arrived::Both(old) => {
                     self.spoil(old);
-                    if matches!(arrived, Arrived::Both(_)) {
-                        sending.spoilt += 1;
-                    }
+                    sending.spoilt += 1;
                 }
                 Arrived::Missed => sending.spoilt += 1,
                 Arrived::Followed | Arrived::Unheard => {}
             }
-            self.listen(ear.radio as usize, at);
+            self.listen(ear.radio as usize, Signal::arrival(ear, now));
         }
         sending.heard = heard;
         self.put(number, sending);
@@ -152,16 +232,10 @@ impl Medium {
     /// Compares what a radio senses with what it sensed before.
     pub(super) fn listen(&mut self, index: usize, at: Instant) {
         let radio = &mut self.radios[index];
-        let busy = radio.senses();
-        if busy != radio.busy {
-            radio.busy = busy;
-            if !busy {
-                radio.idle_since = at;
-            }
-            radio.recount(at);
+        debug_assert!(!radio.asleep, "{} has to be woken first", radio.name);
+        if radio.sense_anew(at) {
             self.timers.set(index, radio.next_at());
         }
-        radio.book(at, false);
     }
 
     /// A frame has left its sender; its last symbol is on the way to everybody.
@@ -172,10 +246,12 @@ impl Medium {
         self.channels.end(sending.channel, now);
         self.radios[from].transmitting = false;
         self.radios[from].book(now, false);
+        self.pass_by(number, sending.cluster);
         for ear in &heard {
             let index = ear.radio as usize;
-            let at = now + Span::from_nanos(u64::from(ear.delay_ns));
+            let at = Signal::arrival(ear, now);
             let radio = &mut self.radios[index];
+            radio.overheard = if sending.to == To::Radio(RadioId(ear.radio)) { 0 } else { radio.overheard + 1 };
             let lock = radio.depart(at, number, ear.power, &self.decoders);
             if let Some(lock) = lock {
                 let whole = radio.survives(&lock) && !self.fails(sending.from, ear.radio);
@@ -207,6 +283,7 @@ impl Medium {
         if self.sniffing {
             self.sniff(&sending, None, outside);
         }
+        self.lull(sending.cluster, &heard);
         self.spare.push(heard);
         self.free.push(number);
         self.sent(now, &sending, reached, outside);

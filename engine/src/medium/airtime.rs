@@ -31,7 +31,7 @@ pub struct Airtime {
 }
 
 /// Keeps the account of one radio.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     total: Airtime,
     doing: Doing,
@@ -59,9 +59,17 @@ impl Account {
         self.doing = doing;
     }
 
+    /// Up to `at` it was idle but for `receiving`, and is idle from then on.
+    pub(super) fn skip(&mut self, at: Instant, receiving: Span) {
+        self.total.receiving += receiving;
+        self.total.idle += at.since(self.since).saturating_sub(receiving);
+        self.since = self.since.max(at);
+        self.doing = Doing::Idle;
+    }
+
     /// The account up to `at`.
     pub(super) fn at(&self, at: Instant) -> Airtime {
-        let mut copy = Self { ..*self };
+        let mut copy = *self;
         copy.turn(at, self.doing, false);
         copy.total
     }

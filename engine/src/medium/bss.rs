@@ -241,6 +241,7 @@ impl Medium {
     /// Time for a beacon.
     pub(super) fn beacon(&mut self, index: usize, outside: &mut impl Outside) {
         let now = self.now;
+        self.wake(index);
         let radio = &mut self.radios[index];
         // A beacon that still waits takes the next one's place.
         let waits = radio.lanes[0].queue.iter().any(|waiting| waiting.kind == Kind::Beacon);

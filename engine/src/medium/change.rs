@@ -87,6 +87,10 @@ impl Medium {
             return;
         }
         let index = radio.index();
+        match change {
+            RadioChange::Power(_) | RadioChange::Position(_) | RadioChange::On(_) => self.dissolve(),
+            _ => self.wake(index),
+        }
         let state = &mut self.radios[index];
         match change {
             RadioChange::Power(power_dbm) => {
@@ -145,6 +149,7 @@ impl Medium {
         if self.reach.places[index].channel == channel {
             return;
         }
+        self.dissolve();
         self.reach.places[index].channel = channel;
         // What it sends may be lost differently at another frequency.
         self.reach.power_changed(index);

@@ -7,11 +7,7 @@
 use super::airtime::Doing;
 use super::error::Decoder;
 use super::radio::{Lock, Radio};
-use crate::time::{Instant, Span};
-
-/// Preambles that arrive within this time of each other compete (802.11-2020 17.3.10.6: a
-/// receiver finds a signal within 4 us).
-const PREAMBLE: Span = Span::from_micros(4);
+use crate::time::Instant;
 
 /// With this logarithm of its probability of survival a frame counts as lost.
 const HOPELESS: f64 = -60.0;
@@ -75,11 +71,12 @@ impl Radio {
                 return Arrived::Unheard;
             };
             let others = rest - lock.power;
-            let together = lock.at.since(at).max(at.since(lock.at)) < PREAMBLE;
+            // Preambles compete as long as the receiver needs to find a signal.
+            let together = lock.at.since(at).max(at.since(lock.at)) < self.phy.detect;
             let old = lock.sending;
             lock.disturbed = true;
             if !together {
-                if power >= self.capture_ratio * rest {
+                if power >= self.capture_ratio * rest && at.since(lock.at) < self.capture_window {
                     self.lock = Some(Lock { disturbed: true, ..new });
                     return Arrived::Left(old);
                 }

@@ -21,8 +21,10 @@ pub mod rate;
 mod air;
 mod airtime;
 mod bss;
+mod bystanders;
 pub mod capture;
 mod change;
+mod cluster;
 mod hearing;
 mod index;
 mod laws;
@@ -62,6 +64,7 @@ use crate::time::{Instant, Span};
 use air::Sending;
 use airtime::Account;
 use bss::Cell;
+use cluster::{Cluster, ClusterId};
 use error::{Decoder, ErrorModel, Standard};
 use mobility::{Mobility, Position};
 use propagation::{Fading, PathLoss};
@@ -105,6 +108,8 @@ enum Event {
     Beacon { radio: u32 },
     /// A step of a search for networks.
     Search { radio: u32, step: u32 },
+    /// Time to see whether anything followed a request-to-send, for those of a cluster who sleep.
+    Unheard { cluster: ClusterId, since: Instant },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -133,6 +138,16 @@ pub struct Medium {
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
+    clusters: Vec<Cluster>,
+    /// When the first of those who sleep in each cluster may send.
+    rises: Timers,
+    /// Counts how often clusters were dissolved, and the frames since.
+    generation: u64,
+    settled: u32,
+    /// Receivers that had to be told of a frame for themselves so far.
+    told: u64,
+    /// Ranks in a cluster, kept for their buffer.
+    rising: Vec<usize>,
 }
 
 /// Power in mW below which a signal is ignored, by default: 16 dB below the noise of a perfect
@@ -164,22 +179,31 @@ impl Medium {
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
+            clusters: Vec::new(),
+            rises: Timers::default(),
+            generation: 1,
+            settled: 0,
+            told: 0,
+            rising: Vec::new(),
         }
     }
 
     /// Signals weaker than this many dBm at a receiver, fading apart, are ignored from now on.
     pub fn set_floor(&mut self, floor_dbm: f64) {
+        self.dissolve();
         self.reach.set_floor(floor_dbm);
     }
 
     /// From now on signals fade in this way.
     pub fn set_fading(&mut self, fading: Fading) {
+        self.dissolve();
         self.reach.set_margin(fading.margin_db());
         self.fading = fading;
     }
 
     /// From now on bits fail by this model.
     pub fn set_error_model(&mut self, model: Box<dyn ErrorModel>) {
+        self.dissolve();
         self.error = model;
         self.decoders.clear();
         for name in &self.decoder_names {
@@ -191,12 +215,14 @@ impl Medium {
 
     /// From now on signals are lost on the way by this model.
     pub fn set_loss(&mut self, loss: Box<dyn PathLoss>) {
+        self.dissolve();
         self.reach.set_loss(loss);
     }
 
     /// From now on frames from one radio to another fail with this probability (0 to 1), on top
     /// of everything else and whatever their length or rate.
     pub fn set_frame_error(&mut self, from: RadioId, to: RadioId, probability: f64) {
+        self.dissolve();
         self.frame_errors.insert((from.0, to.0), probability);
     }
 
@@ -218,6 +244,7 @@ impl Medium {
         if !mobility.position(self.now).is_sane() {
             return Err(SettingsError::Position { radio: name.to_owned() });
         }
+        self.dissolve();
         let id = RadioId(u32::try_from(self.radios.len()).unwrap_or(u32::MAX));
         let phy = checked.phy;
         let known = self.decoder_names.iter().position(|known| *known == phy.name);
@@ -255,6 +282,7 @@ impl Medium {
             sensitivity: linear(settings.receive_dbm),
             preamble_ratio: settings.preamble_db.map_or(0.0, linear),
             capture_ratio: settings.capture_db.map_or(f64::INFINITY, linear),
+            capture_window: Span::from_nanos(settings.capture_ns.unwrap_or(u64::MAX)),
             switched_on: true,
             cell: Cell::new(&settings.membership, checked.channels),
             away: false,
@@ -269,6 +297,10 @@ impl Medium {
             busy: false,
             idle_since: self.now,
             account: Account::new(self.now),
+            overheard: 0,
+            cluster: None,
+            asleep: false,
+            alone: 0,
             lanes: mac::lanes(phy, slot, settings.qos),
             counting: true,
             stopped: Instant::ZERO,
@@ -296,7 +328,7 @@ impl Medium {
     /// When the medium wants to be called next.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        let next = self.timers.first_at().min(self.calendar.next_at().unwrap_or(Instant::NEVER));
+        let next = self.timers.first_at().min(self.rises.first_at()).min(self.calendar.next_at().unwrap_or(Instant::NEVER));
         (next < Instant::NEVER).then_some(next)
     }
 
@@ -310,7 +342,16 @@ impl Medium {
 
     /// Lets the next thing happen, if it is due at or before `until`; false if nothing was.
     pub fn step(&mut self, until: Instant, outside: &mut impl Outside) -> bool {
-        let timer = self.timers.first_at();
+        let (timer, rise) = (self.timers.first_at(), self.rises.first_at());
+        if rise < Instant::NEVER && rise <= timer.min(self.calendar.next_at().unwrap_or(Instant::NEVER)) {
+            if rise > until {
+                return false;
+            }
+            self.now = rise;
+            self.calendar.pass(rise);
+            self.rise(self.rises.first(), rise);
+            return true;
+        }
         // What ends on the air at an instant makes way for what begins at it.
         if timer >= self.calendar.next_at().unwrap_or(Instant::NEVER) {
             let Some((key, event)) = self.calendar.pop(until) else { return false };
@@ -321,6 +362,7 @@ impl Medium {
                 Event::Unclear { radio, since } => self.unclear(radio as usize, since, key.at),
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
+                Event::Unheard { cluster, since } => self.unheard(cluster, since),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;
@@ -375,6 +417,7 @@ impl Medium {
         if !mobility.position(self.now).is_sane() {
             return Err(SettingsError::Position { radio: self.radios[radio.index()].name.clone() });
         }
+        self.dissolve();
         self.reach.places[radio.index()].mobility = mobility;
         self.reach.moved(radio.index(), self.now);
         self.soak(radio.index());
@@ -399,15 +442,24 @@ impl Medium {
         self.reach.work()
     }
 
+    /// How often so far a receiver had to be told of a frame for itself: the work that grows with
+    /// the number of those who hear each other. For the others one record stands.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+
     /// What a radio counted.
     #[must_use]
-    pub fn counts(&self, radio: RadioId) -> RadioCounts {
+    pub fn counts(&mut self, radio: RadioId) -> RadioCounts {
+        self.wake(radio.index());
         self.radios[radio.index()].counts
     }
 
     /// Where a radio's time went, up to `at`.
     #[must_use]
-    pub fn airtime(&self, radio: RadioId, at: Instant) -> Airtime {
+    pub fn airtime(&mut self, radio: RadioId, at: Instant) -> Airtime {
+        self.wake(radio.index());
         self.radios[radio.index()].account.at(at)
     }
 

@@ -219,6 +219,8 @@ pub(super) struct Radio {
     pub(super) sensitivity: f64,
     pub(super) preamble_ratio: f64,
     pub(super) capture_ratio: f64,
+    /// How long after the first symbol of a frame another one can be followed instead.
+    pub(super) capture_window: Span,
     pub(super) switched_on: bool,
     pub(super) cell: Cell,
     /// Looks around on other channels, or asks to be admitted: data has to wait.
@@ -238,6 +240,13 @@ pub(super) struct Radio {
     pub(super) busy: bool,
     pub(super) idle_since: Instant,
     pub(super) account: Account,
+    /// Frames in a row that it heard and that were not for it alone.
+    pub(super) overheard: u32,
+    /// Its cluster, its rank there, and whether the cluster keeps its state for it.
+    pub(super) cluster: Option<(usize, usize)>,
+    pub(super) asleep: bool,
+    /// The generation of clusters in which it was found to be in none.
+    pub(super) alone: u64,
 
     // Contention.
     pub(super) lanes: Vec<Lane>,

@@ -253,6 +253,12 @@ impl Reach {
         out.extend_from_slice(&self.lists[from].heard);
     }
 
+    /// How `radio`, which stands `rank`-th among all radios that hear each other, hears `from`: of
+    /// the list that [`Self::receivers`] wrote last for `from`, where nobody moves.
+    pub(super) fn ear(&self, from: u32, radio: u32, rank: usize) -> Heard {
+        self.lists[from as usize].heard[rank - usize::from(radio > from)]
+    }
+
     /// The weakest mean power that counts.
     fn least(&self) -> f64 {
         self.floor_dbm - self.margin_db

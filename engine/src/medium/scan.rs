@@ -105,10 +105,11 @@ impl Medium {
 
     /// Time for the next step of a search.
     pub(super) fn search(&mut self, index: usize, step: u32, outside: &mut impl Outside) {
-        let radio = &mut self.radios[index];
-        if radio.step != step {
+        if self.radios[index].step != step {
             return;
         }
+        self.wake(index);
+        let radio = &mut self.radios[index];
         if radio.engaged() {
             // Not in the middle of an exchange.
             return self.timer(index, Span::from_millis(1));

@@ -35,6 +35,9 @@ pub struct RadioSettings {
     /// If a later frame is stronger than all else by this many dB, the receiver leaves the frame
     /// it is at for the later one; none never leaves.
     pub capture_db: Option<f64>,
+    /// Nanoseconds from the first symbol of a frame within which it can be left so, up to 1 s; none
+    /// for its whole length.
+    pub capture_ns: Option<u64>,
     /// How rates are chosen.
     pub rate: RateSettings,
     /// Rates of the basic set in bit/s; empty for the mandatory rates.
@@ -155,6 +158,7 @@ impl Default for RadioSettings {
             receive_dbm: -82.0,
             preamble_db: Some(4.0),
             capture_db: Some(10.0),
+            capture_ns: None,
             rate: RateSettings::Constant(6_000_000),
             basic_rates: Vec::new(),
             control_rate: None,
@@ -362,6 +366,9 @@ impl RadioSettings {
         within("receive_dbm", self.receive_dbm, -110.0, 30.0, "-110 to 30 dBm")?;
         within("preamble_db", self.preamble_db.unwrap_or(0.0), -10.0, 60.0, "-10 to 60 dB")?;
         within("capture_db", self.capture_db.unwrap_or(10.0), 0.0, 60.0, "0 to 60 dB")?;
+        #[allow(clippy::cast_precision_loss)] // only for the message
+        let capture = self.capture_ns.unwrap_or(0) as f64;
+        within("capture_ns", capture, 0.0, 1e9, "0 to 1 s, in nanoseconds")?;
         within("short_retries", f64::from(self.short_retries), 1.0, 255.0, "1 to 255")?;
         within("long_retries", f64::from(self.long_retries), 1.0, 255.0, "1 to 255")?;
         within("transmit_buffers", f64::from(self.transmit_buffers), 1.0, 1e6, "1 to 1000000")?;

@@ -84,6 +84,7 @@ impl Medium {
 
     /// From now on [`Outside::sniffed`] is called for every frame, or no longer.
     pub fn set_sniffing(&mut self, sniffing: bool) {
+        self.dissolve();
         self.sniffing = sniffing;
     }
 

@@ -19,31 +19,37 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::fate::{Handed, HostLoss};
-use airloom_engine::frame::{CLASSES, Frame, Pool};
+use airloom_engine::frame::{CLASSES, Pool};
 use airloom_engine::segment;
+use serde::{Serialize, Serializer};
 
 pub use self::encapsulation::Encapsulation;
 use self::mail::{Inbox, Outbox};
 use self::plain::{ETHERNET, Sent};
-pub use self::refusal::Refusal;
+use self::refusal::Refusal;
+use crate::port::{Incoming, Outgoing, Port, Report};
+use crate::rx::RxBuffers;
+use crate::vnet::Meaning;
 
 /// Octets of the longest frame that goes through a tunnel.
 pub const FRAME: usize = CLASSES[1];
 
 /// What a tunnel counted beside the engine's ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+struct Account {
+    /// Packets that came and were refused, by reason.
     refused: [u64; Refusal::ALL.len()],
     /// Times that the underlay said it could not deliver what was sent before: the peer, or its
     /// port, is not there.
-    pub unreachable: u64,
+    unreachable: u64,
 }
 
-impl Account {
-    /// Packets that came and were refused for this reason.
-    #[must_use]
-    pub fn refused(&self, why: Refusal) -> u64 {
-        self.refused[why as usize]
+impl Serialize for Account {
+    /// What occurred, by name.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let refused = Refusal::ALL.map(|why| (why.name(), self.refused[why as usize]));
+        let all = refused.into_iter().chain([("unreachable", self.unreachable)]);
+        to.collect_map(all.filter(|(_, count)| *count > 0))
     }
 }
 
@@ -62,14 +68,12 @@ pub struct Tunnel {
     outbox: Outbox,
     account: Account,
     dropped: u32,
-    /// What the tunnel itself has to say to its node.
-    answers: Vec<Vec<u8>>,
 }
 
 /// A frame that came: the Ethernet header that it needs, if any, and the rest.
-pub(crate) struct Came<'a> {
-    pub head: Option<[u8; ETHERNET]>,
-    pub rest: &'a [u8],
+struct Came<'a> {
+    head: Option<[u8; ETHERNET]>,
+    rest: &'a [u8],
 }
 
 impl Tunnel {
@@ -87,42 +91,11 @@ impl Tunnel {
             outbox: Outbox::default(),
             account: Account::default(),
             dropped: 0,
-            answers: Vec::new(),
         }
     }
 
-    /// What was counted so far.
-    #[must_use]
-    pub fn account(&self) -> &Account {
-        &self.account
-    }
-
-    /// Whether packets were received that nobody has asked for yet.
-    #[must_use]
-    pub(crate) fn has_more(&self) -> bool {
-        self.inbox.has_more()
-    }
-
-    /// Packets that the kernel has dropped since the last call because the engine came too late.
-    pub(crate) fn dropped(&mut self) -> u64 {
-        let now = mail::drops(&self.receive);
-        let new = now.wrapping_sub(self.dropped);
-        self.dropped = now;
-        u64::from(new)
-    }
-
-    /// What the tunnel has to say to its node since the last call.
-    pub(crate) fn answers(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.answers)
-    }
-
-    /// Whether there is any of it.
-    pub(crate) fn has_answers(&self) -> bool {
-        !self.answers.is_empty()
-    }
-
     /// The next frame that came, if there is one.
-    pub(crate) fn receive(&mut self) -> io::Result<Came<'_>> {
+    fn next_frame(&mut self) -> io::Result<Came<'_>> {
         loop {
             let packet = match self.inbox.next(&self.receive) {
                 Ok(packet) => packet,
@@ -138,50 +111,6 @@ impl Tunnel {
                 Err(why) => self.account.refused[why as usize] += 1,
             }
         }
-    }
-
-    /// Sends a frame, or the segments of a run one by one.
-    pub(crate) fn deliver(&mut self, frame: &Frame, pool: &Pool) -> Handed {
-        let mut kind = gre::ETHERNET;
-        if let Encapsulation::Gre { .. } = self.encapsulation {
-            match plain::look(&pool.octets(frame.buffer)[..frame.length as usize]) {
-                Sent::Packet(protocol) => kind = protocol,
-                Sent::Question(answer) => {
-                    self.answers.push(answer);
-                    return Handed::Taken;
-                }
-                Sent::Other => return Handed::Taken,
-            }
-        }
-        let strips = self.encapsulation.strips();
-        let mut sent = 0;
-        while sent < frame.count {
-            let mut filled = 0;
-            while filled < mail::BATCH && sent + filled < frame.count {
-                let segment = frame.first + sent + filled;
-                if frame.segment_octets(segment) as usize > FRAME {
-                    break;
-                }
-                let (head, body) = self.outbox.slot(filled);
-                let octets = segment::complete(frame, pool, segment, body);
-                let head = self.encapsulation.wrap(kind, self.next, &body[strips..octets], head);
-                self.outbox.set(filled, head, strips..octets);
-                self.next = self.next.wrapping_add(1);
-                filled += 1;
-            }
-            if filled == 0 {
-                return partly(sent, HostLoss::TooBig);
-            }
-            let mut gone = 0;
-            while gone < filled {
-                match self.post(gone, filled) {
-                    Ok(count) => gone += count,
-                    Err(loss) => return partly(sent + gone, loss),
-                }
-            }
-            sent += filled;
-        }
-        Handed::Taken
     }
 
     /// Sends what stands in slots `from` up to `to`; says how many went.
@@ -211,11 +140,84 @@ impl Tunnel {
     }
 }
 
-impl AsRawFd for Tunnel {
-    fn as_raw_fd(&self) -> RawFd {
-        self.receive.as_raw_fd()
+impl Port for Tunnel {
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.receive.as_raw_fd())
+    }
+
+    fn longest_frame(&self) -> usize {
+        FRAME
+    }
+
+    fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
+        // After any error of the socket the next packet may come all the same.
+        let Ok(Came { head, rest }) = self.next_frame() else { return Incoming::Empty };
+        let head = head.as_ref().map_or(&[][..], |head| &head[..]);
+        let length = head.len() + rest.len();
+        let buffer = pool.take(length);
+        pool.octets_mut(buffer)[..head.len()].copy_from_slice(head);
+        pool.octets_mut(buffer)[head.len()..length].copy_from_slice(rest);
+        let octets = u32::try_from(length).expect("a buffer is shorter than 4 GB");
+        Incoming::Frame(buffer, octets, Meaning::default())
+    }
+
+    fn has_more(&self) -> bool {
+        self.inbox.has_more()
+    }
+
+    /// Sends a frame, or the segments of a run one by one.
+    fn deliver(&mut self, mut outgoing: Outgoing<'_>) -> Handed {
+        let (frame, pool) = (outgoing.frame, outgoing.pool);
+        let mut kind = gre::ETHERNET;
+        if let Encapsulation::Gre { .. } = self.encapsulation {
+            match plain::look(&pool.octets(frame.buffer)[..frame.length as usize]) {
+                Sent::Packet(protocol) => kind = protocol,
+                Sent::Question(answer) => {
+                    outgoing.answer(answer);
+                    return Handed::Taken;
+                }
+                Sent::Other => return Handed::Taken,
+            }
+        }
+        let strips = self.encapsulation.strips();
+        let mut sent = 0;
+        while sent < frame.count {
+            let mut filled = 0;
+            while filled < mail::BATCH && sent + filled < frame.count {
+                let segment = frame.first + sent + filled;
+                let (head, body) = self.outbox.slot(filled);
+                let octets = segment::complete(frame, pool, segment, body);
+                let head = self.encapsulation.wrap(kind, self.next, &body[strips..octets], head);
+                self.outbox.set(filled, head, strips..octets);
+                self.next = self.next.wrapping_add(1);
+                filled += 1;
+            }
+            let mut gone = 0;
+            while gone < filled {
+                match self.post(gone, filled) {
+                    Ok(count) => gone += count,
+                    Err(loss) => return partly(sent + gone, loss),
+                }
+            }
+            sent += filled;
+        }
+        Handed::Taken
+    }
+
+    fn missed(&mut self) -> u64 {
+        let now = mail::drops(&self.receive);
+        let new = now.wrapping_sub(self.dropped);
+        self.dropped = now;
+        u64::from(new)
+    }
+
+    fn report(&self) -> Option<Report> {
+        Some(Report { kind: REPORT, figures: Box::new(self.account) })
     }
 }
+
+/// [`Report::kind`] of tunnels.
+pub const REPORT: &str = "tunnel";
 
 /// Where the frame is in a packet.
 fn open(

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::tap::check;
+use crate::sys::check;
 
 /// The type of a file that is only a descriptor, as an eventfd is.
 const NO_TYPE: libc::mode_t = 0;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::cause::Cause;
 use super::message::{HEADER, Header, LONGEST, REGIONS};
-use crate::tap::check;
+use crate::sys::check;
 
 /// Room for the descriptors of one message, as 64-bit words so that it is aligned for a cmsghdr.
 const CONTROL: usize = 2 + REGIONS.div_ceil(2) + 2;

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use airloom_engine::fate::{Handed, HostLoss};
-use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool, Protocol};
+use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
 use airloom_engine::segment;
 use airloom_engine::time::{Instant, Span};
 
@@ -14,10 +14,8 @@ use super::cause::Cause;
 use super::memory::Memory;
 use super::message::{QueuePlaces, Request};
 use super::queue::{self, Queue, Writer};
+use crate::port::LARGEST_FRAME;
 use crate::vnet::{self, Meaning};
-
-/// Octets of the largest frame.
-const LARGE: usize = CLASSES[2];
 
 /// How long a guest may take to give a sign that it heard, before it is told again; twice as long each
 /// time, up to the longest.
@@ -30,7 +28,7 @@ pub const RECEIVE: usize = 0;
 pub const SEND: usize = 1;
 
 /// What crossed the boundary to a guest, in frames as its queues hold them: a super-frame is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
     /// Frames taken from the guest, and their octets.
     pub taken: u64,
@@ -256,7 +254,7 @@ impl Device {
         let mut header = [0; vnet::OCTETS];
         buffers.read(memory, 0, &mut header);
         let octets = buffers.octets().saturating_sub(vnet::OCTETS);
-        let length = octets.min(LARGE);
+        let length = octets.min(LARGEST_FRAME);
         let buffer = pool.take(length);
         buffers.read(memory, vnet::OCTETS, &mut pool.octets_mut(buffer)[..length]);
         queue.give_back(0);

@@ -20,17 +20,19 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::fate::{Handed, HostLoss};
-use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::frame::Pool;
 use airloom_engine::time::{Instant, Span};
+use serde::Serialize;
 
 pub use card::Card;
 pub use cause::Cause;
 pub use device::Counts;
 
 use crate::error::Error;
-use crate::intake::Read;
 use crate::poller::Poller;
-use crate::tap::check;
+use crate::port::{Incoming, Outgoing, Port, Report};
+use crate::rx::RxBuffers;
+use crate::sys::{check, set_nonblocking};
 use bell::Bell;
 use connection::Connection;
 use device::{Device, RECEIVE, SEND};
@@ -112,12 +114,7 @@ impl Vhost {
                 Err(error) => return Err(fail(format!("it is not {what}: {error}"))),
             }
         }
-        // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
-        let set = unsafe {
-            let status = libc::fcntl(raw, libc::F_GETFL);
-            check(status).and_then(|()| check(libc::fcntl(raw, libc::F_SETFL, status | libc::O_NONBLOCK)))
-        };
-        set.map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let poller = Poller::new()?;
         poller.add(raw, LISTENER)?;
         Ok(Self {
@@ -167,74 +164,6 @@ impl Vhost {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
-    }
-
-    /// Takes one frame from the guest, and serves whatever else it wants.
-    pub(crate) fn take(&mut self, pool: &mut Pool) -> Read {
-        if self.frames == FRAMES {
-            self.frames = 0;
-            self.look();
-        }
-        for _ in 0..MESSAGES {
-            match self.device.take(pool) {
-                Ok(Some((buffer, octets, meaning))) => {
-                    self.frames += 1;
-                    return Read::Frame(buffer, octets, meaning);
-                }
-                Ok(None) => {}
-                Err(cause) => self.part(cause),
-            }
-            self.frames = 0;
-            if !self.look() {
-                break;
-            }
-        }
-        Read::Empty
-    }
-
-    /// Serves what a guest wants to agree upon, and leaves its frames where they are; false if there
-    /// was nothing to do.
-    pub(crate) fn meet(&mut self) -> bool {
-        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
-        let mut done = false;
-        for index in 0..ready {
-            let served = match self.poller.ready(index) {
-                LISTENER => self.accept(),
-                CONNECTION => self.message(),
-                _ => continue,
-            };
-            match served {
-                Ok(there) => done |= there,
-                Err(cause) => {
-                    self.part(cause);
-                    // What else was ready went with the connection.
-                    return true;
-                }
-            }
-        }
-        done
-    }
-
-    /// Puts a frame before the guest.
-    pub(crate) fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Handed {
-        match self.standing() {
-            Standing::Awaited => return Handed::NotUp,
-            Standing::Gone => return Handed::Lost(HostLoss::NodeGone),
-            Standing::Up => {}
-        }
-        self.device.put(frame, pool, scratch).unwrap_or_else(|cause| {
-            self.part(cause);
-            Handed::Lost(HostLoss::NodeGone)
-        })
-    }
-
-    /// Tells the guest what it wants to be told; `now` is the engine's time.
-    pub(crate) fn tell(&mut self, now: Instant) {
-        if self.device.memory_is_lost() {
-            self.part(Cause::MemoryLost);
-        } else if !self.device.tell(now) {
-            self.part(Cause::Closed);
-        }
     }
 
     /// Does what is to be done beside frames; false if there is nothing more.
@@ -357,10 +286,108 @@ impl Vhost {
     }
 }
 
-impl AsRawFd for Vhost {
-    fn as_raw_fd(&self) -> RawFd {
-        self.poller.as_raw_fd()
+impl Port for Vhost {
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.poller.as_raw_fd())
     }
+
+    /// Takes one frame from the guest, and serves its other requests.
+    fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
+        if self.frames == FRAMES {
+            self.frames = 0;
+            self.look();
+        }
+        for _ in 0..MESSAGES {
+            match self.device.take(pool) {
+                Ok(Some((buffer, octets, meaning))) => {
+                    self.frames += 1;
+                    return Incoming::Frame(buffer, octets, meaning);
+                }
+                Ok(None) => {}
+                Err(cause) => self.part(cause),
+            }
+            self.frames = 0;
+            if !self.look() {
+                break;
+            }
+        }
+        Incoming::Empty
+    }
+
+    fn has_peer(&self) -> bool {
+        true
+    }
+
+    fn negotiate(&mut self) -> bool {
+        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
+        let mut done = false;
+        for index in 0..ready {
+            let served = match self.poller.ready(index) {
+                LISTENER => self.accept(),
+                CONNECTION => self.message(),
+                _ => continue,
+            };
+            match served {
+                Ok(there) => done |= there,
+                Err(cause) => {
+                    self.part(cause);
+                    // What else was ready went with the connection.
+                    return true;
+                }
+            }
+        }
+        done
+    }
+
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+        match self.standing() {
+            Standing::Awaited => return Handed::NotUp,
+            Standing::Gone => return Handed::Lost(HostLoss::NodeGone),
+            Standing::Up => {}
+        }
+        self.device.put(outgoing.frame, outgoing.pool, outgoing.scratch).unwrap_or_else(|cause| {
+            self.part(cause);
+            Handed::Lost(HostLoss::NodeGone)
+        })
+    }
+
+    fn notify(&mut self, now: Instant) -> Instant {
+        if self.device.memory_is_lost() {
+            self.part(Cause::MemoryLost);
+        } else if !self.device.tell(now) {
+            self.part(Cause::Closed);
+        }
+        self.device.reminder().unwrap_or(Instant::NEVER)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.standing() == Standing::Gone
+    }
+
+    fn report(&self) -> Option<Report> {
+        let figures = Figures {
+            standing: self.standing().name(),
+            cause: self.cause().map(ToString::to_string),
+            connections: self.connections,
+            features: self.features,
+            counts: self.device.counts,
+        };
+        Some(Report { kind: REPORT, figures: Box::new(figures) })
+    }
+}
+
+/// [`Report::kind`] of guests.
+pub const REPORT: &str = "guest";
+
+/// What is published of a guest.
+#[derive(Serialize)]
+struct Figures {
+    standing: &'static str,
+    cause: Option<String>,
+    connections: u64,
+    features: u64,
+    #[serde(flatten)]
+    counts: Counts,
 }
 
 /// A whole-number option of a socket.

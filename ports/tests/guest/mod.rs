@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use airloom_engine::settings::LinkSettings;
 use airloom_ports::driver::Driver;
-use airloom_ports::edge::Outside;
+use airloom_ports::memory::{Inbox, Memory};
+use airloom_ports::port::Port;
 use airloom_ports::vhost::{Card, Vhost};
 use airloom_ports::world::World;
 
@@ -379,12 +380,13 @@ pub struct Bench {
     pub path: std::path::PathBuf,
     /// Where the far end's guest connects.
     pub other: std::path::PathBuf,
+    inbox: Inbox,
     _folder: Folder,
 }
 
-fn serve(path: &std::path::Path) -> Outside {
+fn serve(path: &std::path::Path) -> Box<dyn Port> {
     let listener = UnixListener::bind(path).expect("a socket");
-    Outside::Vhost(Box::new(Vhost::serve(listener.into(), CARD).expect("it listens")))
+    Box::new(Vhost::serve(listener.into(), CARD).expect("it listens"))
 }
 
 struct Folder(std::path::PathBuf);
@@ -413,18 +415,20 @@ impl Bench {
         let (path, other) = (folder.join("port"), folder.join("other"));
         let mut world = World::new(1);
         world.add("guest", false, serve(&path)).expect("new");
-        world.add("far", false, if two { serve(&other) } else { Outside::Memory }).expect("new");
+        let inbox = Inbox::default();
+        let far = if two { serve(&other) } else { Box::new(Memory::new(&inbox)) };
+        world.add("far", false, far).expect("new");
         let plain = LinkSettings::default();
         world.connect("wire", "guest", "far", &plain, &plain).expect("both ends are there");
         let driver = Driver::start(world).expect("the loop starts");
-        Self { driver, path, other, _folder: Folder(folder) }
+        Self { driver, path, other, inbox, _folder: Folder(folder) }
     }
 
     /// Has the far end send a frame, or part of one.
     pub fn offer(&self, octets: &[u8]) {
         let octets = octets.to_vec();
         let done = self.driver.ask(move |driven| {
-            let far = driven.world.port("far").expect("there");
+            let far = driven.world.names.ports.id("far").expect("there");
             let now = driven.world.engine.now();
             driven.world.offer(far, now, &octets)
         });
@@ -435,8 +439,7 @@ impl Bench {
     pub fn far(&self, count: usize) -> Vec<Box<[u8]>> {
         let mut found = Vec::new();
         until(|| {
-            let more = self.driver.ask(|driven| std::mem::take(&mut driven.world.edge.received));
-            found.extend(more.expect("it runs").into_iter().map(|frame| frame.octets));
+            found.extend(self.inbox.take().into_iter().map(|frame| frame.octets));
             found.len() >= count
         });
         found
@@ -444,9 +447,18 @@ impl Bench {
 
     /// Reads something of the guest's port.
     pub fn port<T: Send + 'static>(&self, read: impl Fn(&Vhost) -> T + Send + 'static) -> T {
-        let answer = self.driver.ask(move |driven| match &driven.world.edge.ports[0].outside {
-            Outside::Vhost(vhost) => read(vhost),
-            other => panic!("{other:?}"),
+        self.port_at(0, read)
+    }
+
+    /// Reads something of the port with a number.
+    pub fn port_at<T: Send + 'static>(
+        &self,
+        number: usize,
+        read: impl Fn(&Vhost) -> T + Send + 'static,
+    ) -> T {
+        let answer = self.driver.ask(move |driven| {
+            let port = &*driven.world.edge.ports[number].port;
+            read(port.as_any().downcast_ref().expect("a guest's port"))
         });
         answer.expect("it runs")
     }

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
 use airloom_engine::settings::LinkSettings;
+use airloom_netns::{self as netns, InterfaceSpec, Namespace, NodeSpec, WireSpec};
 use airloom_ports::driver::Driver;
-use airloom_ports::edge::Outside;
-use airloom_ports::nodes::{self, InterfaceSpec, Namespace, NodeSpec, WireSpec};
+use airloom_ports::port::Port;
 use airloom_ports::tap::Tap;
 use airloom_ports::world::World;
 
@@ -52,9 +52,9 @@ pub fn node(number: u8, tap: bool) -> NodeSpec {
 
 /// The namespaces of some nodes, or none, with the reason said, where that is not permitted.
 pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Option<Vec<Namespace>> {
-    match nodes::bring_up(nodes, wires) {
+    match netns::bring_up(nodes, wires) {
         Ok(namespaces) => Some(namespaces),
-        Err(nodes::Error::Permission { source, .. }) => {
+        Err(netns::Error::Permission { source, .. }) => {
             println!("skipped: no namespaces here: {source}");
             None
         }
@@ -62,11 +62,11 @@ pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Option<Vec<Namespace>
     }
 }
 
-/// What stands behind the port of a node's TAP.
-pub fn outside(namespace: &Namespace) -> Outside {
+/// The port of a node's TAP.
+pub fn port(namespace: &Namespace) -> Box<dyn Port> {
     let (_, fd) = namespace.taps().next().expect("the node has a TAP");
     let fd = fd.as_fd().try_clone_to_owned().expect("a descriptor is to be had");
-    Outside::Tap(Tap::from_fd(fd).expect("it is a TAP"))
+    Box::new(Tap::from_fd(fd).expect("it is a TAP"))
 }
 
 /// Two nodes, 1 and 2, whose TAPs are joined by one link.
@@ -74,7 +74,7 @@ pub fn pair(forward: &LinkSettings, backward: &LinkSettings) -> Option<(Vec<Name
     let namespaces = bring_up(&[node(1, true), node(2, true)], &[])?;
     let mut world = World::new(1);
     for namespace in &namespaces {
-        world.add(namespace.name(), false, outside(namespace)).expect("names differ");
+        world.add(namespace.name(), false, port(namespace)).expect("names differ");
     }
     world.connect("link", "n1", "n2", forward, backward).expect("both ends are there");
     Some((namespaces, Driver::start(world).expect("the loop starts")))
@@ -83,7 +83,7 @@ pub fn pair(forward: &LinkSettings, backward: &LinkSettings) -> Option<(Vec<Name
 /// A UDP socket of a node.
 pub fn udp(namespace: &Namespace, address: &str) -> UdpSocket {
     let address: SocketAddr = address.parse().expect("an address");
-    let socket = nodes::inside(namespace, move |_| UdpSocket::bind(address))
+    let socket = netns::inside(namespace, move |_| UdpSocket::bind(address))
         .expect("the namespace can be entered")
         .expect("the address is the node's own");
     socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("not zero");
@@ -93,11 +93,11 @@ pub fn udp(namespace: &Namespace, address: &str) -> UdpSocket {
 /// A TCP connection from one node to another: its two ends.
 pub fn tcp(from: &Namespace, to: &Namespace, address: &str) -> (TcpStream, TcpStream) {
     let address: SocketAddr = address.parse().expect("an address");
-    let listener = nodes::inside(to, move |_| TcpListener::bind(address))
+    let listener = netns::inside(to, move |_| TcpListener::bind(address))
         .expect("the namespace can be entered")
         .expect("the address is the node's own");
     let there = listener.local_addr().expect("it is bound");
-    let near = nodes::inside(from, move |_| TcpStream::connect(there))
+    let near = netns::inside(from, move |_| TcpStream::connect(there))
         .expect("the namespace can be entered")
         .expect("the other side listens");
     (near, listener.accept().expect("the connection is there").0)

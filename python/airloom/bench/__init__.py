@@ -100,6 +100,7 @@ def to_json(results: Sequence[BenchResult]) -> dict[str, Any]:
 def table(name: str, results: Sequence[BenchResult]) -> Table:
     """The results for a terminal."""
     from rich.table import Table
+    from rich.text import Text
 
     from airloom.units.figures import readable
 
@@ -116,6 +117,6 @@ def table(name: str, results: Sequence[BenchResult]) -> Table:
             beside,
             "" if result.ratio is None else f"{result.ratio:.3f}",
             result.promise or "",
-            {True: "[green]yes[/]", False: "[red]no[/]", None: ""}[result.holds],
+            {True: Text("yes", "green"), False: Text("no", "red"), None: Text()}[result.holds],
         )
     return rows

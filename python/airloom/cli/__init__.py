@@ -31,6 +31,7 @@ from airloom.cli import (
     up,
 )
 from airloom.errors import LabError
+from airloom.units.text import visible
 
 EPILOG = (
     "Begin with: airloom doctor; airloom check examples/chain.yaml; airloom run examples/chain.yaml. "
@@ -101,7 +102,7 @@ def main() -> None:
         app()
     except LabError as error:
         for each in (error, *error.further):
-            print(f"airloom: {each}", file=sys.stderr)
+            print(visible(f"airloom: {each}"), file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("airloom: stopped", file=sys.stderr)

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom.cli import completing
+
 if TYPE_CHECKING:
     from rich.status import Status
 
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of a benchmark, `all` or `list`.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of a benchmark, `all` or `list`.",
+            autocompletion=completing.benchmarks,
+        ),
     ] = "list",
     json_file: Annotated[
         Path | None,
@@ -26,14 +33,13 @@ def command(
 
     Exit code 1 if a promise does not hold. Without a name: list the benchmarks.
     """
-    from rich.console import Console
-
     from airloom import bench
+    from airloom.cli.console import Console
 
     console = Console(stderr=json_file == Path("-"))
     if name == "list":
         for known in bench.names():
-            console.print(f"{known:12} {bench.describe(known)}", highlight=False)
+            console.print(f"{known:12} {bench.describe(known)}")
         return
     results: list[bench.BenchResult] = []
     for chosen in bench.names() if name == "all" else [name]:

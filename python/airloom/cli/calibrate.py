@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
+from airloom.cli import completing
 from airloom.errors import ScenarioError
 
 
 def command(
-    kinds: Annotated[list[str], typer.Argument(metavar="KIND...", help="Such as netns, uml, qemu.")],
+    kinds: Annotated[
+        list[str],
+        typer.Argument(metavar="KIND...", help="Such as netns, uml, qemu.", autocompletion=completing.kinds),
+    ],
     rounds: Annotated[int, typer.Option(min=1, help="More rounds, narrower intervals.")] = 3,
 ) -> None:
     """Measure what kinds of nodes do to packets on this machine, for the guidance of later runs.
@@ -19,10 +23,9 @@ def command(
     network stack, and what a packet costs. Keeps it below ~/.local/share/airloom/calibration; runs
     with nodes of that kind then say which figures are harmless, correctable or unusable.
     """
-    from rich.console import Console
-
     from airloom.bench.calibrate import calibrate
     from airloom.calibration import model
+    from airloom.cli.console import Console
     from airloom.nodes import doctor
     from airloom.nodes.all_nodes import KINDS
     from airloom.report.calibration import overview
@@ -41,4 +44,4 @@ def command(
         made = [calibrate(kind, status.update, rounds=rounds) for kind in kinds]
     console.print(rich_table(overview(made)))
     for one in made:
-        console.print(f"kept in [bold]{model.keep(one)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"kept in {model.keep(one)}", soft_wrap=True)

@@ -19,8 +19,9 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
 
     Each mistake is said in one line, with file, line, path and what is allowed; exit code 2.
     """
-    from rich.console import Console
+    from rich.text import Text
 
+    from airloom.cli.console import Console
     from airloom.planning.estimate import estimate
     from airloom.planning.gate import check
     from airloom.units.figures import readable
@@ -30,7 +31,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     plan = experiment.plans[0]
     scenario = experiment.scenario
     console = Console()
-    console.print(f"[bold]{scenario.name}[/] {scenario.description}".rstrip(), highlight=False)
+    console.print(Text.assemble((scenario.name, "bold"), f" {scenario.description}".rstrip()))
     parts = [
         _count(len(plan.nodes), "node"),
         _count(len(plan.switches), "switch"),
@@ -58,7 +59,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         else ""
     )
     least = "at least " if guess.open_ended else "about "
-    console.print(f"{each}{least}{seconds(guess.duration)}{load}", highlight=False)
+    console.print(f"{each}{least}{seconds(guess.duration)}{load}")
 
 
 def _count(number: int, word: str) -> str:
@@ -91,14 +92,12 @@ def _nodes(plan: Plan) -> Table:
 def _links(plan: Plan) -> Table:
     from rich.table import Table
 
-    from airloom.units.text import link_text
-
     table = Table(title="Links", title_justify="left")
     for column in ("link", "ends", "there", "back"):
         table.add_column(column)
     for link in list(plan.links.values())[:MOST_ROWS]:
-        back = "same" if link.backward == link.forward else link_text(link.backward)
-        table.add_row(link.name, f"{link.a} - {link.b}", link_text(link.forward), back)
+        back = "same" if link.backward == link.forward else link.backward.text
+        table.add_row(link.name, f"{link.a} - {link.b}", link.forward.text, back)
     if len(plan.links) > MOST_ROWS:
         table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
     return table
@@ -107,6 +106,7 @@ def _links(plan: Plan) -> Table:
 def _radios(plan: Plan) -> Table:
     from rich.table import Table
 
+    from airloom.planning.media import DEFAULT_POWER
     from airloom.units.figures import readable
 
     table = Table(title="Radios", title_justify="left")
@@ -116,7 +116,7 @@ def _radios(plan: Plan) -> Table:
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings
         rate = said["rate"] if isinstance(said["rate"], str) else readable(said["rate"]["constant"], "bit/s")
-        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else "16 dBm"
+        power = f"{said['power_dbm']:g} dBm" if "power_dbm" in said else DEFAULT_POWER.text
         place = radio.motion.get("static")
         where = (
             next(iter(radio.motion))

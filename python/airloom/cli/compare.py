@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom.cli import completing
 from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def command(
     ],
     kinds: Annotated[
         str | None,
-        typer.Option(help="Run the scenario with all its nodes of each of these kinds: netns,uml,qemu."),
+        typer.Option(
+            help="Run the scenario with all its nodes of each of these kinds: netns,uml,qemu.",
+            autocompletion=completing.kinds_with_commas,
+        ),
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="Of each kind; the scenario's own number by default.")
@@ -46,8 +50,7 @@ def command(
     The first is what the others are compared with. Runs may differ in anything: seed, node kind, a
     setting. Examples: airloom compare out/a out/b; airloom compare lab.yaml --kinds netns,uml
     """
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.compare.runs import compare
 
     if kinds is not None:
@@ -68,8 +71,7 @@ def command(
 
 
 def _show_profiles(folders: list[Path]) -> None:
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.report.tables import profile
     from airloom.report.terminal import rich_table
     from airloom.results import RunReader
@@ -104,8 +106,7 @@ def _only_folders(what: list[Path]) -> None:
 def _run(
     what: list[Path], kinds: str, repetitions: int | None, out: Path | None, profile: bool
 ) -> list[Path]:
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.cli.display import Display
     from airloom.compare.kinds import on_kinds, prepared
     from airloom.nodes import doctor

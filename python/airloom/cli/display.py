@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -18,7 +16,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
+from airloom.cli.console import Console
 from airloom.results.headline import HEADLINES
 from airloom.runs.progress import Watcher
 from airloom.units.figures import readable
@@ -35,7 +35,7 @@ class Display(Watcher):
         self._quiet = quiet
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
@@ -72,19 +72,19 @@ class Display(Watcher):
     def phase(self, text: str) -> None:
         """Replaces what was being done."""
         self._end_phase()
-        self._phase = self._progress.add_task(escape(text), total=None)
+        self._phase = self._progress.add_task(text, total=None)
 
     def point(self, number: int, total: int, text: str) -> None:
         """Begins the next run of a sweep."""
         if self._whole is None:
             self._whole = self._progress.add_task("sweep", total=total)
         self._progress.update(self._whole, completed=number - 1, description=f"run {number} of {total}")
-        self._say(f"[bold]run {number} of {total}[/] {escape(text)}")
+        self._say((f"run {number} of {total}", "bold"), f" {text}")
 
     def measuring(self, name: str, expected: int) -> None:
         """Begins a bar that fills by the clock."""
         self._end_phase()
-        self._tasks[name] = self._progress.add_task(escape(name), total=max(expected / 1e9, 0.1))
+        self._tasks[name] = self._progress.add_task(name, total=max(expected / 1e9, 0.1))
 
     def measured(self, name: str, metrics: Sequence[Metric]) -> None:
         """Replaces the bar by the figures."""
@@ -92,21 +92,21 @@ class Display(Watcher):
         found = {one.name: one for one in metrics}
         first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
         shown = ", ".join(f"{one.name.replace('_', ' ')} {readable(one.value, one.unit)}" for one in first)
-        self._say(f"[green]done[/]   [bold]{escape(name)}[/]  {escape(shown)}")
+        self._say(("done", "green"), "   ", (name, "bold"), f"  {shown}")
 
     def failed(self, name: str, message: str) -> None:
         """Replaces the bar by the reason."""
         self._drop(name)
-        self._say(f"[red]failed[/] [bold]{escape(name)}[/]  {escape(message)}")
+        self._say(("failed", "red"), " ", (name, "bold"), f"  {message}")
 
     def happened(self, at: int, text: str) -> None:
         """One line with its time."""
         self._end_phase()
-        self._say(f"[dim]{at / 1e9:6.1f} s[/] {escape(text)}")
+        self._say((f"{at / 1e9:6.1f} s", "dim"), f" {text}")
 
     def problem(self, text: str) -> None:
         """One line that is seen."""
-        self._say(f"[red]problem[/] {escape(text)}")
+        self._say(("problem", "red"), f" {text}")
 
     def _drop(self, name: str) -> None:
         task = self._tasks.pop(name, None)
@@ -118,6 +118,6 @@ class Display(Watcher):
             self._progress.remove_task(self._phase)
             self._phase = None
 
-    def _say(self, text: str) -> None:
+    def _say(self, *parts: str | tuple[str, str]) -> None:
         if not self._quiet:
-            self.console.print(text, highlight=False)
+            self.console.print(Text.assemble(*parts))

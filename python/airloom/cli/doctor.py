@@ -22,9 +22,10 @@ def command(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
+
+        from airloom.cli.console import Console
 
         table = Table(title="What this machine can do", title_justify="left")
         table.add_column("")

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from airloom.cli import completing
 from airloom.cli.options import LabName
 from airloom.errors import RunError
 
-Node = Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.")]
+Node = Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.", autocompletion=completing.nodes)]
 
 
 def exec_command(
@@ -27,8 +28,8 @@ def exec_command(
 
     Example: airloom exec h1 -- ping -c 3 h2
     """
-    from airloom.lab.server import Visit, find
     from airloom.lab.tty import attach
+    from airloom.lab.visit import Visit, find
 
     command = words[1:] if words[0] == "--" else words
     if not command:
@@ -53,7 +54,7 @@ def node_command(
 
     Example: airloom node h1 pause
     """
-    from airloom.lab.server import Visit, find
+    from airloom.lab.visit import Visit, find
 
     with Visit(find(lab)) as visit:
         visit.control(node, action)
@@ -61,8 +62,8 @@ def node_command(
 
 def shell_command(node: Node, lab: LabName = None) -> None:
     """Open a shell in a node of a laboratory that is up; exit leaves it."""
-    from airloom.lab.server import Visit, find
     from airloom.lab.tty import attach
+    from airloom.lab.visit import Visit, find
 
     for shell in dict.fromkeys((os.environ.get("SHELL", "/bin/sh"), "/bin/sh")):
         try:

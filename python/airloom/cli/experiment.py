@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from airloom.cli import completing
+
 app = typer.Typer(
     help="Reproduce a published result: list the experiments, or run one.", no_args_is_help=True
 )
@@ -15,23 +17,34 @@ app = typer.Typer(
 @app.command("list")
 def list_command() -> None:
     """List the experiments there are."""
+    from airloom.cli.console import say
     from airloom.experiments.registry import discover
 
     for experiment in discover().values():
-        typer.echo(f"{experiment.name:24} {experiment.summary}")
+        say(f"{experiment.name:24} {experiment.summary}")
 
 
 @app.command("run")
 def run_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of an experiment, see `experiment list`.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of an experiment, see `experiment list`.",
+            autocompletion=completing.experiments,
+        ),
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and repetitions, wider intervals.")
     ] = False,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Kind of nodes to repeat it on; may be given again."),
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Kind of nodes to repeat it on; may be given again.",
+            autocompletion=completing.kinds,
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; out/NAME by default.")
@@ -43,8 +56,7 @@ def run_command(
 
     Exit code 1 if a claim fails.
     """
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.cli.show import show_result
     from airloom.experiments.registry import find
     from airloom.nodes import doctor
@@ -61,7 +73,7 @@ def run_command(
         def progress(text: str) -> None:
             status.update(f"{name}: {text}")
             if not console.is_terminal:
-                console.print(f"{name}: {text}", highlight=False, soft_wrap=True)
+                console.print(f"{name}: {text}", soft_wrap=True)
 
         result = run(folder, quick=quick, progress=progress, **choices)
     show_result(console, folder)

@@ -41,15 +41,14 @@ def make_command(
 
     and in the scenario: kind: container, image: own.oci
     """
-    from rich.console import Console
-
+    from airloom.cli.console import Console, say
     from airloom.images import own
     from airloom.units.figures import readable
     from airloom.units.text import plural
 
     with Console(stderr=True).status(f"making {folder}"):
         made = own.make(folder, programs, more or ())
-    typer.echo(
+    say(
         f"{folder}: {made.programs:,} {plural('program', made.programs)}, "
         f"{made.libraries:,} {plural('shared object', made.libraries)}, "
         f"{made.files:,} {plural('file', made.files)}, {readable(made.octets, 'B')}"

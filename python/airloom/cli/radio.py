@@ -8,10 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from airloom.cli import completing
 from airloom.errors import RunError
+from airloom.units.text import visible
 
 _ADDRESS = "\0airloom/radio"
 """As in :mod:`airloom.runs.radio_control`, which a node has no need to load."""
+ACTIONS = ("info", "link", "scan", "station", "up", "down", "set")
+"""The first word."""
+KEYS = ("channel", "power", "rate", "rts", "ssid")
+"""What can be set."""
 
 
 def command(
@@ -20,6 +26,7 @@ def command(
         typer.Argument(
             metavar="[info | link | scan [passive] [CHANNEL ...] | station | up | down | set KEY VALUE]",
             help="What to do; info if nothing.",
+            autocompletion=completing.radio_words,
         ),
     ] = None,
     radio: Annotated[
@@ -49,12 +56,12 @@ def command(
         typer.echo(json.dumps(answer, indent=1))
     elif answer is not None:
         for line in (line for one in answer for line in _SHOW[what](one)):
-            typer.echo(line)
+            typer.echo(visible(line))
 
 
 def _is_scan(rest: list[str]) -> bool:
     channels = rest[1:] if rest[:1] == ["passive"] else rest
-    return all(word.isascii() and word.isdigit() for word in channels)
+    return all(word.isascii() and word.isdigit() and len(word) < 10 for word in channels)
 
 
 def ask(request: dict[str, Any]) -> Any:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.report import Progress
 
 PATIENCE = 2.0
@@ -42,9 +41,8 @@ def command(
 
     Several folders make one page that lays them side by side. Example: airloom report out/a out/b
     """
-    from rich.console import Console
-
     from airloom import report
+    from airloom.cli.console import Console, say
 
     console = Console()
     wanted = [(form, target) for form, target in (("png", png), ("svg", svg), ("csv", csv)) if target]
@@ -58,7 +56,7 @@ def command(
     for folder in folders:
         console.print(report.on_terminal(folder))
     for path in [*files[:20], page]:
-        typer.echo(str(path))
+        say(path)
     if len(files) > 20:
         typer.echo(f"and {len(files) - 20} more files")
 

@@ -46,8 +46,7 @@ def command(
 
     Example: airloom run examples/chain.yaml --set topology.nodes=10 --seed 7 --out out/ten
     """
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.cli.display import Display
     from airloom.cli.show import show_result
     from airloom.errors import LabError

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from airloom.cli.console import Console
     from airloom.results import Result
 
 
@@ -15,10 +14,12 @@ def show_result(console: Console, folder: Path) -> Result | None:
     """Prints what a folder of results holds; its ``result.json``, if there is one."""
     if not (folder / "result.json").is_file():
         return None
+    from rich.text import Text
+
     from airloom.report.terminal import render
     from airloom.results import RunReader
 
     run = RunReader(folder)
     console.print(render(run))
-    console.print(f"results in [bold]{folder}[/]", highlight=False, soft_wrap=True)
+    console.print(Text.assemble("results in ", (str(folder), "bold")), soft_wrap=True)
     return run.result

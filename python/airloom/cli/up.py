@@ -24,6 +24,7 @@ def command(
     """
     import sys
 
+    from airloom.cli.console import say
     from airloom.lab.lab import Lab
     from airloom.lab.repl import converse
     from airloom.nodes import doctor
@@ -37,7 +38,7 @@ def command(
         except SystemExit as stopped:
             code = int(stopped.code or 0)
     verdict = lab.result.verdict
-    typer.echo(f"verdict: {verdict.status}; results in {lab.folder}")
+    say(f"verdict: {verdict.status}; results in {lab.folder}")
     for reason in verdict.reasons:
-        typer.echo(f"  {reason}")
+        say(f"  {reason}")
     raise typer.Exit(code)

@@ -84,6 +84,8 @@ class Side:
     seed: int
     kinds: tuple[str, ...]
     verdict: Verdict
+    notes: tuple[str, ...] = ()
+    """What of it is missing or damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,9 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         sides = {
-            name: asdict(side) | {"kinds": list(side.kinds), "verdict": side.verdict.model_dump(mode="json")}
+            name: asdict(side)
+            | {"kinds": list(side.kinds), "notes": list(side.notes)}
+            | {"verdict": side.verdict.model_dump(mode="json")}
             for name, side in (("first", self.first), ("second", self.second))
         }
         rows = {
@@ -145,13 +149,13 @@ class Comparison:
         from rich.console import Group
         from rich.text import Text
 
-        from airloom.report.terminal import rich_table, verdict
+        from airloom.report.terminal import lost, rich_table, verdict
 
         parts: list[RenderableType] = []
         for place, side in (("first", self.first), ("second", self.second)):
             kinds = ", ".join(side.kinds)
             parts.append(Text(f"{place}: {side.folder} ({side.scenario}, {kinds}, seed {side.seed})"))
-            parts.append(verdict(side.verdict))
+            parts += [verdict(side.verdict), *lost(side.notes)]
         return Group(*parts, *map(rich_table, self.tables()))
 
 
@@ -284,7 +288,7 @@ def _judged(rows: list[Row]) -> list[Row]:
 
 def _side(run: RunReader) -> Side:
     result = run.result
-    return Side(str(run.folder), result.scenario, result.seed, result.kinds, result.verdict)
+    return Side(str(run.folder), result.scenario, result.seed, result.kinds, result.verdict, tuple(run.notes))
 
 
 def _cells(row: Row, swept: list[str]) -> list[str | Cell]:

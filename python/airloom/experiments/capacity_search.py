@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from airloom.errors import RunError
-from airloom.planning import default_image
+from airloom.planning import default_image, inputs
 from airloom.report.figures import Line, Role
 from airloom.results import Ledger, RunReader, Verdict, sweep
 from airloom.runs import batch
@@ -50,7 +50,7 @@ def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, l
 
 
 def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
-    """The run of that name, if one of this very scenario came to its end before.
+    """The run of that name, if one of this very scenario with the same files came to its end before.
 
     A quick run is none of a full sweep, which has runs of the same names; one of containers is none once this
     machine's programs have changed, which its containers have.
@@ -59,11 +59,10 @@ def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
     if not (place / "result.json").exists():
         return None
     reader = RunReader(place)
-    return (
-        reader
-        if reader.complete and reader.scenario_text == default_image.provided(scenario).to_yaml()
-        else None
-    )
+    scenario = default_image.provided(scenario)
+    if not reader.complete or reader.scenario_text != scenario.to_yaml():
+        return None
+    return reader if (reader.details.inputs or {}) == inputs.digests([scenario]) else None
 
 
 def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.errors import ScenarioError
+from airloom.host.binaries import shipped
 
 if TYPE_CHECKING:
     from airloom.results import Result
@@ -89,8 +90,7 @@ def _load(module_name: str, path: Path) -> ModuleType:
 
 def folders() -> list[Path]:
     """Where experiments are looked for; the first that has a name wins."""
-    package = Path(__file__).resolve().parent
-    return [Path.cwd() / "experiments", package.parents[2] / "experiments", package]
+    return [Path.cwd() / "experiments", shipped("experiments")]
 
 
 def discover() -> dict[str, Experiment]:

@@ -8,9 +8,17 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-_CLONE_NEWNET = 0x40000000
+from airloom.host.user_namespace import CLONE_NEWNET
 
 _Value = TypeVar("_Value")
+
+
+def enter(namespace: int) -> None:
+    """Moves the calling thread into a network namespace for good; raises :class:`OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(namespace, CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def within(namespace: int, act: Callable[[], _Value]) -> _Value:
@@ -20,10 +28,7 @@ def within(namespace: int, act: Callable[[], _Value]) -> _Value:
 
     def work() -> None:
         try:
-            libc = ctypes.CDLL(None, use_errno=True)
-            if libc.setns(namespace, _CLONE_NEWNET) != 0:
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
+            enter(namespace)
             results.append(act())
         except BaseException as error:
             errors.append(error)

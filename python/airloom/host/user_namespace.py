@@ -26,14 +26,15 @@ CLONE_NEWNET = 0x4000_0000
 def enter() -> None:
     """Moves this process, which must have one thread, into a new user namespace as its root."""
     user, group = os.geteuid(), os.getegid()
-    _unshare(CLONE_NEWUSER)
+    unshare(CLONE_NEWUSER)
     # The kernel allows a group map only to who has given up setgroups (user_namespaces(7)).
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")
 
 
-def _unshare(flags: int) -> None:
+def unshare(flags: int) -> None:
+    """Moves this process into new namespaces (unshare(2)); raises :class:`OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(flags) != 0:
         number = ctypes.get_errno()
@@ -44,7 +45,7 @@ def _main(words: list[str]) -> int:
     if words[:1] == ["trial"]:
         try:
             enter()
-            _unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID)
+            unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID)
         except OSError as error:
             return error.errno or 1
         return 0

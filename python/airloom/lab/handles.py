@@ -19,7 +19,6 @@ from airloom.runs.emulation import World
 from airloom.runs.programs import signal_number
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Direction
-from airloom.units.text import link_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +261,7 @@ class LiveLink:
 
     def describe(self) -> str:
         """Its properties in a few words; both ways where they differ."""
-        there, back = link_text(self._now["forward"]), link_text(self._now["backward"])
+        there, back = self._now["forward"].text, self._now["backward"].text
         return there if there == back else f"{there} / {back}"
 
     def set(self, *, direction: str = "both", **properties: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from airloom.errors import RunError
 from airloom.planning import media
 from airloom.planning.plan import RadioPlan
-from airloom.runs import radio_control
+from airloom.runs import radio_control, radio_requests
 from airloom.runs.emulation import World
 from airloom.scenario.model import Node
 
@@ -53,7 +53,7 @@ class LiveRadio:
         """Looks around on these channels or on all, as ``airloom radio scan --json``, and waits until it is
         back: 30 ms for each channel, 120 ms where it waits for beacons alone.
         """
-        request = {"radio": self.name.partition(":")[2], "channels": channels, "passive": passive}
+        request = radio_requests.search(self.name.partition(":")[2], channels, passive)
         scans = radio_control.begin_scans(self._world, self._plan.node, request)
         for scan in scans:
             scan.wait()
@@ -77,9 +77,9 @@ class LiveRadio:
         """Switches it off: what waits in it is dropped as ``radio-off``."""
         self._world.set_radio(self.name, {"on": False})
 
-    def _ask(self, what: str) -> Any:
-        radio = self.name.partition(":")[2]
-        return radio_control.answer(self._world, self._plan.node, {"do": what, "radio": radio})
+    def _ask(self, what: Literal["info", "link", "station"]) -> Any:
+        request = radio_requests.Show(do=what, radio=self.name.partition(":")[2])
+        return radio_control.answer(self._world, self._plan.node, request)
 
     def _now(self) -> dict[str, Any]:
         return next(radio for radio in self._world.radios() if radio["port"] == self.name)

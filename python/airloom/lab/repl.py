@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
-from airloom.lab.server import ACTIONS, Visit, find
 from airloom.lab.tty import attach
+from airloom.lab.visit import ACTIONS, Visit, find
 from airloom.scenario.command_line import needs_shell
+from airloom.units.text import visible
 
 if TYPE_CHECKING:
     from airloom.lab.lab import Lab
 
 HISTORY = 1000
+_CLEAR = "\x1b[H\x1b[2J"
+"""What empties a terminal and goes to its top."""
 
 
 class Misuse(Exception):
@@ -220,9 +223,9 @@ class Prompt(cmd.Cmd):
             left -= 1.0
             looks.append(self.lab.air())
             if self.interactive or left <= 0:
-                # From the top of an empty screen.
-                self.say("\x1b[H\x1b[2J" if self.interactive and len(looks) > 2 else "")
-                self.say("\n".join(view(looks)))
+                if self.interactive and len(looks) > 2:
+                    self.stdout.write(_CLEAR)
+                self.say("\n" + "\n".join(view(looks)))
 
     def do_verdict(self, rest: str) -> None:
         """Say how far what has been measured until now can be trusted: verdict"""
@@ -284,7 +287,7 @@ class Prompt(cmd.Cmd):
 
     def say(self, text: str) -> None:
         """Prints a line."""
-        print(text, file=self.stdout, flush=True)
+        print(visible(text), file=self.stdout, flush=True)
 
     def get_names(self) -> list[str]:
         """The commands that `help` shows."""

@@ -13,7 +13,7 @@ import termios
 import tty
 from collections.abc import Iterator, Mapping, Sequence
 
-from airloom.lab.server import Visit, passing_signals
+from airloom.lab.visit import Visit, passing_signals
 
 _PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 

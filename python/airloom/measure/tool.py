@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from airloom.errors import RunError, ScenarioError
 from airloom.measure.clock import ClockReading
+from airloom.units.text import seconds
 
 FOLDER = "{folder}"
 """Stands in a command for the measurement's folder."""
@@ -233,7 +234,7 @@ def failed(tool: str, name: str, step: Step, outcome: Outcome) -> MeasureError:
     ended = outcome.ended[step.role]
     how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
     if ended.killed:
-        how = f"killed after its limit of {step.limit / 1e9:g} s"
+        how = f"killed after its limit of {seconds(step.limit)}"
     said = ""
     for file in (step.stderr, step.stdout):
         path = outcome.folder / file

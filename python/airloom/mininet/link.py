@@ -25,6 +25,7 @@ from airloom.mininet.hosts import Node, call_with
 from airloom.mininet.log import warn
 from airloom.mininet.session import Port, ground
 from airloom.mininet.switches import LearningSwitch, OVSSwitch, Switch
+from airloom.planning.link_settings import Law, LinkSettings, QueueSettings
 
 _SHAPERS = frozenset(
     (
@@ -70,41 +71,32 @@ def direction(
     max_queue_size: int | None = None,
     enable_ecn: bool = False,
     enable_red: bool = False,
-) -> dict[str, Any]:
-    """One direction of a link in the engine's words."""
+) -> LinkSettings:
+    """Settings of one direction of a link."""
     settings: dict[str, Any] = {}
     if bw is not None:
         rate = _number("bw", bw, "10, in Mbit/s")
         if not 0 < rate <= 1e6:
             raise Misused("bw", f"bw={bw}: a link has more than 0 and at most 1,000,000 Mbit/s")
-        settings["rate"] = {"bits-per-second": round(rate * 1e6)}
+        settings["rate"] = round(rate * 1e6)
     if delay is not None:
-        settings["delay_ns"] = nanoseconds(delay)
+        settings["delay"] = nanoseconds(delay)
     if jitter is not None and nanoseconds(jitter):
-        settings["jitter"] = {"uniform": {"spread_ns": nanoseconds(jitter)}}
+        settings["jitter"] = Law("uniform", {"spread_ns": nanoseconds(jitter)})
     if loss is not None and (share := _number("loss", loss, "1, in percent")):
         if not 0 <= share <= 100:
             raise Misused("loss", f"loss={loss}: percent, from 0 to 100")
-        settings["loss"] = {"bernoulli": {"probability": share / 100}}
+        settings["loss"] = share / 100
     frames = (
         1000 if max_queue_size is None else int(_number("max_queue_size", max_queue_size, "100, in frames"))
     )
     if frames < 1:
         raise Misused("queue", f"max_queue_size={max_queue_size}: at least 1 frame")
     if max_queue_size is not None or enable_ecn or enable_red:
-        discipline: Any = "drop-tail"
-        if enable_ecn or enable_red:
-            discipline = {
-                "red": {"min_octets": 30_000, "max_octets": 35_000, "probability": 1.0, "weight": 0.002}
-            }
-        settings["queue"] = {
-            "packets": frames,
-            "octets": None,
-            "time_ns": None,
-            "discipline": discipline,
-            "ecn": bool(enable_ecn),
-        }
-    return settings
+        red = {"min_octets": 30_000, "max_octets": 35_000, "probability": 1.0, "weight": 0.002}
+        discipline = Law("red", red) if enable_ecn or enable_red else None
+        settings["queue"] = QueueSettings(frames, discipline=discipline, ecn=bool(enable_ecn))
+    return LinkSettings(**settings)
 
 
 class Intf:
@@ -403,7 +395,7 @@ class Link:
         self.intf2 = intf
         return "backward", self._plugs[1]
 
-    def shape(self, way: str, settings: dict[str, Any]) -> None:
+    def shape(self, way: str, settings: LinkSettings) -> None:
         """Gives one direction its settings."""
         ground().world.set_link(self.engineName, way, settings)
 

@@ -27,8 +27,8 @@ from airloom.planning.plan import NodePlan, OpenVSwitchPlan, Plan
 from airloom.runs import evidence
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch
-from airloom.scenario.model import Scenario
-from airloom.verdict import Limits, Verdict, judge
+from airloom.scenario.model import Limits, Scenario
+from airloom.verdict import Verdict, judge
 
 _SHARED = (Path("/tmp"), Path("/var/tmp"))
 """Mininet's hosts share the machine's files; its scripts pass results through /tmp."""

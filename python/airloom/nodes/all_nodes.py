@@ -8,14 +8,14 @@ from types import TracebackType
 from typing import Self
 
 from airloom import _engine
-from airloom.errors import LabError, RunError
+from airloom.errors import LabError, RunError, translated
 from airloom.host import binaries
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.guests.shared import GuestKind
 from airloom.nodes.kind import Kind, NodeHandle, Site
 from airloom.nodes.kinds.container import ContainerKind
 from airloom.nodes.kinds.native import NativeKind
-from airloom.nodes.kinds.netns import NetnsKind, NetnsNode, translated
+from airloom.nodes.kinds.netns import NetnsKind, NetnsNode
 from airloom.nodes.kinds.openvswitch import OpenVSwitchKind, OpenVSwitchNode
 from airloom.nodes.kinds.qemu import QemuKind
 from airloom.nodes.kinds.uml import UmlKind
@@ -130,7 +130,8 @@ class Nodes:
             for name, node in self._nodes.items()
             if isinstance(node, NetnsNode) and not KINDS[node.kind].properties.own_kernel
         }
-        read = translated(_engine.counters_of, [node.namespace for node in local.values()])
+        with translated():
+            read = _engine.counters_of([node.namespace for node in local.values()])
         counted = dict(zip(local, read, strict=True))
         return {
             name: counted[name] if name in counted else node.counters() for name, node in self._nodes.items()

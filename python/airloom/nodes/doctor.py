@@ -5,7 +5,6 @@ Nothing is changed: each trial makes its namespace or device in a child process 
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import struct
@@ -16,11 +15,18 @@ from typing import Literal
 
 from airloom.errors import HostError
 from airloom.host import binaries, privilege, programs
+from airloom.host.user_namespace import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+    unshare,
+)
 from airloom.nodes.all_nodes import KINDS
 
 TUN = Path("/dev/net/tun")
-_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
-_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 _TUNSETIFF, _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x4000
 
 
@@ -138,12 +144,12 @@ def _extension() -> Finding:
 
 
 def _namespaces() -> Finding:
-    flags = _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID
+    flags = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID
     how = "as root"
     if os.geteuid() != 0:
-        flags |= _CLONE_NEWUSER
+        flags |= CLONE_NEWUSER
         how = "inside a user namespace"
-    error = _in_child(lambda: _unshare(flags))
+    error = _in_child(lambda: unshare(flags))
     return Finding(
         "namespaces",
         error is None,
@@ -161,7 +167,7 @@ def _tap() -> Finding:
         return Finding("tap", False, "basic", f"{TUN} does not exist", cure, serves)
 
     def trial() -> None:
-        _unshare(_CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER)
+        unshare(CLONE_NEWNET if os.geteuid() == 0 else CLONE_NEWNET | CLONE_NEWUSER)
         with TUN.open("r+b", buffering=0) as device:
             request = struct.pack("16sH22x", b"trial0", _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR)
             fcntl.ioctl(device, _TUNSETIFF, request)
@@ -177,7 +183,7 @@ def _user_namespaces() -> Finding:
             os.setgroups([])
             os.setresgid(65534, 65534, 65534)
             os.setresuid(65534, 65534, 65534)
-        _unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+        unshare(CLONE_NEWUSER | CLONE_NEWNET)
 
     error = _in_child(trial)
     return Finding(
@@ -248,13 +254,6 @@ def _device(path: Path, serves: str, cure: str) -> Finding:
         "add yourself to its group",
         serves,
     )
-
-
-def _unshare(flags: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(flags) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
 
 
 def _in_child(trial: Callable[[], None]) -> str | None:

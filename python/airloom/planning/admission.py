@@ -12,18 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airloom.planning import media
+from airloom.planning.channels import mhz_of, number_of
 from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Grant, Node, Radio, Scenario, Slice
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
-from airloom.units.quantities import Frequency, Power
+from airloom.units.quantities import Frequency
 
 _WIDTH = {"802.11a": 20, "802.11g": 20}
 _DSSS_WIDTH = 25
 """Least distance in MHz of channels that do not overlap: 17.3.8 and 16.3.6 of IEEE Std 802.11-2020."""
-_SIXTEEN = Power("16 dBm")
-"""What a radio sends with of which nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
         end = next(end for end in of_node[node] if end.name == radio)
         one, grant = granted[name]
         phy = media.phy_of(end.said | _said(one.radio))
-        channels = tuple(media.number_of(channel, phy) for channel in grant.channels)
+        channels = tuple(number_of(channel, phy) for channel in grant.channels)
         sliver = f"{node}-{name}"
         found.slivers.append(Sliver(sliver, name, node, radio, channels, grant))
     found.problems += _grants(scenario, found.slivers, of_node)
@@ -83,13 +82,7 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
 
 def overlap(one: int, other: int, phy: str) -> bool:
     """Whether two channels of a physical layer overlap."""
-    return abs(_mhz(one) - _mhz(other)) < _WIDTH.get(phy, _DSSS_WIDTH)
-
-
-def _mhz(channel: int) -> int:
-    if channel == 14:
-        return 2484
-    return (2407 if channel < 14 else 5000) + 5 * channel
+    return abs(mhz_of(one) - mhz_of(other)) < _WIDTH.get(phy, _DSSS_WIDTH)
 
 
 def _without_grant(scenario: Scenario) -> Iterator[Problem]:
@@ -222,7 +215,8 @@ def _radio(one: Slice, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> Ra
     if said.get("mode") == "station" and origin.get("scan", ("media",))[0] == "media":
         said["scan"], origin["scan"] = list(grant.channels), (*path, "channels")
     if grant.power is not None and origin.get("power", ("media",))[0] == "media":
-        said["power"], origin["power"] = min(said.get("power", _SIXTEEN), grant.power), (*path, "power")
+        said["power"] = min(said.get("power", media.DEFAULT_POWER), grant.power)
+        origin["power"] = (*path, "power")
     said.setdefault("ssid", sliver.slice)
     return replace(shared, node=sliver.name, said=said, origin=origin)
 
@@ -234,7 +228,7 @@ def outside(end: RadioEnd, sliver: Sliver, told: set[Path_]) -> Iterator[Problem
     wanted += [("scan", channel) for channel in said.get("scan") or ()]
     for key, channel in wanted:
         path = end.said_at(key)
-        if media.number_of(channel, media.phy_of(said)) not in sliver.channels and path not in told:
+        if number_of(channel, media.phy_of(said)) not in sliver.channels and path not in told:
             told.add(path)
             yield Problem(
                 "slice.grant",

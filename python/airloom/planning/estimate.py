@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
 from airloom.planning.plan import LinkPlan, Plan
 from airloom.planning.schedule import expected_of, moment_of
@@ -64,15 +63,8 @@ def _frames(plan: Plan, measurement: Measurement) -> float:
         return float(len(path) * 1e9 / measurement.traffic.interval)
     if rate is not None:
         return float(len(path) * int(rate) / (8 * int(size)))
-    slowest = min((_rate(link.forward) for link in path), default=0)
+    slowest = min((link.forward.mean_rate or UNLIMITED for link in path), default=0)
     return 1.5 * len(path) * slowest / (8 * FULL_FRAME)  # every other segment is acknowledged
-
-
-def _rate(settings: dict[str, Any]) -> int:
-    rate = settings.get("rate")
-    if isinstance(rate, dict):
-        return int(rate.get("bits-per-second", UNLIMITED))
-    return UNLIMITED
 
 
 def path_between(plan: Plan, source: str, target: str) -> list[LinkPlan]:

@@ -7,30 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.planning import tables
+from airloom.planning.channels import default_number, mhz_of, number_of
 from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Errors, Fading, Medium, Mobility, Noise, Propagation, Tuning
 from airloom.scenario.model.media import TRACES
-from airloom.units.quantities import Angle, Frequency, Length, Power, Ratio, Speed
+from airloom.units.quantities import Angle, Length, Power, Ratio, Speed
 
 if TYPE_CHECKING:
     from airloom.planning.network import Network
+
+DEFAULT_POWER = Power("16 dBm")
+"""What a radio sends with of which nothing is said: the engine's default."""
 
 
 def place(position: tuple[Length, ...]) -> dict[str, float]:
     """A place, or a velocity, along three axes."""
     return {axis: float(value) for axis, value in zip("xyz", position, strict=False)}
-
-
-def number_of(channel: int | Frequency, phy: str) -> int:
-    """The number of a channel that may be given by its centre frequency; 0 if no channel is there."""
-    if not isinstance(channel, Frequency):
-        return int(channel)
-    mhz, rest = divmod(int(channel), 1_000_000)
-    if phy != "802.11a":
-        if mhz == 2484 and not rest:
-            return 14
-        return 0 if rest or mhz % 5 != 2 else max(0, (mhz - 2407) // 5)
-    return 0 if rest or mhz % 5 else max(0, (mhz - 5000) // 5)
 
 
 def rate(value: Any) -> Any:
@@ -87,7 +79,7 @@ def _loss(law: Propagation, names: list[str]) -> Any:
             loss = Ratio("60 dB") if law.loss is None else law.loss
             return {"disk": {"range_m": float(law.range or 0.0), "loss_db": float(loss)}}
         case _:
-            power = Power("16 dBm") if law.power is None else law.power
+            power = DEFAULT_POWER if law.power is None else law.power
             noise = Power("-94 dBm") if law.noise is None else law.noise
             kind: Any = "loss"
             if law.numbers == "snr":
@@ -121,12 +113,7 @@ def _errors(errors: Errors) -> Any:
 def noise(settings: Noise) -> dict[str, Any]:
     """A source of noise."""
     if settings.channel is not None:
-        phy = "802.11a" if settings.channel > 14 else "802.11g"
-        middle = (
-            5000 + 5 * settings.channel if phy == "802.11a" else 2407 + 5 * settings.channel
-        ) * 1_000_000
-        if settings.channel == 14:
-            middle = 2_484_000_000
+        middle = mhz_of(settings.channel) * 1_000_000
         band = [middle - 10_000_000, middle + 10_000_000]
     else:
         assert settings.band is not None
@@ -156,7 +143,7 @@ def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "mac": [int(octet, 16) for octet in mac.split(":")],
         "phy": phy,
-        "channel": number_of(said.get("channel", 36 if phy == "802.11a" else 1), phy),
+        "channel": number_of(said.get("channel", default_number(phy)), phy),
         "rate": rate(said.get("rate", "minstrel")),
         "membership": _membership(said, phy),
     }
@@ -169,6 +156,9 @@ def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     for key, name in (("rts", "rts_octets"), ("fragment", "fragment_octets")):
         if key in said:
             found[name] = None if said[key] == "never" else int(said[key])
+    if "capture_window" in said:
+        window = said["capture_window"]
+        found["capture_ns"] = None if window == "none" else int(window)
     if "basic_rates" in said:
         found["basic_rates"] = [int(each) for each in said["basic_rates"]]
     if "control_rate" in said:
@@ -198,6 +188,7 @@ SETTINGS = {
     **{name: key for key, name in (*_DECIBELS.items(), *_PLAIN.items())},
     "rts_octets": "rts",
     "fragment_octets": "fragment",
+    "capture_ns": "capture_window",
     "leave_dbm": "leave",
     "ssid length": "ssid",
 }

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any
 
+from airloom.planning.link_settings import LinkSettings
+
 if TYPE_CHECKING:
     from airloom.images import Image
     from airloom.scenario.model import Scenario
@@ -128,17 +130,14 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
-    """A link between two ends, each ``node:interface`` or the name of a switch or tunnel.
-
-    ``forward`` and ``backward`` are the engine's link settings in its own words (see
-    ``engine/src/settings.rs``).
-    """
+    """A link between two ends, each ``node:interface`` or the name of a switch or tunnel."""
 
     name: str
     a: str
     b: str
-    forward: dict[str, Any]
-    backward: dict[str, Any]
+    forward: LinkSettings
+    """From ``a`` to ``b``."""
+    backward: LinkSettings
     vlans: tuple[dict[str, Any] | None, ...] = (None, None)
     """For each end that is a switch which knows VLANs, those that it carries there."""
 

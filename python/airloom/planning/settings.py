@@ -1,10 +1,12 @@
-"""Settings of links and switches in the engine's own words (``engine/src/settings.rs``)."""
+"""Settings of links and switches, made of what a scenario says."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from airloom.planning import tables
+from airloom.planning.link_settings import Law, LinkSettings, QueueSettings, Receiver
 from airloom.scenario.model import (
     Adapter,
     Direction,
@@ -19,49 +21,55 @@ from airloom.scenario.model import (
 )
 
 
-def link(direction: Direction) -> dict[str, Any]:
+def link(direction: Direction) -> LinkSettings:
     """One direction's settings; the engine's own defaults stand for what is left out."""
-    return changed({}, direction)
+    return changed(LinkSettings(), direction)
 
 
-def changed(settings: dict[str, Any], change: Direction) -> dict[str, Any]:
+def changed(settings: LinkSettings, change: Direction) -> LinkSettings:
     """The settings after a change: what it names is replaced, the rest stays."""
-    result = dict(settings)
+    update: dict[str, Any] = {}
     if change.trace is not None:
-        result["rate"] = {"trace": tables.trace(change.trace)}
+        update["rate"] = tables.trace(change.trace)
     elif change.rate is not None:
-        result["rate"] = "unlimited" if change.rate == "unlimited" else {"bits-per-second": int(change.rate)}
+        update["rate"] = None if change.rate == "unlimited" else int(change.rate)
     if change.delay is not None:
-        result["delay_ns"] = int(change.delay)
+        update["delay"] = int(change.delay)
     if change.jitter is not None:
-        result["jitter"] = _jitter(change.jitter)
+        update["jitter"] = _jitter(change.jitter)
     if change.loss is not None:
-        result["loss"] = _loss(change.loss)
+        update["loss"] = _loss(change.loss)
     for name in ("jitter_reorders", "duplicate", "corrupt", "reorder", "mtu", "segments", "late"):
         value = getattr(change, name)
         if value is not None:
-            result[name] = value
+            update[name] = value
     if change.overhead is not None:
-        result["overhead"] = int(change.overhead)
+        update["overhead"] = int(change.overhead)
     if change.queue is not None:
-        result["queue"] = _queue(change.queue)
-    return result
+        update["queue"] = _queue(change.queue)
+    return replace(settings, **update)
 
 
-def wire(direction: Direction, sender: Adapter | None, receiver: Adapter | Switch | None) -> dict[str, Any]:
+def wire(direction: Direction, sender: Adapter | None, receiver: Adapter | Switch | None) -> LinkSettings:
     """One direction's settings with the models of the equipment at its ends."""
-    result = link(direction)
-    if sender is not None and sender.gap:
-        result["gap_ns"] = int(sender.gap)
+    return replace(link(direction), gap=gap(sender), receiver=equipment(receiver))
+
+
+def gap(sender: Adapter | None) -> int:
+    """How long the sending adapter rests after each frame."""
+    return 0 if sender is None else int(sender.gap)
+
+
+def equipment(receiver: Adapter | Switch | None) -> Receiver | None:
+    """What the equipment at the receiving end adds."""
     match receiver:
         case Adapter():
-            adds = {"moderation_ns": int(receiver.moderation), "tick_ns": int(receiver.tick)}
-            if receiver.service is not None:
-                adds["service"] = _jitter(receiver.service)
-            result["receiver"] = adds
+            service = None if receiver.service is None else _jitter(receiver.service)
+            return Receiver(moderation=int(receiver.moderation), service=service, tick=int(receiver.tick))
         case Switch() if receiver.latency:
-            result["receiver"] = {"latency_ns": int(receiver.latency)}
-    return result
+            return Receiver(latency=int(receiver.latency))
+        case _:
+            return None
 
 
 def switch(settings: Switch) -> dict[str, Any] | str:
@@ -71,69 +79,60 @@ def switch(settings: Switch) -> dict[str, Any] | str:
     return {"switch": {"ageing_ns": int(settings.ageing), "addresses": settings.addresses}}
 
 
-def _jitter(jitter: Any) -> Any:
+def _jitter(jitter: Any) -> Law | None:
     match jitter:
         case UniformJitter():
-            return {"uniform": {"spread_ns": int(jitter.uniform)}}
+            return Law("uniform", {"spread_ns": int(jitter.uniform)})
         case NormalJitter():
-            return {"normal": {"sigma_ns": int(jitter.normal)}}
+            return Law("normal", {"sigma_ns": int(jitter.normal)})
         case ParetoJitter():
-            return {"pareto": {"scale_ns": int(jitter.pareto), "shape": jitter.shape}}
+            return Law("pareto", {"scale_ns": int(jitter.pareto), "shape": jitter.shape})
         case ExponentialJitter():
-            return {"exponential": {"mean_ns": int(jitter.exponential)}}
+            return Law("exponential", {"mean_ns": int(jitter.exponential)})
         case TableJitter():
-            return {"table": {"values_ns": tables.delays(jitter.table)}}
+            return Law("table", {"values_ns": tables.delays(jitter.table)})
         case _:
-            return "none"
+            return None
 
 
-def _loss(loss: float | GilbertElliott) -> Any:
+def _loss(loss: float | GilbertElliott) -> float | Law:
     if isinstance(loss, GilbertElliott):
-        return {
-            "gilbert-elliott": {
-                "good_to_bad": loss.good_to_bad,
-                "bad_to_good": loss.bad_to_good,
-                "loss_good": loss.loss_good,
-                "loss_bad": loss.loss_bad,
-            }
-        }
-    return {"bernoulli": {"probability": loss}} if loss > 0 else "none"
+        return Law("gilbert-elliott", {name: getattr(loss, name) for name in GilbertElliott.model_fields})
+    return loss
 
 
-def _queue(queue: Queue) -> dict[str, Any]:
-    limited = queue.packets is not None or queue.size is not None or queue.time is not None
-    return {
-        "packets": queue.packets if limited else 1000,
-        "octets": None if queue.size is None else int(queue.size),
-        "time_ns": None if queue.time is None else int(queue.time),
-        "discipline": _discipline(queue),
-        "ecn": queue.ecn,
-    }
+def _queue(queue: Queue) -> QueueSettings:
+    octets, time = (None if given is None else int(given) for given in (queue.size, queue.time))
+    if queue.packets is None and octets is None and time is None:
+        return QueueSettings(discipline=_discipline(queue), ecn=queue.ecn)
+    return QueueSettings(queue.packets, octets, time, _discipline(queue), queue.ecn)
 
 
-def _discipline(queue: Queue) -> Any:
+def _discipline(queue: Queue) -> Law | None:
     match queue.discipline:
         case "red":
             assert queue.red_min is not None
             assert queue.red_max is not None
-            return {
-                "red": {
+            return Law(
+                "red",
+                {
                     "min_octets": int(queue.red_min),
                     "max_octets": int(queue.red_max),
                     "probability": queue.red_probability,
                     "weight": queue.red_weight,
-                }
-            }
+                },
+            )
         case "codel":
-            return {"codel": {"target_ns": int(queue.target), "interval_ns": int(queue.interval)}}
+            return Law("codel", {"target_ns": int(queue.target), "interval_ns": int(queue.interval)})
         case "fq-codel":
-            return {
-                "fq-codel": {
+            return Law(
+                "fq-codel",
+                {
                     "target_ns": int(queue.target),
                     "interval_ns": int(queue.interval),
                     "quantum": int(queue.quantum),
                     "flows": queue.flows,
-                }
-            }
+                },
+            )
         case _:
-            return "drop-tail"
+            return None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import ScenarioError
+from airloom.planning.link_settings import RateTrace
 from airloom.units.quantities import Duration, UnitError
 
 MAHIMAHI_OCTETS = 1504
@@ -36,7 +37,7 @@ def _lines(path: str, code: str) -> list[tuple[str, str]]:
     return [(place, line) for place, line in lines if line]
 
 
-def trace(path: str) -> dict[str, Any]:
+def trace(path: str) -> RateTrace:
     """A trace as mahimahi writes it: on every line the millisecond at which one packet may leave.
 
     Lines ascend; the last one is the period after which it starts again. Lines that begin with ``#``
@@ -54,7 +55,7 @@ def trace(path: str) -> dict[str, Any]:
         raise TableError(
             "trace.syntax", f"{name} has no length", cure="the last line gives the period in ms, above 0"
         )
-    return {"opportunities_ns": moments, "period_ns": moments[-1], "octets": MAHIMAHI_OCTETS}
+    return RateTrace(tuple(moments), moments[-1], MAHIMAHI_OCTETS)
 
 
 def delays(path: str) -> list[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airloom.planning import media
+from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import Plan
 from airloom.planning.settings import changed
 from airloom.scenario.model import Event
@@ -18,7 +19,7 @@ class LinkChange:
     at: int
     link: str
     direction: str
-    settings: dict[str, Any] | None = None
+    settings: LinkSettings | None = None
     up: bool | None = None
 
 

@@ -95,6 +95,7 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
         "scenario": run.result.scenario,
         "description": description if isinstance(description, str) else "",
         "verdict": run.result.verdict,
+        "lost": run.notes,
         "facts": tables.facts(run)[1:],
         "tiles": [{"figure": figure, "label": label} for figure, label in page.headlines(run)],
         "chapters": shown,

@@ -151,7 +151,7 @@ STATUS_TONES: dict[str, Tone] = {"valid": "good", "degraded": "warn", "invalid":
 def points(run: RunReader) -> Table:
     """Every run of a sweep with its verdict."""
     rows: list[list[str | Cell]] = []
-    for point, one in zip(_begun(run), run.points, strict=True):
+    for point, one in run.begun:
         verdict = one.result.verdict
         rows.append(
             [
@@ -170,12 +170,6 @@ def points(run: RunReader) -> Table:
         rows,
         numeric=(1, 3, 4),
     )
-
-
-def _begun(run: RunReader) -> list[Any]:
-    if not run.is_sweep:
-        return []
-    return [one for one in run.index.points if (run.folder / one.folder / "result.json").exists()]
 
 
 def ledger(run: RunReader) -> Table:

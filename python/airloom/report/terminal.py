@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -24,8 +26,8 @@ def render(run: RunReader) -> RenderableType:
     facts.add_column(overflow="fold")
     for name, text in tables.facts(run):
         facts.add_row(name, Text(text))
-    parts: list[RenderableType] = [verdict(run.result.verdict), facts]
     found = all_tables(run)
+    parts: list[RenderableType] = [verdict(run.result.verdict), *lost(run.notes), facts]
     short = any(one.name == "headlines" for one in found)
     for one in found:
         if short and one.name == "measurements":
@@ -51,6 +53,13 @@ def verdict(verdict: Verdict) -> Panel:
     return Panel(lines, title="verdict", title_align="left", border_style=colour)
 
 
+def lost(notes: Sequence[str]) -> list[Text]:
+    """What the folder should hold and does not."""
+    shown = [Text(f"not read: {note}", style="yellow") for note in notes[: tables.NOTES]]
+    more = len(notes) - tables.NOTES
+    return [*shown, Text(f"and {more} more that could not be read", style="yellow")] if more > 0 else shown
+
+
 def claims(found: Sequence[Claim]) -> RichTable:
     """Claims with room for their sentences: outcome, then what was claimed and why it holds or not."""
     drawn = RichTable(title="Claims", title_justify="left", title_style="bold", show_header=False)
@@ -64,14 +73,61 @@ def claims(found: Sequence[Claim]) -> RichTable:
     return drawn
 
 
-def rich_table(one: tables.Table) -> RichTable:
+def rich_table(one: tables.Table) -> RenderableType:
     """A table as rich draws it."""
-    drawn = RichTable(title=one.title, title_justify="left", title_style="bold", caption_justify="left")
-    if one.note:
-        drawn.caption = one.note
-    for index, column in enumerate(one.columns):
-        right = index in one.numeric
-        drawn.add_column(column, justify="right" if right else "left", no_wrap=right, overflow="fold")
-    for row in one.rows:
-        drawn.add_row(*(Text(cell.text, style=_TONES[cell.tone]) for cell in row))
-    return drawn
+    return _Fitting(one)
+
+
+class _Fitting:
+    """A table where the terminal has room for the words of every column; else a block for each row, in which
+    no word is cut either.
+    """
+
+    def __init__(self, table: tables.Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        one = self._table
+        widths = [
+            max((cell_len(word) for text in texts for word in text.split()), default=1)
+            for texts in (
+                [column, *(row[index].text for row in one.rows)] for index, column in enumerate(one.columns)
+            )
+        ]
+        # Beside its text a column has a space on each side and a line.
+        yield self._grid(widths) if sum(widths) + 3 * len(widths) + 1 <= options.max_width else self._blocks()
+
+    def _grid(self, widths: list[int]) -> RichTable:
+        one = self._table
+        drawn = RichTable(**self._titles(), caption_justify="left")
+        for index, column in enumerate(one.columns):
+            right = index in one.numeric
+            drawn.add_column(
+                Text(column),
+                justify="right" if right else "left",
+                no_wrap=right,
+                overflow="fold",
+                min_width=widths[index],
+            )
+        for row in one.rows:
+            drawn.add_row(*(Text(cell.text, style=_TONES[cell.tone]) for cell in row))
+        return drawn
+
+    def _blocks(self) -> RichTable:
+        one = self._table
+        drawn = RichTable(**self._titles(), caption_justify="left", show_header=False)
+        drawn.add_column(style="dim", overflow="fold")
+        drawn.add_column(overflow="fold")
+        for row in one.rows:
+            for column, cell in zip(one.columns, row, strict=True):
+                drawn.add_row(Text(column), Text(cell.text, style=_TONES[cell.tone]))
+            drawn.add_section()
+        return drawn
+
+    def _titles(self) -> dict[str, Any]:
+        one = self._table
+        return {
+            "title": Text(one.title, style="bold"),
+            "title_justify": "left",
+            "caption": Text(one.note) if one.note else None,
+        }

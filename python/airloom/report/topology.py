@@ -100,15 +100,15 @@ def _rest(common: list[tuple[str, int]], topology: Topology) -> str:
 
 def describe(wire: Wire) -> str:
     """A link's rate and delay, of both directions if they differ."""
-    forward = _direction(wire.rate_bit_s, wire.delay_ns)
+    forward = _direction(wire.rate_bit_s, wire.delay_ns, wire.trace)
     if wire.backward_delay_ns is None:
         return forward
-    backward = _direction(wire.backward_rate_bit_s, wire.backward_delay_ns)
+    backward = _direction(wire.backward_rate_bit_s, wire.backward_delay_ns, wire.backward_trace)
     return forward if forward == backward else f"{forward} / {backward}"
 
 
-def _direction(rate: int | None, delay_ns: int) -> str:
-    fast = str(Quantity(float(rate), RATE)) if rate is not None else "unlimited"
+def _direction(rate: int | None, delay_ns: int, trace: bool) -> str:
+    fast = "a trace" if trace else "unlimited" if rate is None else str(Quantity(float(rate), RATE))
     return f"{fast}, {Quantity(delay_ns / 1e9, TIME)}" if delay_ns else fast
 
 

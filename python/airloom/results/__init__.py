@@ -41,11 +41,10 @@ from airloom.results.result import (
     Measurement,
     Outcome,
     Result,
-    Status,
-    Verdict,
 )
 from airloom.results.sweep import Point, SweepWriter
 from airloom.results.writer import RunWriter
+from airloom.verdict import Status, Verdict
 
 __all__ = [
     "SCHEMA",

@@ -101,6 +101,9 @@ class Wire(Part):
     delay_ns: int = 0
     backward_rate_bit_s: int | None = None
     backward_delay_ns: int | None = None
+    trace: bool = False
+    """The rate follows a trace; ``rate_bit_s`` is null then too."""
+    backward_trace: bool = False
 
 
 class Topology(Part):
@@ -167,6 +170,8 @@ class Details(Part):
     """Frames that this machine lost, by reason."""
     lateness: tuple[Bin, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
+    inputs: dict[str, str] | None = None
+    """Digest of everything that the scenario took from files, by path."""
     length_ns: int = 0
     """Engine time when it ended."""
     processors: dict[str, float] = Field(default_factory=dict)

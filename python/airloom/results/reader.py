@@ -6,12 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from airloom.errors import RunError, ScenarioError
 from airloom.results import details, result, samples, sweep
 from airloom.results.details import Details
 from airloom.results.result import Result
-from airloom.results.writer import CUT_SHORT
+from airloom.results.sweep import Point
+from airloom.results.writer import CUT_SHORT, SWEEP
+from airloom.scenario.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
 
 
 class RunReader:
-    """What one folder holds; a sweep's folder reads like one run whose samples name their point."""
+    """What one folder holds; a sweep's folder reads like one run whose samples name their point.
+
+    What is missing or damaged is left out; :attr:`notes` say what that is.
+    """
 
     def __init__(self, folder: Path | str):
         """Reads ``result.json``; everything else when it is asked for."""
         self.folder = Path(folder)
-        self.result: Result = result.read(self.folder / "result.json")
+        self._lost: dict[str, None] = {}
+        """Notes in the order in which they were made, each once."""
+        self.result: Result = self._read_result()
 
     def __repr__(self) -> str:
         return f"RunReader({str(self.folder)!r}: {self.result.scenario}, {self.result.verdict.status})"
@@ -52,37 +58,70 @@ class RunReader:
     @property
     def is_sweep(self) -> bool:
         """Whether this folder holds many runs."""
-        return (self.folder / sweep.INDEX).exists()
+        return (self.folder / SWEEP).exists()
 
     @cached_property
     def index(self) -> sweep.Index:
         """A sweep's index."""
         return sweep.read_index(self.folder)
 
+    @property
+    def notes(self) -> list[str]:
+        """What is missing or damaged in the folder, each in a sentence that begins with its place."""
+        _ = self.scenario, self.details
+        runs = [(f"{point.folder}/", run) for point, run in self.begun] if self.is_sweep else [("", self)]
+        lost = [f"{place}{note}" for place, run in runs for note in run._samples_lost()]
+        return list(dict.fromkeys([*self._lost, *lost]))
+
     @cached_property
+    def begun(self) -> list[tuple[Point, RunReader]]:
+        """The points of a sweep whose runs have been begun and can be read, and these runs."""
+        found: list[tuple[Point, RunReader]] = []
+        for point in self.index.points if self.is_sweep else ():
+            try:
+                found.append((point, RunReader(self.folder / point.folder)))
+            except RunError as error:
+                if point.state == "finished" or error.code != "results.missing":
+                    self._note_lost(f"{point.folder} is left out: {error.message}")
+        return found
+
+    @property
     def points(self) -> list[RunReader]:
         """The runs of a sweep that have been begun; none if this is a single run."""
-        if not self.is_sweep:
-            return []
-        folders = [self.folder / point.folder for point in self.index.points]
-        return [RunReader(folder) for folder in folders if (folder / "result.json").exists()]
+        return [run for _, run in self.begun]
 
     @cached_property
     def details(self) -> Details:
         """What the report shows beyond the verdict; a sweep has its first run's."""
         first = self.points[0].folder if self.points else self.folder
-        return details.read(first / "details.json")
+        try:
+            return details.read(first / "details.json")
+        except RunError as error:
+            place = f"{first.relative_to(self.folder)}/" if self.points else ""
+            self._note_lost(f"{place}{error.message}")
+            return Details()
 
     @cached_property
     def scenario_text(self) -> str:
         """The scenario as it ran."""
-        path = self.folder / "scenario.yaml"
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+        try:
+            return (self.folder / "scenario.yaml").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeError) as error:
+            self._note_lost(f"scenario.yaml cannot be read: {error}")
+            return ""
 
     @cached_property
     def scenario(self) -> dict[str, Any]:
         """The scenario as plain values."""
-        raw = yaml.safe_load(self.scenario_text)
+        if not self.scenario_text:
+            return {}
+        try:
+            raw = Source.of_text(self.scenario_text, "scenario.yaml").data
+        except ScenarioError as error:
+            self._note_lost(f"scenario.yaml cannot be read: {error.message}")
+            return {}
         return raw if isinstance(raw, dict) else {}
 
     def table(
@@ -92,11 +131,9 @@ class RunReader:
         import pyarrow
 
         if not self.is_sweep:
-            return samples.read(self.folder, measurement, metric, node)
-        tables = [point.table(measurement, metric, node) for point in self.points]
-        if not tables:
-            return samples.SCHEMA.empty_table()
-        return pyarrow.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+            return samples.read(self.folder, measurement, metric, node, lost=self._note_lost)
+        tables = [run.table(measurement, metric, node) for run in self.points]
+        return pyarrow.concat_tables([samples.AS_READ.empty_table(), *tables]).unify_dictionaries()
 
     def samples(
         self, measurement: str | None = None, metric: str | None = None, node: str | None = None
@@ -124,3 +161,20 @@ class RunReader:
             for path in sorted((run.folder / "measurements").glob("*/*.*")):
                 found[f"{prefix}{path.parent.name}/{path.name}"] = path
         return found
+
+    def _read_result(self) -> Result:
+        """A sweep that lost its own is put together from its runs."""
+        try:
+            return result.read(self.folder / "result.json")
+        except RunError as error:
+            if not self.is_sweep or error.code not in ("results.missing", "results.unreadable"):
+                raise
+            self._note_lost(f"result.json is put together from the runs: {error.message}")
+            return sweep.whole(self.index, {point.folder: run.result for point, run in self.begun})
+
+    def _note_lost(self, note: str) -> None:
+        self._lost[note.splitlines()[0]] = None
+
+    def _samples_lost(self) -> list[str]:
+        lost = samples.lost_of(self.folder, finished=self.finished)
+        return [*(note for note in self._lost if note not in lost), *lost]

@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airloom.errors import RunError
+from airloom.verdict import Verdict
 
 SCHEMA = 1
 
-Status = Literal["valid", "degraded", "invalid"]
 Outcome = Literal["holds", "holds-in-shape", "fails", "implausible-in-source"]
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -28,26 +28,6 @@ class Part(BaseModel):
     """Base of all parts of a result: frozen, and lenient towards keys of later releases."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
-
-
-class Verdict(Part):
-    """How far to trust the run, and why not further.
-
-    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` bound the
-    result without being anybody's fault.
-    """
-
-    status: Status
-    reasons: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def also(self, status: Status, code: str, reason: str) -> Verdict:
-        """The same verdict with one more reason, first; never better than it was."""
-        worse = max(self.status, status, key=("valid", "degraded", "invalid").index)
-        return Verdict(
-            status=worse, reasons=(reason, *self.reasons), codes=(code, *self.codes), notes=self.notes
-        )
 
 
 class LatenessMicros(Part):

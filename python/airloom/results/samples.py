@@ -7,7 +7,7 @@ into ``samples.parquet``, one row group at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,15 @@ SCHEMA = pa.schema(
     ],
     metadata={b"airloom.schema": b"1"},
 )
+
+AS_READ = pa.schema(
+    [
+        field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.name in _WORDS else field
+        for field in SCHEMA
+    ],
+    metadata=SCHEMA.metadata,
+)
+"""The same with dictionaries of words, as every reader gets it, whether there are rows or not."""
 
 
 class Buffer:
@@ -135,32 +144,60 @@ def join_parts(folder: Path) -> None:
 
 
 def read(
-    folder: Path, measurement: str | None = None, metric: str | None = None, node: str | None = None
+    folder: Path,
+    measurement: str | None = None,
+    metric: str | None = None,
+    node: str | None = None,
+    *,
+    lost: Callable[[str], None] = lambda note: None,
 ) -> pa.Table:
     """The samples of one run, from the joined file or from what parts there are.
 
-    Words come as dictionaries, so that a million rows of one series stay small.
+    Words come as dictionaries, so that a million rows of one series stay small. What cannot be read is left
+    out, and ``lost`` is told of it.
     """
-    whole = folder / FILE
-    sources = [whole] if whole.exists() else parts_of(folder)
     wanted = {"measurement": measurement, "metric": metric, "node": node}
-    tables = [_filtered(path, {k: v for k, v in wanted.items() if v is not None}) for path in sources]
-    if not tables:
-        empty: pa.Table = SCHEMA.empty_table()
-        return empty
-    return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
-
-
-def _filtered(path: Path, wanted: dict[str, str]) -> pa.Table:
+    words = {column: word for column, word in wanted.items() if word is not None}
     kept: list[pa.Table] = []
-    for table in _groups(path):
-        for column, word in wanted.items():
-            table = table.filter(pc.equal(table[column], word))
-        kept.append(table)
-    return pa.concat_tables(kept) if kept else SCHEMA.empty_table()
+    for path in _files(folder):
+        try:
+            kept += [_filtered(table, words) for table in _groups(path)]
+        except (OSError, KeyError, pa.ArrowException) as error:
+            lost(_unreadable(path, folder, error))
+    return pa.concat_tables([AS_READ.empty_table(), *kept]).unify_dictionaries()
+
+
+def lost_of(folder: Path, *, finished: bool) -> list[str]:
+    """Which samples of a run are not there, as far as its files' ends tell without reading them whole."""
+    files = _files(folder)
+    if finished and not files and not (folder / PARTS).is_dir():
+        return [f"{FILE} is missing: there are no samples"]
+    found = []
+    for path in files:
+        try:
+            pq.read_metadata(path)
+        except (OSError, pa.ArrowException) as error:
+            found.append(_unreadable(path, folder, error))
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    whole = folder / FILE
+    return [whole] if whole.exists() else parts_of(folder)
+
+
+def _unreadable(path: Path, folder: Path, error: Exception) -> str:
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return f"{path.relative_to(folder)} cannot be read, its samples are missing: {first}"
+
+
+def _filtered(table: pa.Table, wanted: dict[str, str]) -> pa.Table:
+    for column, word in wanted.items():
+        table = table.filter(pc.equal(table[column], word))
+    return table
 
 
 def _groups(path: Path) -> Iterator[pa.Table]:
     source = pq.ParquetFile(path, read_dictionary=list(_WORDS))
     for group in range(source.num_row_groups):
-        yield source.read_row_group(group)
+        yield source.read_row_group(group).select(AS_READ.names).cast(AS_READ)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import ValidationError
 
 from airloom.errors import RunError, ScenarioError
 from airloom.results import result as results
+from airloom.results.folder import Lock, disk, exists
 from airloom.results.result import (
     SCHEMA,
     Claim,
@@ -20,14 +21,15 @@ from airloom.results.result import (
     Measurement,
     Part,
     Result,
-    Verdict,
 )
-from airloom.results.writer import RunWriter, write_atomically
+from airloom.results.writer import SWEEP, RunWriter, write_atomically
+from airloom.scenario import source
 from airloom.stats import mean
+from airloom.verdict import Verdict
+from airloom.verdict import worst as worst_status
 
-INDEX = "sweep.json"
-
-_RANK: dict[results.Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
+MOST_DIFFERENCES = 3
+"""What is told of the differences between two sweeps; the first are enough to see what happened."""
 
 
 class Point(Part):
@@ -48,6 +50,8 @@ class Index(Part):
     started: str
     sweep: dict[str, list[Any]]
     repetitions: int
+    inputs: dict[str, str] | None = None
+    """Digest of everything that the scenario takes from files, by path; none if an older release wrote it."""
     points: tuple[Point, ...]
 
     def to_json(self) -> str:
@@ -58,7 +62,7 @@ class Index(Part):
 
 def read_index(folder: Path) -> Index:
     """Reads a folder's ``sweep.json``."""
-    path = folder / INDEX
+    path = folder / SWEEP
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         return Index.model_validate(raw | {"version": raw.get("schema", SCHEMA)})
@@ -85,7 +89,10 @@ def points_of(sweep: Mapping[str, Sequence[Any]], repetitions: int) -> list[Poin
 
 
 class SweepWriter:
-    """Writes a sweep's folder; on a folder that has one already it goes on where that ended."""
+    """Writes a sweep's folder; on a folder that has one already it goes on where that ended.
+
+    It holds the folder until it is finished or closed; as a context manager it is closed at the end.
+    """
 
     def __init__(
         self,
@@ -96,9 +103,17 @@ class SweepWriter:
         sweep: Mapping[str, Sequence[Any]],
         repetitions: int = 1,
         scenario_text: str = "",
+        inputs: Mapping[str, str] | None = None,
+        resume: bool = True,
     ):
-        """Makes the folder, or resumes it if it holds the same scenario, seed, sweep and repetitions."""
+        """Makes the folder, or resumes it if it holds a sweep of the same scenario with the same inputs.
+
+        ``inputs`` are the digests of everything that the scenario takes from files, by path. With
+        ``resume`` false a sweep that is there already is refused.
+        """
         self.folder = Path(folder)
+        self.notes: list[str] = []
+        """What the reader of the results should know of how this sweep was resumed."""
         self._text = scenario_text
         self._results: dict[str, Result] = {}
         fresh = Index(
@@ -107,16 +122,34 @@ class SweepWriter:
             started=results.utc_now(),
             sweep={name: list(values) for name, values in sweep.items()},
             repetitions=repetitions,
+            inputs=dict(inputs or {}),
             points=tuple(points_of(sweep, repetitions)),
         )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if (self.folder / INDEX).exists():
-            self.index = self._resumed(fresh)
-        else:
-            self.index = fresh
-            (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
-        self._write_index()
-        self._write_result(self._state(()))
+        self._held = Lock(self.folder)
+        with self._held.kept_if_done():
+            if (self.folder / SWEEP).exists():
+                if not resume:
+                    cure = "go on with it by --resume, or name another folder with --out"
+                    raise exists(self.folder, "a sweep", cure)
+                self.index = self._resumed(fresh)
+            elif (self.folder / "result.json").exists():
+                raise exists(self.folder, "a single run's results")
+            else:
+                self.index = fresh
+                with disk(self.folder):
+                    (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
+            self._write_index()
+            self._write_result(self._state(()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets others write into the folder."""
+        self._held.release()
 
     def unfinished(self) -> list[Point]:
         """The points that are still to be run, in order."""
@@ -145,50 +178,99 @@ class SweepWriter:
         """Writes the ``result.json`` of the whole: every point's measurements, the worst verdict."""
         result = self._state(tuple(claims))
         self._write_result(result)
+        self.close()
         return result
 
     def _resumed(self, fresh: Index) -> Index:
         found = read_index(self.folder)
+        differences = list(self._differences(found, fresh))
+        if differences:
+            more = len(differences) - MOST_DIFFERENCES
+            told = "; ".join(differences[:MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
+            raise ScenarioError(
+                "results.other-sweep",
+                f"this folder holds a sweep of something else: {told}",
+                where=str(self.folder / SWEEP),
+                cure="name another folder with --out to begin anew",
+            )
+        return found.model_copy(update={"points": tuple(self._still_there(one) for one in found.points)})
+
+    def _differences(self, then: Index, now: Index) -> Iterator[str]:
+        """Everything in which the runs to come would differ from those that are there."""
         for what in ("scenario", "seed", "sweep", "repetitions"):
-            then, now = getattr(found, what), getattr(fresh, what)
-            if json.dumps(then, default=str) != json.dumps(now, default=str):
-                raise ScenarioError(
-                    "results.other-sweep",
-                    f"this folder holds a sweep with {what} {then!r}, not {now!r}",
-                    where=str(self.folder / INDEX),
-                    cure="name another folder with --out to begin anew",
-                )
-        return found
+            before, after = getattr(then, what), getattr(now, what)
+            if json.dumps(before, default=str) != json.dumps(after, default=str):
+                yield f"{what} is {_shown(before)} there, {_shown(after)} here"
+        yield from self._in_scenarios()
+        if then.inputs is not None:
+            yield from _of_inputs(then.inputs, now.inputs or {})
+
+    def _in_scenarios(self) -> Iterator[str]:
+        """Where the scenario differs from the one that was run, by its paths."""
+        path = self.folder / "scenario.yaml"
+        try:
+            before = path.read_text(encoding="utf-8")
+            if before == self._text:
+                return
+            there, here = source.Source.of_text(before).data, source.Source.of_text(self._text).data
+        except (OSError, UnicodeError, ScenarioError):
+            yield f"{path.name} of the runs that are there cannot be read"
+            return
+        known = ("name", "seed", "sweep", "repetitions")
+        for where, one, other in _changes(there, here):
+            if where[:1] not in [(word,) for word in known]:
+                yield f"{source.show(where)} is {_shown(one)} there, {_shown(other)} here"
+
+    def _still_there(self, point: Point) -> Point:
+        """A finished run whose results are gone is one that waits."""
+        if point.state == "finished":
+            try:
+                self._results[point.folder] = results.read(self.folder / point.folder / "result.json")
+            except RunError as error:
+                self.notes.append(f"{point.folder} was finished and is made again: {error.message}")
+                return point.model_copy(update={"state": "waiting"})
+        return point
 
     def _write_index(self) -> None:
-        write_atomically(self.folder / INDEX, self.index.to_json())
+        with disk(self.folder):
+            write_atomically(self.folder / SWEEP, self.index.to_json())
 
     def _write_result(self, result: Result) -> None:
-        write_atomically(self.folder / "result.json", result.to_json())
+        with disk(self.folder):
+            write_atomically(self.folder / "result.json", result.to_json())
 
     def _state(self, claims: tuple[Claim, ...]) -> Result:
-        done = [point for point in self.index.points if point.state == "finished"]
-        for point in done:
-            if point.folder not in self._results:
-                path = self.folder / point.folder / "result.json"
-                self._results[point.folder] = results.read(path)
-        found = [(point, self._results[point.folder]) for point in done]
-        verdict = worst([(name_of(point), one.verdict) for point, one in found])
-        missing = len(self.index.points) - len(done)
-        if missing:
-            reason = f"unfinished: {missing} of {len(self.index.points)} runs are still to be done"
-            verdict = verdict.also("invalid", "sweep.unfinished", reason)
-        return Result(
-            scenario=self.index.scenario,
-            seed=self.index.seed,
-            kinds=tuple(dict.fromkeys(kind for _, one in found for kind in one.kinds)),
-            started=self.index.started,
-            wall_seconds=round(sum(one.wall_seconds for _, one in found), 3),
-            verdict=verdict,
-            ledger=total([one.ledger for _, one in found]),
-            measurements=over_repetitions([m for _, one in found for m in one.measurements]),
-            claims=claims,
-        )
+        for point in self.index.points:
+            if point.state == "finished" and point.folder not in self._results:
+                self._results[point.folder] = results.read(self.folder / point.folder / "result.json")
+        return whole(self.index, self._results, claims, self.notes)
+
+
+def whole(
+    index: Index, found: Mapping[str, Result], claims: tuple[Claim, ...] = (), notes: Sequence[str] = ()
+) -> Result:
+    """The ``result.json`` of a sweep from those of its finished runs, by folder."""
+    done = [
+        (point, found[point.folder])
+        for point in index.points
+        if point.state == "finished" and point.folder in found
+    ]
+    verdict = worst([(name_of(point), one.verdict) for point, one in done])
+    missing = len(index.points) - len(done)
+    if missing:
+        reason = f"unfinished: {missing} of {len(index.points)} runs are still to be done"
+        verdict = verdict.also("invalid", "sweep.unfinished", reason)
+    return Result(
+        scenario=index.scenario,
+        seed=index.seed,
+        kinds=tuple(dict.fromkeys(kind for _, one in done for kind in one.kinds)),
+        started=index.started,
+        wall_seconds=round(sum(one.wall_seconds for _, one in done), 3),
+        verdict=verdict.model_copy(update={"notes": (*notes, *verdict.notes)}),
+        ledger=total([one.ledger for _, one in done]),
+        measurements=over_repetitions([m for _, one in done for m in one.measurements]),
+        claims=claims,
+    )
 
 
 class SweepRun(RunWriter):
@@ -216,6 +298,38 @@ class SweepRun(RunWriter):
             self._sweep.finished(self._point)
 
 
+def _changes(there: Any, here: Any, path: source.Path_ = ()) -> Iterator[tuple[source.Path_, Any, Any]]:
+    """The places at which two pieces of plain data differ, and what stands there in each."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in dict.fromkeys([*there, *here]):
+            yield from _changes(there.get(key), here.get(key), (*path, key))
+        if there == here and list(there) != list(here):
+            yield path, ", ".join(there), ", ".join(here)
+    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        for number, (one, other) in enumerate(zip(there, here, strict=True)):
+            yield from _changes(one, other, (*path, number))
+    elif there != here:
+        yield path, there, here
+
+
+def _of_inputs(then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for path in sorted({*then, *now}):
+        if path not in now:
+            yield f"{path} is no longer used"
+        elif path not in then:
+            yield f"{path} was not used"
+        elif then[path] != now[path]:
+            yield f"{path} has changed since"
+
+
+def _shown(value: Any) -> str:
+    """A value on one line."""
+    if value is None:
+        return "not given"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return repr(text if len(text) <= 60 else f"{text[:57]}...") if isinstance(value, str) else text[:60]
+
+
 def name_of(point: Point) -> str:
     """A point in words: ``nodes=3 #2``, the repetition counted from 1."""
     values = ", ".join(f"{path}={value}" for path, value in point.values.items())
@@ -224,9 +338,8 @@ def name_of(point: Point) -> str:
 
 def worst(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
     """The worst of several verdicts, with every reason and which run gave it."""
-    status: results.Status = max((one.status for _, one in verdicts), key=_RANK.__getitem__, default="valid")
     return Verdict(
-        status=status,
+        status=worst_status(one.status for _, one in verdicts),
         reasons=tuple(f"{name}: {reason}" for name, one in verdicts for reason in one.reasons),
         codes=tuple(code for _, one in verdicts for code in one.codes),
         notes=tuple(dict.fromkeys(note for _, one in verdicts for note in one.notes)),

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
-from airloom import verdict as verdicts
-from airloom.errors import LabError, RunError, ScenarioError
+from airloom.errors import LabError, RunError
 from airloom.results import samples
 from airloom.results.details import Details
-from airloom.results.result import Claim, Ledger, Measurement, Result, Verdict, utc_now
+from airloom.results.folder import Lock, disk, exists
+from airloom.results.result import Claim, Ledger, Measurement, Result, utc_now
+from airloom.verdict import Verdict
 
 FLUSH_ROWS = 200_000
 FLUSH_SECONDS = 5.0
+SWEEP = "sweep.json"
+"""The index of a sweep: it tells a folder of many runs from that of one."""
 RESERVE = ".reserve"
 RESERVE_OCTETS = 256 * 1024
 CUT_SHORT = "run.cut-short"
@@ -79,7 +81,8 @@ class RunWriter:
             wall_seconds=0.0,
             verdict=Verdict(status="invalid", reasons=(UNFINISHED,), codes=("run.unfinished",)),
         )
-        with self._disk():
+        self._held = Lock(self.folder)
+        with self._held.kept_if_done(), self._disk():
             self._prepare(replace)
             (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
             self._reserve()
@@ -147,7 +150,7 @@ class RunWriter:
 
     def finish(
         self,
-        verdict: Verdict | verdicts.Verdict,
+        verdict: Verdict,
         ledger: Ledger,
         *,
         claims: Sequence[Claim] = (),
@@ -159,8 +162,6 @@ class RunWriter:
         stay as they are if there is no room to join them; they are read just the same.
         """
         with self._lock:
-            if not isinstance(verdict, Verdict):
-                verdict = Verdict.model_validate(verdict.to_json())
             for attempt in (self.flush, lambda: self.describe(details) if details else None):
                 try:
                     attempt()
@@ -214,15 +215,11 @@ class RunWriter:
         write_atomically(self.folder / "result.json", text)
 
     def _prepare(self, replace: bool) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if (self.folder / SWEEP).exists() and not replace:
+            raise exists(self.folder, "a sweep")
         if (self.folder / "result.json").exists():
             if not replace:
-                raise ScenarioError(
-                    "results.exists",
-                    "this folder already holds a run's results",
-                    where=str(self.folder),
-                    cure="name another folder with --out, or remove this one",
-                )
+                raise exists(self.folder, "a run's results")
             (self.folder / samples.FILE).unlink(missing_ok=True)
             for part in samples.parts_of(self.folder):
                 part.unlink()
@@ -234,31 +231,18 @@ class RunWriter:
 
     def _close(self, result: Result) -> None:
         self._closed = True
-        (self.folder / RESERVE).unlink(missing_ok=True)
-        # The verdict first: joining needs room that the verdict must not wait for.
-        with self._disk():
-            write_atomically(self.folder / "result.json", result.to_json(self._measured), lasting=True)
-        with contextlib.suppress(OSError):
-            samples.join_parts(self.folder)
-
-    @contextlib.contextmanager
-    def _disk(self) -> Iterator[None]:
         try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise RunError(
-                    "results.disk-full",
-                    "the disk is full",
-                    where=str(self.folder),
-                    cure="make room, or name a folder on another disk with --out",
-                ) from error
-            raise RunError(
-                "results.unwritable",
-                f"the results cannot be written: {error.strerror or error}",
-                where=str(self.folder),
-                cure="name a folder that can be written with --out",
-            ) from error
+            (self.folder / RESERVE).unlink(missing_ok=True)
+            # The verdict first: joining needs room that the verdict must not wait for.
+            with self._disk():
+                write_atomically(self.folder / "result.json", result.to_json(self._measured), lasting=True)
+            with contextlib.suppress(OSError, pa.ArrowException):
+                samples.join_parts(self.folder)
+        finally:
+            self._held.release()
+
+    def _disk(self) -> contextlib.AbstractContextManager[None]:
+        return disk(self.folder)
 
 
 def point_text(point: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airloom.errors import LabError, RunError
 from airloom.nodes import doctor
+from airloom.planning import inputs
 from airloom.planning.gate import check
 from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
 from airloom.results.writer import label_of
@@ -133,21 +134,33 @@ def _sweep(
     scenario = experiment.scenario
     # What one of the points cannot have is said before the first of them is run.
     underlay.survey(experiment.plans)
-    if not resume and (folder / "sweep.json").exists():
-        raise RunError(
-            "results.exists",
-            "this folder already holds a sweep",
-            where=str(folder),
-            cure="go on with it by --resume, or name another folder with --out",
-        )
-    sweep = SweepWriter(
+    with SweepWriter(
         folder,
         scenario=scenario.name,
         seed=scenario.seed,
         sweep=scenario.sweep,
         repetitions=scenario.repetitions,
         scenario_text=scenario.to_yaml(),
-    )
+        inputs=inputs.digests(_distinct(experiment)),
+        resume=resume,
+    ) as sweep:
+        for note in sweep.notes:
+            watcher.problem(note)
+        failures = _points(experiment, sweep, capture=capture, profile=profile, watcher=watcher)
+        sweep.finish(_claims(experiment, folder))
+    if failures:
+        where, first = failures[0]
+        raise RunError(
+            "sweep.failed",
+            f"{len(failures)} of {len(experiment.plans)} runs failed, first {where}: {first.message}",
+            cure="--resume does them again and keeps the others",
+        )
+
+
+def _points(
+    experiment: Experiment, sweep: SweepWriter, *, capture: bool, profile: bool, watcher: Watcher
+) -> list[tuple[str, LabError]]:
+    """Makes the runs that wait; what failed of them, by folder."""
     points = sweep.index.points
     waiting = {point.folder for point in sweep.unfinished()}
     failures: list[tuple[str, LabError]] = []
@@ -167,14 +180,12 @@ def _sweep(
                     raise
                 watcher.problem(str(error))
                 failures.append((point.folder, error))
-    sweep.finish(_claims(experiment, folder))
-    if failures:
-        where, first = failures[0]
-        raise RunError(
-            "sweep.failed",
-            f"{len(failures)} of {len(points)} runs failed, first {where}: {first.message}",
-            cure="--resume does them again and keeps the others",
-        )
+    return failures
+
+
+def _distinct(experiment: Experiment) -> list[Scenario]:
+    """The scenario of every point, without its repetitions."""
+    return [plan.scenario for plan in experiment.plans if plan.repetition == 0]
 
 
 def _claims(experiment: Experiment, folder: Path) -> list[Claim]:

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from airloom import _engine
-from airloom.errors import HostError, LabError, RunError
+from airloom.errors import RunError, translated
 from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.process.supervisor import Keeper
+from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import underlay
 from airloom.runs.radio_control import RadioDoors
@@ -79,7 +80,7 @@ class World:
         return self._engine
 
     def __enter__(self) -> World:
-        with _translated(), contextlib.ExitStack() as stack:
+        with translated(), contextlib.ExitStack() as stack:
             unknown = underlay.survey([self.plan])
             tunnels = {
                 name: stack.enter_context(underlay.sockets(tunnel))
@@ -116,7 +117,7 @@ class World:
 
     def begin(self) -> None:
         """Time zero: the engine's clock starts."""
-        with _translated():
+        with translated():
             self.zero = self.engine.start()
         self.running = True
 
@@ -126,7 +127,7 @@ class World:
             # What a node sends once its ports are closed is no frame of the run.
             self._last_counters = self.counters()
             self.running = False
-            with _translated():
+            with translated():
                 self.engine.stop()
 
     def now(self) -> int:
@@ -137,7 +138,7 @@ class World:
         """Node, interface: packets, octets, errors and drops, as the nodes' kernels count until the end."""
         if self._last_counters is not None:
             return self._last_counters
-        with _translated():
+        with translated():
             return self._nodes.counters() if self._nodes is not None else {}
 
     def neighbours_refused(self) -> int:
@@ -168,7 +169,7 @@ class World:
         """Makes one more node; its interfaces become ports of the engine."""
         if self._nodes is None:
             raise RunError("world.closed", "the laboratory is not up")
-        with _translated():
+        with translated():
             handle = self._nodes.add(plan)
             self.nodes = {**self.nodes, plan.name: handle}
             self._add_ports(self.engine, plan)
@@ -181,27 +182,27 @@ class World:
         self._nodes.announce(plan.hosts)
         handle = self.add_node(plan.nodes[name])
         before, self.plan = self.plan, plan
-        with _translated():
+        with translated():
             for link in plan.links.values():
                 if link.name not in before.links and self.is_emulated(link):
-                    self.engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+                    _connect(self.engine, link)
         return handle
 
     def drop_node(self, name: str) -> None:
         """Ends a node that was added; whoever gave it more interfaces has detached their ports."""
         self.nodes = {other: handle for other, handle in self.nodes.items() if other != name}
         if self._nodes is not None:
-            with _translated():
+            with translated():
                 self._nodes.drop(name)
 
     def is_emulated(self, link: LinkPlan) -> bool:
         """Whether a link is the engine's, and not a bare wire between two native nodes."""
         return not all(self._is_native(end) for end in (link.a, link.b))
 
-    def set_link(self, name: str, direction: str, settings: dict[str, Any]) -> None:
+    def set_link(self, name: str, direction: str, settings: LinkSettings) -> None:
         """Gives a link new settings now; direction: forward, backward or both."""
-        with _translated():
-            self.engine.set_link(name, direction, settings)
+        with translated():
+            self.engine.set_link(name, direction, settings.engine())
 
     def set_link_up(self, name: str, up: bool) -> None:
         """Takes a link down or up now; one of a node that is off goes up with the node."""
@@ -285,16 +286,17 @@ class World:
                 self._carry(link, True)
 
     def schedule_link(
-        self, at: int, name: str, direction: str, settings: dict[str, Any] | None, up: bool | None
+        self, at: int, name: str, direction: str, settings: LinkSettings | None, up: bool | None
     ) -> None:
         """Has the engine change a link at an exact time; before :meth:`begin`."""
         if up is not None:
             self._wishes.append((at, name, up))
-        with _translated():
-            self.engine.schedule_link(at, name, direction, settings, up)
+        with translated():
+            encoded = None if settings is None else settings.engine()
+            self.engine.schedule_link(at, name, direction, encoded, up)
 
     def _carry(self, link: str, up: bool) -> None:
-        with _translated():
+        with translated():
             self.engine.set_link_up(link, up)
 
     def _ends(self, link: str) -> set[str]:
@@ -311,27 +313,27 @@ class World:
 
     def set_radio(self, port: str, change: dict[str, Any]) -> None:
         """Changes a radio now, in the engine's words: ``{"channel": 40}``."""
-        with _translated():
+        with translated():
             self.engine.set_radio(port, change)
 
     def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
         """Has the engine change a radio at an exact time; before :meth:`begin`."""
-        with _translated():
+        with translated():
             self.engine.schedule_radio(at, port, change)
 
     def radios(self) -> list[dict[str, Any]]:
         """All radios as they are now (see ``Engine.radios``)."""
-        with _translated():
+        with translated():
             return self.engine.radios()
 
     def scanned(self, port: str) -> dict[str, Any]:
         """What a radio found when it looked around last (see ``Engine.scanned``)."""
-        with _translated():
+        with translated():
             return self.engine.scanned(port)
 
     def channels(self) -> list[dict[str, Any]]:
         """All channels that were used (see ``Engine.channels``)."""
-        with _translated():
+        with translated():
             return self.engine.channels()
 
     @contextlib.contextmanager
@@ -371,7 +373,7 @@ class World:
             engine.add_switch(switch.name, switch.settings)
         for link in self.plan.links.values():
             if self.is_emulated(link):
-                engine.connect(link.name, link.a, link.b, link.forward, link.backward)
+                _connect(engine, link)
                 for end, vlans in zip("ab", link.vlans, strict=True):
                     if vlans is not None:
                         engine.set_vlan(link.name, end, vlans)
@@ -414,12 +416,5 @@ class World:
                 engine.add_tap_port(port, taps[interface.name], node.transit)
 
 
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    """The engine's errors as errors of ours, with their code."""
-    try:
-        yield
-    except _engine.EngineError as error:
-        code, message = (*error.args, "", "")[:2]
-        kind: type[LabError] = HostError if str(code).startswith(("host.", "node.")) else RunError
-        raise kind(str(code) or "engine", str(message) or str(error)) from error
+def _connect(engine: _engine.Engine, link: LinkPlan) -> None:
+    engine.connect(link.name, link.a, link.b, link.forward.engine(), link.backward.engine())

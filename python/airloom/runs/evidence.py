@@ -9,7 +9,10 @@ from airloom.planning.plan import Plan
 from airloom.results import LatenessMicros, Ledger
 from airloom.results.details import COMPONENTS, Bin
 from airloom.runs.host_monitor import HostWatch, NodeTrack
-from airloom.verdict import Evidence, Lateness, Limits, Share
+from airloom.scenario.model import Limits
+from airloom.units.figures import readable
+from airloom.units.text import duration, percent
+from airloom.verdict import Evidence, Lateness, Share
 
 MISSED = "port-overflow"
 """Frames that a port's queue in the kernel could not hold until the engine took them."""
@@ -70,19 +73,15 @@ def lateness_of(raw: Mapping[str, Any]) -> Lateness:
     )
 
 
-def limits_of(plan: Plan) -> Limits:
-    """The scenario's limits."""
-    limits = plan.scenario.limits
-    return Limits(limits.lateness_p99, limits.lateness_max, limits.cpu_pressure, limits.steal)
-
-
 def in_words(limits: Limits) -> dict[str, str]:
     """The limits as a report shows them."""
     return {
-        "lateness, 99 of 100 frames": f"{limits.lateness_p99 / 1e6:g} ms",
-        "lateness, every frame": f"{limits.lateness_max / 1e6:g} ms",
-        "processor pressure": f"{100 * limits.cpu_pressure:g} %",
-        "processor time stolen": f"{100 * limits.steal:g} %",
+        "lateness, 99 of 100 frames": duration(limits.lateness_p99),
+        "lateness, every frame": duration(limits.lateness_max),
+        "processor pressure": percent(limits.cpu_pressure),
+        "processor time stolen": percent(limits.steal),
+        "link stood still, degraded": f"{percent(limits.paused)} of the run",
+        "link stood still, invalid": f"{percent(limits.paused_max)} of the run",
         "frames lost by the host": "0",
     }
 
@@ -97,18 +96,15 @@ def carried_note(plan: Plan) -> str | None:
     slowest: tuple[int, str] | None = None
     for link in plan.links.values():
         for settings in (link.forward, link.backward):
-            rate = settings.get("rate")
-            if settings.get("segments") != "carried" or not isinstance(rate, dict):
-                continue
-            bits = int(rate.get("bits-per-second", 0))
-            if bits and (slowest is None or bits < slowest[0]):
+            bits = settings.constant_rate
+            if settings.segments == "carried" and bits and (slowest is None or bits < slowest[0]):
                 slowest = (bits, link.name)
     if slowest is None:
         return None
-    bound = (65536 - 1500) * 8 / slowest[0]
+    bound = duration((65536 - 1500) * 8 * 10**9 / slowest[0])
     return (
         "links with `segments: carried` pass super-frames whole: a segment may be seen up to "
-        f"{bound * 1e3:.3g} ms from its own time (64 kB on link {slowest[1]} at {slowest[0] / 1e6:g} Mbit/s)"
+        f"{bound} from its own time (64 kB on link {slowest[1]} at {readable(slowest[0], 'bit/s')})"
     )
 
 

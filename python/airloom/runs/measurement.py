@@ -20,6 +20,7 @@ from airloom.measure.tool import Ended, Outcome, Reading, Skew, Step, Tool
 from airloom.nodes.kind import Exit, NodeHandle, Process
 from airloom.runs.programs import GRACE, POLL
 from airloom.runs.timeline import Timeline
+from airloom.units.text import seconds
 
 State = Literal["waiting", "preparing", "prepared", "running", "closing", "reading", "done", "failed"]
 
@@ -130,7 +131,7 @@ class Measuring:
             self._fail(step, "ended before it was ready")
         elif self._timeline.now() >= deadline:
             self._fail(
-                step, f"did not listen on {ready.protocol} port {ready.port} within {ready.within / 1e9:g} s"
+                step, f"did not listen on {ready.protocol} port {ready.port} within {seconds(ready.within)}"
             )
         else:
             self._timeline.after(POLL, lambda: self._await_ready(step, deadline, then))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airloom.planning.plan import Plan
 from airloom.results.details import Topology, Vertex, Wire
 
@@ -24,16 +22,13 @@ def topology_of(plan: Plan) -> Topology:
             name=link.name,
             a=link.a.partition(":")[0],
             b=link.b.partition(":")[0],
-            rate_bit_s=_rate(link.forward),
-            delay_ns=int(link.forward.get("delay_ns", 0)),
-            backward_rate_bit_s=_rate(link.backward),
-            backward_delay_ns=int(link.backward.get("delay_ns", 0)),
+            rate_bit_s=link.forward.constant_rate,
+            delay_ns=link.forward.delay,
+            backward_rate_bit_s=link.backward.constant_rate,
+            backward_delay_ns=link.backward.delay,
+            trace=link.forward.traced,
+            backward_trace=link.backward.traced,
         )
         for link in plan.links.values()
     ]
     return Topology(vertices=tuple(vertices), wires=tuple(wires))
-
-
-def _rate(settings: dict[str, Any]) -> int | None:
-    rate = settings.get("rate")
-    return int(rate["bits-per-second"]) if isinstance(rate, dict) and "bits-per-second" in rate else None

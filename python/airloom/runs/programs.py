@@ -23,6 +23,7 @@ from airloom.nodes.kind import Exit, NodeHandle, Process
 from airloom.runs.timeline import Timeline
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Program
+from airloom.units.text import seconds
 
 GRACE = 2_000_000_000
 """How long a program may take to end after SIGTERM before SIGKILL: ns."""
@@ -295,7 +296,7 @@ class Supervised:
             if ready.port is not None
             else f"success of {ready.command!r}"
         )
-        self._fail(f"was not ready within {ready.within / 1e9:g} s: waited for {what}")
+        self._fail(f"was not ready within {seconds(ready.within)}: waited for {what}")
 
     def _fail(self, what: str, cure: str | None = None) -> None:
         lines = self.tail()

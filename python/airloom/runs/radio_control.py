@@ -6,25 +6,30 @@ the socket knows no radios but the node's. A guest has a network of its own: its
 there under the same name, and the node's passes on what is said (``init/src/door.rs``).
 
 One request and one answer are a line of JSON each: ``{"do": "info", "radio": "wlan0"}`` gives
-``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``. Whoever has a radio look around
-waits for its answer until the radio is back; nobody else waits.
+``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``; see :mod:`airloom.runs.radio_requests`.
+A program that has a radio look around waits for its answer until the radio is back; no other waits.
+
+Programs in nodes are not trusted. One thread serves all nodes, so an exception that a connection causes
+ends this connection alone, and a connection that neither asks nor reads is closed after :data:`PATIENCE`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import HostError, LabError, RunError
+from airloom.host.network_namespace import enter
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.planning import media
 from airloom.planning.plan import GrantPlan
+from airloom.runs.radio_requests import LONGEST, Change, Request, Search, Show, parse
 from airloom.runs.radio_scan import GLANCE, Scan, shown
 from airloom.scenario.model import Tuning
 
@@ -32,11 +37,42 @@ if TYPE_CHECKING:
     from airloom.runs.emulation import World
 
 ADDRESS = "\0airloom/radio"
-_CLONE_NEWNET = 0x4000_0000
-_LONGEST = 4096
-"""Octets of a request."""
 _MOST = 16
-"""Visitors of one node at a time."""
+"""Connections of one node at a time."""
+PATIENCE = 30.0
+"""Seconds that a connection may take to send its request, and again to read its answer."""
+AWAY = 120.0
+"""Seconds that radios may be away to look around: all channels take less than half of it."""
+
+
+class _Connection:
+    """One connection of a program in a node: a request, then its answer."""
+
+    def __init__(self, node: str, socket: socket.socket) -> None:
+        self.node = node
+        self.socket = socket
+        self.scans: list[Scan] = []
+        """Those that its answer waits for."""
+        self.until = time.monotonic() + PATIENCE
+        self._heard = bytearray()
+        self._answer = bytearray()
+
+    def hear(self) -> bytes | None:
+        """Reads; the request once it is whole: up to the first line end, or the end of what is sent."""
+        piece = self.socket.recv(LONGEST + 1 - len(self._heard))
+        self._heard += piece
+        line, end, _ = self._heard.partition(b"\n")
+        return bytes(line) if end or not piece or len(line) > LONGEST else None
+
+    def begin_to_tell(self, found: dict[str, Any]) -> None:
+        """Holds an answer ready."""
+        self._answer += json.dumps(found).encode() + b"\n"
+        self.until = time.monotonic() + PATIENCE
+
+    def tell(self) -> bool:
+        """Sends on; whether all of the answer is sent."""
+        del self._answer[: self.socket.send(self._answer)]
+        return not self._answer
 
 
 class RadioDoors:
@@ -45,8 +81,7 @@ class RadioDoors:
     def __init__(self, world: World) -> None:
         self._world = world
         self._selector = selectors.DefaultSelector()
-        self._guests: dict[str, int] = {}
-        self._waiting: list[tuple[str, socket.socket, list[Scan]]] = []
+        self._connections: list[_Connection] = []
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._selector.register(self._bell, selectors.EVENT_READ)
         nodes = dict.fromkeys(radio.node for medium in world.plan.media.values() for radio in medium.radios)
@@ -56,7 +91,7 @@ class RadioDoors:
             if isinstance(handle, NetnsNode):
                 namespaces[name] = handle.namespace.fileno()
         for name, door in _open(namespaces).items():
-            self._selector.register(door, selectors.EVENT_READ, (self._admit, name, bytearray()))
+            self._selector.register(door, selectors.EVENT_READ, name)
         self._thread = threading.Thread(target=self._serve, name="airloom-radio", daemon=True)
         self._thread.start()
 
@@ -64,83 +99,99 @@ class RadioDoors:
         """Closes all doors: an open one would keep its node's namespace alive."""
         os.eventfd_write(self._bell, 1)
         self._thread.join()
+        for connection in list(self._connections):
+            self._end(connection)
         for key in list(self._selector.get_map().values()):
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
-        for _, guest, _ in self._waiting:
-            guest.close()
         self._selector.close()
         os.close(self._bell)
 
     def _serve(self) -> None:
         while True:
-            for key, _ in self._selector.select(GLANCE if self._waiting else None):
+            for key, mask in self._selector.select(self._pause()):
                 if key.fileobj == self._bell:
                     return
-                assert isinstance(key.fileobj, socket.socket)
-                act, node, text = key.data
-                act(node, key.fileobj, text)
-            self._look_after_scans()
+                if isinstance(key.data, _Connection):
+                    self._guarded(key.data, self._hear if mask & selectors.EVENT_READ else self._tell)
+                else:
+                    assert isinstance(key.fileobj, socket.socket)
+                    self._admit(key.data, key.fileobj)
+            for connection in list(self._connections):
+                if connection.until < time.monotonic():
+                    self._end(connection)
+                elif connection.scans:
+                    self._guarded(connection, self._look_after_scans)
 
-    def _admit(self, node: str, door: socket.socket, _: bytearray) -> None:
-        try:
-            guest, _ = door.accept()
-        except OSError:  # it went away before it was let in
-            return
-        if self._guests.get(node, 0) >= _MOST:
-            guest.close()
-            return
-        guest.setblocking(False)
-        self._guests[node] = self._guests.get(node, 0) + 1
-        self._selector.register(guest, selectors.EVENT_READ, (self._hear, node, bytearray()))
+    def _pause(self) -> float | None:
+        """How long there is nothing to do unless a socket is ready."""
+        if any(connection.scans for connection in self._connections):
+            return GLANCE
+        ends = [connection.until for connection in self._connections]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
 
-    def _hear(self, node: str, guest: socket.socket, text: bytearray) -> None:
+    def _guarded(self, connection: _Connection, act: Callable[[_Connection], None]) -> None:
+        """Serves a connection; it alone ends by what goes wrong with it."""
         try:
-            piece = guest.recv(_LONGEST)
-        except OSError:
-            piece = b""
-        text += piece
-        if piece and b"\n" not in text and len(text) < _LONGEST:
+            act(connection)
+        except BlockingIOError:
+            pass  # it was not ready after all
+        except Exception:
+            self._end(connection)
+
+    def _admit(self, node: str, door: socket.socket) -> None:
+        try:
+            accepted, _ = door.accept()
+        except OSError:  # it went away before it was let in, or there is no descriptor for it now
+            time.sleep(GLANCE)
             return
-        self._selector.unregister(guest)
-        scans: list[Scan] = []
+        if sum(connection.node == node for connection in self._connections) >= _MOST:
+            accepted.close()
+            return
+        accepted.setblocking(False)
+        connection = _Connection(node, accepted)
+        self._connections.append(connection)
+        self._selector.register(accepted, selectors.EVENT_READ, connection)
+
+    def _hear(self, connection: _Connection) -> None:
+        line = connection.hear()
+        if line is None:
+            return
+        self._selector.unregister(connection.socket)
 
         def reply() -> Any:
-            request = json.loads(text)
-            if isinstance(request, Mapping) and request.get("do") == "scan":
-                scans.extend(begin_scans(self._world, node, request))
+            request = parse(line)
+            if isinstance(request, Search):
+                connection.scans = begin_scans(self._world, connection.node, request)
+                connection.until = time.monotonic() + AWAY
                 return None
-            return answer(self._world, node, request)
+            return answer(self._world, connection.node, request)
 
         found = _said(reply)
-        if scans:
-            self._waiting.append((node, guest, scans))
-        else:
-            self._tell(node, guest, found)
+        if not connection.scans:
+            self._begin_to_tell(connection, found)
 
-    def _look_after_scans(self) -> None:
-        """Tells those whose radios have come back."""
-        for waiting in list(self._waiting):
-            node, guest, scans = waiting
-            found = _said(lambda scans=scans: answer_of(self._world, scans))  # type: ignore[misc]
-            if found != {"answer": None}:
-                self._waiting.remove(waiting)
-                self._tell(node, guest, found)
+    def _look_after_scans(self, connection: _Connection) -> None:
+        """Answers the connection if its radios have come back."""
+        found = _said(lambda: answer_of(self._world, connection.scans))
+        if found != {"answer": None}:
+            connection.scans = []
+            self._begin_to_tell(connection, found)
 
-    def _tell(self, node: str, guest: socket.socket, found: dict[str, Any]) -> None:
-        """Begins to; whoever does not read is waited for, and holds up nobody but its own node."""
-        text = bytearray(json.dumps(found).encode() + b"\n")
-        self._selector.register(guest, selectors.EVENT_WRITE, (self._write, node, text))
+    def _begin_to_tell(self, connection: _Connection, found: dict[str, Any]) -> None:
+        """What does not read its answer is waited for, and holds up nothing but its own node."""
+        connection.begin_to_tell(found)
+        self._selector.register(connection.socket, selectors.EVENT_WRITE, connection)
 
-    def _write(self, node: str, guest: socket.socket, text: bytearray) -> None:
-        try:
-            del text[: guest.send(text)]
-        except OSError:  # it went away
-            text.clear()
-        if not text:
-            self._selector.unregister(guest)
-            guest.close()
-            self._guests[node] -= 1
+    def _tell(self, connection: _Connection) -> None:
+        if connection.tell():
+            self._end(connection)
+
+    def _end(self, connection: _Connection) -> None:
+        self._connections.remove(connection)
+        if connection.socket in self._selector.get_map():
+            self._selector.unregister(connection.socket)
+        connection.socket.close()
 
 
 def _said(reply: Callable[[], Any]) -> dict[str, Any]:
@@ -149,8 +200,10 @@ def _said(reply: Callable[[], Any]) -> dict[str, Any]:
         return {"answer": reply()}
     except LabError as error:
         return {"error": {"code": error.code, "message": error.message, "cure": error.cure}}
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return {"error": {"code": "radio.request", "message": "not understood", "cure": None}}
+    except Exception as error:
+        # A mistake of this program: the node is told of it as well, and the others are served on.
+        message = f"the laboratory cannot answer: {type(error).__name__}"
+        return {"error": {"code": "radio.failed", "message": message, "cure": None}}
 
 
 def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
@@ -159,12 +212,9 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     errors: list[OSError] = []
 
     def visit() -> None:
-        library = ctypes.CDLL(None, use_errno=True)
         try:
             for name, namespace in namespaces.items():
-                if library.setns(namespace, _CLONE_NEWNET):
-                    number = ctypes.get_errno()
-                    raise OSError(number, os.strerror(number))
+                enter(namespace)
                 door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 found[name] = door
                 door.bind(ADDRESS)
@@ -183,15 +233,11 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     return found
 
 
-def _chosen(
-    world: World, node: str, request: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _chosen(world: World, node: str, request: Request) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The node's radios that a request is about, and all radios that there are."""
-    if not isinstance(request, Mapping):
-        raise RunError("radio.request", "a request is an object")
     every = world.radios()
     own = [radio for radio in every if radio["port"].partition(":")[0] == node]
-    name = request.get("radio")
+    name = request.radio
     chosen = [radio for radio in own if name is None or _name(radio) == name]
     if not chosen:
         names = ", ".join(_name(radio) for radio in own) or "none"
@@ -199,39 +245,29 @@ def _chosen(
     return chosen, every
 
 
-def answer(world: World, node: str, request: Mapping[str, Any]) -> Any:
+def answer(world: World, node: str, request: Show | Change) -> Any:
     """What a node is told, or what it changes; about its own radios only."""
     chosen, every = _chosen(world, node, request)
-    match request.get("do"):
-        case "info":
-            return [_info(radio) for radio in chosen]
-        case "link":
-            return [_link(radio, every) for radio in chosen]
-        case "station":
-            return [station for radio in chosen for station in _stations(radio, every)]
-        case "set":
-            if len(chosen) > 1:
-                names = ", ".join(_name(radio) for radio in chosen)
-                raise RunError("radio.ambiguous", "the node has several radios", cure=f"name one: {names}")
-            _set(world, chosen[0], str(request.get("key")), request.get("value"))
-            return None
-        case other:
-            raise RunError("radio.request", f"a radio cannot {other!r}")
+    if isinstance(request, Change):
+        if len(chosen) > 1:
+            names = ", ".join(_name(radio) for radio in chosen)
+            raise RunError("radio.ambiguous", "the node has several radios", cure=f"name one: {names}")
+        _set(world, chosen[0], request.key, request.value)
+        return None
+    show = {"info": _infos, "link": _links, "station": _stations}[request.do]
+    return [one for radio in chosen for one in show(radio, every)]
 
 
-def begin_scans(world: World, node: str, request: Mapping[str, Any]) -> list[Scan]:
+def begin_scans(world: World, node: str, request: Search) -> list[Scan]:
     """Has a node's radios look around."""
     chosen, _ = _chosen(world, node, request)
-    channels = [int(channel) for channel in request.get("channels") or ()]
-    if not all(0 < channel <= 200 for channel in channels):
-        raise RunError("radio.channel", "a channel has a number from 1 to 200")
+    channels = request.channels
     for radio in chosen:
         grant = _grant(world, radio["port"])
         # Without channels it looks on all, which a sliver may not.
         channels = channels or list(grant.channels if grant is not None else ())
         held(grant, [{"channel": channel} for channel in channels])
-    passive = request.get("passive") is True
-    return [Scan(world, radio, channels, passive=passive) for radio in chosen]
+    return [Scan(world, radio, channels, passive=request.passive) for radio in chosen]
 
 
 def answer_of(world: World, scans: list[Scan]) -> list[dict[str, Any]] | None:
@@ -259,11 +295,11 @@ def _membership(radio: Mapping[str, Any]) -> tuple[str, str]:
     return {"access-point": "ap"}.get(mode, mode), settings["ssid"]
 
 
-def _info(radio: Mapping[str, Any]) -> dict[str, Any]:
+def _infos(radio: Mapping[str, Any], _: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     settings = radio["settings"]
     rate = settings["rate"]
     mode, ssid = _membership(radio)
-    return {
+    yield {
         "radio": _name(radio),
         "mac": _mac(radio),
         "medium": radio["medium"],
@@ -283,7 +319,7 @@ def _info(radio: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _link(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> dict[str, Any]:
+def _links(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     mode, ssid = _membership(radio)
     joined = next((other for other in every if other["port"] == radio["access_point"]), None)
     found: dict[str, Any] = {"radio": _name(radio), "mode": mode, "ssid": ssid, "connected": None}
@@ -295,13 +331,13 @@ def _link(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> dict[str, An
             "signal_dbm": peer.get("signal_dbm"),
             "rate_bit_s": peer.get("rate") or None,
         }
-    return found
+    yield found
 
 
-def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     macs = {other["port"]: _mac(other) for other in every}
-    return [
-        {
+    for port, peer in radio["peers"].items():
+        yield {
             "radio": _name(radio),
             "mac": macs[port],
             "received": peer["received"],
@@ -310,8 +346,6 @@ def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> list[dic
             "signal_dbm": peer["signal_dbm"],
             "rate_bit_s": peer["rate"] or None,
         }
-        for port, peer in radio["peers"].items()
-    ]
 
 
 def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from airloom.runs.programs import GRACE, Supervised, signal_number
 from airloom.runs.progress import Watcher
 from airloom.runs.timeline import Timeline
 from airloom.scenario.model import Event, Program
+from airloom.units.text import seconds
 
 SETTLE = 5_000_000_000
 """How long programs may take to end when the run stops, SIGKILL included: ns."""
@@ -278,7 +279,7 @@ class Conductor:
 
     def _time_is_up(self) -> None:
         """The scenario's duration has passed: what should have ended by itself has failed."""
-        span = f"the run's duration of {(self.plan.scenario.duration or 0) / 1e9:g} s"
+        span = f"the run's duration of {seconds(self.plan.scenario.duration or 0)}"
         for measuring in self.measurings.values():
             measuring.cancel(RunError("measure.unfinished", f"not done within {span}", where=measuring.name))
         held = self._take_held()

@@ -17,8 +17,9 @@ from airloom.host import binaries
 from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
+from airloom.planning import inputs
 from airloom.planning.plan import Plan
-from airloom.results import Claim, Details, Measurement, Result, RunWriter, Verdict, evaluate
+from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
 from airloom.runs import evidence
@@ -34,8 +35,7 @@ from airloom.runs.runner import Conductor
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
-from airloom.verdict import Pacing, Share, judge
-from airloom.verdict import Verdict as Judged
+from airloom.verdict import Pacing, Share, Verdict, judge
 
 FIRST_PORT = 5201
 """Ports of measurements count from iperf3's own."""
@@ -83,7 +83,8 @@ class OneRun:
         self._radios: RadioWatch | None = None
         self._stack = contextlib.ExitStack()
         self._closed = False
-        self._judged = Judged()
+        self._judged = Verdict()
+        self._inputs = inputs.digests([plan.scenario])
         self._details = Details()
         self._hotspots: tuple[Hotspot, ...] = ()
 
@@ -148,7 +149,7 @@ class OneRun:
             self._collect()
             self._follow()
 
-    def verdict(self) -> Judged:
+    def verdict(self) -> Verdict:
         """The verdict on what has happened until now."""
         assert self._watch is not None
         return self._judge(self._watch, *self._books())
@@ -168,10 +169,8 @@ class OneRun:
         if failure is not None:
             self.writer.abort(str(failure), details=self._details)
             raise failure
-        judged = self._judged
-        verdict = Verdict.model_validate(judged.to_json())
         claims = claims_of(self.plan, self.measured)
-        return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
+        return self.writer.finish(self._judged, self.writer.ledger, claims=claims, details=self._details)
 
     def _books(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The ledger, with what was lost before it, and the lateness."""
@@ -271,7 +270,7 @@ class OneRun:
                 self.watcher.problem(str(error))
                 return
 
-    def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Judged:
+    def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Verdict:
         notes = (evidence.carried_note(self.plan), evidence.refused_note(self.world.datagrams_refused()))
         seen = evidence.gathered(
             ledger,
@@ -284,14 +283,14 @@ class OneRun:
             length=self.world.now(),
             notes=[*self.world.notes, *(note for note in notes if note is not None)],
         )
-        return judge(seen, evidence.limits_of(self.plan))
+        return judge(seen, self.plan.scenario.limits)
 
     def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
         conductor = self.conductor
         return Details(
             versions=versions(),
             machine=machine(),
-            limits=evidence.in_words(evidence.limits_of(self.plan)),
+            limits=evidence.in_words(self.plan.scenario.limits),
             engine=dict(ledger),
             host_lost=evidence.host_lost(ledger),
             lateness=evidence.bins(lateness),
@@ -304,6 +303,7 @@ class OneRun:
                 )
                 for name, track in watch.nodes.items()
             ),
+            inputs=self._inputs,
             length_ns=self.world.now(),
             processors=evidence.processors(watch.nodes, lateness, self.world.now()),
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),

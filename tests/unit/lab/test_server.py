@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airloom.errors import RunError, ScenarioError
-from airloom.lab import server as live
+from airloom.lab import messages
+from airloom.lab import visit as live
+from airloom.lab.server import LiveServer
 
 
 class Guest:
@@ -33,6 +40,9 @@ class Host:
     def info(self) -> dict[str, Any]:
         return {"nodes": ["h1"]}
 
+    def control(self, node: str, action: str) -> None:
+        raise ZeroDivisionError
+
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
     ) -> Guest:
@@ -48,7 +58,7 @@ class Host:
 def lab():
     name = f"t{os.getpid()}-{threading.get_ident()}"
     host = Host()
-    server = live.LiveServer(name, host)
+    server = LiveServer(name, host)
     yield name, host
     server.close()
     assert name not in [lab.name for lab in live.running()]
@@ -103,6 +113,168 @@ def test_an_unknown_laboratory_is_named_with_those_that_are_up(lab):
 
 def test_nonsense_is_answered_with_an_error(lab):
     with live.Visit(live.find(lab[0])) as visit:
-        live._send(visit._socket, {"do": "exec"})
+        messages.send(visit._socket, {"do": "exec"})
         with pytest.raises(RunError, match="not understood"):
             visit.wait()
+
+
+def test_a_mistake_of_the_laboratory_is_answered_and_ends_nothing(lab):
+    with live.Visit(live.find(lab[0])) as visit, pytest.raises(RunError, match="ZeroDivisionError"):
+        visit.control("h1", "pause")
+    assert run(lab[0], ["true"]) == (0, b"")
+
+
+def heard(octets: list[bytes], address: str, descriptors: list[int]) -> list[Any]:
+    """What the laboratory answers to packets, one after the other, without the visitor's own checks."""
+    answers = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
+        channel.settimeout(60)
+        channel.connect(address)
+        for packet in octets:
+            try:
+                socket.send_fds(channel, [packet], descriptors)
+                answer = channel.recv(1 << 20)
+            except (BrokenPipeError, ConnectionResetError):
+                break
+            answers.append(json.loads(answer) if answer else None)
+    return answers
+
+
+@pytest.fixture(scope="module")
+def lasting():
+    server = LiveServer(f"l{os.getpid()}", Host())
+    yield server
+    server.close()
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+_MESSAGES = st.dictionaries(
+    st.sampled_from(("do", "node", "argv", "env", "tty", "action", "signal", "key")), _VALUES, max_size=6
+)
+_DO = st.sampled_from(("hello", "info", "exec", "node", "signal"))
+
+
+@given(first=st.binary(min_size=1, max_size=300), known=st.booleans(), message=_MESSAGES, do=_DO)
+def test_whatever_a_visitor_says_the_laboratory_is_there_for_the_next(lasting, first, known, message, do):
+    hello = json.dumps({"do": "hello", "key": lasting._key.text}).encode()
+    packets = [hello, json.dumps({**message, "do": do}).encode()] if known else [first, first]
+    heard(packets, lasting.address, [0])
+    assert heard([hello, b'{"do": "info"}'], lasting.address, [])[1] == {"info": {"nodes": ["h1"]}}
+
+
+def test_who_has_not_the_key_is_sent_away(lasting):
+    for packet in (
+        {"do": "hello", "key": "0" * 64},
+        {"do": "info"},
+        {"do": "exec", "node": "h1", "argv": ["true"]},
+    ):
+        (answer, *_) = heard([json.dumps(packet).encode()], lasting.address, [])
+        assert answer["error"]["code"] == "live.stranger"
+
+
+# Listens under a name that looks like a laboratory's and prints what it is told.
+SQUATTER = """
+import json, os, socket, sys
+if len(sys.argv) > 2:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+names = json.loads(sys.argv[1])
+sockets = []
+for name in names:
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.bind(("\\0" + name).replace("PID", str(os.getpid())).encode("utf-8", "surrogateescape"))
+    one.listen(8)
+    one.settimeout(0.5)
+    sockets.append(one)
+print("ready", flush=True)
+sys.stdin.readline()
+for one in sockets:
+    try:
+        while True:
+            visitor, _ = one.accept()
+            visitor.settimeout(0.5)
+            octets, descriptors, _, _ = socket.recv_fds(visitor, 1 << 20, 8)
+            print(len(octets), len(descriptors), flush=True)
+    except OSError:
+        pass
+"""
+
+
+@pytest.fixture
+def squat():
+    """Starts a process that listens under names, perhaps as nobody; its end tells what it was sent."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(names: list[str], *, stranger: bool = False) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", SQUATTER, json.dumps(names), *(["stranger"] if stranger else [])]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def told(process: subprocess.Popen[str]) -> list[tuple[int, int]]:
+    """Octets and descriptors of each packet that it was sent."""
+    out, _ = process.communicate("\n", timeout=60)
+    return [(int(octets), int(count)) for octets, count in (line.split() for line in out.splitlines())]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can play another user")
+def test_a_stranger_who_listens_as_a_laboratory_is_told_nothing(lab, squat):
+    name = lab[0]
+    stranger = squat(
+        [f"airloom/{name}/PID/3", f"airloom/{name}/{os.getpid()}/3", "airloom/only/PID/3"], stranger=True
+    )
+    assert run(name, ["true"]) == (0, b"")  # and is not ambiguous
+    with pytest.raises(RunError) as caught:
+        live.Visit(live.Running("only", stranger.pid, f"\0airloom/only/{stranger.pid}/3"))
+    assert caught.value.code == "live.stranger"
+    assert sum(octets + count for octets, count in told(stranger)) == 0
+
+
+def test_a_process_without_a_key_is_told_no_more_than_nothing(squat):
+    """Another program of the same user that only has the right name: no descriptor, no environment."""
+    other = squat(["airloom/forged/PID/999"])
+    with pytest.raises(RunError) as caught:
+        live.Visit(live.Running("forged", other.pid, f"\0airloom/forged/{other.pid}/999"))
+    assert caught.value.code == "live.stranger"
+    assert sum(octets + count for octets, count in told(other)) == 0
+
+
+def test_malformed_names_are_passed_over(lab, squat):
+    names = [
+        "airloom/x",
+        "airloom/x/y/z",
+        "airloom/radio",
+        "airloom/a b/1/2",
+        "airloom/\n/1/2",
+        "airloom/\udcff/1/2",
+    ]
+    squat([*names, "airloom//1/2", f"airloom/x/{'9' * 40}/1"])
+    assert lab[0] in [one.name for one in live.running()]
+    assert run(lab[0], ["true"]) == (0, b"")
+
+
+def test_nothing_of_a_laboratory_stays_when_it_is_killed():
+    code = (
+        "import sys; from airloom.lab.server import LiveServer; LiveServer('gone', None); "
+        "print(1, flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert process.pid in [one.pid for one in live.running()]
+    process.kill()
+    process.communicate()
+    assert process.pid not in [one.pid for one in live.running()]

@@ -140,7 +140,7 @@ def test_times_as_tc_reads_them():
 
 
 def test_parameters_of_a_link():
-    assert direction(bw=10, delay="5ms", loss=1, max_queue_size=100) == {
+    assert direction(bw=10, delay="5ms", loss=1, max_queue_size=100).engine() == {
         "rate": {"bits-per-second": 10_000_000},
         "delay_ns": 5_000_000,
         "loss": {"bernoulli": {"probability": 0.01}},

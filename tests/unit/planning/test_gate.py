@@ -15,6 +15,7 @@ import airloom
 from airloom.errors import ScenarioError
 from airloom.planning import settings
 from airloom.planning.gate import check
+from airloom.planning.link_settings import LinkSettings, QueueSettings
 from airloom.scenario import read
 from airloom.scenario.model import (
     Direction,
@@ -60,14 +61,14 @@ def test_every_example_passes_and_comes_back_from_its_own_yaml(path: Path) -> No
     [
         (
             "links[0].rate=5 Mbit/s",
-            lambda plan: plan.links["h1-h2"].forward["rate"] == {"bits-per-second": 5_000_000},
+            lambda plan: plan.links["h1-h2"].forward.rate == 5_000_000,
         ),
-        ("links[h1-h2].delay=7 ms", lambda plan: plan.links["h1-h2"].backward["delay_ns"] == 7_000_000),
+        ("links[h1-h2].delay=7 ms", lambda plan: plan.links["h1-h2"].backward.delay == 7_000_000),
         (
             "links[far].loss=1 %",
-            lambda plan: plan.links["far"].forward["loss"] == {"bernoulli": {"probability": 0.01}},
+            lambda plan: plan.links["far"].forward.loss == 0.01,
         ),
-        ("links[*].mtu=9000", lambda plan: all(link.forward["mtu"] == 9000 for link in plan.links.values())),
+        ("links[*].mtu=9000", lambda plan: all(link.forward.mtu == 9000 for link in plan.links.values())),
         ("nodes.h1.cpu=50 %", lambda plan: plan.nodes["h1"].cpu == 0.5),
         ("nodes.h4={}", lambda plan: "h4" in plan.nodes),
         ("seed=7", lambda plan: plan.seed == 7),
@@ -81,7 +82,7 @@ def test_an_option_changes_one_value(net: Path, option: str, look: Any) -> None:
 
 def test_options_can_be_a_mapping_and_the_last_one_wins(net: Path) -> None:
     (plan,) = check(net, {"links[0].rate": "5 Mbit/s", "seed": 3}, seed=4).plans
-    assert plan.links["h1-h2"].forward["rate"] == {"bits-per-second": 5_000_000}
+    assert plan.links["h1-h2"].forward.rate == 5_000_000
     assert plan.seed == 4
 
 
@@ -94,34 +95,26 @@ def test_a_direction_differs_from_its_link_where_it_says_so() -> None:
     )
     (plan,) = check(Scenario(name="x", nodes={"a": Node(), "b": Node()}, links=[link])).plans
     there, back = plan.links["a-b"].forward, plan.links["a-b"].backward
-    assert (there["rate"], there["delay_ns"], "queue" in there) == (
-        {"bits-per-second": 10_000_000},
-        2_000_000,
-        False,
-    )
-    assert (back["rate"], back["delay_ns"], back["queue"]["packets"]) == (
-        {"bits-per-second": 1_000_000},
-        2_000_000,
-        5,
-    )
+    assert there == LinkSettings(rate=10_000_000, delay=2_000_000)
+    assert back == LinkSettings(rate=1_000_000, delay=2_000_000, queue=QueueSettings(packets=5))
 
 
 def test_a_change_replaces_what_it_names_and_keeps_the_rest() -> None:
     before = settings.link(Direction(rate="10 Mbit/s", delay="2 ms", loss=0.5, jitter={"normal": "1 ms"}))
     after = settings.changed(before, Direction(rate="unlimited", loss=0, jitter="none"))
-    assert after == {"rate": "unlimited", "delay_ns": 2_000_000, "loss": "none", "jitter": "none"}
-    assert before["rate"] == {"bits-per-second": 10_000_000}
+    assert after == LinkSettings(delay=2_000_000)
+    assert before.rate == 10_000_000
 
 
 def test_a_queue_limited_by_size_or_time_has_no_other_limit() -> None:
-    assert settings.link(Direction(queue=Queue(time="5 ms")))["queue"] == {
+    assert settings.link(Direction(queue=Queue(time="5 ms"))).engine()["queue"] == {
         "packets": None,
         "octets": None,
         "time_ns": 5_000_000,
         "discipline": "drop-tail",
         "ecn": False,
     }
-    assert settings.link(Direction(queue=Queue(discipline="codel")))["queue"]["packets"] == 1000
+    assert settings.link(Direction(queue=Queue(discipline="codel"))).engine()["queue"]["packets"] == 1000
 
 
 def test_a_sweep_is_a_grid_of_points_with_seeds_of_their_own() -> None:
@@ -136,7 +129,7 @@ def test_a_sweep_is_a_grid_of_points_with_seeds_of_their_own() -> None:
         (nodes, delay, repetition) for nodes in (2, 3) for delay in ("1 ms", "2 ms") for repetition in (0, 1)
     ]
     assert [len(plan.nodes) for plan in plans] == [2, 2, 2, 2, 3, 3, 3, 3]
-    assert plans[2].links["n1-n2"].forward["delay_ns"] == 2_000_000
+    assert plans[2].links["n1-n2"].forward.delay == 2_000_000
     assert len({plan.seed for plan in plans}) == len(plans)
 
 
@@ -213,7 +206,7 @@ def test_files_are_found_beside_the_scenario_and_named_absolutely(tmp_path: Path
         "name: x\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b], trace: link.trace}]\n", encoding="utf-8"
     )
     (plan,) = check(tmp_path / "net.yaml").plans
-    assert plan.links["a-b"].forward["rate"] == {
+    assert plan.links["a-b"].forward.engine()["rate"] == {
         "trace": {
             "opportunities_ns": [1_000_000, 2_000_000, 2_000_000],
             "period_ns": 2_000_000,
@@ -229,7 +222,7 @@ def test_a_table_of_delays_may_be_negative_and_is_sorted(tmp_path: Path) -> None
         "name: x\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b], jitter: {table: delays}}]\n", encoding="utf-8"
     )
     (plan,) = check(tmp_path / "net.yaml").plans
-    assert plan.links["a-b"].forward["jitter"] == {"table": {"values_ns": [-100_000, 200_000]}}
+    assert plan.links["a-b"].forward.engine()["jitter"] == {"table": {"values_ns": [-100_000, 200_000]}}
 
 
 @pytest.mark.parametrize(
@@ -289,8 +282,8 @@ def test_a_networkx_graph_becomes_nodes_and_links(tmp_path: Path) -> None:
     (plan,) = check(Scenario(name="x", **builders.from_networkx(graph, delay="1 ms"))).plans
     assert set(plan.nodes) == {"a-1", "b"}
     assert set(plan.switches) == {"core"}
-    assert [(link.forward.get("rate"), link.forward["delay_ns"]) for link in plan.links.values()] == [
-        ({"bits-per-second": 10_000_000}, 1_000_000),
+    assert [(link.forward.rate, link.forward.delay) for link in plan.links.values()] == [
+        (10_000_000, 1_000_000),
         (None, 1_000_000),
     ]
     networkx.write_graphml(graph, tmp_path / "graph.graphml")

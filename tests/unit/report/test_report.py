@@ -172,6 +172,7 @@ def test_a_sweep_shows_curves_and_its_runs(sweep_folder: Path) -> None:
     assert re.search(r"avg: from 2\.1\d* to 8\.1\d* ms", labels)
 
 
+@pytest.mark.slow
 def test_several_runs_share_one_page(run_folder: Path, sweep_folder: Path, tmp_path: Path) -> None:
     path = report.write([run_folder, sweep_folder], tmp_path / "both.html")
     found = parsed(path)
@@ -215,6 +216,7 @@ def test_an_unwritable_place_is_an_error_with_a_cure(run_folder: Path) -> None:
     assert caught.value.cure
 
 
+@pytest.mark.slow
 def test_a_million_samples_make_a_page_of_ordinary_size(tmp_path: Path) -> None:
     folder = fake_results.run(tmp_path / "big", packets=1_000_000)
     page = report.write([folder])
@@ -222,6 +224,7 @@ def test_a_million_samples_make_a_page_of_ordinary_size(tmp_path: Path) -> None:
     assert "1,000,000 samples are joined to 1,000 intervals" in page.read_text()
 
 
+@pytest.mark.slow
 def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) -> None:
     written = report.export(run_folder, tmp_path / "out", ["png", "svg", "csv"])
     names = {path.name for path in written}
@@ -347,6 +350,8 @@ def test_links_are_told_with_rate_and_delay() -> None:
     other = same.model_copy(update={"backward_rate_bit_s": 1_000_000, "backward_delay_ns": 0})
     assert topology.describe(other) == "100 Mbit/s, 5 ms / 1 Mbit/s"
     assert topology.describe(Wire(name="l", a="a", b="b")) == "unlimited"
+    traced = Wire(name="l", a="a", b="b", delay_ns=5_000_000, trace=True, backward_delay_ns=0)
+    assert topology.describe(traced) == "a trace, 5 ms / unlimited"
 
 
 def test_readers_of_a_run_get_frames(run_folder: Path) -> None:

@@ -191,6 +191,7 @@ def test_a_full_disk_while_recording(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(RunReader(tmp_path).samples()) == 1
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     """On a file system of 1 MiB: the verdict is written although nothing else fits."""
     mounted = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode == 0
@@ -278,6 +279,7 @@ def test_a_sweep_is_resumed_where_it_was_cut(tmp_path: Path) -> None:
                 writer.finish(VALID, Ledger(delivered=5))
     assert RunReader(tmp_path).result.verdict.codes[0] == "sweep.unfinished"
 
+    sweep.close()
     again = sweep_of(tmp_path, [2, 3])
     assert [(one.values["nodes"], one.repetition) for one in again.unfinished()] == [(3, 1), (3, 2)]
     for point in again.unfinished():
@@ -303,12 +305,13 @@ def test_a_sweep_is_resumed_where_it_was_cut(tmp_path: Path) -> None:
 
 
 def test_another_sweep_is_refused(tmp_path: Path) -> None:
-    sweep_of(tmp_path, [2, 3])
+    sweep_of(tmp_path, [2, 3]).close()
     with pytest.raises(ScenarioError) as caught:
         sweep_of(tmp_path, [2, 4])
     assert caught.value.code == "results.other-sweep"
 
 
+@pytest.mark.slow
 def test_a_million_samples_stay_small(tmp_path: Path) -> None:
     with open_run(tmp_path) as writer:
         for start in range(0, 1_000_000, 100_000):

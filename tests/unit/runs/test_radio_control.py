@@ -1,41 +1,234 @@
+"""The sockets of nodes' radios against programs that say anything: the others are always served."""
+
 from __future__ import annotations
 
-import subprocess
-import sys
+import json
+import socket
+from types import SimpleNamespace
+from typing import Any
 
-import airloom
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-HEAVY = ("pandas", "matplotlib", "scipy", "pyarrow", "numpy")
+from airloom.errors import RunError
+from airloom.runs import radio_control, radio_requests
+from airloom.runs.radio_requests import LONGEST, Change, Search, Show, parse
+
+RADIO = {
+    "medium": "air",
+    "on": True,
+    "mhz": 5180,
+    "queued": 0,
+    "counts": {},
+    "airtime": 0,
+    "access_point": None,
+    "peers": {},
+    "settings": {
+        "mac": [2, 0, 0, 0, 0, 1],
+        "phy": "802.11a",
+        "channel": 36,
+        "power_dbm": 16.0,
+        "rate": "minstrel",
+        "rts_octets": None,
+        "membership": {"ad-hoc": {"ssid": ""}},
+    },
+}
+WORDS = ("info", "link", "station", "scan", "set")
 
 
-def test_everything_promised_is_there():
-    for name in airloom.__all__:
-        assert getattr(airloom, name) is not None
-    assert set(airloom.__all__) <= set(dir(airloom))
-    assert sorted(airloom.__all__) == airloom.__all__
+class World:
+    """Two nodes with a radio each; looking around takes no time."""
+
+    def __init__(self) -> None:
+        self.plan = SimpleNamespace(media={})
+        self.nodes: dict[str, Any] = {}
+        self.changes: list[tuple[str, Any]] = []
+        self.times = 0
+        self.broken = False
+
+    def radios(self) -> list[dict[str, Any]]:
+        if self.broken:
+            raise ZeroDivisionError
+        return [{**RADIO, "port": f"{node}:wlan0"} for node in ("a", "b")]
+
+    def set_radio(self, port: str, change: Any) -> None:
+        self.changes.append((port, change))
+        self.times += "scan" in change
+
+    def scanned(self, port: str) -> dict[str, Any]:
+        return {"times": self.times, "found": []}
 
 
-def test_an_unknown_name_is_an_attribute_error():
-    assert not hasattr(airloom, "nonsense")
+class Doors:
+    """The service of that world, and ways to talk to it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = World()
+        listeners = {}
+        for node in ("a", "b"):
+            listener = listeners[node] = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener.bind("")  # the kernel chooses an abstract name
+            listener.listen(32)
+            listener.setblocking(False)
+        self.addresses = {node: listener.getsockname() for node, listener in listeners.items()}
+        monkeypatch.setattr(radio_control, "_open", lambda _: listeners)
+        self.service = radio_control.RadioDoors(self.world)  # type: ignore[arg-type]
+
+    def connect(self, node: str) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(60)
+        connection.connect(self.addresses[node])
+        return connection
+
+    def say(self, node: str, octets: bytes) -> Any:
+        with self.connect(node) as connection:
+            connection.sendall(octets)
+            connection.shutdown(socket.SHUT_WR)
+            return heard(connection)
+
+    def ask(self, node: str, request: Any) -> Any:
+        return self.say(node, json.dumps(request).encode() + b"\n")
 
 
-def loaded_after(code: str) -> set[str]:
-    script = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(done.stdout.splitlines()[-1].split())
+def heard(connection: socket.socket) -> Any:
+    try:
+        text = b"".join(iter(lambda: connection.recv(65536), b""))
+    except ConnectionResetError:  # it had said more than was read
+        return None
+    return json.loads(text) if text else None
 
 
-def test_the_door_itself_loads_nothing_heavy():
-    assert loaded_after("import airloom") == set()
+@pytest.fixture(scope="module")
+def doors():
+    with pytest.MonkeyPatch.context() as patch:
+        found = Doors(patch)
+    yield found
+    found.service.close()
 
 
-def test_check_and_help_load_nothing_heavy(tmp_path):
-    file = tmp_path / "two.yaml"
-    file.write_text("name: two\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b]}]\n")
-    code = (
-        "from typer.testing import CliRunner\n"
-        "from airloom.cli import app\n"
-        f"print(CliRunner().invoke(app, ['check', {str(file)!r}], catch_exceptions=False).exit_code)\n"
-        "print(CliRunner().invoke(app, ['run', '--help'], catch_exceptions=False).exit_code)"
+def test_a_channel_without_end_ends_nothing(doors):
+    answer = doors.say("a", b'{"do":"scan","channels":[Infinity]}\n')
+    assert answer["error"]["code"] in ("radio.channel", "radio.request")
+    assert doors.ask("b", {"do": "info"})["answer"][0]["radio"] == "wlan0"
+
+
+@given(octets=st.binary(max_size=LONGEST + 10))
+def test_any_octets_leave_the_other_nodes_served(doors, octets):
+    doors.say("a", octets)
+    assert doors.ask("b", {"do": "info"})["answer"][0]["channel"] == 36
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+_KEYS = st.sampled_from(("do", "radio", "channels", "passive", "key", "value")) | st.text(max_size=8)
+_REQUESTS = st.fixed_dictionaries({"do": st.sampled_from(WORDS)}).flatmap(
+    lambda fixed: st.dictionaries(_KEYS, _VALUES, max_size=5).map(lambda more: {**more, **fixed})
+)
+
+
+@given(request=_REQUESTS | _VALUES)
+def test_any_json_is_answered_and_leaves_the_other_nodes_served(doors, request):
+    answer = doors.ask("a", request)
+    assert set(answer) in ({"answer"}, {"error"})
+    assert answer.get("error", {}).get("code") != "radio.failed"
+    assert doors.ask("b", {"do": "link"})["answer"][0]["radio"] == "wlan0"
+
+
+@given(key=st.sampled_from(("channel", "power", "rate", "rts", "ssid", "up")), value=_VALUES)
+def test_any_value_of_a_setting_is_answered(doors, key, value):
+    answer = doors.ask("a", {"do": "set", "key": key, "value": value})
+    assert answer.get("error", {}).get("code") != "radio.failed"
+
+
+def test_a_line_that_is_too_long_is_refused(doors):
+    answer = doors.say("a", b" " * (LONGEST + 1))
+    assert answer is None or answer["error"]["code"] == "radio.request"
+    with pytest.raises(RunError, match="at most 4096 octets"):
+        parse(b" " * (LONGEST + 1))
+
+
+def test_what_follows_the_line_plays_no_part(doors):
+    assert doors.say("a", b'{"do": "info"}\n{"do": ')["answer"][0]["mac"] == "02:00:00:00:00:01"
+
+
+def test_a_mistake_of_this_program_ends_no_other_connection(doors):
+    doors.world.broken = True
+    try:
+        assert doors.ask("a", {"do": "info"})["error"]["code"] == "radio.failed"
+    finally:
+        doors.world.broken = False
+    assert "answer" in doors.ask("b", {"do": "info"})
+
+
+def test_one_node_cannot_take_the_connections_of_another(monkeypatch):
+    doors = Doors(monkeypatch)
+    held = [doors.connect("a") for _ in range(40)]
+    try:
+        assert "answer" in doors.ask("b", {"do": "info"})
+    finally:
+        for connection in held:
+            connection.close()
+        doors.service.close()
+
+
+def test_a_connection_that_says_nothing_is_closed(monkeypatch):
+    monkeypatch.setattr(radio_control, "PATIENCE", 0.05)
+    doors = Doors(monkeypatch)
+    with doors.connect("a") as silent:
+        assert heard(silent) is None
+    doors.service.close()
+
+
+def test_requests_are_what_they_say():
+    assert parse(b'{"do": "info"}') == Show(do="info")
+    assert parse(b'{"do": "scan", "channels": [36], "radio": "wlan0"}') == Search(
+        channels=[36], radio="wlan0"
     )
-    assert loaded_after(code) == set()
+    assert parse(b'{"do": "set", "key": "up", "value": true}') == Change(do="set", key="up", value=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"do": "scan", "channels": [0]}',
+        b'{"do": "scan", "channels": [201]}',
+        b'{"do": "scan", "channels": ["36"]}',
+        b'{"do": "scan", "channels": [36.5]}',
+        b'{"do": "scan", "channels": [1e400]}',
+        b'{"do": "scan", "channels": 36}',
+    ],
+)
+def test_channels_out_of_range_have_their_own_code(line):
+    with pytest.raises(RunError) as caught:
+        parse(line)
+    assert caught.value.code == "radio.channel"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'{"do": "dance"}',
+        b'{"do": "info", "more": 1}',
+        b'{"do": "set", "key": "up"}',
+        b'{"do": "info", "radio": 7}',
+        b"[" * 4000,
+        b"\xff",
+    ],
+)
+def test_what_is_no_request_is_refused(line):
+    with pytest.raises(RunError) as caught:
+        parse(line)
+    assert caught.value.code == "radio.request"
+
+
+def test_a_request_made_here_is_held_to_the_same_bounds():
+    with pytest.raises(RunError) as caught:
+        radio_requests.search("wlan0", (300,), passive=False)
+    assert caught.value.code == "radio.channel"

@@ -15,6 +15,7 @@ import pytest
 from airloom import _engine
 from airloom.errors import HostError, LabError, RunError
 from airloom.nodes.kind import NodeHandle
+from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, RoutePlan
 from helpers.nodes import Up, eventually, interface, node
 
@@ -140,8 +141,7 @@ def native_chain() -> tuple[list[Any], list[LinkPlan]]:
         kind="native",
         routes=(RoutePlan("default", "10.2.0.1", "eth0"),),
     )
-    rate = {"rate": {"bits-per-second": 100_000_000}, "delay_ns": 0}
-    slow = {"rate": "unlimited", "delay_ns": 1_000_000}
+    rate, slow = LinkSettings(rate=100_000_000), LinkSettings(delay=1_000_000)
     links = [LinkPlan("l1", "a:eth0", "r:eth0", rate, rate), LinkPlan("l2", "r:eth1", "b:eth0", slow, slow)]
     return [a, r, b], links
 
@@ -164,7 +164,7 @@ def test_the_reference_says_what_it_does_and_what_not(keeper: Any) -> None:
         world.bring_up()
         notes = "\n".join(world.notes)
     assert "link l1: a:eth0 shaped by HTB" in notes or "link l1: the reference is not shaped" in notes
-    assert "link l2: the reference has no delay_ns from r" in notes
+    assert "link l2: the reference has no delay from r" in notes
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_too_few_descriptors_is_an_error_with_a_cure() -> None:
     # In a process of its own: the limit cannot be raised again.
     script = (
         "import os, resource\n"
-        "from airloom.nodes.kinds.netns import translated\n"
         "from airloom import _engine\n"
-        "from airloom.errors import HostError\n"
+        "from airloom.errors import HostError, translated\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
         "os.setresuid(65534, 65534, 65534)\n"
         "try:\n"
-        "    translated(_engine.bring_up, [{'name': f'n{i}'} for i in range(100)])\n"
+        "    with translated():\n"
+        "        _engine.bring_up([{'name': f'n{i}'} for i in range(100)])\n"
         "except HostError as error:\n"
         "    print(error)\n"
     )
@@ -274,12 +274,12 @@ def test_switching_off_and_on_restores_addresses_and_routes(up: Up) -> None:
 def test_no_permission_is_a_host_error() -> None:
     script = (
         "import os\n"
-        "from airloom.nodes.kinds.netns import translated\n"
         "from airloom import _engine\n"
-        "from airloom.errors import HostError\n"
+        "from airloom.errors import HostError, translated\n"
         "os.setresuid(65534, 65534, 65534)\n"
         "try:\n"
-        "    translated(_engine.bring_up, [{'name': 'a'}])\n"
+        "    with translated():\n"
+        "        _engine.bring_up([{'name': 'a'}])\n"
         "except HostError as error:\n"
         "    print(error.code, error)\n"
     )

@@ -134,6 +134,12 @@ impl Decoder {
         curve.ln_bits(ratio, bits)
     }
 
+    /// The ratio (linear) from which the header before a rate's payload is never harmed.
+    #[must_use]
+    pub fn header_certain(&self, index: u8) -> f64 {
+        self.header[usize::from(index)].certain
+    }
+
     /// The ratio (linear) from which a rate's payload is never harmed.
     #[must_use]
     pub fn certain(&self, index: u8) -> f64 {

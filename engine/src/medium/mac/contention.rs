@@ -12,16 +12,17 @@ use crate::medium::radio::{Lane, Radio, Stage};
 use crate::time::{Instant, Span};
 
 impl Radio {
-    /// When slots of a lane are counted if the channel stays idle: after the lane's space, or the
-    /// extended one.
-    fn counted_from(&self, lane: &Lane) -> Instant {
-        let more = self.extension;
-        let clear = self.clear_since();
-        match self.broken_at {
-            Some(broken) if self.settings.as_ns3 => (clear + lane.aifs).max(broken + more + lane.aifs),
-            _ if self.extended => clear + lane.aifs + more,
-            _ => clear + lane.aifs,
-        }
+    /// When slots of a lane are counted if the channel stays idle: after the lane's space, and after
+    /// a broken frame not before the extended one.
+    ///
+    /// The extended space begins when the physical layer finds the channel idle, whatever the
+    /// reservation says, and the radio waits for the later of the two (10.3.2.3.7); behind a
+    /// reservation that is the later, the lane's own space follows (10.3.4.2).
+    pub(in crate::medium) fn counted_from(&self, lane: &Lane) -> Instant {
+        let plain = self.clear_since() + lane.aifs;
+        let began =
+            if self.settings.as_ns3 { self.broken_at } else { self.extended.then_some(self.idle_since) };
+        began.map_or(plain, |began| plain.max(began + lane.aifs + self.extension))
     }
 
     /// Since when nothing stands in the way; may lie ahead, as a reservation does.

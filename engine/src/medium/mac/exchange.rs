@@ -73,6 +73,7 @@ fn peer(to: To) -> u32 {
 impl Medium {
     /// The timer of a radio has come.
     pub(in crate::medium) fn fire(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+        debug_assert!(!self.radios[index].asleep, "a radio that sleeps has no timer");
         let radio = &mut self.radios[index];
         if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
             self.answer(index, now, answer);
@@ -440,6 +441,7 @@ impl Sending {
             heard: Vec::new(),
             taken: 0,
             spoilt: 0,
+            cluster: None,
         }
     }
 }

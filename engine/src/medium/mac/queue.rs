@@ -73,6 +73,7 @@ impl Medium {
         waiting: Waiting,
         outside: &mut impl Outside,
     ) {
+        self.wake(index);
         let radio = &mut self.radios[index];
         let queued = u32::try_from(radio.lanes[lane].queue.len()).unwrap_or(u32::MAX);
         let full = radio.waiting >= radio.settings.transmit_buffers || queued >= radio.settings.tail_drop;

@@ -7,13 +7,22 @@ use crate::frame::Frame;
 use crate::medium::air::Sending;
 use crate::medium::bss::Course;
 use crate::medium::phy::ACK_OCTETS;
-use crate::medium::radio::{self, Answer, Kind, RadioId, Stage, To, Waiting};
+use crate::medium::radio::{self, Answer, Kind, Radio, RadioId, Stage, To, Waiting};
 use crate::medium::reach::Heard as Ear;
 use crate::medium::{Event, Medium, Outside};
 use crate::time::{Instant, Span};
 
 /// Stands for the lane of management frames in what is remembered of a sender.
 const MANAGEMENT: u8 = u8::MAX;
+
+impl Radio {
+    /// How long after a request-to-send at this rate something has to follow, or it reserves
+    /// nothing (10.3.2.4).
+    pub(in crate::medium) fn unanswered_after(&self, rate: u8) -> Span {
+        let clear = self.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
+        self.phy.sifs * 2 + clear + self.phy.start_delay + self.slot * 2
+    }
+}
 
 impl Medium {
     /// A reception ended broken: the extended space follows (802.11-2020 10.3.2.3.7), and whoever
@@ -69,10 +78,8 @@ impl Medium {
         }
         radio.reserved_until = until;
         if sending.kind == Kind::Rts {
-            // A request without clearance reserves nothing (10.3.2.4): look again when the answer
-            // should have begun.
-            let clear = radio.phy.rates[usize::from(sending.rate)].airtime(ACK_OCTETS);
-            let wait = radio.phy.sifs * 2 + clear + radio.phy.start_delay + radio.slot * 2;
+            // A request without clearance reserves nothing: look again when more should have followed.
+            let wait = radio.unanswered_after(sending.rate);
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             self.calendar.push(at + wait, Class::Timer, number, Event::Unclear { radio: number, since: at });
         }
@@ -81,7 +88,8 @@ impl Medium {
     /// Nothing followed a request-to-send heard at `since`: its reservation is void.
     pub(in crate::medium) fn unclear(&mut self, index: usize, since: Instant, now: Instant) {
         let radio = &mut self.radios[index];
-        if radio.busy || radio.idle_since > since || radio.reserved_until <= now {
+        // Nobody falls asleep before something has followed a request.
+        if radio.asleep || radio.busy || radio.idle_since > since || radio.reserved_until <= now {
             return;
         }
         radio.reserved_until = now;

@@ -111,7 +111,7 @@ pub struct Phy {
     pub slot: Span,
     /// Short inter-frame space.
     pub sifs: Span,
-    /// Time that a radio needs to find the channel busy (aCCATime at its longest).
+    /// Time that a radio needs to find a signal and the channel busy (aCCATime at its longest).
     pub detect: Span,
     /// From the start of a frame to the indication of its start (aRxPHYStartDelay).
     pub start_delay: Span,

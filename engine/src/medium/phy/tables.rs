@@ -2,6 +2,11 @@
 //!
 //! Sources, IEEE Std 802.11-2020: OFDM rates table 17-4, timing table 17-21; DSSS timing table
 //! 15-5; HR/DSSS rates 16.2, timing table 16-4; ERP 18.4 (SIFS 10 us, 6 us signal extension).
+//!
+//! The standard bounds the time of clear channel assessment (aCCATime) from above only: below 4 us
+//! for OFDM at 20 MHz and for ERP with short slots, below 15 us for DSSS and HR/DSSS. The bounds
+//! stand here. They leave to the rest of the slot what 10.3.7 puts there, turnaround, propagation
+//! and processing: 5 of 9 us, and 5 of 20 us.
 
 use super::channel::Band;
 use super::{Coding, Modulation, Phy, Rate};
@@ -165,6 +170,7 @@ mod tests {
         assert_eq!(spaces(&A), (34, 94));
         assert_eq!(spaces(&G), (28, 10 + 28 + 50));
         assert_eq!(spaces(&B_LONG), (50, 10 + 50 + 304));
+        assert_eq!(ALL.map(|phy| micros(phy.detect)), [4, 4, 15, 15]);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::time::{Instant, Span};
 /// Every 100 ms the share of acknowledged transmissions of each rate goes into a moving average
 /// (a quarter new). A rate's worth is that average over the airtime of a 1200-octet frame. One frame
 /// in ten tries another rate at random; a slower one only after the best failed once. A frame's
-/// transmissions go down a chain: best worth (2), second best (2), most reliable (2), lowest.
+/// transmissions go down a chain: best worth (2), second best (2), most reliable (2), lowest. Where
+/// no second rate is worth anything, at the edge of range, the most reliable stands in its place.
 ///
 /// Source: the design notes of the Minstrel controller in the Linux kernel's mac80211 (Smithies
 /// and Fietkau 2008); Yin, Kwon, et al., "Performance of mac80211 rate control mechanisms", MSWiM
@@ -81,7 +82,8 @@ impl Peer {
             })
             .unwrap_or(0);
         let number = |index: usize| u8::try_from(index).unwrap_or(0);
-        let second = order.get(1).copied().unwrap_or(0);
+        // A second rate that carries nothing would only spend repeats.
+        let second = order.get(1).copied().filter(|&second| worth(second) > 0.0).unwrap_or(reliable);
         self.best =
             if worth(order[0]) > 0.0 { [number(order[0]), number(second), number(reliable)] } else { [0; 3] };
     }

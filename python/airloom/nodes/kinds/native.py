@@ -11,24 +11,18 @@ do of what the link says is in the notes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from airloom.errors import LabError
+from airloom.errors import LabError, translated
 from airloom.nodes.kind import Nature, NodeHandle, Properties
-from airloom.nodes.kinds.netns import NetnsKind, translated
+from airloom.nodes.kinds.netns import NetnsKind
+from airloom.planning.link_settings import DEFAULT_PACKETS, LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan
 
 _BURST = 1600
 """Octets that may leave at line speed; one full Ethernet frame, or none could leave at all."""
-_FREE = {
-    "delay_ns": 0,
-    "jitter": "none",
-    "loss": "none",
-    "duplicate": 0.0,
-    "corrupt": 0.0,
-    "reorder": 0.0,
-}
-"""What a wire is by itself, in the words of ``engine/src/settings.rs``."""
+_NOT_MADE = ("corrupt", "delay", "duplicate", "jitter", "loss", "reorder")
+"""Settings of a link that a bare wire does not have."""
 
 
 class NativeKind(NetnsKind):
@@ -77,27 +71,22 @@ class NativeKind(NetnsKind):
                 wired.append((link, ((a, a_interface), (b, b_interface))))
         return wired
 
-    def _shape(self, node: str, interface: str, link: str, settings: dict[str, Any]) -> None:
-        missing = sorted(word for word, free in _FREE.items() if settings.get(word, free) != free)
-        rate = settings.get("rate", "unlimited")
-        shaped = isinstance(rate, dict) and "bits-per-second" in rate
-        if shaped:
-            packets = settings.get("queue", {}).get("packets") or 1000
+    def _shape(self, node: str, interface: str, link: str, settings: LinkSettings) -> None:
+        missing = [word for word in _NOT_MADE if getattr(settings, word)]
+        rate = settings.constant_rate
+        if rate is not None:
+            packets = DEFAULT_PACKETS
+            if settings.queue is not None and settings.queue.packets:
+                packets = settings.queue.packets
             namespace = self._nodes[node].namespace
             try:
-                translated(
-                    namespace.shape,
-                    interface,
-                    rate["bits-per-second"],
-                    _BURST,
-                    packets,
-                    settings.get("overhead", 24),
-                )
+                with translated():
+                    namespace.shape(interface, rate, _BURST, packets, settings.overhead)
             except LabError as error:
                 self.notes.append(f"link {link}: the reference is not shaped: {error.message}")
             else:
                 self.notes.append(f"link {link}: {node}:{interface} shaped by HTB, burst {_BURST} octets")
-        elif rate != "unlimited":
+        elif settings.traced:
             missing.insert(0, "rate")
         if missing:
             self.notes.append(f"link {link}: the reference has no {', '.join(missing)} from {node}")

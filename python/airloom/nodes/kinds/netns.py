@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from airloom import _engine
-from airloom.errors import HostError, LabError, RunError
+from airloom.errors import LabError, RunError, translated
 from airloom.nodes.kind import (
     Completed,
     Cpu,
@@ -195,7 +195,8 @@ class NetnsNode(NodeHandle):
                     "node.state", f"node {self.name} is {self._state}, so it cannot be switched on"
                 )
             self._forget()
-            translated(self._namespace.set_up, True)
+            with translated():
+                self._namespace.set_up(True)
             self._failure = None
             self._state = "up"
 
@@ -222,8 +223,8 @@ class NetnsNode(NodeHandle):
             return self._spent if now is None else _sum(self._spent, now)
 
     def counters(self) -> dict[str, dict[str, int]]:
-        counters: dict[str, dict[str, int]] = translated(self._namespace.counters)
-        return counters
+        with translated():
+            return self._namespace.counters()
 
     def close(self) -> None:
         """Ends its processes; its namespace goes with those of all nodes of its kind."""
@@ -305,7 +306,8 @@ class NetnsNode(NodeHandle):
         self._forget()
         if ended is not None:
             ended()
-        translated(self._namespace.set_up, False)
+        with translated():
+            self._namespace.set_up(False)
 
     def _forget(self) -> None:
         if self._init is not None:
@@ -378,12 +380,12 @@ class NetnsKind(Kind):
             wired.setdefault(b, set()).add(b_interface)
         own = [plan for plan in plans if not plan.machine_network]
         specs = [self.spec(plan, wired.get(plan.name, set())) for plan in own]
-        namespaces = dict(
-            zip((plan.name for plan in own), translated(_engine.bring_up, specs, wires), strict=True)
-        )
-        for plan in plans:
-            if plan.machine_network:
-                namespaces[plan.name] = translated(_engine.Namespace.of_machine, plan.name)
+        with translated():
+            made_at_once = _engine.bring_up(specs, wires)
+            namespaces = dict(zip((plan.name for plan in own), made_at_once, strict=True))
+            for plan in plans:
+                if plan.machine_network:
+                    namespaces[plan.name] = _engine.Namespace.of_machine(plan.name)
         made = {plan.name: self.node(plan, namespaces[plan.name]) for plan in plans}
         self._nodes |= made
         return dict(made)
@@ -437,24 +439,6 @@ def refused_in(snmp: str, snmp6: str) -> int:
     four = dict(zip(*rows, strict=True)) if len(rows) == 2 else {}
     six = dict(line.split() for line in snmp6.splitlines())
     return int(four.get("RcvbufErrors", 0)) + int(six.get("Udp6RcvbufErrors", 0))
-
-
-_CURES = {
-    "host.namespace": "run as root, or let ordinary users have namespaces (see `airloom doctor`)",
-    "host.namespaces": "raise the sysctl user.max_net_namespaces",
-    "host.descriptors": "raise the hard limit: ulimit -Hn, or LimitNOFILE= of the service",
-    "host.tun-device": "modprobe tun; without root /dev/net/tun must be open to this user (mode 0666)",
-}
-
-
-def translated(act: Callable[..., Any], *arguments: object) -> Any:
-    """Calls the engine module; its errors come as Airloom's, with a cure."""
-    try:
-        return act(*arguments)
-    except _engine.EngineError as error:
-        code, message = error.args
-        kind = HostError if code.startswith("host.") else RunError
-        raise kind(code, message, cure=_CURES.get(code)) from None
 
 
 def _sum(a: Cpu, b: Cpu) -> Cpu:

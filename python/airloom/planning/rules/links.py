@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from airloom.planning import tables
 from airloom.planning.network import Network, Wire
 from airloom.planning.ports import ports_of
-from airloom.scenario.model import Direction, Queue, Scenario, TableJitter
+from airloom.planning.rules import ranges
+from airloom.scenario.model import Direction, Node, Queue, Scenario, Topology
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 
-FASTEST = 10**12
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", re.ASCII)
 
 
@@ -27,8 +26,11 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             if own is not None:
                 yield from direction(own, (*path, word))
     if scenario.topology is not None:
-        yield from direction(scenario.topology.link, ("topology", "link"))
+        yield from _generated(scenario.topology, network)
+    for name, node in scenario.nodes.items():
+        yield from _adapters(node, ("nodes", name))
     for name, switch in scenario.switches.items():
+        yield from ranges.of_switch(switch, ("switches", name))
         if switch.kind != "switch" and switch.latency:
             why = "a hub stores no frame" if switch.kind == "hub" else "Open vSwitch takes its own time"
             yield Problem(
@@ -52,37 +54,46 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 def direction(said: Direction, path: Path_) -> Iterator[Problem]:
     """What is wrong with the properties of a link or of one of its directions."""
-    if said.rate is not None and said.rate != "unlimited":
-        if said.rate == 0:
-            yield Problem(
-                "link.rate.zero",
-                "a rate of zero lets nothing pass",
-                (*path, "rate"),
-                "to cut a link, set it down by an event",
-            )
-        elif said.rate > FASTEST:
-            yield Problem("link.rate.range", f"{said.rate.text} is beyond 1 Tbit/s", (*path, "rate"))
     if said.rate is not None and said.trace is not None:
         yield Problem("link.rate.twice", "a link has a rate or a trace, not both", (*path, "trace"), key=True)
     if said.queue is not None:
-        yield from _queue(said.queue, (*path, "queue"))
-    jitter = said.jitter.table if isinstance(said.jitter, TableJitter) else None
-    for file, read, where in (
-        (said.trace, tables.trace, (*path, "trace")),
-        (jitter, tables.delays, (*path, "jitter", "table")),
-    ):
-        if file is not None:
-            try:
-                read(file)
-            except tables.TableError as error:
-                yield Problem(error.code, error.message, where, error.cure)
+        wrong = list(_queue(said.queue, (*path, "queue")))
+        yield from wrong
+        if wrong:
+            said = said.model_copy(update={"queue": None})
+    yield from ranges.of_direction(said, path)
+
+
+def _generated(topology: Topology, network: Network) -> Iterator[Problem]:
+    """What is wrong with what a generator's nodes, links and switches have in common, and with links that
+    a graph gives properties of their own.
+    """
+    yield from _adapters(topology.node, ("topology", "node"))
+    yield from ranges.of_switch(topology.switch, ("topology", "switch"))
+    common = list(direction(topology.link, ("topology", "link")))
+    yield from common
+    if common:
+        return
+    seen: set[int] = set()
+    for wire in network.wires:
+        if wire.path == ("topology",) and id(wire.forward) not in seen:
+            seen.add(id(wire.forward))
+            for found in direction(wire.forward, ("topology", "link")):
+                what = ".".join(str(key) for key in found.path[2:])
+                message = f"link {wire.name}: {what}: {found.message}"
+                yield Problem(found.code, message, ("topology", "file"), found.cure)
+
+
+def _adapters(node: Node, path: Path_) -> Iterator[Problem]:
+    for name, interface in node.interfaces.items():
+        if interface.adapter is not None:
+            yield from ranges.of_adapter(interface.adapter, (*path, "interfaces", name, "adapter"))
 
 
 def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
-    for name in ("size", "time", "target", "interval", "quantum"):
-        value = getattr(queue, name)
-        if value is not None and value == 0:
-            yield Problem("queue.zero", f"{name} must be above zero", (*path, name))
+    for name in ("size", "time"):
+        if getattr(queue, name) == 0:
+            yield ranges.zero(name, (*path, name))
     red = queue.discipline == "red"
     for name in ("red_min", "red_max"):
         if red and getattr(queue, name) is None:

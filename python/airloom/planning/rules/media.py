@@ -13,8 +13,10 @@ from typing import Any
 from airloom.planning import admission, tables
 from airloom.planning import media as words
 from airloom.planning.admission import Sliver
+from airloom.planning.channels import number_of
 from airloom.planning.network import Network
 from airloom.planning.radios import RadioEnd
+from airloom.planning.rules.ask import asked
 from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.problems import Problem
@@ -88,21 +90,13 @@ def _takes(
             yield Problem("model.parameter", f"{part.model!r} needs {key!r}", path, cure)
 
 
-def _asked(check: Callable[[], None]) -> tuple[str, str] | None:
-    """The engine's objection: code and message."""
-    # Only scenarios with media need the engine to be checked.
-    from airloom._engine import EngineError
-
-    try:
-        check()
-    except EngineError as error:
-        return str(error.args[0]), str(error.args[1])
-    return None
+def _asked(check: Callable[[Any], object]) -> tuple[str, str] | None:
+    """The code and the message of what the engine objects to."""
+    error = asked(check)
+    return None if error is None else (str(error.args[0]), str(error.args[1]))
 
 
 def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
-    from airloom import _engine
-
     path: Path_ = ("media", name)
     ends = [end for end in network.radios if end.medium == name]
     wrong = list(_takes(medium.propagation, _PROPAGATION, _NEEDED, (*path, "propagation")))
@@ -117,7 +111,7 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
     yield from wrong
     if not wrong:
         settings = words.medium(medium, [end.node for end in ends])
-        found = _asked(lambda: _engine.check_medium(name, settings))
+        found = _asked(lambda engine: engine.check_medium(name, settings))
         if found is not None:
             yield Problem(found[0], found[1], _law_path(path, *found), _law_cure(found[0], ends))
     known = {end.node for end in ends} | {end.port for end in ends}
@@ -160,8 +154,8 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
             continue
         settings, motion = words.noise(noise), words.motion(noise)
 
-        def check(settings: dict[str, Any] = settings, motion: dict[str, Any] = motion) -> None:
-            engine = _engine.Engine(1)
+        def check(module: Any, settings: dict[str, Any] = settings, motion: dict[str, Any] = motion) -> None:
+            engine = module.Engine(1)
             engine.add_medium("air", {})
             engine.add_noise("air", settings, motion, "noise")
 
@@ -212,8 +206,6 @@ def _law_cure(code: str, ends: list[RadioEnd]) -> str | None:
 
 
 def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
-    from airloom import _engine
-
     node = network.nodes[end.node]
     said = end.said
     if (node.kind or kind) == "native":
@@ -243,7 +235,7 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
         yield Problem("radio.range", "no frame is that long", end.said_at("rts"), "never, or up to 2346 B")
     yield from _channel(said.get("channel"), words.phy_of(said), end.said_at("channel"))
     settings = words.radio(end, _MAC)
-    found = _asked(lambda: _engine.check_radio(end.port, settings))
+    found = _asked(lambda engine: engine.check_radio(end.port, settings))
     if found is not None:
         yield _objection(end, *found)
 
@@ -255,7 +247,7 @@ def _objection(end: RadioEnd, code: str, message: str) -> Problem:
 
 
 def _channel(channel: Any, phy: str, path: Path_) -> Iterator[Problem]:
-    if isinstance(channel, Frequency) and words.number_of(channel, phy) == 0:
+    if isinstance(channel, Frequency) and number_of(channel, phy) == 0:
         yield Problem(
             "radio.channel",
             f"{phy} has no channel at {channel.text}",
@@ -273,7 +265,7 @@ def _key(said: dict[str, Any], code: str, message: str) -> str:
             return "basic_rates" if rate in said.get("basic_rates", ()) else "control_rate"
     if code == "radio.channel" and (wrong := re.search(r"no channel (\d+)", message)):
         phy, number = words.phy_of(said), int(wrong[1])
-        if number in [words.number_of(channel, phy) for channel in said.get("scan", ())]:
+        if number in [number_of(channel, phy) for channel in said.get("scan", ())]:
             return "scan"
     if code == "radio.range":
         found = re.search(r": ([a-z0-9_ ]+) = ", message)
@@ -297,8 +289,6 @@ def _radio_cure(key: str, code: str, message: str) -> str | None:
 
 
 def _motions(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    from airloom import _engine
-
     with_radios = {name for name, node in network.nodes.items() if node.radios}
     with_radios |= {end.node for end in network.radios} | set(network.shared())
     said = [(("nodes", name), node) for name, node in scenario.nodes.items()]
@@ -323,7 +313,7 @@ def _motions(scenario: Scenario, network: Network) -> Iterator[Problem]:
         if wrong or node.mobility.model in TRACES or node.mobility.model == "velocity":
             continue
         motion = words.motion(node)
-        found = _asked(lambda motion=motion: _engine.check_motion("the node", motion))  # type: ignore[misc]
+        found = _asked(lambda engine, motion=motion: engine.check_motion("the node", motion))  # type: ignore[misc]
         if found is not None:
             yield Problem(found[0], found[1], where)
 
@@ -359,7 +349,7 @@ def _traces(network: Network) -> Iterator[Problem]:
 
 def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
     """What is wrong with a trace, or with what it says of one node."""
-    found = _asked(lambda: _read(moves))
+    found = _asked(lambda _: words.movements(moves.model, moves.file or ""))
     if found is not None:
         yield Problem(found[0], found[1], where)
         return
@@ -371,10 +361,6 @@ def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
             where,
             f"it moves {len(known)} nodes: {', '.join(str(each) for each in list(known)[:12])}",
         )
-
-
-def _read(moves: Mobility) -> None:
-    words.movements(moves.model, moves.file or "")
 
 
 def radio_named(name: str, network: Network) -> RadioEnd | None:
@@ -411,8 +397,6 @@ def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
 
 def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) -> Iterator[Problem]:
     """What is wrong with a change of a radio, which may be that of a sliver."""
-    from airloom import _engine
-
     if not any(getattr(change, key) is not None for key in change.model_fields_set):
         yield Problem("event.action", "'tune' names no property", path, "such as tune: {channel: 40}")
     if change.ssid is not None and end.said.get("mode") == "ap":
@@ -424,7 +408,7 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) ->
             after.said[key] = getattr(change, key)
             after.origin[key] = (*path, key)
     settings = words.radio(after, _MAC)
-    found = _asked(lambda: _engine.check_radio(end.port, settings))
+    found = _asked(lambda engine: engine.check_radio(end.port, settings))
     if found is not None:
         yield _objection(after, *found)
     elif sliver is not None:

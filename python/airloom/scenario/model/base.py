@@ -117,7 +117,11 @@ def _file(value: str, info: ValidationInfo) -> str:
     return value if base is None else _found(value, base, "file", Path.is_file)
 
 
-File = Annotated[str, AfterValidator(_file)]
+class Input:
+    """Marks a path whose content is part of the experiment, as its scenario is."""
+
+
+File = Annotated[str, AfterValidator(_file), Input()]
 """Path of a file that must exist, relative to the scenario's folder."""
 
 BUILT = "built"
@@ -128,7 +132,7 @@ def _kernel(value: str, info: ValidationInfo) -> str:
     return value if value == BUILT else _file(value, info)
 
 
-Kernel = Annotated[str, AfterValidator(_kernel)]
+Kernel = Annotated[str, AfterValidator(_kernel), Input()]
 """A kernel's file, or :data:`BUILT`."""
 
 
@@ -148,7 +152,7 @@ def _image(value: str, info: ValidationInfo) -> str:
     return value if folder is None else str(Path(folder, value))
 
 
-ImagePath = Annotated[str, AfterValidator(_image)]
+ImagePath = Annotated[str, AfterValidator(_image), Input()]
 """Path of an image, perhaps with ``:TAG``, relative to the scenario's folder; looked into by the rules."""
 
 
@@ -159,7 +163,7 @@ def _place(value: str, info: ValidationInfo) -> str:
     return _file(value, info)
 
 
-Place = Annotated[str, AfterValidator(_place)]
+Place = Annotated[str, AfterValidator(_place), Input()]
 """Path of a file or a folder that must exist, relative to the scenario's folder."""
 
 KindName = Literal["netns", "native", "container", "uml", "qemu"]

@@ -154,3 +154,11 @@ class Limits(Model):
         default=0.20, description="share of time in which a task waited for a processor"
     )
     steal: Fraction = Field(default=0.05, description="share of processor time taken by a hypervisor")
+    paused: Fraction = Field(
+        default=0.002,
+        description="share of the run in which a link stood still because the engine was late; above it the "
+        "run is `degraded`",
+    )
+    """Within it the mean rate of a link is right to 0.2 %."""
+    paused_max: Fraction = Field(default=0.05, description="the same share; above it the run is `invalid`")
+    """Above it a mean rate over the link is 5 % or more too low."""

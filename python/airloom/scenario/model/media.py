@@ -249,6 +249,10 @@ class Radio(Tuning):
         description="capture threshold: the receiver switches to a later frame that is stronger by this; 10 "
         "dB by default",
     )
+    capture_window: Duration | Literal["none"] | None = Field(
+        default=None,
+        description="from a frame's first symbol; only within it the frame is left so; `none`, to its end",
+    )
     basic_rates: Annotated[list[Rate], Listed] | None = Field(
         default=None, description="basic rates, used for responses; the mandatory rates by default"
     )

@@ -1,0 +1,326 @@
+//! Radios that all hear each other and nobody else, and what they have in common.
+//!
+//! Most receivers of a frame have nothing to decide: they find the channel busy, keep it reserved
+//! for the time that the frame states, and count their backoff on afterwards. In a cluster those
+//! radios are *asleep*: one record of what was on the air stands for all of them. A radio is woken,
+//! that is its state is worked out from the record, before anything happens to it alone: a frame
+//! for it, a frame of its node, the end of its backoff, a change. What it then is like is to the
+//! nanosecond what it would be had it been told of every frame.
+//!
+//! The backoffs of those who sleep run on a common count of slots: a radio whose backoff ends `n`
+//! slots from now holds the present count plus `n`. Propagation delays differ, so that a span of
+//! time could hold one slot more for one radio than for another; then each is looked at for itself.
+
+use super::air::Signal;
+use super::radio::{Kind, Radio};
+use super::reach::Heard;
+use crate::time::{Instant, Span};
+
+/// Names a cluster: the generation of clusters, and the number in it.
+pub(super) type ClusterId = (u64, usize);
+
+/// What the cluster keeps for a radio of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Member {
+    pub(super) asleep: bool,
+    /// A backoff is under way, and a frame waits for its end.
+    pub(super) backing_off: bool,
+    pub(super) wants: bool,
+    /// The last frame arrived broken: the extended space holds.
+    pub(super) extended: bool,
+    /// Common count of slots at which its backoff ends.
+    pub(super) due: u64,
+    /// Common counts when it fell asleep: of gaps that were long enough, of time spent receiving.
+    pub(super) openings: i64,
+    pub(super) received: Span,
+    /// Least ratio of its signal to noise at another member.
+    pub(super) weakest: f64,
+}
+
+/// Something on the air of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    Begins(Signal),
+    Ends(Signal),
+}
+
+/// What all members of a cluster had to be alike in when it was made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    pub(super) slot: Span,
+    pub(super) aifs: Span,
+    pub(super) extension: Span,
+    pub(super) detect: Span,
+    /// The longest propagation delay.
+    pub(super) spread: Span,
+    /// Each member finds the channel busy by energy alone while another sends.
+    pub(super) loud: bool,
+}
+
+/// The silence after the last frame, and how it began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    /// The first and the last frame of the busy time before.
+    pub(super) first: Signal,
+    pub(super) last: Signal,
+}
+
+/// Radios that all hear each other and nobody else.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// Their numbers, ascending; a radio's place here is its rank.
+    pub(super) radios: Vec<u32>,
+    pub(super) members: Vec<Member>,
+    /// Ranks of those who are awake, ascending.
+    pub(super) awake: Vec<usize>,
+    pub(super) common: Common,
+    pub(super) gap: Option<Gap>,
+    /// Frames whose reservations may last beyond the gap's begin.
+    reserving: Vec<Signal>,
+    /// What has happened since the gap ended; nothing while it lasts.
+    pub(super) turns: Vec<Turn>,
+    pub(super) on_air: u32,
+    /// Slots counted, gaps that were long enough to count any, and time spent receiving.
+    pub(super) slots: u64,
+    openings: i64,
+    received: Span,
+    /// No member who sleeps and wants to send has its backoff end before this count.
+    least: u64,
+    /// No member who sleeps sends before this instant if the channel stays idle.
+    pub(super) next: Instant,
+}
+
+/// Slots that pass from `from` to `until`; none if it is not even reached.
+fn passed(from: Instant, until: Instant, slot: Span) -> Option<u64> {
+    (from <= until).then(|| until.since(from).nanos() / slot.nanos())
+}
+
+impl Cluster {
+    pub(super) fn new(radios: Vec<u32>, members: Vec<Member>, common: Common) -> Self {
+        Self {
+            awake: (0..radios.len()).collect(),
+            radios,
+            members,
+            common,
+            gap: None,
+            reserving: Vec::new(),
+            turns: Vec::new(),
+            on_air: 0,
+            slots: 0,
+            openings: 0,
+            received: Span::ZERO,
+            least: u64::MAX,
+            next: Instant::NEVER,
+        }
+    }
+
+    pub(super) fn asleep(&self) -> bool {
+        self.awake.len() < self.radios.len()
+    }
+
+    /// When a reservation by what this frame states ends at its sender's place.
+    fn reserved(signal: &Signal) -> Instant {
+        signal.end + signal.duration
+    }
+
+    /// A radio is told of everything for itself again.
+    pub(super) fn rouse(&mut self, rank: usize) {
+        self.members[rank].asleep = false;
+        self.awake.insert(self.awake.partition_point(|&other| other < rank), rank);
+    }
+
+    /// True if the channel may be reserved beyond `now` by an earlier frame.
+    pub(super) fn outlasts(&self, now: Instant) -> bool {
+        self.reserving.iter().any(|signal| Self::reserved(signal) + self.common.spread > now)
+    }
+
+    /// Earliest instant, for any member, from which slots of a gap are counted.
+    fn counted_from(&self, gap: &Gap, extended: bool) -> Instant {
+        let clear = self.reserving.iter().map(Self::reserved).fold(gap.last.end, Instant::max);
+        let plain = clear + self.common.aifs;
+        if extended {
+            plain.max(gap.last.end + self.common.aifs + self.common.extension)
+        } else {
+            plain
+        }
+    }
+
+    /// Until when the reservations last at a member; `ear` says how it hears another.
+    fn reserved_until(&self, ear: &impl Fn(u32) -> Heard) -> Option<Instant> {
+        let each = self.reserving.iter();
+        each.map(|signal| Signal::arrival(&ear(signal.from), Self::reserved(signal))).max()
+    }
+
+    /// Falls asleep if its state is what the record says. `ear` says how it hears another.
+    pub(super) fn admit(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) -> bool {
+        let Some(gap) = self.gap.filter(|_| self.turns.is_empty()) else { return false };
+        // What it sent itself reserves nothing for it, and it did not hear it.
+        let own = self.radios[rank];
+        let mut recent = self.reserving.iter().chain([&gap.first, &gap.last]);
+        if recent.any(|signal| signal.from == own) {
+            return false;
+        }
+        let reserved = self.reserved_until(ear);
+        let lane = &radio.lanes[0];
+        let alike = radio.is_bystander()
+            && gap.last.kind != Kind::Rts
+            && radio.idle_since == Signal::arrival(&ear(gap.last.from), gap.last.end)
+            && radio.stopped == Signal::arrival(&ear(gap.first.from), gap.first.start)
+            && (radio.reserved_until <= radio.idle_since || Some(radio.reserved_until) == reserved)
+            && reserved.is_none_or(|until| until <= radio.idle_since.max(radio.reserved_until))
+            && lane.from == radio.counted_from(lane);
+        if !alike {
+            return false;
+        }
+        let member = &mut self.members[rank];
+        *member = Member {
+            asleep: true,
+            backing_off: lane.backing_off,
+            wants: lane.backing_off && lane.wants(radio.away),
+            extended: radio.extended,
+            due: self.slots + u64::from(lane.slots),
+            openings: self.openings,
+            received: self.received,
+            ..*member
+        };
+        if member.wants {
+            self.least = self.least.min(member.due);
+        }
+        radio.asleep = true;
+        true
+    }
+
+    /// Works out the state of a radio that slept, as of the begin of the present gap or, while
+    /// something is on the air, of the last one.
+    pub(super) fn restore(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) {
+        let Some(gap) = self.gap else { return };
+        let member = &mut self.members[rank];
+        member.asleep = false;
+        let member = *member;
+        radio.asleep = false;
+        let at = Signal::arrival(&ear(gap.last.from), gap.last.end);
+        radio.account.skip(at, self.received.saturating_sub(member.received));
+        radio.idle_since = at;
+        radio.stopped = Signal::arrival(&ear(gap.first.from), gap.first.start);
+        radio.extended = member.extended;
+        radio.broken_at = member.extended.then_some(at);
+        if let Some(until) = self.reserved_until(ear) {
+            radio.reserved_until = radio.reserved_until.max(until);
+        }
+        let left = member.due.saturating_sub(self.slots);
+        let from = radio.counted_from(&radio.lanes[0]);
+        let lane = &mut radio.lanes[0];
+        if member.backing_off {
+            // A backoff with nothing to send is over once a gap has held what was left of it.
+            let over = if lane.slots == 0 { self.openings > member.openings } else { left == 0 };
+            lane.backing_off = member.wants || !over;
+            lane.slots = u32::try_from(left).unwrap_or(u32::MAX);
+        }
+        lane.from = from;
+        radio.set_access();
+    }
+
+    /// The gap has ended and one frame, received by all, has followed it: those who sleep count on.
+    pub(super) fn passed_by(&mut self, signal: Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
+        if let Some(gap) = self.gap {
+            self.count(&gap, &signal, ear);
+        }
+        self.received += signal.end.since(signal.start);
+        self.turns.clear();
+        self.open(Gap { first: signal, last: signal }, &[signal]);
+    }
+
+    /// A new gap begins after frames that reserve the channel.
+    pub(super) fn open(&mut self, gap: Gap, whole: &[Signal]) {
+        let (spread, end) = (self.common.spread, gap.last.end);
+        self.reserving.extend(whole.iter().filter(|signal| signal.duration > Span::ZERO));
+        self.reserving.retain(|signal| Self::reserved(signal) + spread > end);
+        self.gap = Some(gap);
+    }
+
+    /// Counts the slots between the gap's begin and the frame that ended it.
+    fn count(&mut self, gap: &Gap, ending: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
+        let Common { slot, spread, detect, .. } = self.common;
+        let until = ending.start + detect;
+        let bounds = |extended| {
+            let from = self.counted_from(gap, extended);
+            (passed(from + spread, until, slot), passed(from, until + spread, slot))
+        };
+        let (plain, extended) = (bounds(false), bounds(true));
+        let all_alike = plain.0 == plain.1 && extended.0 == extended.1;
+        let common = plain.0.unwrap_or(0);
+        if all_alike && plain == extended && !self.members.iter().any(|member| member.extended) {
+            self.slots += common;
+            self.openings += i64::from(plain.0.is_some());
+            return;
+        }
+        for rank in 0..self.members.len() {
+            let member = self.members[rank];
+            if !member.asleep {
+                continue;
+            }
+            let own = if all_alike {
+                if member.extended { extended.0 } else { plain.0 }
+            } else {
+                let ear = |from| ear(from, self.radios[rank], rank);
+                let until = Signal::arrival(&ear(ending.from), ending.start) + detect;
+                let idle = Signal::arrival(&ear(gap.last.from), gap.last.end);
+                let clear = self.reserved_until(&ear).map_or(idle, |until| until.max(idle));
+                let plain = clear + self.common.aifs;
+                let behind = idle + self.common.aifs + self.common.extension;
+                passed(if member.extended { plain.max(behind) } else { plain }, until, slot)
+            };
+            let member = &mut self.members[rank];
+            member.extended = false;
+            // What it counted less than the others is added to what it waits for.
+            member.due = (member.due + common).saturating_sub(own.unwrap_or(0)).max(self.slots + common);
+            member.openings += i64::from(plain.0.is_some()) - i64::from(own.is_some());
+        }
+        self.slots += common;
+        self.openings += i64::from(plain.0.is_some());
+        self.least = self.earliest();
+    }
+
+    fn sleepers(&self) -> impl Iterator<Item = (usize, &Member)> {
+        self.members.iter().enumerate().filter(|(_, member)| member.asleep)
+    }
+
+    fn earliest(&self) -> u64 {
+        let wanting = self.sleepers().filter(|(_, member)| member.wants);
+        wanting.map(|(_, member)| member.due).min().unwrap_or(u64::MAX)
+    }
+
+    /// Looks when the first of those who sleep may send: never while something is on the air.
+    pub(super) fn look_ahead(&mut self) {
+        self.next = match self.gap.filter(|_| self.turns.is_empty()) {
+            Some(gap) if self.least < u64::MAX => {
+                self.counted_from(&gap, false) + self.common.slot * self.least.saturating_sub(self.slots)
+            }
+            _ => Instant::NEVER,
+        };
+    }
+
+    /// Those who sleep and may send at `now` or so soon after that they would not notice that
+    /// another has begun then. Looks ahead for the others.
+    pub(super) fn rising(&mut self, now: Instant, out: &mut Vec<usize>) {
+        out.clear();
+        let Some(gap) = self.gap else { return };
+        let soon = now + self.common.detect + self.common.spread;
+        let (plain, extended) = (self.counted_from(&gap, false), self.counted_from(&gap, true));
+        (self.least, self.next) = (u64::MAX, Instant::NEVER);
+        for rank in 0..self.members.len() {
+            let member = &self.members[rank];
+            if !(member.asleep && member.wants) {
+                continue;
+            }
+            let left = self.common.slot * member.due.saturating_sub(self.slots);
+            let at = if member.extended { extended } else { plain } + left;
+            if at < soon {
+                out.push(rank);
+            } else {
+                self.least = self.least.min(member.due);
+                self.next = self.next.min(at);
+            }
+        }
+    }
+}

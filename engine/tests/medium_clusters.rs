@@ -1,0 +1,168 @@
+//! Radios that all hear each other are dealt with together, and nothing changes by that.
+
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+
+mod world;
+
+use airloom_engine::medium::{Airtime, Membership, RadioChange, RadioCounts, RadioId, RadioSettings};
+use airloom_engine::medium::{RateSettings, Roaming};
+use airloom_engine::random::Stream;
+use airloom_engine::time::{Instant, Span};
+use world::{PAYLOAD, World, at, at_rate, reference_loss};
+
+/// All that can be seen of a run: arrivals in order, and the accounts of every radio now and then.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    arrivals: Vec<(u32, u32, Instant)>,
+    accounts: Vec<(RadioCounts, Airtime)>,
+    drops: Vec<(String, u64)>,
+}
+
+/// What a scene is made of.
+struct Scene {
+    name: &'static str,
+    settings: RadioSettings,
+    stations: u32,
+    /// Radius of the circle of stations round the first radio, m.
+    radius: f64,
+    /// Frames a second that each station offers; saturated with none.
+    load: Option<f64>,
+    /// Shares of them that go to everybody, and to another station than the first.
+    broadcast: f64,
+    across: f64,
+    seconds: f64,
+}
+
+/// Plays a scene; what sets a frame error rate, even of 0, keeps radios from being dealt with together.
+fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
+    let mut world = World::new(seed, reference_loss());
+    let mut dice = Stream::named(seed, "scene");
+    let sink = world.add(scene.settings.clone(), 0.0, 0.0);
+    let mut stations: Vec<RadioId> = Vec::new();
+    for station in 0..scene.stations {
+        let angle = f64::from(station) / f64::from(scene.stations) * core::f64::consts::TAU;
+        let place = (scene.radius * angle.cos(), scene.radius * angle.sin());
+        stations.push(world.add(scene.settings.clone(), place.0, place.1));
+    }
+    if !together {
+        world.medium.set_frame_error(sink, sink, 0.0);
+    }
+    world.ground.keep_arrivals = true;
+    let mut accounts = Vec::new();
+    let rounds = (scene.seconds * 50.0) as u32;
+    if scene.load.is_none() {
+        stations.iter().for_each(|&station| world.saturate(at(0.0), station, sink, PAYLOAD));
+    }
+    let mut now = 0.0;
+    for round in 1..=rounds {
+        let end = f64::from(round) * 0.02;
+        if let Some(load) = scene.load {
+            while now < end {
+                world.run(at(now));
+                let from = stations[dice.below(u64::from(scene.stations)) as usize];
+                let other = stations[dice.below(u64::from(scene.stations)) as usize];
+                let to = if dice.chance(scene.broadcast) {
+                    None
+                } else if dice.chance(scene.across) && other != from {
+                    Some(other)
+                } else {
+                    Some(sink)
+                };
+                world.offer(world.medium.now(), from, to, 20 + dice.below(1400) as u32);
+                now += dice.exponential() / (load * f64::from(scene.stations));
+            }
+        }
+        world.run(at(end));
+        if round % 10 == 0 {
+            let watched = stations[(round / 10 % scene.stations) as usize];
+            let time = world.medium.airtime(watched, at(end));
+            accounts.push((world.medium.counts(watched), time));
+        }
+    }
+    for &radio in &stations {
+        accounts.push((world.medium.counts(radio), world.medium.airtime(radio, at(scene.seconds))));
+    }
+    let frames: u64 = stations.iter().chain([&sink]).map(|&radio| world.medium.counts(radio).sent).sum();
+    let told = world.medium.told() as f64 / frames as f64;
+    let arrivals = world.ground.arrivals.iter();
+    let seen = Seen {
+        arrivals: arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect(),
+        accounts,
+        drops: world.ground.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
+    };
+    (seen, told)
+}
+
+fn scenes() -> Vec<Scene> {
+    let plain = || Scene {
+        name: "saturated",
+        settings: at_rate(54.0),
+        stations: 20,
+        radius: 5.0,
+        load: None,
+        broadcast: 0.0,
+        across: 0.0,
+        seconds: 2.0,
+    };
+    let b = RadioSettings { phy: "802.11b".into(), channel: 1, ..at_rate(11.0) };
+    vec![
+        plain(),
+        Scene { name: "in one place", radius: 0.0, ..plain() },
+        Scene {
+            name: "broken frames",
+            radius: 0.1,
+            settings: RadioSettings { preamble_db: None, ..at_rate(24.0) },
+            ..plain()
+        },
+        Scene { name: "slow and captured", settings: at_rate(6.0), seconds: 4.0, ..plain() },
+        Scene { name: "quiet signals", radius: 20.0, settings: at_rate(24.0), ..plain() },
+        Scene { name: "weak signals", radius: 24.0, settings: at_rate(54.0), ..plain() },
+        Scene {
+            name: "requests",
+            settings: RadioSettings { rts_octets: Some(500), ..at_rate(54.0) },
+            ..plain()
+        },
+        Scene {
+            name: "fragments",
+            settings: RadioSettings { fragment_octets: Some(400), ..at_rate(54.0) },
+            ..plain()
+        },
+        Scene { name: "802.11b", settings: b, seconds: 4.0, ..plain() },
+        Scene { name: "loaded", load: Some(40.0), across: 0.3, ..plain() },
+        Scene { name: "lightly loaded", load: Some(5.0), across: 0.5, seconds: 6.0, ..plain() },
+        Scene { name: "with broadcast", load: Some(30.0), broadcast: 0.1, across: 0.3, ..plain() },
+        Scene {
+            name: "requests under load",
+            settings: RadioSettings { rts_octets: Some(300), ..at_rate(24.0) },
+            load: Some(30.0),
+            across: 0.3,
+            ..plain()
+        },
+        Scene {
+            name: "minstrel",
+            settings: RadioSettings { rate: RateSettings::Minstrel, ..at_rate(54.0) },
+            radius: 15.0,
+            load: Some(30.0),
+            ..plain()
+        },
+    ]
+}
+
+#[test]
+fn what_is_dealt_with_together_is_what_it_is_one_by_one() {
+    let mut told = String::new();
+    for scene in scenes() {
+        for seed in 1..4 {
+            let ((together, few), (apart, many)) = (play(&scene, seed, true), play(&scene, seed, false));
+            assert!(apart.arrivals.len() > 400, "{}: {}", scene.name, apart.arrivals.len());
+            let differs = together.arrivals.iter().zip(&apart.arrivals).position(|(one, other)| one != other);
+            assert_eq!(differs, None, "{} {seed}: arrivals differ from the {differs:?}-th on", scene.name);
+            for (number, (one, other)) in together.accounts.iter().zip(&apart.accounts).enumerate() {
+                assert_eq!(one, other, "{} {seed}: account {number}", scene.name);
+            }
+            assert_eq!(together, apart, "{} {seed}", scene.name);
+            told += &format!("{} {seed}: {few:.1} of {many:.1} for each frame\n", scene.name);
+        }
+    }
+    println!("{told}");
+}

@@ -1,0 +1,183 @@
+//! Making and unmaking of many namespaces.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::error::Error;
+use crate::limits;
+use crate::namespace::{Namespace, enter};
+use crate::netlink::Batch;
+use crate::rtnetlink;
+use crate::spec::{self, NodeSpec, WireEnd, WireSpec};
+use crate::sysctl::Parameters;
+use crate::tap;
+
+/// Most threads that make namespaces: the kernel's lock on network configuration is one, so more
+/// only wait for each other.
+const THREADS: usize = 2;
+
+/// Makes the namespaces of all nodes, with interfaces, addresses and routes, and joins the ends
+/// of each wire by a veth pair. All or none: after an error nothing is left.
+///
+/// # Errors
+/// The first thing that went wrong, with the node's name.
+pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Result<Vec<Namespace>, Error> {
+    spec::check(nodes)?;
+    let taps: usize =
+        nodes.iter().flat_map(|node| &node.interfaces).filter(|interface| interface.tap).count();
+    limits::raise_to(nodes.len() + taps)?;
+    let namespaces = in_parallel(nodes, make)?;
+    // Nodes without wires are ready by now; the others can be set up when both ends exist.
+    connect(&namespaces, wires)?;
+    Ok(namespaces)
+}
+
+/// Closes all namespaces, with their TAPs. The kernel dissolves them, and the interfaces in them,
+/// in batches of its own; programs that still run in one keep it until they end.
+pub fn tear_down(namespaces: Vec<Namespace>) {
+    drop(namespaces);
+}
+
+/// What a thread that makes nodes uses again for each.
+struct Tools {
+    batch: Batch,
+    parameters: Parameters,
+}
+
+impl Tools {
+    /// `node` is the one that needs them first.
+    fn new(node: &NodeSpec) -> Result<Self, Error> {
+        let parameters =
+            Parameters::new().map_err(|source| Error::kernel(&node.name, "/proc/sys/net", &source))?;
+        Ok(Self { batch: Batch::default(), parameters })
+    }
+}
+
+/// Calls `act` for each node on a few threads of their own; gives the results in order.
+fn in_parallel<T: Send>(
+    nodes: &[NodeSpec],
+    act: impl Fn(&NodeSpec, &mut Tools) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let results: Mutex<Vec<Option<T>>> = Mutex::new(nodes.iter().map(|_| None).collect());
+    let first_error = Mutex::new(None);
+    thread::scope(|scope| {
+        for _ in 0..THREADS.min(nodes.len()) {
+            scope.spawn(|| {
+                let mut tools = None;
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(node) = nodes.get(index) else { break };
+                    let result = match &mut tools {
+                        Some(tools) => act(node, tools),
+                        None => Tools::new(node).and_then(|new| act(node, tools.insert(new))),
+                    };
+                    match result {
+                        Ok(value) => results.lock().expect("no holder panics")[index] = Some(value),
+                        Err(error) => {
+                            stop.store(true, Ordering::Relaxed);
+                            first_error.lock().expect("no holder panics").get_or_insert(error);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = first_error.into_inner().expect("no holder panics") {
+        return Err(error);
+    }
+    Ok(results.into_inner().expect("no holder panics").into_iter().flatten().collect())
+}
+
+/// Moves the calling thread into a new namespace and makes the node there.
+fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
+    // SAFETY: no pointers are passed; only the calling thread is moved.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        let source = io::Error::last_os_error();
+        let node = node.name.clone();
+        return Err(match source.raw_os_error() {
+            Some(libc::EPERM) => Error::Permission { node, source },
+            _ => Error::Namespaces { node, source },
+        });
+    }
+    let fd = File::open("/proc/thread-self/ns/net")
+        .map_err(|source| Error::kernel(&node.name, "/proc/thread-self/ns/net", &source))?
+        .into();
+    tools.parameters.before_interfaces(node)?;
+    let mut taps = Vec::with_capacity(node.interfaces.len());
+    for interface in node.interfaces.iter().filter(|interface| interface.tap) {
+        let tap = tap::create(&interface.name, interface.mtu)
+            .map_err(|source| Error::Tap { node: node.name.clone(), source })?;
+        taps.push((interface.name.clone(), tap));
+    }
+    let namespace = Namespace { spec: node.clone(), fd, taps, made: true };
+    if taps_only(node) {
+        configure(&namespace, tools)?;
+    }
+    Ok(namespace)
+}
+
+fn taps_only(node: &NodeSpec) -> bool {
+    node.interfaces.iter().all(|interface| interface.tap)
+}
+
+/// Sets up interfaces that exist; the calling thread must be inside.
+fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
+    tools.parameters.of_interfaces(&namespace.spec)?;
+    tools.batch.clear();
+    rtnetlink::configure(&mut tools.batch, &namespace.spec, &namespace.indices()?)?;
+    namespace.send(&mut tools.batch)
+}
+
+/// Makes all wires, then sets up the nodes that have some.
+fn connect(namespaces: &[Namespace], wires: &[WireSpec]) -> Result<(), Error> {
+    let by_name: HashMap<&str, &Namespace> = namespaces.iter().map(|node| (node.name(), node)).collect();
+    let find = |end: &WireEnd| {
+        let fail = |what, value: &str| Error::Spec {
+            node: end.node.clone(),
+            what,
+            value: value.to_owned(),
+            why: "a wire ends there, but there is none".to_owned(),
+        };
+        let node = *by_name.get(end.node.as_str()).ok_or_else(|| fail("node", &end.node))?;
+        let interface =
+            node.spec.interfaces.iter().find(|interface| interface.name == end.interface && !interface.tap);
+        let interface = interface.ok_or_else(|| fail("interface without TAP", &end.interface))?;
+        let mac = spec::read_mac(&interface.mac).map_err(|why| Error::Spec {
+            node: end.node.clone(),
+            what: "MAC",
+            value: interface.mac.clone(),
+            why,
+        })?;
+        Ok((node, mac))
+    };
+    let work = || {
+        for wire in wires {
+            let ((near, near_mac), (far, far_mac)) = (find(&wire.a)?, find(&wire.b)?);
+            enter(near)?;
+            let mut batch = Batch::default();
+            let ends = ((wire.a.interface.as_str(), near_mac), (wire.b.interface.as_str(), far_mac));
+            rtnetlink::add_veth(&mut batch, ends.0, ends.1, far.fd.as_raw_fd());
+            near.send(&mut batch)?;
+        }
+        for namespace in namespaces.iter().filter(|namespace| !taps_only(&namespace.spec)) {
+            enter(namespace)?;
+            configure(namespace, &mut Tools::new(&namespace.spec)?)?;
+        }
+        Ok(())
+    };
+    if namespaces.iter().all(|namespace| taps_only(&namespace.spec)) && wires.is_empty() {
+        return Ok(());
+    }
+    // The thread changes its namespace, so it must be one that ends.
+    thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}

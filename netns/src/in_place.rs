@@ -1,0 +1,102 @@
+//! Configures a network stack that exists already: that of a guest, from inside the guest.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::namespace::enter_network;
+use crate::netlink::{Batch, Socket};
+use crate::rtnetlink;
+use crate::spec::{self, InterfaceSpec, NodeSpec};
+use crate::sysctl::Parameters;
+
+/// Configures the network stack in which the calling thread is. Interfaces are known by their MAC
+/// addresses and get the names of the description; `tap` is ignored.
+///
+/// # Errors
+/// The first thing that went wrong, with the node's name.
+pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
+    spec::check(std::slice::from_ref(node))?;
+    let kernel = |what: &str| {
+        let what = what.to_owned();
+        move |source: io::Error| Error::kernel(&node.name, what, &source)
+    };
+    let mut parameters = Parameters::new().map_err(kernel("/proc/sys/net"))?;
+    parameters.before_interfaces(node)?;
+    let socket = Socket::open().map_err(kernel("route socket"))?;
+    let there = links(&socket).map_err(kernel("interfaces"))?;
+    let mut indices = Vec::with_capacity(node.interfaces.len());
+    let mut batch = Batch::default();
+    for interface in &node.interfaces {
+        let index = place(node, interface, &there)?.ok_or_else(|| {
+            bad_mac(node, interface, format!("no interface of the guest has it, to be {}", interface.name))
+        })?;
+        indices.push(index);
+        // Out of the way first: another interface may have the name that this one is to get.
+        rtnetlink::rename(&mut batch, index, &format!("airloom{index}"));
+    }
+    for (interface, &index) in node.interfaces.iter().zip(&indices) {
+        rtnetlink::rename(&mut batch, index, &interface.name);
+    }
+    let send = |batch: &mut Batch| socket.send(batch).map_err(|refused| Error::refused(&node.name, refused));
+    send(&mut batch)?;
+    parameters.of_existing(node)?;
+    parameters.of_interfaces(node)?;
+    batch.clear();
+    rtnetlink::configure(&mut batch, node, &indices)?;
+    send(&mut batch)
+}
+
+/// Moves the interfaces of a description, known by their MAC addresses, from another network namespace
+/// into that of the calling thread. Waits up to `patience` for
+/// interfaces that still have to return from a node that has just ended.
+///
+/// # Errors
+/// The first thing that went wrong, with the node's name.
+pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, patience: Duration) -> Result<(), Error> {
+    let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
+    let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
+    enter_network(from).map_err(kernel("the network of its guest"))?;
+    let opened = Socket::open();
+    enter_network(here.as_fd()).map_err(kernel("its network namespace"))?;
+    let socket = opened.map_err(kernel("route socket"))?;
+    let until = Instant::now() + patience;
+    for interface in &node.interfaces {
+        let index = loop {
+            let there = links(&socket).map_err(kernel("interfaces"))?;
+            match place(node, interface, &there)? {
+                Some(index) => break index,
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                None => {
+                    let why = format!("no free interface of the guest has it, to be {}", interface.name);
+                    return Err(bad_mac(node, interface, why));
+                }
+            }
+        };
+        let mut batch = Batch::default();
+        rtnetlink::move_to(&mut batch, index, here.as_raw_fd());
+        socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))?;
+    }
+    Ok(())
+}
+
+/// The number of the interface that has the MAC address of the description, if one is there.
+fn place(node: &NodeSpec, interface: &InterfaceSpec, there: &[(i32, [u8; 6])]) -> Result<Option<i32>, Error> {
+    let mac = spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?;
+    Ok(there.iter().find(|(_, address)| *address == mac).map(|(index, _)| *index))
+}
+
+fn bad_mac(node: &NodeSpec, interface: &InterfaceSpec, why: String) -> Error {
+    Error::Spec { node: node.name.clone(), what: "MAC", value: interface.mac.clone(), why }
+}
+
+/// Number and MAC address of every interface that the socket's namespace has.
+fn links(socket: &Socket) -> io::Result<Vec<(i32, [u8; 6])>> {
+    let mut there = Vec::new();
+    socket.dump(rtnetlink::GET_LINK, &rtnetlink::link_body(0, 0, 0), |answer| {
+        there.extend(rtnetlink::link(answer));
+    })?;
+    Ok(there)
+}

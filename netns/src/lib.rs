@@ -1,0 +1,36 @@
+//! Network namespaces of nodes: made many at a time, configured by rtnetlink, and closed in one act
+//! of the kernel.
+//!
+//! A node's network stack is a network namespace without a name. It is held by one descriptor, and
+//! by those of its TAPs, so it ends with the process that made it, whatever the cause. No process
+//! runs in it until a program is started there.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`spec`] | the description of a node's network stack, as it comes from a plan |
+//! | [`bring_up`](mod@bring_up) | makes and configures the namespaces of many nodes |
+//! | [`in_place`] | configures a stack that exists already: that of a guest, seen from inside |
+//! | [`namespace`] | one namespace while the run lasts: counters, up and down, shaping |
+//! | [`tap`] | makes TAP interfaces |
+//! | `netlink`, `rtnetlink` | batches of rtnetlink requests, and their encoding |
+//! | [`htb`] | the kernel's own shaping, for links between native nodes |
+//! | `sysctl` | kernel parameters |
+
+pub mod bring_up;
+pub mod error;
+pub mod htb;
+pub mod in_place;
+mod limits;
+pub mod namespace;
+mod netlink;
+mod rtnetlink;
+pub mod spec;
+mod sysctl;
+pub mod tap;
+
+pub use bring_up::{bring_up, tear_down};
+pub use error::Error;
+pub use htb::Shape;
+pub use in_place::{bring_here, configure_here};
+pub use namespace::{Counters, Namespace, counters_of, enter_network, inside};
+pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, WireEnd, WireSpec, read_mac};

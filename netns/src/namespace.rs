@@ -1,0 +1,210 @@
+//! One node's network namespace, and what can be done with it while the run lasts.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::thread;
+
+use crate::error::Error;
+use crate::htb::{self, Shape};
+use crate::netlink::{Batch, Socket};
+use crate::rtnetlink;
+use crate::spec::NodeSpec;
+
+/// A network namespace without a name, and the far ends of its TAPs.
+#[derive(Debug)]
+pub struct Namespace {
+    pub(crate) spec: NodeSpec,
+    pub(crate) fd: OwnedFd,
+    pub(crate) taps: Vec<(String, OwnedFd)>,
+    /// True if it was made for the node; the machine's own is never taken down.
+    pub(crate) made: bool,
+}
+
+/// What an interface has seen since it was made, from the node's side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames received; a super-frame counts as one.
+    pub rx_packets: u64,
+    /// Frames sent.
+    pub tx_packets: u64,
+    /// Octets received, with the Ethernet header.
+    pub rx_octets: u64,
+    /// Octets sent.
+    pub tx_octets: u64,
+    /// Received frames that were broken.
+    pub rx_errors: u64,
+    /// Frames that could not be sent.
+    pub tx_errors: u64,
+    /// Received frames dropped because a buffer was full.
+    pub rx_dropped: u64,
+    /// Frames dropped on the way out; at a TAP: the ring to the engine was full.
+    pub tx_dropped: u64,
+}
+
+impl Namespace {
+    /// The network in which the calling thread is, for a node that stands in the machine's own.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if it cannot be opened.
+    pub fn of_machine(name: &str) -> Result<Self, Error> {
+        let fd = File::open("/proc/thread-self/ns/net")
+            .map_err(|source| Error::kernel(name, "the machine's network", &source))?;
+        let spec = NodeSpec { name: name.to_owned(), ..NodeSpec::default() };
+        Ok(Self { spec, fd: fd.into(), taps: Vec::new(), made: false })
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// Interface name and far end of each TAP.
+    pub fn taps(&self) -> impl Iterator<Item = (&str, BorrowedFd<'_>)> {
+        self.taps.iter().map(|(name, fd)| (name.as_str(), fd.as_fd()))
+    }
+
+    /// The counters of each interface, the loopback included.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the namespace cannot be read.
+    pub fn counters(&self) -> Result<Vec<(String, Counters)>, Error> {
+        inside(self, read_counters)?
+    }
+
+    /// Takes all interfaces down, as when the node is switched off, or brings them up with the
+    /// addresses and routes of the beginning. The machine's own network stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel refuses a step.
+    pub fn set_up(&self, up: bool) -> Result<(), Error> {
+        if !self.made {
+            return Ok(());
+        }
+        inside(self, |node| {
+            let indices = node.indices()?;
+            let mut batch = Batch::default();
+            if up {
+                rtnetlink::configure(&mut batch, &node.spec, &indices)?;
+            } else {
+                rtnetlink::down(&mut batch, &node.spec, &indices);
+            }
+            node.send(&mut batch)
+        })?
+    }
+
+    /// Has the kernel shape what leaves by an interface (for the reference kind).
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if there is no such interface, or the kernel has no HTB.
+    pub fn shape(&self, interface: &str, shape: &Shape) -> Result<(), Error> {
+        inside(self, |node| {
+            let mut batch = Batch::default();
+            htb::requests(&mut batch, interface, index(&node.spec.name, interface)?, shape);
+            node.send(&mut batch)
+        })?
+    }
+
+    /// The kernel's numbers of the node's interfaces; the calling thread must be inside.
+    pub(crate) fn indices(&self) -> Result<Vec<i32>, Error> {
+        self.spec.interfaces.iter().map(|interface| index(&self.spec.name, &interface.name)).collect()
+    }
+
+    /// Sends requests from a thread that is inside.
+    pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Error> {
+        let name = &self.spec.name;
+        let socket = Socket::open().map_err(|source| Error::kernel(name, "route socket", &source))?;
+        socket.send(batch).map_err(|refused| Error::refused(name, refused))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The counters of many nodes, read by one thread.
+///
+/// # Errors
+/// [`Error::Kernel`] for the first namespace that cannot be read.
+pub fn counters_of(namespaces: &[&Namespace]) -> Result<Vec<Vec<(String, Counters)>>, Error> {
+    on_a_thread(|| {
+        namespaces
+            .iter()
+            .map(|namespace| {
+                enter(namespace)?;
+                read_counters(namespace)
+            })
+            .collect()
+    })
+}
+
+/// Runs something on a thread of its own inside a node's namespace.
+///
+/// # Errors
+/// [`Error::Kernel`] if the thread may not enter.
+pub fn inside<T: Send>(namespace: &Namespace, act: impl FnOnce(&Namespace) -> T + Send) -> Result<T, Error> {
+    on_a_thread(|| {
+        enter(namespace)?;
+        Ok(act(namespace))
+    })
+}
+
+/// A thread that changes its namespace must end with its work, so it is never one of ours.
+fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| match scope.spawn(act).join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Moves the calling thread into the namespace.
+pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
+    enter_network(namespace.as_fd()).map_err(|source| Error::kernel(namespace.name(), "setns", &source))
+}
+
+/// Moves the calling thread into a network namespace.
+///
+/// # Errors
+/// If the kernel does not let it in.
+pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The kernel's number of an interface in the calling thread's namespace.
+pub(crate) fn index(node: &str, interface: &str) -> Result<i32, Error> {
+    let fail = |source: &io::Error| Error::kernel(node, format!("interface {interface}"), source);
+    let name = CString::new(interface).map_err(|error| fail(&error.into()))?;
+    // SAFETY: the string outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(fail(&io::Error::last_os_error())),
+        index => i32::try_from(index).map_err(|_| fail(&io::ErrorKind::InvalidData.into())),
+    }
+}
+
+fn read_counters(namespace: &Namespace) -> Result<Vec<(String, Counters)>, Error> {
+    let mut found = Vec::new();
+    let mut read = || {
+        Socket::open()?.dump(rtnetlink::GET_LINK, &rtnetlink::link_body(0, 0, 0), |answer| {
+            found.extend(rtnetlink::counters(answer).map(|(name, fields)| (name, Counters::from(fields))));
+        })
+    };
+    read().map_err(|source| Error::kernel(namespace.name(), "counters", &source))?;
+    Ok(found)
+}
+
+impl From<[u64; 8]> for Counters {
+    /// In the order of the kernel's `rtnl_link_stats64`.
+    fn from(fields: [u64; 8]) -> Self {
+        let [rx_packets, tx_packets, rx_octets, tx_octets, rx_errors, tx_errors, rx_dropped, tx_dropped] =
+            fields;
+        Self { rx_packets, tx_packets, rx_octets, tx_octets, rx_errors, tx_errors, rx_dropped, tx_dropped }
+    }
+}

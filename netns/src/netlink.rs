@@ -1,0 +1,273 @@
+//! Many rtnetlink requests in one system call.
+//!
+//! A node needs about ten requests (links, addresses, routes). They are written one behind the
+//! other into one buffer; only the last asks for an acknowledgement, while every refused one is
+//! reported anyway (RFC 3549 section 2.3.2; `netlink(7)`).
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+const HEADER: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 0x01;
+const NLM_F_ACK: u16 = 0x04;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLM_F_CAPPED: u16 = 0x100;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+const NLA_F_NESTED: u16 = 1 << 15;
+
+/// Requests in the making, each with the words that name it in an error.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    octets: Vec<u8>,
+    starts: Vec<usize>,
+    labels: Vec<String>,
+}
+
+/// A refused request: its label and the kernel's reason.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub label: String,
+    pub why: String,
+}
+
+impl Batch {
+    pub(crate) fn clear(&mut self) {
+        self.octets.clear();
+        self.starts.clear();
+        self.labels.clear();
+    }
+
+    /// Starts a request of a type with flags, with the fixed part of its body.
+    pub(crate) fn request(&mut self, kind: u16, flags: u16, body: &[u8], label: String) {
+        self.starts.push(self.octets.len());
+        self.labels.push(label);
+        self.octets.extend_from_slice(&[0; 4]); // the length, filled in when it is known
+        self.octets.extend_from_slice(&kind.to_ne_bytes());
+        self.octets.extend_from_slice(&(flags | NLM_F_REQUEST).to_ne_bytes());
+        let sequence = u32::try_from(self.starts.len()).expect("a batch is small");
+        self.octets.extend_from_slice(&sequence.to_ne_bytes());
+        self.octets.extend_from_slice(&[0; 4]);
+        self.octets.extend_from_slice(body);
+        self.close();
+    }
+
+    /// Adds an attribute to the request started last.
+    pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) {
+        let length = u16::try_from(value.len() + 4).expect("an attribute is small");
+        self.octets.extend_from_slice(&length.to_ne_bytes());
+        self.octets.extend_from_slice(&kind.to_ne_bytes());
+        self.octets.extend_from_slice(value);
+        self.close();
+    }
+
+    /// Adds an attribute that holds others, and a fixed part before them.
+    pub(crate) fn nest(&mut self, kind: u16, fixed: &[u8], inside: impl FnOnce(&mut Self)) {
+        let start = self.octets.len();
+        self.attribute(kind | NLA_F_NESTED, fixed);
+        inside(self);
+        let length = u16::try_from(self.octets.len() - start).expect("an attribute is small");
+        self.octets[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+    }
+
+    /// Pads to four octets and writes the length of the request.
+    fn close(&mut self) {
+        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+        let start = *self.starts.last().expect("a request was started");
+        let length = u32::try_from(self.octets.len() - start).expect("a request is small");
+        self.octets[start..start + 4].copy_from_slice(&length.to_ne_bytes());
+    }
+}
+
+/// A route socket in the network namespace of the thread that made it.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: OwnedFd,
+}
+
+impl Socket {
+    pub(crate) fn open() -> io::Result<Self> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe {
+            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // Reasons in words; where the kernel has none, numbers do.
+        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
+            let on: libc::c_int = 1;
+            // SAFETY: the value outlives the call and its size is given.
+            unsafe {
+                libc::setsockopt(fd.as_raw_fd(), libc::SOL_NETLINK, option, (&raw const on).cast(), 4);
+            }
+        }
+        Ok(Self { fd })
+    }
+
+    /// Sends all requests and waits until the last one is done; gives the first that was refused.
+    pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Refused> {
+        let (Some(&start), Some(label)) = (batch.starts.last(), batch.labels.last()) else { return Ok(()) };
+        let broken = |source: io::Error| Refused { label: label.clone(), why: source.to_string() };
+        let flags = start + 6;
+        let wanted = u16::from_ne_bytes([batch.octets[flags], batch.octets[flags + 1]]) | NLM_F_ACK;
+        batch.octets[flags..flags + 2].copy_from_slice(&wanted.to_ne_bytes());
+        self.write(&batch.octets).map_err(broken)?;
+
+        let last = u32::try_from(batch.starts.len()).expect("a batch is small");
+        let mut refused = None;
+        let mut buffer = vec![0_u8; 16_384];
+        loop {
+            let got = self.read(&mut buffer).map_err(broken)?;
+            for message in Messages(&buffer[..got]) {
+                if message.kind != NLMSG_ERROR || message.body.len() < 4 {
+                    continue;
+                }
+                let code = -i32::from_ne_bytes(message.body[..4].try_into().expect("four octets"));
+                if code != 0 && refused.is_none() {
+                    let label = batch.labels.get(message.sequence as usize - 1);
+                    refused = Some(Refused {
+                        label: label.cloned().unwrap_or_default(),
+                        why: reason(&message, code),
+                    });
+                }
+                if message.sequence == last {
+                    return refused.map_or(Ok(()), Err);
+                }
+            }
+        }
+    }
+
+    /// Sends one dump request and gives the bodies of all answers to `each`.
+    pub(crate) fn dump(&self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        let mut batch = Batch::default();
+        let dump = u16::try_from(libc::NLM_F_DUMP).expect("a flag of 16 bits");
+        batch.request(kind, dump, body, String::new());
+        self.write(&batch.octets)?;
+        let mut buffer = vec![0_u8; 65_536];
+        loop {
+            let got = self.read(&mut buffer)?;
+            for message in Messages(&buffer[..got]) {
+                match message.kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR if message.body.len() >= 4 => {
+                        let code = -i32::from_ne_bytes(message.body[..4].try_into().expect("four octets"));
+                        return Err(io::Error::from_raw_os_error(code));
+                    }
+                    _ => each(message.body),
+                }
+            }
+        }
+    }
+
+    fn write(&self, octets: &[u8]) -> io::Result<()> {
+        // SAFETY: the slice outlives the call and its length is given.
+        let sent = unsafe { libc::send(self.fd.as_raw_fd(), octets.as_ptr().cast(), octets.len(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // SAFETY: the slice outlives the call and its length is given.
+            let got = unsafe { libc::recv(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+            match usize::try_from(got) {
+                Ok(got) => return Ok(got),
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One answer of the kernel.
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    body: &'a [u8],
+}
+
+/// Walks through the answers in a datagram, as far as their lengths hold.
+struct Messages<'a>(&'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Message<'a>;
+
+    fn next(&mut self) -> Option<Message<'a>> {
+        let octets = self.0;
+        let length = u32::from_ne_bytes(octets.get(..4)?.try_into().ok()?) as usize;
+        let body = octets.get(HEADER..length)?;
+        self.0 = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(Message {
+            kind: u16::from_ne_bytes([octets[4], octets[5]]),
+            flags: u16::from_ne_bytes([octets[6], octets[7]]),
+            sequence: u32::from_ne_bytes(octets[8..12].try_into().ok()?),
+            body,
+        })
+    }
+}
+
+/// The attributes in a slice: type without its flags, and value.
+pub(crate) fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = octets;
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?) & 0x3fff;
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+/// The kernel's error number, with its own words where it gives some.
+fn reason(message: &Message<'_>, code: i32) -> String {
+    let number = io::Error::from_raw_os_error(code).to_string();
+    if message.flags & NLM_F_ACK_TLVS == 0 {
+        return number;
+    }
+    // Behind the number stands the header of the request, and the whole of it unless capped.
+    let request = message
+        .body
+        .get(4..8)
+        .map_or(0, |octets| u32::from_ne_bytes(octets.try_into().expect("four octets")) as usize);
+    let skip = 4 + if message.flags & NLM_F_CAPPED == 0 { request } else { HEADER };
+    let words = attributes(message.body.get(skip..).unwrap_or_default())
+        .find(|(kind, _)| *kind == NLMSGERR_ATTR_MSG)
+        .map(|(_, value)| String::from_utf8_lossy(value.strip_suffix(&[0]).unwrap_or(value)).into_owned());
+    words.map_or(number.clone(), |words| format!("{words} ({number})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Batch, Messages, attributes};
+
+    #[test]
+    fn requests_stand_one_behind_the_other_with_their_lengths() {
+        let mut batch = Batch::default();
+        batch.request(16, 0, &[1; 16], "one".to_owned());
+        batch.attribute(3, b"eth0\0");
+        batch.request(20, 0x600, &[2; 8], "two".to_owned());
+        batch.nest(18, &[], |batch| batch.attribute(1, b"veth"));
+        let seen: Vec<_> = Messages(&batch.octets)
+            .map(|message| (message.kind, message.sequence, message.body.len()))
+            .collect();
+        assert_eq!(seen, [(16, 1, 16 + 12), (20, 2, 8 + 12)]);
+        let second = Messages(&batch.octets).nth(1).unwrap();
+        let outer: Vec<_> = attributes(&second.body[8..]).collect();
+        assert_eq!(outer.len(), 1);
+        assert_eq!(attributes(outer[0].1).next(), Some((1, &b"veth"[..])));
+    }
+
+    #[test]
+    fn a_cut_answer_ends_the_walk() {
+        assert_eq!(Messages(&[255, 0, 0, 0, 1]).count(), 0);
+        assert_eq!(attributes(&[2, 0, 1, 0, 9]).count(), 0);
+    }
+}

@@ -1,0 +1,16 @@
+//! A port with nothing behind it.
+
+use airloom_engine::{Handed, HostLoss};
+
+use crate::port::{Outgoing, Port};
+
+/// Nothing, for now: frames to the port are lost. A TAP keeps its namespace alive, so the TAP of a
+/// node that is to end has to be exchanged for this first.
+#[derive(Debug)]
+pub struct Detached;
+
+impl Port for Detached {
+    fn deliver(&mut self, _: Outgoing<'_>) -> Handed {
+        Handed::Lost(HostLoss::NodeGone)
+    }
+}

@@ -1,0 +1,104 @@
+//! A wrapper that writes what passes an egress to a capture.
+//!
+//! It stands between the engine and the egress that it wraps, so no port knows of captures, and a
+//! world without a capture pays nothing for them. Times are those of the engine: when a frame
+//! entered, and when it was due at its port.
+
+use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::medium::capture::Sniffed;
+use airloom_engine::time::Instant;
+use airloom_engine::{Handed, MediumId, Outlet, Place, PortId, Why};
+
+use crate::capture::{Capture, Ear};
+use crate::pcapng::Direction;
+use crate::world::names::Names;
+use crate::world::radio::Radios;
+
+/// An egress whose frames are captured.
+pub(crate) struct Recorder<'a, E> {
+    /// The egress itself.
+    pub inner: &'a mut E,
+    /// Where its frames are written.
+    pub capture: &'a mut Capture,
+    /// Names of everything.
+    pub names: &'a Names,
+    /// The ports of radios.
+    pub radios: &'a Radios,
+}
+
+impl<E> Recorder<'_, E> {
+    /// Writes a frame at a port, with a direction or with words that say what became of it.
+    fn frame(
+        &mut self,
+        port: usize,
+        at: Instant,
+        frame: (&Frame, &Pool),
+        direction: Option<Direction>,
+        comment: &[&str],
+    ) {
+        self.capture.frame((port, self.names.ports.name(port)), at, frame, direction, comment);
+    }
+}
+
+impl<E: Outlet> Outlet for Recorder<'_, E> {
+    fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) {
+        self.frame(port.index(), at, (frame, pool), Some(Direction::Outbound), &[]);
+        self.inner.entered(port, at, frame, pool);
+    }
+
+    fn wall(&self) -> Option<Instant> {
+        self.inner.wall()
+    }
+
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+        let handed = self.inner.deliver(port, at, frame, pool);
+        let (taken, loss) = match handed {
+            // The engine drops it, and reports so itself.
+            Handed::NotUp => return handed,
+            Handed::Taken => (frame.count, None),
+            Handed::Partly(taken, loss) => (taken, Some(loss)),
+            Handed::Lost(loss) => (0, Some(loss)),
+        };
+        if taken > 0 {
+            let part = frame.part(frame.first, taken);
+            self.frame(port.index(), at, (&part, pool), Some(Direction::Inbound), &[]);
+        }
+        if let Some(loss) = loss {
+            let part = frame.part(frame.first + taken, frame.count - taken);
+            self.frame(port.index(), at, (&part, pool), None, &["lost by the host: ", loss.name()]);
+        }
+        handed
+    }
+
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
+        let names = self.names;
+        let comment: &[&str] = match place {
+            Place::Port(port) => &["dropped: ", why.name(), " at port ", names.ports.name(port.index())],
+            Place::Link(link, direction) => {
+                let link = names.links.name(link.index());
+                &["dropped: ", why.name(), " on link ", link, " ", direction.name()]
+            }
+            Place::Switch(switch) => &["dropped: ", why.name(), " in ", names.switches.name(switch.index())],
+        };
+        self.frame(frame.origin as usize, at, (frame, pool), None, comment);
+        self.inner.dropped(place, at, frame, why, pool);
+    }
+
+    fn sniffed(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
+        let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
+        let heard = sniffed.radio.and_then(|radio| Some((radio, self.radios.port(medium, radio)?)));
+        match heard {
+            Some((radio, port)) => {
+                let port = self.names.ports.name(port.index());
+                let named = || format!("{port} on the air");
+                self.capture.sniffed(Ear::Radio(number, radio.number()), Some(port), sniffed, pool, named);
+            }
+            None => {
+                let (medium, channel) = (self.names.media.name(medium.index()), sniffed.channel);
+                let named = || format!("{medium}, channel {}", channel.number);
+                self.capture.sniffed(Ear::Channel(number, channel.mhz), None, sniffed, pool, named);
+            }
+        }
+        self.inner.sniffed(medium, sniffed, pool);
+    }
+}

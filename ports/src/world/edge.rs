@@ -1,0 +1,131 @@
+//! The engine's edge: its ports, and how frames get to them.
+
+use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::time::Instant;
+use airloom_engine::{Handed, HostLoss, Outlet, PortId};
+
+use crate::clock::WallClock;
+use crate::lateness::Histogram;
+use crate::port::{LARGEST_FRAME, Outgoing, Port};
+
+/// A port at its place in the engine.
+pub struct Attachment {
+    /// The port.
+    pub port: Box<dyn Port>,
+    /// Frames that the kernel dropped before the engine took them ([`Port::missed`]).
+    pub missed: u64,
+    longest: usize,
+    /// Frames to read in the next turn.
+    pub(crate) batch: u32,
+    /// When the loop last knew it to be empty.
+    pub(crate) looked: Instant,
+}
+
+/// All ports of an engine, and where its frames go.
+pub struct Edge {
+    /// The ports, by number.
+    pub ports: Vec<Attachment>,
+    /// How late frames were handed to their nodes.
+    pub delivery: Histogram,
+    /// Numbers of the ports that have, or had, a peer to be served.
+    with_peers: Vec<usize>,
+    /// Frames with which ports answered and that have to enter there.
+    pub(crate) answers: Vec<(PortId, Vec<u8>)>,
+    /// None while the engine is stepped.
+    clock: Option<WallClock>,
+    scratch: Box<[u8]>,
+}
+
+impl Edge {
+    /// An edge without ports.
+    pub(crate) fn new() -> Self {
+        Self {
+            ports: Vec::new(),
+            delivery: Histogram::default(),
+            with_peers: Vec::new(),
+            answers: Vec::new(),
+            clock: None,
+            scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
+        }
+    }
+
+    /// Has time follow a clock from now on.
+    pub(crate) fn start(&mut self, clock: WallClock) {
+        self.clock = Some(clock);
+        self.ports.iter_mut().for_each(|attached| attached.port.start());
+    }
+
+    /// Adds a port behind those that are there.
+    pub(crate) fn attach(&mut self, port: Box<dyn Port>) {
+        let number = self.ports.len();
+        let (missed, longest) = (0, port.longest_frame());
+        self.ports.push(Attachment { port, missed, longest, batch: 1, looked: Instant::ZERO });
+        self.prepare(number);
+    }
+
+    /// Puts another port in the place of one.
+    pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) {
+        let attached = &mut self.ports[number];
+        attached.longest = port.longest_frame();
+        attached.port = port;
+        self.prepare(number);
+    }
+
+    fn prepare(&mut self, number: usize) {
+        let port = &mut self.ports[number].port;
+        if self.clock.is_some() {
+            port.start();
+        }
+        if port.has_peer() && !self.with_peers.contains(&number) {
+            self.with_peers.push(number);
+        }
+    }
+
+    /// Fetches from the kernel how many frames were missed at each port.
+    pub(crate) fn each_second(&mut self) {
+        for attached in &mut self.ports {
+            attached.missed += attached.port.missed();
+        }
+    }
+
+    /// Serves what peers want to agree upon, frames apart: before time zero nothing takes those, but
+    /// a guest's kernel does not start without its devices. False if there was nothing to do.
+    pub fn negotiate(&mut self) -> bool {
+        let mut done = false;
+        for &number in &self.with_peers {
+            done |= self.ports[number].port.negotiate();
+        }
+        done
+    }
+
+    /// Tells peers what was delivered to them since the last call; returns when one may have to be
+    /// told again.
+    pub(crate) fn notify(&mut self, now: Instant) -> Instant {
+        let mut again = Instant::NEVER;
+        for &number in &self.with_peers {
+            again = again.min(self.ports[number].port.notify(now));
+        }
+        again
+    }
+}
+
+impl Outlet for Edge {
+    fn wall(&self) -> Option<Instant> {
+        self.clock.as_ref().map(WallClock::now)
+    }
+
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+        let index = port.index();
+        if let Some(clock) = &self.clock {
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            self.delivery.record(clock.now().since(at), at, number);
+        }
+        let attached = &mut self.ports[index];
+        // No frame is longer than the engine's buffers.
+        if attached.longest < LARGEST_FRAME && frame.segment_octets(frame.first) as usize > attached.longest {
+            return Handed::Lost(HostLoss::TooBig);
+        }
+        let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
+        attached.port.deliver(Outgoing { port, at, frame, pool, scratch, answers })
+    }
+}

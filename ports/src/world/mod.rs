@@ -1,0 +1,199 @@
+//! The engine and what is around it, by name: ports, switches, links, and frames that come in.
+
+pub mod edge;
+pub mod names;
+pub mod radio;
+
+use std::path::Path;
+
+use airloom_engine::frame::{BufferId, Frame};
+use airloom_engine::settings::{LinkSettings, SwitchSettings};
+use airloom_engine::time::Instant;
+use airloom_engine::{End, Engine, LinkId, PortId, SwitchId};
+
+use crate::capture::Capture;
+use crate::clock::WallClock;
+use crate::error::Error;
+use crate::port::{Incoming, LARGEST_FRAME, Port};
+use crate::recorder::Recorder;
+use crate::rx::RxBuffers;
+use crate::vnet::Meaning;
+use edge::Edge;
+use names::Names;
+use radio::Radios;
+
+/// The engine, its edge, and the names of everything in it.
+pub struct World {
+    /// The emulated network.
+    pub engine: Engine,
+    /// Its ports.
+    pub edge: Edge,
+    /// Names of ports, switches, links and media.
+    pub names: Names,
+    /// The capture, if there is one.
+    pub capture: Option<Capture>,
+    rx: RxBuffers,
+    radios: Radios,
+}
+
+impl World {
+    /// A world without ports; random numbers are drawn by `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut engine = Engine::new(seed);
+        let rx = RxBuffers::new(engine.pool());
+        let (edge, names, radios) = (Edge::new(), Names::default(), Radios::default());
+        Self { engine, edge, names, capture: None, rx, radios }
+    }
+
+    /// Has time follow a clock from now on.
+    pub(crate) fn start(&mut self, clock: WallClock) {
+        self.edge.start(clock);
+        if let Some(capture) = &mut self.capture {
+            capture.follow(clock.zero_since_1970());
+        }
+    }
+
+    /// Adds a port; `transit` says that its node passes frames on.
+    ///
+    /// # Errors
+    /// The engine's, if the name is taken.
+    pub fn add(&mut self, name: &str, transit: bool, port: Box<dyn Port>) -> Result<PortId, Error> {
+        let id = self.engine.add_port(name, transit)?;
+        self.names.ports.insert(name, id);
+        self.edge.attach(port);
+        Ok(id)
+    }
+
+    /// Adds a switch or hub.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn add_switch(&mut self, name: &str, settings: &SwitchSettings) -> Result<SwitchId, Error> {
+        let id = self.engine.add_switch(name, settings)?;
+        self.names.switches.insert(name, id);
+        Ok(id)
+    }
+
+    /// Joins two ends by a link, each the name of a port or of a switch.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or the engine's.
+    pub fn connect(
+        &mut self,
+        name: &str,
+        a: &str,
+        b: &str,
+        forward: &LinkSettings,
+        backward: &LinkSettings,
+    ) -> Result<LinkId, Error> {
+        let (a, b) = (self.end(a)?, self.end(b)?);
+        let id = self.engine.connect(name, a, b, forward, backward)?;
+        self.names.links.insert(name, id);
+        Ok(id)
+    }
+
+    fn end(&self, name: &str) -> Result<End, Error> {
+        match (self.names.ports.id(name), self.names.switches.id(name)) {
+            (Ok(port), _) => Ok(End::Port(port)),
+            (Err(_), Ok(switch)) => Ok(End::Switch(switch)),
+            (Err(_), Err(_)) => Err(Error::unknown("port or switch", name)),
+        }
+    }
+
+    /// Puts another port in the place of one: the new TAP of a node that starts again.
+    pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) {
+        self.edge.exchange(id.index(), port);
+    }
+
+    /// Captures the named ports, or all, to a file.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, [`Error::Capture`] if the file cannot be made.
+    pub fn capture(&mut self, path: &Path, ports: Option<Vec<String>>) -> Result<(), Error> {
+        for name in ports.iter().flatten() {
+            self.names.ports.id(name)?;
+        }
+        let wanted = ports.map(|names| names.into_iter().collect());
+        self.capture = Some(Capture::create(path, wanted)?);
+        self.sniff()
+    }
+
+    /// What is to be done once a second: the capture's file is brought up to date, and the drops
+    /// at ports are fetched from the kernel.
+    pub(crate) fn each_second(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.push();
+        }
+        self.edge.each_second();
+    }
+
+    /// Lets time pass until `until`.
+    pub fn advance(&mut self, until: Instant) {
+        let (names, radios) = (&self.names, &self.radios);
+        match &mut self.capture {
+            None => self.engine.advance(until, &mut self.edge),
+            Some(capture) => {
+                let mut recorder = Recorder { inner: &mut self.edge, capture, names, radios };
+                self.engine.advance(until, &mut recorder);
+            }
+        }
+        if !self.edge.answers.is_empty() {
+            self.answer();
+        }
+    }
+
+    /// Lets the frames enter with which ports have answered.
+    fn answer(&mut self) {
+        let now = self.engine.now();
+        for (port, octets) in std::mem::take(&mut self.edge.answers) {
+            // Answers are shorter than any buffer.
+            let _ = self.offer(port, now, &octets);
+        }
+    }
+
+    /// A frame enters through a port at `at`, whatever stands behind it.
+    ///
+    /// # Errors
+    /// [`Error::FrameTooLong`] if no buffer holds it.
+    pub fn offer(&mut self, port: PortId, at: Instant, octets: &[u8]) -> Result<(), Error> {
+        if octets.len() > LARGEST_FRAME {
+            return Err(Error::FrameTooLong { octets: octets.len(), most: LARGEST_FRAME });
+        }
+        let pool = self.engine.pool();
+        let buffer = pool.take(octets.len());
+        pool.octets_mut(buffer)[..octets.len()].copy_from_slice(octets);
+        let length = u32::try_from(octets.len()).expect("a buffer is shorter than 4 GB");
+        self.enter(port, at, buffer, length, Meaning::default());
+        Ok(())
+    }
+
+    /// Reads one frame from a port and offers it at the time of the read.
+    pub(crate) fn take_in(&mut self, number: usize, clock: &WallClock) -> Taken {
+        let port = &mut self.edge.ports[number].port;
+        match port.receive(&mut self.rx, self.engine.pool()) {
+            Incoming::Frame(buffer, octets, meaning) => {
+                let now = clock.now();
+                self.enter(self.names.ports.at(number), now, buffer, octets, meaning);
+                Taken::Frame(now, octets)
+            }
+            Incoming::Empty => Taken::Nothing,
+            Incoming::Closed => Taken::Closed,
+        }
+    }
+
+    fn enter(&mut self, port: PortId, at: Instant, buffer: BufferId, length: u32, meaning: Meaning) {
+        let frame = Frame::new(buffer, length, meaning.segmentation, meaning.checksum);
+        self.engine.offer(port, at, frame);
+    }
+}
+
+/// What came of a look at a port.
+pub(crate) enum Taken {
+    /// A frame of so many octets was read at this time.
+    Frame(Instant, u32),
+    /// There was none.
+    Nothing,
+    /// There will be none any more.
+    Closed,
+}

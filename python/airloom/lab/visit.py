@@ -1,0 +1,199 @@
+"""A visit to a running laboratory from another terminal: ``airloom exec``, ``shell`` and ``node``.
+
+Any program of this machine may listen under a name that looks like a laboratory's. So a laboratory is one
+of this user's whose listener is the process in its name; and before a visitor sends a command, its
+environment or its descriptors, both have shown that they know the laboratory's key
+(:mod:`airloom.lab.messages`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from airloom.errors import RunError
+from airloom.lab import messages
+from airloom.lab.messages import Action, Exec, Hello, Info, Signal, Switch
+
+ACTIONS: tuple[str, ...] = get_args(Action)
+"""What can be done with a node as a whole."""
+_LISTENING = 0x10000
+"""The kernel's SO_ACCEPTCON flag, as /proc/net/unix shows it."""
+_LINE = re.compile(
+    rb"^[0-9a-f]+: [0-9A-F]+ [0-9A-F]+ ([0-9A-F]{8}) [0-9A-F]+ [0-9A-F]+ +[0-9]+ @(airloom/[!-~]+)$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A laboratory of this user that listens on this machine."""
+
+    name: str
+    pid: int
+    address: str
+
+
+def running() -> list[Running]:
+    """The laboratories of this user that are up on this machine now."""
+    found = []
+    for flags, name in _LINE.findall(Path("/proc/net/unix").read_bytes()):
+        address = "\0" + name.decode("ascii")
+        parts = messages.parts_of(address)
+        if parts is None or not int(flags, 16) & _LISTENING:
+            continue
+        lab = Running(parts[0], parts[1], address)
+        with contextlib.suppress(OSError, RunError):
+            _connected(lab).close()
+            found.append(lab)
+    return sorted(found, key=lambda lab: (lab.name, lab.pid))
+
+
+def _connected(lab: Running) -> socket.socket:
+    """A connection to a laboratory whose listener is this user's, and the process in its name."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        channel.settimeout(0)  # a full queue of connections is not waited for
+        channel.connect(lab.address)
+        channel.settimeout(messages.PATIENCE)
+        if messages.peer_of(channel) != messages.Peer(lab.pid, os.geteuid()):
+            raise RunError(
+                "live.stranger",
+                f"what listens as laboratory {lab.name} (process {lab.pid}) is not this user's laboratory",
+            )
+    except BaseException:
+        channel.close()
+        raise
+    return channel
+
+
+def find(name: str | None) -> Running:
+    """The laboratory of that name (or process id), or the only one that is up."""
+    labs = running()
+    chosen = [lab for lab in labs if name is None or name in (lab.name, str(lab.pid))]
+    if len(chosen) == 1:
+        return chosen[0]
+    named = ", ".join(f"{lab.name} (process {lab.pid})" for lab in labs)
+    if not labs:
+        raise RunError(
+            "live.none",
+            "no laboratory of this user is up on this machine",
+            cure="start one with `airloom up FILE`",
+        )
+    if not chosen:
+        raise RunError("live.unknown", f"no laboratory is called {name}", cure=f"up now: {named}")
+    raise RunError(
+        "live.ambiguous",
+        f"{len(chosen)} laboratories are up",
+        cure=f"choose one with --lab NAME, or its process id: {named}",
+    )
+
+
+class Visit:
+    """A connection to a laboratory."""
+
+    def __init__(self, lab: Running) -> None:
+        try:
+            self._socket = _connected(lab)
+        except OSError as error:
+            raise RunError("live.gone", f"laboratory {lab.name} does not answer: {error.strerror}") from error
+        try:
+            self._greet(lab)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def fileno(self) -> int:
+        """For ``select``: readable when the laboratory has said something."""
+        return self._socket.fileno()
+
+    def info(self) -> dict[str, Any]:
+        """What the laboratory says of itself."""
+        self._say(Info())
+        answer: dict[str, Any] = self._hear("info")
+        return answer
+
+    def control(self, node: str, action: str) -> None:
+        """Has a node paused, resumed, stopped, killed or started."""
+        self._say(messages.made(Switch, node=node, action=action))
+        self._hear("done")
+
+    def start(
+        self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
+    ) -> None:
+        """Starts a program in a node on these descriptors."""
+        request = messages.made(Exec, node=node, argv=list(argv), env=dict(env), tty=tty)
+        self._say(request, descriptors)
+        self._hear("started")
+
+    def signal(self, number: int) -> None:
+        """Sends a signal to the program."""
+        with contextlib.suppress(OSError):
+            messages.send(self._socket, Signal(signal=number))
+
+    def wait(self) -> int:
+        """Waits for the end of the program; its exit code."""
+        return int(self._hear("exited"))
+
+    def _greet(self, lab: Running) -> None:
+        parts = messages.parts_of(lab.address)
+        assert parts is not None
+        try:
+            key = messages.key_of(lab.pid, parts[2])
+        except OSError as error:
+            raise RunError(
+                "live.stranger",
+                f"the key of laboratory {lab.name} (process {lab.pid}) cannot be read: {error.strerror}",
+                cure="use the same user, with the same rights, as `airloom up`",
+            ) from None
+        self._say(Hello(key=key))
+        self._hear("welcome")
+        self._socket.settimeout(None)
+
+    def _say(self, message: Any, descriptors: Sequence[int] = ()) -> None:
+        try:
+            messages.send(self._socket, message, descriptors)
+        except OSError as error:
+            if error.errno == errno.EMSGSIZE:
+                raise RunError("live.message", "the command is longer than this system lets pass") from None
+            raise RunError("live.ended", "the laboratory ended") from None
+
+    def _hear(self, word: str) -> Any:
+        """What the laboratory answers with this word."""
+        try:
+            octets, descriptors = messages.receive(self._socket)
+            messages.closed(descriptors)
+            message = json.loads(octets or b"{}")
+        except (OSError, ValueError):
+            message = {}
+        if "error" in message:
+            raise RunError(**message["error"])
+        if word not in message:
+            raise RunError("live.ended", "the laboratory ended")
+        return message[word]
+
+
+@contextlib.contextmanager
+def passing_signals(send: Callable[[int], None], numbers: Sequence[int]) -> Iterator[None]:
+    """While inside, these signals go to the program in the node and not to us."""
+    before = {number: signal.signal(number, lambda received, _: send(received)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,154 @@
+"""Ranges of what a scenario says of links, queues, adapters and switches: the engine is asked.
+
+Each property is asked about by itself, so that every one that is out of its range is found. The engine's
+code is the path of its own setting, and tells the scenario's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from airloom.planning import settings, tables
+from airloom.planning.link_settings import LinkSettings
+from airloom.planning.rules.ask import asked
+from airloom.scenario.model import Adapter, Direction, Queue, Switch
+from airloom.scenario.problems import Problem
+from airloom.scenario.source import Path_
+from airloom.units.quantities import Size
+from airloom.units.text import percent
+
+_KEYS: dict[str, Path_] = {
+    "link.rate.trace.length": ("trace",),
+    "link.rate.trace.order": ("trace",),
+    "link.rate.trace.period": ("trace",),
+    "link.rate.trace.octets": ("trace",),
+    "link.jitter.uniform.spread": ("jitter", "uniform"),
+    "link.jitter.normal.sigma": ("jitter", "normal"),
+    "link.jitter.pareto.scale": ("jitter", "pareto"),
+    "link.jitter.pareto.shape": ("jitter", "shape"),
+    "link.jitter.exponential.mean": ("jitter", "exponential"),
+    "link.jitter.table.length": ("jitter", "table"),
+    "link.jitter.table.value": ("jitter", "table"),
+    "link.loss.probability": ("loss",),
+    "link.queue.red.min": ("queue", "red_min"),
+    "link.queue.red.max": ("queue", "red_max"),
+    "link.queue.red.probability": ("queue", "red_probability"),
+    "link.queue.red.weight": ("queue", "red_weight"),
+    "link.queue.codel.target": ("queue", "target"),
+    "link.queue.codel.interval": ("queue", "interval"),
+    "link.queue.fq-codel.quantum": ("queue", "quantum"),
+    "link.queue.fq-codel.flows": ("queue", "flows"),
+    "link.receiver.latency": ("latency",),
+    "link.receiver.moderation": ("moderation",),
+    "link.receiver.tick": ("tick",),
+}
+"""The engine's code: the scenario's key, where it is not the rest of the code."""
+_CODES = {"link.rate": "link.rate.range"}
+"""The engine's code: the scenario's, where it had one of its own first."""
+_WORDS = {"min_octets": "red_min"}
+"""The engine's word in what it allows: the scenario's."""
+_MOST = 2**32 - 1
+
+
+def of_direction(said: Direction, path: Path_) -> Iterator[Problem]:
+    """What of a direction's properties is out of its range, or stands in a file that cannot be used."""
+    for name in Direction.model_fields:
+        value = getattr(said, name)
+        if value is None:
+            continue
+        where: Path_ = (*path, "jitter", "table") if name == "jitter" else (*path, name)
+        try:
+            one = settings.link(Direction.model_construct(**{name: _within_32_bits(value)}))
+        except tables.TableError as error:
+            yield Problem(error.code, error.message, where, error.cure)
+            continue
+        yield from _link(one, said, path)
+
+
+def of_adapter(said: Adapter, path: Path_) -> Iterator[Problem]:
+    """What of an adapter's properties is out of its range."""
+    yield from _link(LinkSettings(gap=settings.gap(said)), said, path)
+    for name in ("moderation", "tick"):
+        one = Adapter.model_construct(**{name: getattr(said, name)})
+        yield from _link(LinkSettings(receiver=settings.equipment(one)), said, path)
+    if said.service is not None:
+        # The engine has one law for both, and speaks of the link's.
+        for found in of_direction(Direction.model_construct(jitter=said.service), path):
+            key = found.path[len(path) + 1 :]
+            yield Problem(found.code, found.message, (*path, "service", *key), found.cure)
+
+
+def of_switch(said: Switch, path: Path_) -> Iterator[Problem]:
+    """What of the properties of a switch in the engine is out of its range; a hub has none."""
+    if said.kind != "switch":
+        return
+    yield from _link(LinkSettings(receiver=settings.equipment(said)), said, path)
+    plain = Switch()
+    for name in ("ageing", "addresses"):
+        if getattr(said, name) != getattr(plain, name):
+            one = settings.switch(plain.model_copy(update={name: getattr(said, name)}))
+            yield from _objection(asked(partial(_check_switch, one)), said, path)
+
+
+def _check_switch(one: Any, engine: ModuleType) -> None:
+    engine.check_switch("", one)
+
+
+def _link(one: LinkSettings, said: Any, path: Path_) -> Iterator[Problem]:
+    encoded = one.engine()
+    if encoded:
+        yield from _objection(asked(lambda engine: engine.check_link("", encoded)), said, path)
+
+
+def _objection(error: Any, said: Any, path: Path_) -> Iterator[Problem]:
+    if error is None:
+        return
+    code: str = error.args[0]
+    keys = _KEYS.get(code, tuple(code.split(".")[1:]))
+    value = said
+    for key in keys:
+        value = getattr(value, str(key))
+    if value == 0 and code in _ZERO:
+        yield _ZERO[code](str(keys[-1]), (*path, *keys))
+        return
+    if keys[-1] in ("table", "trace"):
+        text = Path(value).name
+    elif isinstance(value, float):
+        text = percent(value)
+    else:
+        text = getattr(value, "text", str(value))
+    allowed = error.allowed
+    for word, own in _WORDS.items():
+        allowed = allowed.replace(word, own)
+    yield Problem(_CODES.get(code, code), f"{text} is out of range", (*path, *keys), allowed)
+
+
+def _within_32_bits(value: Any) -> Any:
+    """The engine cannot be asked about more octets than it can count; fewer are out of range already."""
+    if isinstance(value, Queue):
+        return value.model_copy(update={"quantum": _within_32_bits(value.quantum)})
+    return Size(_MOST) if isinstance(value, Size) and value > _MOST else value
+
+
+def zero(name: str, path: Path_) -> Problem:
+    """A part of a queue that is zero."""
+    return Problem("queue.zero", f"{name} must be above zero", path)
+
+
+def _zero_rate(_: str, path: Path_) -> Problem:
+    return Problem(
+        "link.rate.zero", "a rate of zero lets nothing pass", path, "to cut a link, set it down by an event"
+    )
+
+
+_ZERO: dict[str, Callable[[str, Path_], Problem]] = {
+    "link.rate": _zero_rate,
+    "link.queue.codel.target": zero,
+    "link.queue.codel.interval": zero,
+    "link.queue.fq-codel.quantum": zero,
+}
+"""The engine's code: what is said of a zero."""

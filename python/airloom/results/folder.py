@@ -1,0 +1,84 @@
+"""A folder of results has one writer at a time, and errors of its disk are told in one way."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from airloom.errors import RunError, ScenarioError
+
+
+class Lock:
+    """Holds a folder until it is released, by this process's end at the latest.
+
+    The kernel keeps the lock with the open folder itself (``flock``), so that nothing is left of it when its
+    holder is killed. A file system that knows no such locks goes without.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the folder if need be; :class:`ScenarioError` if somebody else writes into it."""
+        with disk(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self._release = weakref.finalize(self, os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._release()
+            raise ScenarioError(
+                "results.locked",
+                "another run is writing into this folder",
+                where=str(folder),
+                cure="wait for its end, or name another folder with --out",
+            ) from None
+        except OSError:  # no locks here
+            pass
+
+    @contextlib.contextmanager
+    def kept_if_done(self) -> Iterator[None]:
+        """Releases it if the block inside fails."""
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Lets the next one in; a second call does nothing."""
+        self._release()
+
+
+@contextlib.contextmanager
+def disk(folder: Path) -> Iterator[None]:
+    """While inside, what the disk refuses is an error that names the folder and the cure."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise RunError(
+                "results.disk-full",
+                "the disk is full",
+                where=str(folder),
+                cure="make room, or name a folder on another disk with --out",
+            ) from error
+        raise RunError(
+            "results.unwritable",
+            f"the results cannot be written: {error.strerror or error}",
+            where=str(folder),
+            cure="name a folder that can be written with --out",
+        ) from error
+
+
+def exists(folder: Path, what: str, cure: str = "") -> ScenarioError:
+    """The refusal of a folder that holds something already."""
+    return ScenarioError(
+        "results.exists",
+        f"this folder already holds {what}",
+        where=str(folder),
+        cure=cure or "name another folder with --out, or remove this one",
+    )

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import airloom
+
+HEAVY = ("pandas", "matplotlib", "scipy", "pyarrow", "numpy")
+
+
+def test_everything_promised_is_there():
+    for name in airloom.__all__:
+        assert getattr(airloom, name) is not None
+    assert set(airloom.__all__) <= set(dir(airloom))
+    assert sorted(airloom.__all__) == airloom.__all__
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    assert not hasattr(airloom, "nonsense")
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_door_itself_loads_nothing_heavy():
+    assert loaded_after("import airloom") == set()
+
+
+def test_check_and_help_load_nothing_heavy(tmp_path):
+    file = tmp_path / "two.yaml"
+    file.write_text("name: two\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b]}]\n")
+    code = (
+        "from typer.testing import CliRunner\n"
+        "from airloom.cli import app\n"
+        f"print(CliRunner().invoke(app, ['check', {str(file)!r}], catch_exceptions=False).exit_code)\n"
+        "print(CliRunner().invoke(app, ['run', '--help'], catch_exceptions=False).exit_code)"
+    )
+    assert loaded_after(code) == set()
