@@ -93,9 +93,29 @@ docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
 	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
-	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
-	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
-	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
+
+wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed
+	@tools/packages wheel
+	@rm -f dist/airloom-*.whl
+	$(PACK) wheel dist
+
+sdist: $(VENV)/.python ## Pack the source distribution dist/airloom-*.tar.gz
+	@rm -f dist/airloom-*.tar.gz
+	$(PACK) sdist dist
+
+man: $(VENV)/.python ## Write the manual page dist/airloom.1
+	$(PACK) man dist
+
+try-wheel: wheel ## Install the wheel in Debian systems without a compiler (SUITES=...) and use it there
+	tools/try-wheel dist/airloom-*.whl $(SUITES)
+
+# Without optimization: what counts is that nothing is missing.
+try-sdist: sdist ## Build a wheel from the source distribution
+	rm -rf target/try-sdist
+	CARGO_TARGET_DIR="$(CURDIR)/target/sdist" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+	  CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+	  $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir target/try-sdist dist/airloom-*.tar.gz
+	@ls target/try-sdist/airloom-*.whl
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target $(OUT) dist fuzz/target
