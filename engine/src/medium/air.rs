@@ -97,6 +97,14 @@ impl Signal {
         instant + Span::from_nanos(u64::from(ear.delay_ns))
     }
 
+    /// True if it is lost for certain at a receiver where it has this ratio up to `until`.
+    pub(super) fn is_hopeless(&self, delay: Span, until: Instant, ratio: f64, decoders: &[Decoder]) -> bool {
+        let at = self.start + delay;
+        #[allow(clippy::cast_precision_loss)] // frames are short
+        let bits = until.min(at + self.quiet).since(at + self.preamble).nanos() as f64 * self.bits_per_nano;
+        decoders[usize::from(self.decoder)].is_hopeless(self.rate, ratio, bits)
+    }
+
     /// True if a receiver that hears nothing else is certain to receive it at this ratio.
     pub(super) fn is_certain(&self, ratio: f64, decoders: &[Decoder]) -> bool {
         let decoder = &decoders[usize::from(self.decoder)];

@@ -24,6 +24,7 @@ mod bss;
 mod bystanders;
 pub mod capture;
 mod change;
+mod clash;
 mod cluster;
 mod hearing;
 mod index;

@@ -134,6 +134,13 @@ impl Decoder {
         curve.ln_bits(ratio, bits)
     }
 
+    /// True if so many payload bits at rate `index` are lost for certain at this ratio.
+    #[must_use]
+    pub fn is_hopeless(&self, index: u8, ratio: f64, bits: f64) -> bool {
+        let curve = &self.payload[usize::from(index)];
+        ratio < curve.certain && ratio <= curve.hopeless && bits >= 200.0
+    }
+
     /// The ratio (linear) from which the header before a rate's payload is never harmed.
     #[must_use]
     pub fn header_certain(&self, index: u8) -> f64 {
