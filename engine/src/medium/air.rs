@@ -97,9 +97,26 @@ impl Signal {
         instant + Span::from_nanos(u64::from(ear.delay_ns))
     }
 
+    /// The reception of this frame, whose first symbol arrives at `at`.
+    pub(super) fn lock(&self, power: f64, at: Instant) -> Lock {
+        Lock {
+            sending: self.number,
+            power,
+            at,
+            header: (at + self.header, at + self.preamble),
+            end: at + self.quiet,
+            settled: at,
+            ln_survival: 0.0,
+            disturbed: false,
+            rate: self.rate,
+            decoder: self.decoder,
+            bits_per_nano: self.bits_per_nano,
+            header_bits_per_nano: self.header_bits_per_nano,
+        }
+    }
+
     /// True if it is lost for certain at a receiver where it has this ratio up to `until`.
-    pub(super) fn is_hopeless(&self, delay: Span, until: Instant, ratio: f64, decoders: &[Decoder]) -> bool {
-        let at = self.start + delay;
+    pub(super) fn is_hopeless(&self, at: Instant, until: Instant, ratio: f64, decoders: &[Decoder]) -> bool {
         #[allow(clippy::cast_precision_loss)] // frames are short
         let bits = until.min(at + self.quiet).since(at + self.preamble).nanos() as f64 * self.bits_per_nano;
         decoders[usize::from(self.decoder)].is_hopeless(self.rate, ratio, bits)
@@ -117,20 +134,7 @@ impl Radio {
     pub(super) fn hear(&mut self, signal: &Signal, ear: &Heard, decoders: &[Decoder]) -> Arrived {
         let at = Signal::arrival(ear, signal.start);
         let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
-        let offered = kindred.then(|| Lock {
-            sending: signal.number,
-            power: ear.power,
-            at,
-            header: (at + signal.header, at + signal.preamble),
-            end: at + signal.quiet,
-            settled: at,
-            ln_survival: 0.0,
-            disturbed: false,
-            rate: signal.rate,
-            decoder: signal.decoder,
-            bits_per_nano: signal.bits_per_nano,
-            header_bits_per_nano: signal.header_bits_per_nano,
-        });
+        let offered = kindred.then(|| signal.lock(ear.power, at));
         let arrived = self.arrive(at, ear.power, offered, decoders);
         if let Arrived::Left(_) | Arrived::Both(_) = arrived {
             self.counts.broken += 1;

@@ -188,16 +188,15 @@ impl Medium {
         let mut told = core::mem::take(&mut self.rising);
         told.clear();
         let Common { detect, spread, loud, .. } = cluster.common;
-        let clash = Clash::of(&cluster.turns, detect, spread).filter(|_| loud);
+        let clash = Clash::of(&cluster.turns, detect, spread, reach).filter(|_| loud);
         for rank in 0..cluster.radios.len() {
             let (own, member) = (cluster.radios[rank], &cluster.members[rank]);
             if !member.asleep {
                 continue;
             }
-            let ear = |from: u32| reach.ear(from, own, rank);
-            let left = clash
-                .as_ref()
-                .and_then(|clash| clash.at(member.noise, member.preamble_ratio, &ear, decoders));
+            let ratios = (member.noise, member.preamble_ratio);
+            let dice = &mut radios[own as usize].dice;
+            let left = clash.as_ref().and_then(|clash| clash.at((own, rank), ratios, dice, decoders));
             match left {
                 Some(left) => cluster.leave(rank, &left),
                 None => told.push(rank),

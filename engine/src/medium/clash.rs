@@ -3,21 +3,24 @@
 //! The commonest event of a busy cell next to a single frame: some begin in the same slot and
 //! everybody hears all of them. What becomes of them at a receiver follows the steps of
 //! [`super::hearing`] in the same order and with the same sums, without its state: which preamble is
-//! followed, whether the frame can be saved, where the time goes. Where chance would have a say, or
-//! a frame might arrive well, the receiver has to go through it step by step.
+//! followed, whether the frame is lost, where the time goes. Where it arrives well after all, the
+//! receiver has to go through it step by step.
 
 use super::air::Signal;
 use super::cluster::Turn;
 use super::error::Decoder;
-use super::reach::Heard;
+use super::reach::{Heard, Reach};
+use crate::random::Stream;
 use crate::time::{Instant, Span};
 
 /// Most frames that are looked at in this way.
 const MOST: usize = 8;
 
 /// Frames that began together, in the order of their begin and of their end.
-pub(super) struct Clash {
+pub(super) struct Clash<'a> {
     begun: Vec<Signal>,
+    /// How others hear each of them.
+    heard: Vec<&'a [Heard]>,
     /// Places in `begun`.
     ended: Vec<usize>,
 }
@@ -36,10 +39,10 @@ pub(super) struct Left {
     pub(super) ahead: Span,
 }
 
-impl Clash {
+impl<'a> Clash<'a> {
     /// The frames of a busy time, if all began within `together` of the first at every receiver and
     /// none ended before.
-    pub(super) fn of(turns: &[Turn], together: Span, spread: Span) -> Option<Self> {
+    pub(super) fn of(turns: &[Turn], together: Span, spread: Span, reach: &'a Reach) -> Option<Self> {
         let count = turns.len() / 2;
         let (begins, ends) = turns.split_at(count);
         let begun: Vec<Signal> = begins
@@ -55,16 +58,17 @@ impl Clash {
             .iter()
             .map(|turn| if let Turn::Ends(signal) = turn { place(signal) } else { None })
             .collect();
-        Some(Self { ended: ended?, begun })
+        let heard = begun.iter().map(|signal| reach.heard(signal.from)).collect();
+        Some(Self { ended: ended?, heard, begun })
     }
 
-    /// What a radio is left with that has this noise and needs this ratio for a preamble; none if
-    /// that has to be found out step by step.
+    /// What the radio of this number and rank is left with, if it has this noise and needs this ratio
+    /// for a preamble; none if a frame arrives well, and nothing is drawn then.
     pub(super) fn at(
         &self,
-        noise: f64,
-        preamble_ratio: f64,
-        ear: &impl Fn(u32) -> Heard,
+        (own, rank): (u32, usize),
+        (noise, preamble_ratio): (f64, f64),
+        dice: &mut Stream,
         decoders: &[Decoder],
     ) -> Option<Left> {
         let mut left = Left::default();
@@ -75,7 +79,7 @@ impl Clash {
             *since = at.max(*since);
         };
         for (place, signal) in self.begun.iter().enumerate() {
-            let heard = ear(signal.from);
+            let heard = &self.heard[place][rank - usize::from(own > signal.from)];
             let power = heard.power;
             let delay = Span::from_nanos(u64::from(heard.delay_ns));
             ears[place] = (power, delay);
@@ -105,11 +109,7 @@ impl Clash {
             }
         }
         if let Some(followed) = lock {
-            let (signal, (power, delay)) = (&self.begun[followed], ears[followed]);
-            let ratio = power / ((energy - power).max(0.0) + noise);
-            let first = self.ended[0];
-            let until = self.begun[first].end + ears[first].1;
-            if !signal.is_hopeless(delay, until, ratio, decoders) {
+            if self.arrives(followed, &ears, energy, noise, dice, decoders) {
                 return None;
             }
         }
@@ -129,5 +129,39 @@ impl Clash {
         }
         left.ahead = since.since(at);
         Some(left)
+    }
+
+    /// Whether the frame that is followed arrives well among all the others.
+    fn arrives(
+        &self,
+        followed: usize,
+        ears: &[(f64, Span); MOST],
+        mut energy: f64,
+        noise: f64,
+        dice: &mut Stream,
+        decoders: &[Decoder],
+    ) -> bool {
+        let (signal, (power, delay)) = (&self.begun[followed], ears[followed]);
+        let at = signal.start + delay;
+        let ratio = |energy: f64| power / ((energy - power).max(0.0) + noise);
+        let first = self.ended[0];
+        if signal.is_hopeless(at, self.begun[first].end + ears[first].1, ratio(energy), decoders) {
+            return false;
+        }
+        let mut lock = signal.lock(power, at);
+        for &place in &self.ended {
+            let (power, delay) = ears[place];
+            lock.settle(self.begun[place].end + delay, ratio(energy), decoders);
+            if place == followed {
+                break;
+            }
+            energy = (energy - power).max(0.0);
+        }
+        let before = dice.clone();
+        let well = lock.survives(dice);
+        if well {
+            *dice = before;
+        }
+        well
     }
 }

@@ -92,6 +92,8 @@ pub(super) struct Cluster {
     pub(super) slots: u64,
     openings: i64,
     received: Span,
+    /// Some member may have the extended space.
+    extended: bool,
     /// Counts busy times.
     busy_times: u64,
     /// No member who sleeps and wants to send has its backoff end before this count.
@@ -119,6 +121,7 @@ impl Cluster {
             slots: 0,
             openings: 0,
             received: Span::ZERO,
+            extended: false,
             busy_times: 0,
             least: u64::MAX,
             next: Instant::NEVER,
@@ -196,6 +199,7 @@ impl Cluster {
             left_in: 0,
             ..*member
         };
+        self.extended |= member.extended;
         if member.wants {
             self.least = self.least.min(member.due);
         }
@@ -256,6 +260,7 @@ impl Cluster {
         let now = self.busy_times + 1;
         for member in &mut self.members {
             member.extended = member.left.extended && member.left_in == now;
+            self.extended |= member.extended;
         }
     }
 
@@ -293,7 +298,7 @@ impl Cluster {
         let (plain, extended) = (bounds(false), bounds(true));
         let all_alike = plain.0 == plain.1 && extended.0 == extended.1;
         let common = plain.0.unwrap_or(0);
-        if all_alike && plain == extended && !self.sleepers().any(|(_, member)| member.extended) {
+        if all_alike && plain == extended && !self.extended {
             self.slots += common;
             self.openings += i64::from(plain.0.is_some());
             return;
@@ -319,19 +324,13 @@ impl Cluster {
             // What it counted less than the others is added to what it waits for.
             member.due = (member.due + common).saturating_sub(own.unwrap_or(0)).max(self.slots + common);
             member.openings += i64::from(plain.0.is_some()) - i64::from(own.is_some());
+            if member.wants {
+                self.least = self.least.min(member.due);
+            }
         }
         self.slots += common;
         self.openings += i64::from(plain.0.is_some());
-        self.least = self.earliest();
-    }
-
-    fn sleepers(&self) -> impl Iterator<Item = (usize, &Member)> {
-        self.members.iter().enumerate().filter(|(_, member)| member.asleep)
-    }
-
-    fn earliest(&self) -> u64 {
-        let wanting = self.sleepers().filter(|(_, member)| member.wants);
-        wanting.map(|(_, member)| member.due).min().unwrap_or(u64::MAX)
+        self.extended = false;
     }
 
     /// Looks when the first of those who sleep may send: never while something is on the air.
