@@ -115,11 +115,11 @@ impl Signal {
         }
     }
 
-    /// True if it is lost for certain at a receiver where it has this ratio up to `until`.
-    pub(super) fn is_hopeless(&self, at: Instant, until: Instant, ratio: f64, decoders: &[Decoder]) -> bool {
+    /// Up to this ratio it is lost for certain at a receiver where it has it for so long.
+    pub(super) fn lost_ratio(&self, length: Span, decoders: &[Decoder]) -> f64 {
         #[allow(clippy::cast_precision_loss)] // frames are short
-        let bits = until.min(at + self.quiet).since(at + self.preamble).nanos() as f64 * self.bits_per_nano;
-        decoders[usize::from(self.decoder)].is_hopeless(self.rate, ratio, bits)
+        let nanos = length.min(self.quiet).saturating_sub(self.preamble).nanos() as f64;
+        decoders[usize::from(self.decoder)].lost(self.rate, nanos * self.bits_per_nano)
     }
 
     /// True if a receiver that hears nothing else is certain to receive it at this ratio.
@@ -263,7 +263,8 @@ impl Medium {
             let index = ear.radio as usize;
             let at = Signal::arrival(ear, now);
             let radio = &mut self.radios[index];
-            radio.overheard = if sending.to == To::Radio(RadioId(ear.radio)) { 0 } else { radio.overheard + 1 };
+            radio.overheard =
+                if sending.to == To::Radio(RadioId(ear.radio)) { 0 } else { radio.overheard + 1 };
             let lock = radio.depart(at, number, ear.power, &self.decoders);
             if let Some(lock) = lock {
                 let whole = radio.survives(&lock) && !self.fails(sending.from, ear.radio);

@@ -188,7 +188,8 @@ impl Medium {
         let mut told = core::mem::take(&mut self.rising);
         told.clear();
         let Common { detect, spread, loud, .. } = cluster.common;
-        let clash = Clash::of(&cluster.turns, detect, spread, reach).filter(|_| loud);
+        let turns = core::mem::take(&mut cluster.turns);
+        let clash = Clash::of(&turns, detect, spread, reach, decoders).filter(|_| loud);
         for rank in 0..cluster.radios.len() {
             let (own, member) = (cluster.radios[rank], &cluster.members[rank]);
             if !member.asleep {
@@ -196,7 +197,7 @@ impl Medium {
             }
             let ratios = (member.noise, member.preamble_ratio);
             let dice = &mut radios[own as usize].dice;
-            let left = clash.as_ref().and_then(|clash| clash.at((own, rank), ratios, dice, decoders));
+            let left = clash.as_ref().and_then(|clash| clash.at((own, rank), ratios, dice));
             match left {
                 Some(left) => cluster.leave(rank, &left),
                 None => told.push(rank),
@@ -209,7 +210,7 @@ impl Medium {
             let radio = &mut radios[own as usize];
             cluster.restore(rank, radio, &ear);
             radio.overheard = OVERHEARD;
-            for turn in &cluster.turns {
+            for turn in &turns {
                 let (Turn::Begins(signal) | Turn::Ends(signal)) = turn;
                 let Some(since) = radio.replay(turn, &ear(signal.from), decoders) else { continue };
                 radio.overheard = 0;
@@ -220,6 +221,7 @@ impl Medium {
             }
         }
         cluster.clashed(&first, &|from, radio, rank| reach.ear(from, radio, rank));
+        cluster.turns = turns;
         cluster.turns.clear();
         cluster.open(Gap { first, last }, &[]);
         for &rank in &told {

@@ -18,11 +18,22 @@ const MOST: usize = 8;
 
 /// Frames that began together, in the order of their begin and of their end.
 pub(super) struct Clash<'a> {
-    begun: Vec<Signal>,
-    /// How others hear each of them.
-    heard: Vec<&'a [Heard]>,
+    begun: Vec<Part<'a>>,
     /// Places in `begun`.
     ended: Vec<usize>,
+    decoders: &'a [Decoder],
+}
+
+/// One of the frames.
+struct Part<'a> {
+    signal: &'a Signal,
+    start: Instant,
+    end: Instant,
+    from: u32,
+    /// How others hear it.
+    heard: &'a [Heard],
+    /// Up to this ratio to the others it is lost for certain before the first of them ends.
+    lost: f64,
 }
 
 /// What a radio is left with.
@@ -42,24 +53,39 @@ pub(super) struct Left {
 impl<'a> Clash<'a> {
     /// The frames of a busy time, if all began within `together` of the first at every receiver and
     /// none ended before.
-    pub(super) fn of(turns: &[Turn], together: Span, spread: Span, reach: &'a Reach) -> Option<Self> {
+    pub(super) fn of(
+        turns: &'a [Turn],
+        together: Span,
+        spread: Span,
+        reach: &'a Reach,
+        decoders: &'a [Decoder],
+    ) -> Option<Self> {
         let count = turns.len() / 2;
         let (begins, ends) = turns.split_at(count);
-        let begun: Vec<Signal> = begins
-            .iter()
-            .map_while(|turn| if let Turn::Begins(signal) = turn { Some(*signal) } else { None })
-            .collect();
-        let fit = (2..=MOST).contains(&count) && begun.len() == count;
-        if !fit || begun[count - 1].start + spread >= begun[0].start + together {
+        if !(2..=MOST).contains(&count) {
             return None;
         }
-        let place = |signal: &Signal| begun.iter().position(|begun| begun.number == signal.number);
-        let ended: Option<Vec<usize>> = ends
-            .iter()
-            .map(|turn| if let Turn::Ends(signal) = turn { place(signal) } else { None })
-            .collect();
-        let heard = begun.iter().map(|signal| reach.heard(signal.from)).collect();
-        Some(Self { ended: ended?, heard, begun })
+        let begun =
+            begins.iter().map(|turn| if let Turn::Begins(signal) = turn { Some(signal) } else { None });
+        let begun: Vec<&Signal> = begun.collect::<Option<_>>()?;
+        if begun[count - 1].start + spread >= begun[0].start + together {
+            return None;
+        }
+        let place = |turn: &Turn| {
+            let Turn::Ends(signal) = turn else { return None };
+            begun.iter().position(|begun| begun.number == signal.number)
+        };
+        let ended: Vec<usize> = ends.iter().map(place).collect::<Option<_>>()?;
+        let first = begun[*ended.first()?].end;
+        let part = |signal: &&'a Signal| Part {
+            signal,
+            start: signal.start,
+            end: signal.end,
+            from: signal.from,
+            heard: reach.heard(signal.from),
+            lost: signal.lost_ratio(first.since(signal.start).saturating_sub(spread), decoders),
+        };
+        Some(Self { begun: begun.iter().map(part).collect(), ended, decoders })
     }
 
     /// What the radio of this number and rank is left with, if it has this noise and needs this ratio
@@ -69,7 +95,6 @@ impl<'a> Clash<'a> {
         (own, rank): (u32, usize),
         (noise, preamble_ratio): (f64, f64),
         dice: &mut Stream,
-        decoders: &[Decoder],
     ) -> Option<Left> {
         let mut left = Left::default();
         let mut ears = [(0.0, Span::ZERO); MOST];
@@ -78,12 +103,12 @@ impl<'a> Clash<'a> {
             *part += at.since(*since);
             *since = at.max(*since);
         };
-        for (place, signal) in self.begun.iter().enumerate() {
-            let heard = &self.heard[place][rank - usize::from(own > signal.from)];
+        for (place, part) in self.begun.iter().enumerate() {
+            let heard = &part.heard[rank - usize::from(own > part.from)];
             let power = heard.power;
             let delay = Span::from_nanos(u64::from(heard.delay_ns));
             ears[place] = (power, delay);
-            let at = signal.start + delay;
+            let at = part.start + delay;
             let rest = noise + energy;
             energy += power;
             if place == 0 {
@@ -109,7 +134,9 @@ impl<'a> Clash<'a> {
             }
         }
         if let Some(followed) = lock {
-            if self.arrives(followed, &ears, energy, noise, dice, decoders) {
+            let power: f64 = ears[followed].0;
+            let lost = power <= self.begun[followed].lost * ((energy - power).max(0.0) + noise);
+            if !lost && self.arrives(followed, &ears, energy, noise, dice) {
                 return None;
             }
         }
@@ -139,19 +166,13 @@ impl<'a> Clash<'a> {
         mut energy: f64,
         noise: f64,
         dice: &mut Stream,
-        decoders: &[Decoder],
     ) -> bool {
-        let (signal, (power, delay)) = (&self.begun[followed], ears[followed]);
-        let at = signal.start + delay;
+        let (signal, (power, delay)) = (self.begun[followed].signal, ears[followed]);
         let ratio = |energy: f64| power / ((energy - power).max(0.0) + noise);
-        let first = self.ended[0];
-        if signal.is_hopeless(at, self.begun[first].end + ears[first].1, ratio(energy), decoders) {
-            return false;
-        }
-        let mut lock = signal.lock(power, at);
+        let mut lock = signal.lock(power, signal.start + delay);
         for &place in &self.ended {
             let (power, delay) = ears[place];
-            lock.settle(self.begun[place].end + delay, ratio(energy), decoders);
+            lock.settle(self.begun[place].end + delay, ratio(energy), self.decoders);
             if place == followed {
                 break;
             }

@@ -152,11 +152,7 @@ impl Cluster {
     fn counted_from(&self, gap: &Gap, extended: bool) -> Instant {
         let clear = self.reserving.iter().map(Self::reserved).fold(gap.last.end, Instant::max);
         let plain = clear + self.common.aifs;
-        if extended {
-            plain.max(gap.last.end + self.common.aifs + self.common.extension)
-        } else {
-            plain
-        }
+        if extended { plain.max(gap.last.end + self.common.aifs + self.common.extension) } else { plain }
     }
 
     /// Until when the reservations last at a member; `ear` says how it hears another.

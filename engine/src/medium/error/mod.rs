@@ -149,13 +149,15 @@ impl Decoder {
         curve.ln_bits(ratio, bits)
     }
 
-    /// True if so many payload bits at rate `index` survive this ratio with less than e^-66.
+    /// The ratio (linear) up to which so many payload bits at rate `index` survive with less than
+    /// e^-66.
     #[must_use]
-    pub fn is_hopeless(&self, index: u8, ratio: f64, bits: f64) -> bool {
-        let curve = &self.payload[usize::from(index)];
+    pub fn lost(&self, index: u8, bits: f64) -> f64 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some thousand bits
-        let class = (bits.max(1.0) as u64).ilog2() as usize;
-        ratio < curve.certain && ratio <= curve.lost[class.min(BIT_CLASSES - 1)]
+        let class = (bits as u64).checked_ilog2();
+        class.map_or(0.0, |class| {
+            self.payload[usize::from(index)].lost[BIT_CLASSES.min(class as usize + 1) - 1]
+        })
     }
 
     /// The ratio (linear) from which the header before a rate's payload is never harmed.
