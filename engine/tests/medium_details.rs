@@ -165,7 +165,7 @@ fn the_stronger_frame_is_captured() {
         world.saturate(at(0.0), nodes[0], nodes[1], PAYLOAD);
         world.saturate(at(0.0), nodes[2], nodes[1], PAYLOAD);
         world.run(at(10.0));
-        let failed = |node: RadioId| {
+        let mut failed = |node: RadioId| {
             let counts = world.medium.counts(node);
             counts.unanswered as f64 / counts.expected as f64
         };
