@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom.cli.options import must_take_json, write_json
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -35,6 +37,7 @@ def command(
         for known in bench.names():
             console.print(f"{known:12} {bench.describe(known)}", highlight=False)
         return
+    must_take_json(json_file)
     results: list[bench.BenchResult] = []
     for chosen in bench.names() if name == "all" else [name]:
         run = bench.find(chosen)
@@ -47,7 +50,7 @@ def command(
         if json_file == Path("-"):
             typer.echo(text, nl=False)
         else:
-            json_file.write_text(text)
+            write_json(json_file, text)
     if any(result.holds is False for result in results):
         raise typer.Exit(1)
 
