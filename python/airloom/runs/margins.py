@@ -34,7 +34,7 @@ from airloom.verdict import Share, Verdict
 
 UNDECIDED = "claim.undecided"
 STEPS = 20
-"""Parts of what a figure may have lost that are tried: a ``within`` may hold with some and not with all of it."""
+"""Parts of what a figure may have lost that are tried: ``within`` may hold with some and not with all."""
 MOST_NAMES = 6
 """Names of a claim up to which each may be better without the others."""
 _CENTRAL = ("mean", "avg", "p50", "min")
