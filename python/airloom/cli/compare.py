@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli import completing
+from airloom.cli.options import must_take_json, write_json
 from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def command(
     from airloom.cli.console import Console
     from airloom.compare.runs import compare
 
+    must_take_json(json_file)
     if kinds is not None:
         folders = _run(what, kinds, repetitions, out, profile)
     else:
@@ -67,7 +69,7 @@ def command(
     if json_file == Path("-"):
         typer.echo(_json(found), nl=False)
     elif json_file is not None:
-        json_file.write_text(_json(found), encoding="utf-8")
+        write_json(json_file, _json(found))
 
 
 def _show_profiles(folders: list[Path]) -> None:

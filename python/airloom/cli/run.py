@@ -62,8 +62,8 @@ def command(
         try:
             execute(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=display)
         except LabError as error:
-            if error.exit_code in (2, 3):
-                raise
+            if error.exit_code in (2, 3) or error.code == "results.unwritable":
+                raise  # what is in the folder is not of this run
             failure = error
     result = show_result(console, folder)
     if failure is not None:
