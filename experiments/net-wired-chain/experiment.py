@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airloom.experiments import capacity_search
+from airloom.experiments import paper as published
 from airloom.experiments.net_chain import wired
 from airloom.report import figures
-from airloom.report.figures import Figure, Line, Mark
+from airloom.report.figures import Figure, Line
 from airloom.results import Measurement, Result, RunWriter, claims
 from airloom.units.figures import Quantity
 
@@ -61,6 +62,10 @@ def _figures(point: wired.Point, kind: str) -> list[Measurement]:
     ]
 
 
+def _paper() -> published.Paper:
+    return published.read(Path(__file__).with_name("paper.csv"))
+
+
 def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure]:
     n = [point.nodes for point in points]
 
@@ -105,12 +110,7 @@ def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure
                 line("Airloom, flow 2", "measured", [p.backward for p in points], 1e6),
                 line("veth and HTB, flow 1", "reference", [p.forward for p in natives], 1e6),
             ),
-            marks=(
-                Mark(x=3, label="NET: UML deviates"),
-                Mark(x=5, label="NET: Xen deviates"),
-                Mark(x=13, label="NET: virtual routing deviates"),
-                Mark(x=50, label="NET: flow 2 deviates"),
-            ),
+            marks=_paper().marks("net-tcp"),
             tolerance=wired.TOLERANCE,
         ),
     ]
@@ -126,6 +126,7 @@ def _claims(points: list[wired.Point], largest: int, quick: bool) -> list:
             "shortest.forward": Quantity.of(points[0].forward, "bit/s"),
         },
     )
+    said = _paper()["net-1"]
     limited = " (the quick ladder ends at 16)" if quick else ""
     return [
         claims.evaluate(
@@ -134,8 +135,8 @@ def _claims(points: list[wired.Point], largest: int, quick: bool) -> list:
         ),
         claims.evaluate(
             "capacity",
-            f"Virtual routing carries longer chains faithfully than the 12 nodes that NET's did{limited}.",
-            "tcp.largest >= 13", values, source="E-NET-2: first deviation at 13 vnodes",
+            f"Virtual routing carries longer chains faithfully than NET's did{limited}.",
+            f"tcp.largest >= {said.x:g}", values, source=f"{said.source}: {said.says}",
             shape="tcp.largest >= 5",
         ),
         claims.evaluate(

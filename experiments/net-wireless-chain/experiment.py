@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from airloom.experiments import capacity_search
+from airloom.experiments import paper as published
 from airloom.experiments.net_chain import ideal
 from airloom.experiments.net_chain.wireless import Chain
 from airloom.report import figures
-from airloom.report.figures import Figure, Mark
+from airloom.report.figures import Figure
 from airloom.results import Measurement, Result, RunWriter, claims
 from airloom.scenario.model import Measurement as Wanted
 from airloom.units.figures import Quantity
@@ -139,6 +140,10 @@ def _figures(point: Point, kind: str, routing: str) -> list[Measurement]:
     ]
 
 
+def _paper() -> published.Paper:
+    return published.read(Path(__file__).with_name("paper.csv"))
+
+
 def _drawn(stairs: dict[int, float], found: dict[tuple[str, str], list[Point]]) -> list[Figure]:
     hops = list(stairs)
     searched = [
@@ -176,6 +181,7 @@ def _drawn(stairs: dict[int, float], found: dict[tuple[str, str], list[Point]]) 
     carried.append(
         capacity_search.line("802.11b, bound of the shared channel", "reference", shared, limits, 1e6)
     )
+    paper = _paper()
     return [
         Figure(
             name="net-search",
@@ -183,8 +189,8 @@ def _drawn(stairs: dict[int, float], found: dict[tuple[str, str], list[Point]]) 
             x_label="hops",
             y_label="round-trip time",
             unit="ms",
-            lines=tuple(searched),
-            marks=(Mark(x=10, label="NET: linear from here; its virtual routing rises above"),),
+            lines=(*searched, *paper.lines("net-search")),
+            marks=paper.marks("net-search"),
             caption="Ideal radio. The first echo waits for the search: steps of 320, 480, 640 and 800 ms.",
         ),
         Figure(
@@ -194,11 +200,7 @@ def _drawn(stairs: dict[int, float], found: dict[tuple[str, str], list[Point]]) 
             y_label="throughput",
             unit="Mbit/s",
             lines=tuple(carried),
-            marks=(
-                Mark(x=2, label="NET: UML deviates"),
-                Mark(x=7, label="NET: Xen deviates"),
-                Mark(x=30, label="NET: virtual routing deviates"),
-            ),
+            marks=paper.marks("net-tcp-wireless"),
             tolerance=TOLERANCE,
             caption="What shares one 802.11b channel is not held against the ideal radio's limit.",
         ),
@@ -234,9 +236,10 @@ def _claims(
             shape=f"tcp.largest >= {QUICK_LADDER[-2]}",
         )
     else:
+        said = _paper()["net"]
         capacity_claim = claims.evaluate(
-            "capacity", "Virtual routing carries longer chains faithfully than the 29 nodes that NET's did.",
-            "tcp.largest >= 30", values, source="E-NET-5: first deviation at 30 vnodes",
+            "capacity", "Virtual routing carries longer chains faithfully than NET's did.",
+            f"tcp.largest >= {said.x:g}", values, source=f"{said.source}: {said.says}",
             shape="tcp.largest >= 7",
         )  # fmt: skip
     low, high = (limit / 1e6 for limit in ideal.pair_limits())

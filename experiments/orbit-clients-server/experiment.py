@@ -108,7 +108,7 @@ def _ends(found: Found, name: str, platform: Platform, least: int) -> dict[str, 
 
 
 def _drawn(found: Found, platforms: Sequence[Platform], loads: Sequence[int]) -> list[Figure]:
-    return [
+    drawn = [
         orbit.figure(
             found, platforms, name, f"Star of {CLIENTS} clients: {title}", name, "load", loads,
             x_label="load of all clients of a star, Mbit/s", y_label=name, unit=unit, scale=scale,
@@ -119,3 +119,4 @@ def _drawn(found: Found, platforms: Sequence[Platform], loads: Sequence[int]) ->
             ("jitter", "jitter", "ms", 1e6),
         )
     ]  # fmt: skip
+    return [*drawn, orbit.increase_figure(found, platforms, "delay", loads, {"": {}})]

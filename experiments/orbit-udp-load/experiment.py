@@ -185,4 +185,6 @@ def _drawn(found: Found, platforms: Sequence[Platform], loads: Sequence[int]) ->
     for queue in QUEUES:
         drawn.append(figure(f"delay-{queue}", f"One-way delay, {queue} queue", "delay", queue, "ms", 1e6))
         drawn.append(figure(f"jitter-{queue}", f"Jitter, {queue} queue", "jitter", queue, "us", 1e3))
+    variants = {f"{queue} queue": {"queue": queue} for queue in QUEUES}
+    drawn += [orbit.increase_figure(found, platforms, one, loads, variants) for one in ("delay", "jitter")]
     return drawn

@@ -321,6 +321,38 @@ def loss_figure(found: Found, platforms: Sequence[Platform], rates: Sequence[int
     )
 
 
+def increase_figure(
+    found: Found,
+    platforms: Sequence[Platform],
+    metric: str,
+    loads: Sequence[int],
+    variants: Mapping[str, Mapping[str, Any]],
+) -> Figure:
+    """How much more of a time than native the slices have, against the load; a line for each variant."""
+
+    def line(platform: Platform, variant: str, labels: Mapping[str, Any]) -> Line:
+        added: list[float | None] = []
+        for load in loads:
+            native, sliver = (
+                found.mean(metric, platform=name, load=load, **labels)
+                for name in (NATIVE.name, platform.name)
+            )
+            added.append(None if native is None or sliver is None else (sliver - native) / 1e6)
+        label = f"{platform.label}, {variant}" if variant else platform.label
+        return Line(label=label, role="measured", x=tuple(float(load) for load in loads), y=tuple(added))
+
+    return Figure(
+        name=f"{metric}-increase",
+        title=f"Increase of the {metric} by slices over native",
+        x_label="offered load, Mbit/s",
+        y_label=f"increase of the {metric}",
+        unit="ms",
+        lines=tuple(
+            line(one, variant, labels) for one in platforms[1:] for variant, labels in variants.items()
+        ),
+    )
+
+
 TURNS = "/opt/turns.py"
 """In a sliver: what stops and continues its sender."""
 

@@ -18,11 +18,14 @@ from airloom.scenario.model import Scenario
 
 pytest.importorskip("airloom._engine")
 
-CAMPAIGNS = [
+PAPERS = [
     name
     for name, one in registry.discover().items()
     if one.path.with_name("paper.csv").read_text().startswith(",".join(published.COLUMNS))
 ]
+SEARCHES = ("net-wired-chain", "net-wireless-chain")
+"""Experiments that search a capacity without a campaign."""
+CAMPAIGNS = [name for name in PAPERS if name not in SEARCHES]
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
@@ -55,10 +58,28 @@ def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothin
         assert claim.published
         assert claim.source
     assert result.verdict.status == "invalid"
-    assert figures.load(tmp_path / "out")
+    drawn = {figure.name for figure in figures.load(tmp_path / "out")}
+    assert drawn
+    paper = published.read(found.path.parent / "paper.csv")
+    undrawn = {one.figure for one in paper.statements.values() if one.figure} - drawn
+    assert not undrawn, "published points that no figure draws"
 
 
-@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_every_paper_is_read() -> None:
+    assert set(registry.discover()) - set(PAPERS) == {"mtu-study"}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_draws_what_its_paper_says(name: str) -> None:
+    folder = registry.find(name).path.parent
+    text = (folder / "experiment.py").read_text()
+    for one in published.read(folder / "paper.csv").statements.values():
+        drawn = {f'paper.{"marks" if one.value is None else "lines"}("{one.figure}")'}
+        drawn |= {each.replace("paper.", "_paper().") for each in drawn}
+        assert any(each in text for each in drawn), f"nothing draws {one.id}"
+
+
+@pytest.mark.parametrize("name", PAPERS)
 def test_the_papers_numbers_are_data(name: str) -> None:
     folder = registry.find(name).path.parent
     paper = published.read(folder / "paper.csv")
