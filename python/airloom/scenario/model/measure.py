@@ -41,6 +41,8 @@ class Event(Model):
 
 
 Family = Literal["ipv4", "ipv6"]
+_USUAL_SIZE = 1470
+"""Octets of a UDP datagram where none are given."""
 
 
 class Ping(Model):
@@ -53,6 +55,21 @@ class Ping(Model):
     size: Size = Field(default=Size("56 B"), description="octets of payload, ICMP header not counted")
     family: Family | None = Field(default=None, description="of the address; by default that of the first")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+
+    @property
+    def least(self) -> int:
+        """How long it takes at least: ns."""
+        return self.interval * (self.count - 1)
+
+    @property
+    def expected(self) -> int:
+        """How long it takes if all goes well: ns."""
+        return self.interval * self.count
+
+    @property
+    def offered(self) -> float | None:
+        """Packets a second that it puts on the path: requests and answers."""
+        return 2e9 / max(1, self.interval)
 
 
 class Iperf3(Model):
@@ -69,6 +86,21 @@ class Iperf3(Model):
     congestion: str | None = Field(default=None, description="TCP congestion control, such as cubic")
     family: Family | None = Field(default=None, description="of the address; by default that of the first")
     at: Duration = Field(default=Duration(0), description="start, counted from the start of the run")
+
+    @property
+    def least(self) -> int:
+        """How long it takes at least: ns."""
+        return self.duration
+
+    @property
+    def expected(self) -> int:
+        """How long it takes if all goes well: ns."""
+        return self.duration
+
+    @property
+    def offered(self) -> float | None:
+        """Packets a second that it puts on the path; None: as many as the path carries."""
+        return None if self.rate is None else self.rate / (8 * (self.size or _USUAL_SIZE))
 
 
 class Traffic(Model):
@@ -100,6 +132,23 @@ class Traffic(Model):
     stages: bool = Field(
         default=False, description="UDP, RTP: also where the packets' time goes, stage by stage of their path"
     )
+
+    @property
+    def least(self) -> int:
+        """How long it takes at least: ns."""
+        return self.duration
+
+    @property
+    def expected(self) -> int:
+        """How long it takes if all goes well: ns."""
+        return self.duration
+
+    @property
+    def offered(self) -> float | None:
+        """Packets a second that it puts on the path; None: as many as the path carries."""
+        if self.interval:
+            return 1e9 / self.interval
+        return None if self.rate is None else self.rate / (8 * self.size)
 
 
 TOOLS = ("ping", "iperf3", "traffic")
