@@ -8,7 +8,8 @@ from typing import Any
 
 from airloom.errors import ScenarioError
 from airloom.planning.link_settings import RateTrace
-from airloom.units.quantities import Duration, UnitError
+from airloom.units.quantities import Duration
+from airloom.units.reading import UnitError
 
 MAHIMAHI_OCTETS = 1504
 """What one opportunity of a mahimahi trace carries: an MTU of 1500 and 4 octets of tunnel header."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import Any
 
@@ -144,7 +144,7 @@ def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 if given
                 else "the measurement has no tool",
                 path,
-                "exactly one of ping, iperf3, traffic",
+                f"exactly one of {', '.join(TOOLS)}",
             )
             continue
         yield from _tool(measurement, (*path, given[0]), scenario, network, linked)
@@ -165,7 +165,7 @@ def _tool(
             )
     if tool.source == tool.to:
         yield Problem("measurement.self", "both ends are the same node", (*path, "to"))
-    if scenario.duration is not None and tool.at + _lasts(tool) > scenario.duration:
+    if scenario.duration is not None and tool.at + tool.least > scenario.duration:
         yield Problem(
             "event.time",
             f"the measurement would end after the run, which lasts {scenario.duration.text}",
@@ -173,16 +173,7 @@ def _tool(
             "let the run last longer, or leave 'duration' out",
         )
     yield from _nothing(tool, path, "duration", "interval")
-    match tool:
-        case Ping():
-            if tool.size > _LARGEST_PAYLOAD:
-                yield Problem(
-                    "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
-                )
-        case Iperf3():
-            yield from _iperf3(tool, path)
-        case Traffic():
-            yield from _traffic(tool, path)
+    yield from _RULES[measurement.word](tool, path)
 
 
 def is_address(text: str) -> bool:
@@ -194,14 +185,17 @@ def is_address(text: str) -> bool:
     return True
 
 
-def _lasts(tool: Ping | Iperf3 | Traffic) -> int:
-    return int(tool.interval) * (tool.count - 1) if isinstance(tool, Ping) else int(tool.duration)
-
-
 def _nothing(tool: Any, path: Path_, *names: str) -> Iterator[Problem]:
     for name in names:
         if getattr(tool, name, None) == 0:
             yield Problem("measurement.zero", f"{name!r} must be above zero", (*path, name))
+
+
+def _ping(tool: Ping, path: Path_) -> Iterator[Problem]:
+    if tool.size > _LARGEST_PAYLOAD:
+        yield Problem(
+            "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
+        )
 
 
 def _iperf3(tool: Iperf3, path: Path_) -> Iterator[Problem]:
@@ -292,6 +286,14 @@ def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
         elif not least + headers <= tool.frame <= _LARGEST_PAYLOAD + headers:
             allowed = f"{least + headers} to {_LARGEST_PAYLOAD + headers} B"
             yield Problem("measurement.size", f"the frame is not of {allowed}", (*path, "frame"))
+
+
+_RULES: dict[str, Callable[[Any, Path_], Iterator[Problem]]] = {
+    "ping": _ping,
+    "iperf3": _iperf3,
+    "traffic": _traffic,
+}
+"""What holds for each tool alone."""
 
 
 def _claims(scenario: Scenario) -> Iterator[Problem]:
