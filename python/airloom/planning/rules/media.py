@@ -15,6 +15,7 @@ from airloom.planning import media as words
 from airloom.planning.admission import Sliver
 from airloom.planning.network import Network
 from airloom.planning.radios import RadioEnd
+from airloom.planning.rules.names import interface
 from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.problems import Problem
@@ -65,7 +66,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from _medium(name, medium, network)
     said: set[tuple[str, Path_]] = set()
     for end in network.radios:
-        for problem in _radio(end, network, scenario.kind):
+        for problem in (*interface(end.name, end.path, key=True), *_radio(end, network, scenario.kind)):
             # What is said once for many radios is wrong once.
             if (problem.code, problem.path) not in said:
                 said.add((problem.code, problem.path))
@@ -88,8 +89,8 @@ def _takes(
             yield Problem("model.parameter", f"{part.model!r} needs {key!r}", path, cure)
 
 
-def _asked(check: Callable[[], None]) -> tuple[str, str] | None:
-    """The engine's objection: code and message."""
+def _asked(check: Callable[[], object]) -> tuple[str, str] | None:
+    """The objection of the engine, or of who reads a file for it: code and message."""
     # Only scenarios with media need the engine to be checked.
     from airloom._engine import EngineError
 
@@ -97,6 +98,8 @@ def _asked(check: Callable[[], None]) -> tuple[str, str] | None:
         check()
     except EngineError as error:
         return str(error.args[0]), str(error.args[1])
+    except tables.TableError as error:
+        return error.code, error.message
     return None
 
 
@@ -114,6 +117,10 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
             tables.frame_errors(medium.errors.file)
         except tables.TableError as error:
             wrong.append(Problem(error.code, error.message, (*path, "errors", "file"), error.cure))
+    matrix = medium.propagation.file
+    unreadable = None if wrong or matrix is None else _asked(lambda: tables.text(matrix))
+    if unreadable is not None:
+        wrong.append(Problem(*unreadable, (*path, "propagation", "file")))
     yield from wrong
     if not wrong:
         settings = words.medium(medium, [end.node for end in ends])
