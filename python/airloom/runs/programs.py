@@ -56,7 +56,7 @@ def signal_name(number: int) -> str:
 def signal_number(name: str) -> int:
     """15 for ``SIGTERM``, ``TERM`` or ``15``."""
     upper = name.upper()
-    if upper.isdigit():
+    if upper.isascii() and upper.isdigit() and len(upper) < 3 and 0 < int(upper) <= 64:
         return int(upper)
     try:
         return signal.Signals[upper if upper.startswith("SIG") else f"SIG{upper}"].value

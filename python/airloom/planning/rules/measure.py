@@ -43,7 +43,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     programs = {program.name for program in scenario.programs if program.name is not None}
     for index, event in enumerate(scenario.events):
         yield from _event(event, ("events", index), scenario, network, links, programs)
-    yield from _measurements(scenario, network)
+    yield from measurements(scenario, network)
     yield from _claims(scenario)
 
 
@@ -132,7 +132,8 @@ def _signal(event: Event, path: Path_) -> Iterator[Problem]:
         )
 
 
-def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+def measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with measurements."""
     linked = {end.name for wire in network.wires for end in wire.ends}
     linked |= {radio.node for radio in network.radios}
     yield from unique("measurements", (measurement.name for measurement in scenario.measurements))
