@@ -66,7 +66,7 @@ def check(
         raise ScenarioError(
             "sweep.size",
             f"{len(found)} points x {base.repetitions} repetitions are more than {MOST_PLANS} runs",
-            where=raw.where(("sweep",) if base.sweep else ("repetitions",)),
+            where=raw.where(("sweep",) if len(found) > base.repetitions else ("repetitions",)),
         )
     plans: list[Plan] = []
     for point in found:

@@ -17,7 +17,7 @@ from airloom.host import binaries
 from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
-from airloom.planning import inputs
+from airloom.planning import host_needs, inputs
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
@@ -109,6 +109,8 @@ class OneRun:
 
     def __enter__(self) -> Self:
         plan, writer = self.plan, self.writer
+        for lack in host_needs.lacks(plan, measure=bool(self._tools)):
+            raise lack
         self.watcher.phase(f"bringing up {len(plan.nodes)} nodes")
         with contextlib.ExitStack() as stack:
             world = stack.enter_context(

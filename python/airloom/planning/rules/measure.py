@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from airloom.errors import ScenarioError
+from airloom.planning import tables
 from airloom.planning.network import Network
 from airloom.planning.rules import media
 from airloom.planning.rules.links import direction
@@ -26,6 +27,7 @@ _ACTIONS = {
     "program": ("start", "stop", "signal"),
 }
 _LARGEST_PAYLOAD = 65507
+_LARGEST_WRITE = 16 << 20
 _OWN_HEADER = 18
 """What the generator writes into every packet: see traffic/src/packet.rs."""
 _RTP_HEADER = 12
@@ -41,7 +43,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     programs = {program.name for program in scenario.programs if program.name is not None}
     for index, event in enumerate(scenario.events):
         yield from _event(event, ("events", index), scenario, network, links, programs)
-    yield from _measurements(scenario, network)
+    yield from measurements(scenario, network)
     yield from _claims(scenario)
 
 
@@ -130,7 +132,8 @@ def _signal(event: Event, path: Path_) -> Iterator[Problem]:
         )
 
 
-def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+def measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with measurements."""
     linked = {end.name for wire in network.wires for end in wire.ends}
     linked |= {radio.node for radio in network.radios}
     yield from unique("measurements", (measurement.name for measurement in scenario.measurements))
@@ -230,6 +233,13 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
     if tool.pattern == "trace":
         if tool.trace is None:
             yield Problem("measurement.pattern", "the pattern trace needs 'trace', a file", path)
+        else:
+            least = 1 if tool.protocol == "tcp" else _least(tool)
+            most = _LARGEST_WRITE if tool.protocol == "tcp" else _LARGEST_PAYLOAD
+            try:
+                tables.packets(tool.trace, least, most)
+            except tables.TableError as error:
+                yield Problem(error.code, error.message, (*path, "trace"), error.cure)
         for name in ("rate", "interval"):
             if getattr(tool, name) is not None:
                 yield Problem(
@@ -266,9 +276,14 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
             )
 
 
+def _least(tool: Traffic) -> int:
+    """What the generator itself needs of a packet: octets."""
+    return _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+
+
 def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
     """Packets must have room for what the generator writes into them."""
-    least = _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+    least = _least(tool)
     if tool.protocol != "tcp" and tool.frame is None and 0 < tool.size < least:
         yield Problem(
             "measurement.size", f"the generator needs {least} B or more in a packet", (*path, "size")
