@@ -9,7 +9,7 @@ import ctypes
 import fcntl
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from typing import Literal
 from airloom import binaries, installed
 from airloom.errors import HostError
 from airloom.nodes import privilege
+from airloom.nodes.keeper import Keeper
 from airloom.nodes.world import KINDS
 
 TUN = Path("/dev/net/tun")
@@ -65,17 +66,22 @@ def lacking_basics(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.need == "basic" and not finding.ok]
 
 
-def require_basics(*, restart: bool = False, taps: bool = True) -> None:
+def require_basics(
+    *, restart: bool = False, taps: bool = True, shares: Mapping[str, float] | None = None
+) -> None:
     """:class:`HostError` that names the first missing basic, for those who are about to run.
 
     Without root's rights this process moves into a user namespace; if it has threads, and
-    ``restart`` allows, it is started again for that from the beginning. ``taps``: as
-    :attr:`~airloom.plan.Plan.has_taps` says of what is to run.
+    ``restart`` allows, it is started again for that from the beginning. ``taps`` and ``shares``: as
+    :class:`~airloom.plan.Plan` says of what is to run.
     """
     privilege.ensure(restart=restart, taps=taps)
     needed = [_namespaces(), *([_tap()] if taps else []), _own("airloom-init")]
     for finding in lacking_basics(needed):
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
+    if shares:
+        with Keeper() as keeper:
+            keeper.require_shares(shares)
 
 
 PROGRAMS = {

@@ -29,7 +29,7 @@ def command(
     from airloom.prompt import converse
 
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
-    doctor.require_basics(restart=True, taps=lab.plan.has_taps)
+    doctor.require_basics(restart=True, taps=lab.plan.has_taps, shares=lab.plan.shares)
     code = 0
     with lab:
         try:

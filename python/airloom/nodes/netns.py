@@ -245,7 +245,7 @@ class NetnsNode(NodeHandle):
 
     def _visible(self) -> tuple[Path, ...]:
         """What it sees of the host even below folders of its own."""
-        return (*self._site.visible, *(_MACHINE if self._plan.machine_network else ()))
+        return (*self._site.visible, *self._site.own, *(_MACHINE if self._plan.machine_network else ()))
 
     def _how(self, message: Message) -> str:
         """How its first process ended, by the keeper's message."""

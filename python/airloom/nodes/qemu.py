@@ -22,7 +22,7 @@ from airloom import _engine, cache
 from airloom.errors import HostError
 from airloom.nodes import accelerator, behind, initramfs, modules, vmlinux
 from airloom.nodes.channel import Message
-from airloom.nodes.guest import GuestNode, Machine
+from airloom.nodes.guest import CAP_DAC_READ_SEARCH, GuestNode, Machine
 from airloom.nodes.kind import Nature, NodeHandle, Properties, Site
 from airloom.nodes.shared import GuestKind
 from airloom.nodes.uml import file_system
@@ -96,6 +96,8 @@ class QemuNode(GuestNode):
             patience=_PATIENCE,
             descriptors=(*held, *(knocker for _, knocker in doors), *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
+            capabilities=(CAP_DAC_READ_SEARCH,),
+            devices=("kvm",) if by.name == "kvm" else (),
             module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
         )
 
