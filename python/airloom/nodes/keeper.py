@@ -248,11 +248,11 @@ class Keeper:
                 self.failure = f"files for all nodes: {message['why']}"
             self._lock.notify_all()
 
-    def _lost(self) -> None:
+    def _lost(self, why: str | None) -> None:
         with self._lock:
             self._gone = True
             if not self._closed:
-                self.failure = self.failure or "it has ended"
+                self.failure = self.failure or ("it has ended" if why is None else f"it said {why}")
             ends, self._ends = self._ends, {}
             self._lock.notify_all()
         for on_end in ends.values():

@@ -249,6 +249,8 @@ class NetnsNode(NodeHandle):
 
     def _how(self, message: Message) -> str:
         """How its first process ended, by the keeper's message."""
+        if self._init is not None and self._init.misspoke is not None:
+            return f"its first process does not speak as agreed: it said {self._init.misspoke}"
         if message["signal"] is not None:
             how = f"was killed by signal {message['signal']}"
         elif message["code"] is not None:

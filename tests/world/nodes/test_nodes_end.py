@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -145,6 +146,22 @@ def test_the_death_of_a_first_process_is_a_failure_of_its_node(up: Up) -> None:
     assert handles["b"].exec(["true"], timeout=20).exit.ok
     handles["a"].restart()
     assert handles["a"].exec(["true"], timeout=20).exit.ok
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take the socket of another process")
+def test_a_first_process_that_does_not_speak_as_agreed_is_a_failure_of_its_node(up: Up) -> None:
+    handles = up(node("a"), node("b"))
+    for handle in handles.values():
+        handle.exec(["true"], timeout=20)
+    process = os.pidfd_open(handles["a"]._made.pid)  # type: ignore[attr-defined]
+    control = ctypes.CDLL(None, use_errno=True).syscall(438, process, 3, 0)  # pidfd_getfd(2)
+    assert control >= 0, os.strerror(ctypes.get_errno())
+    os.write(control, b"\x04\x00\x00\x00evil")
+    os.close(control)
+    os.close(process)
+    eventually(lambda: handles["a"].state == "failed", "it has not failed")
+    assert str(handles["a"].failure).startswith("its first process does not speak as agreed")
+    assert handles["b"].exec(["true"], timeout=20).exit.ok
 
 
 def test_a_keeper_that_dies_is_reported() -> None:
