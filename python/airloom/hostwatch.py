@@ -160,6 +160,10 @@ class HostWatch:
         """Node: processors used."""
         return self._of_nodes(lambda cpu: cpu.user_ns + cpu.system_ns)
 
+    def node_share(self) -> dict[str, float]:
+        """Node: most of one processor that it may use."""
+        return self._world.shares
+
     def _work(self) -> None:
         turn = 0
         while not self._over.wait(PERIOD):
