@@ -129,6 +129,11 @@ fn user() -> Option<u32> {
 /// this process will become.
 fn drop_rights(kept: &[u32], user: Option<u32>) -> io::Result<()> {
     if let Some(user) = user {
+        let many = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+        // All machines of this host are one user's, whose processes are counted together. Where the limit
+        // cannot be raised it is that of whoever started the run.
+        // SAFETY: the limit outlives the call.
+        unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &raw const many) };
         // What is kept is kept as another user too, and counts where a program asks what it may (`access(2)`).
         // SAFETY: no pointers are passed, but for an empty list.
         unsafe {

@@ -21,15 +21,18 @@ pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32
 fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<i32> {
     system::die_with_parent()?;
     system::call_myself(&format!("node {}", request.name))?;
-    close_to_programs()?;
+    let closed = close_to_programs();
     let entered = nodes::enter_network(namespace.as_fd());
     let mut node = Node {
         channel: Channel::new(system::keep_only(socket)?),
         programs: Programs::default(),
         relay: None,
     };
-    let furnished = entered.map_err(|error| format!("network namespace: {error}"));
-    match furnished.and_then(|()| furnish(request)) {
+    let furnished = closed
+        .map_err(|error| format!("control group namespace: {error}"))
+        .and_then(|()| entered.map_err(|error| format!("network namespace: {error}")))
+        .and_then(|()| furnish(request));
+    match furnished {
         Ok((notes, rights)) => {
             node.programs.bound(rights);
             node.channel.send(&Report::Ready { notes })?;
