@@ -122,6 +122,10 @@ def _run(
             cure="name one scenario file, or leave --kinds out to compare folders",
         )
     experiments = prepared(what[0], wanted, repetitions=repetitions)
-    doctor.require_basics(restart=True, taps=any(one.has_taps for one in experiments.values()))
+    doctor.require_basics(
+        restart=True,
+        taps=any(one.has_taps for one in experiments.values()),
+        shares={name: share for one in experiments.values() for name, share in one.shares.items()},
+    )
     with Display(Console(stderr=True)) as display:
         return on_kinds(experiments, out=out, profile=profile, watcher=display)

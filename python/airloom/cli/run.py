@@ -54,7 +54,7 @@ def command(
     from airloom.runs.batch import default_folder, execute, prepare
 
     experiment = prepare(file, overrides=overrides or (), seed=seed, repetitions=repetitions)
-    doctor.require_basics(restart=True, taps=experiment.has_taps)
+    doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
     folder = out or default_folder(experiment.scenario.name)
     console = Console()
     failure: LabError | None = None

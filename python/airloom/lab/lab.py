@@ -94,7 +94,7 @@ class Lab:
 
     def __enter__(self) -> Self:
         plan = self.plan
-        doctor.require_basics(taps=plan.has_taps)
+        doctor.require_basics(taps=plan.has_taps, shares=plan.shares)
         with contextlib.ExitStack() as stack:
             writer = stack.enter_context(
                 RunWriter(

@@ -37,6 +37,11 @@ class Experiment:
     plans: tuple[Plan, ...]
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Name of a node or guest: the share of a processor that one of the plans limits it to."""
+        return {name: share for plan in self.plans for name, share in plan.shares.items()}
+
+    @property
     def has_taps(self) -> bool:
         """Whether one of the plans has TAPs of this system."""
         return any(plan.has_taps for plan in self.plans)

@@ -65,7 +65,7 @@ def run(
     fail; what was measured until then is in the folder. Ctrl-C stops it in good order.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
-    doctor.require_basics(taps=experiment.has_taps)
+    doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
     folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
     return execute(
         experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher or Watcher()

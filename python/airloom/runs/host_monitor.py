@@ -143,6 +143,10 @@ class HostWatch(Sampler):
         """Node: processors used."""
         return self._of_nodes(lambda cpu: cpu.user_ns + cpu.system_ns)
 
+    def node_share(self) -> dict[str, float]:
+        """Node: most of one processor that it may use."""
+        return self._world.shares
+
     def _sample(self) -> None:
         self._readings.append(self._read())
         if self._turn % NODES_EVERY == 0:
