@@ -1,7 +1,7 @@
 //! The ledger and the lateness as dictionaries.
 
 use airloom_engine::ledger::{Drops, HostLosses};
-use airloom_engine::{Direction, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally, Why};
+use airloom_engine::{Direction, DropReason, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally};
 use airloom_ports::capture::Account;
 use airloom_ports::driver::Driven;
 use airloom_ports::lateness::Histogram;
@@ -120,7 +120,7 @@ fn tally(view: &Bound<'_, PyDict>, name: &str, tally: Tally) -> PyResult<()> {
 /// The reasons that occurred, in frames.
 fn drops<'py>(py: Python<'py>, drops: &Drops) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
-    for why in Why::ALL {
+    for why in DropReason::ALL {
         let frames = drops.of(why).frames;
         if frames > 0 {
             found.set_item(why.name(), frames)?;

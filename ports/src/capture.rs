@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::{self as radiotap, LINK_TYPE, Sniffed};
-use airloom_engine::segment;
 use airloom_engine::time::Instant;
 
 use crate::error::Error;

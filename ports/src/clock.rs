@@ -37,6 +37,12 @@ impl WallClock {
     }
 }
 
+impl airloom_engine::Clock for WallClock {
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+}
+
 /// Sleeps for a span, or less if a signal comes.
 pub fn sleep(span: Span) {
     let (seconds, nanos) = (span.nanos() / 1_000_000_000, span.nanos() % 1_000_000_000);

@@ -18,9 +18,10 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{CLASSES, Pool};
-use airloom_engine::segment;
 use serde::{Serialize, Serializer};
 
 pub use self::encapsulation::Encapsulation;
@@ -166,7 +167,7 @@ impl Port for Tunnel {
     }
 
     /// Sends a frame, or the segments of a run one by one.
-    fn deliver(&mut self, mut outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, mut outgoing: Outgoing<'_>) -> Delivery {
         let (frame, pool) = (outgoing.frame, outgoing.pool);
         let mut kind = gre::ETHERNET;
         if let Encapsulation::Gre { .. } = self.encapsulation {
@@ -174,9 +175,9 @@ impl Port for Tunnel {
                 Sent::Packet(protocol) => kind = protocol,
                 Sent::Question(answer) => {
                     outgoing.answer(answer);
-                    return Handed::Taken;
+                    return Delivery::Taken;
                 }
-                Sent::Other => return Handed::Taken,
+                Sent::Other => return Delivery::Taken,
             }
         }
         let strips = self.encapsulation.strips();
@@ -201,7 +202,7 @@ impl Port for Tunnel {
             }
             sent += filled;
         }
-        Handed::Taken
+        Delivery::Taken
     }
 
     fn missed(&mut self) -> u64 {
@@ -262,6 +263,6 @@ fn is_news(error: &io::Error) -> bool {
     )
 }
 
-fn partly(sent: u16, loss: HostLoss) -> Handed {
-    if sent == 0 { Handed::Lost(loss) } else { Handed::Partly(sent, loss) }
+fn partly(sent: u16, loss: HostLoss) -> Delivery {
+    if sent == 0 { Delivery::Lost(loss) } else { Delivery::Partly(sent, loss) }
 }

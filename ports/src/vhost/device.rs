@@ -2,9 +2,10 @@
 
 use std::os::fd::OwnedFd;
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
-use airloom_engine::segment;
 use airloom_engine::time::{Instant, Span};
 
 use super::backlog::Backlog;
@@ -281,7 +282,7 @@ impl Device {
     ///
     /// # Errors
     /// What the guest may not do with its queue.
-    pub fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Result<Handed, Cause> {
+    pub fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Result<Delivery, Cause> {
         let has = |feature: u64| self.features & feature == feature;
         let whole = match frame.segmentation.map(|cut| cut.protocol) {
             _ if frame.count == 1 => true,
@@ -307,10 +308,10 @@ impl Device {
                 self.fill(vnet::write(None, None, &[]), [&scratch[..octets], &[]])?
             };
             if let Some(loss) = handed {
-                return Ok(if run == 0 { Handed::Lost(loss) } else { Handed::Partly(run, loss) });
+                return Ok(if run == 0 { Delivery::Lost(loss) } else { Delivery::Partly(run, loss) });
             }
         }
-        Ok(Handed::Taken)
+        Ok(Delivery::Taken)
     }
 
     /// Gives one piece to the guest, or has it wait until the guest has buffers; otherwise the loss.

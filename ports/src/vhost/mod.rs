@@ -19,7 +19,8 @@ pub mod queue;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
 use airloom_engine::frame::Pool;
 use airloom_engine::time::{Instant, Span};
 use serde::Serialize;
@@ -339,15 +340,15 @@ impl Port for Vhost {
         done
     }
 
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
         match self.standing() {
-            Standing::Awaited => return Handed::NotUp,
-            Standing::Gone => return Handed::Lost(HostLoss::NodeGone),
+            Standing::Awaited => return Delivery::NotUp,
+            Standing::Gone => return Delivery::Lost(HostLoss::NodeGone),
             Standing::Up => {}
         }
         self.device.put(outgoing.frame, outgoing.pool, outgoing.scratch).unwrap_or_else(|cause| {
             self.part(cause);
-            Handed::Lost(HostLoss::NodeGone)
+            Delivery::Lost(HostLoss::NodeGone)
         })
     }
 

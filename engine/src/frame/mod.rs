@@ -6,7 +6,13 @@
 //! it as the frames it stands for, and where single frames meet different fates it is narrowed
 //! to parts (`first`, `count`) that share the buffer: no octet is copied to split it.
 
+pub(crate) mod packet;
+pub mod segment;
+
 use crate::time::Instant;
+
+/// Octets of an Ethernet header: two addresses and a type.
+pub const ETHERNET_HEADER: u32 = 14;
 
 /// Names one buffer of a [`Pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use super::{Desk, pop};
-use crate::fate::Why;
-use crate::flights::Moving;
+use crate::drop_reason::DropReason;
+use crate::link::in_flight::InFlight;
 use crate::time::{Instant, Span};
 
 /// The two parameters.
@@ -47,21 +47,21 @@ pub(super) struct CoDel {
 /// A queue and the number of octets in it.
 #[derive(Default)]
 pub(super) struct Backlog {
-    pub waiting: VecDeque<Moving>,
+    pub waiting: VecDeque<InFlight>,
     pub octets: u64,
 }
 
 impl Backlog {
-    pub fn put(&mut self, moving: Moving) {
-        self.octets += moving.frame.octets();
-        self.waiting.push_back(moving);
+    pub fn put(&mut self, flight: InFlight) {
+        self.octets += flight.frame.octets();
+        self.waiting.push_back(flight);
     }
 
-    pub fn pop(&mut self, desk: &mut Desk, whole: bool) -> Option<Moving> {
-        let moving = pop(&mut self.waiting, desk.context.pool, whole)?;
-        self.octets -= moving.frame.octets();
-        desk.went(&moving.frame);
-        Some(moving)
+    pub fn pop(&mut self, desk: &mut Desk, whole: bool) -> Option<InFlight> {
+        let flight = pop(&mut self.waiting, desk.context.pool, whole)?;
+        self.octets -= flight.frame.octets();
+        desk.went(&flight.frame);
+        Some(flight)
     }
 }
 
@@ -74,7 +74,7 @@ impl CoDel {
         backlog: &mut Backlog,
         largest: u64,
         whole: bool,
-    ) -> Option<Moving> {
+    ) -> Option<InFlight> {
         let now = desk.context.now;
         let mut drop = self.judge(law, now, backlog, largest);
         if self.dropping {
@@ -133,12 +133,12 @@ impl CoDel {
 }
 
 /// Drops the first frame, or gives it back marked.
-fn discard(desk: &mut Desk, backlog: &mut Backlog) -> Option<Moving> {
-    let moving = backlog.pop(desk, false)?;
-    match desk.mark(moving) {
+fn discard(desk: &mut Desk, backlog: &mut Backlog) -> Option<InFlight> {
+    let flight = backlog.pop(desk, false)?;
+    match desk.mark(flight) {
         Ok(marked) => Some(marked),
-        Err(moving) => {
-            desk.context.drop(desk.place, moving.frame, Why::EarlyDrop);
+        Err(flight) => {
+            desk.context.drop(desk.place, flight.frame, DropReason::EarlyDrop);
             None
         }
     }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::segment::network;
+use crate::frame::segment::network;
 
 /// Whether the packet may be marked, and its mark (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn header(octets: &[u8]) -> Option<(u8, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::{add, fold};
+    use crate::frame::segment::{add, fold};
 
     fn ipv4(tos: u8) -> Vec<u8> {
         let mut octets = vec![0; 60];

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use crate::calendar::{Calendar, Class};
+use crate::drop_reason::DropReason;
+use crate::egress::{Clock, Delivery, Egress};
 use crate::element::{End, Place, PortId};
-use crate::fate::{Handed, Outlet, Why};
-use crate::flights::Moving;
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, Tally};
-use crate::shortcuts::Shortcuts;
+use crate::link::in_flight::InFlight;
 use crate::time::Instant;
 
 /// An event of the calendar. Small, because the calendar moves it about.
@@ -40,7 +40,7 @@ pub(crate) struct Arrived {
     pub end: End,
     /// The wire that brought it.
     pub wire: u32,
-    pub moving: Moving,
+    pub flight: InFlight,
     /// When it was to be there; earlier than now if a late host holds it up.
     pub due: Instant,
 }
@@ -51,20 +51,23 @@ pub(crate) struct Context<'a> {
     pub calendar: &'a mut Calendar<Event>,
     pub pool: &'a mut Pool,
     pub ledger: &'a mut Ledger,
-    pub shortcuts: &'a mut Shortcuts,
     /// Frames that reached an end at this very instant and wait to be carried on.
     pub work: &'a mut VecDeque<Arrived>,
-    pub outlet: &'a mut dyn Outlet,
+    pub egress: &'a mut dyn Egress,
+    /// The clock that drives the engine; none while it is stepped.
+    pub clock: Option<&'a dyn Clock>,
+    /// Set by an element that changed something on which shortcuts through switches rest.
+    pub ways_changed: bool,
 }
 
 impl Context<'_> {
     /// Hands a frame to a port's node.
     pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame) {
-        let (taken, loss) = match self.outlet.deliver(port, due, &frame, self.pool) {
-            Handed::Taken => (frame.count, None),
-            Handed::Partly(taken, loss) => (taken.min(frame.count), Some(loss)),
-            Handed::Lost(loss) => (0, Some(loss)),
-            Handed::NotUp => return self.drop(Place::Port(port), frame, Why::NotUp),
+        let (taken, loss) = match self.egress.deliver(port, due, &frame, self.pool) {
+            Delivery::Taken => (frame.count, None),
+            Delivery::Partly(taken, loss) => (taken.min(frame.count), Some(loss)),
+            Delivery::Lost(loss) => (0, Some(loss)),
+            Delivery::NotUp => return self.drop(Place::Port(port), frame, DropReason::NotUp),
         };
         if taken > 0 {
             let tally = Tally::of(&frame.part(frame.first, taken));
@@ -79,9 +82,9 @@ impl Context<'_> {
     }
 
     /// Ends a frame for a reason.
-    pub fn drop(&mut self, place: Place, frame: Frame, why: Why) {
+    pub fn drop(&mut self, place: Place, frame: Frame, why: DropReason) {
         self.ledger.drop(place, why, Tally::of(&frame));
-        self.outlet.dropped(place, self.now, &frame, why, self.pool);
+        self.egress.dropped(place, self.now, &frame, why, self.pool);
         self.pool.release(frame.buffer);
     }
 

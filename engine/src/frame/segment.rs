@@ -12,7 +12,7 @@
 
 use core::ops::Range;
 
-use crate::frame::{CLASSES, Checksum, Frame, Pool, Protocol, Segmentation};
+use crate::frame::{CLASSES, Checksum, ETHERNET_HEADER, Frame, Pool, Protocol, Segmentation};
 
 /// Most octets of headers, Ethernet to transport, that a super-frame may have.
 pub const HEADER_MAX: usize = 256;
@@ -31,8 +31,7 @@ pub struct Piece {
     pub checksum: Option<Checksum>,
 }
 
-/// Octets of an Ethernet header, and of a VLAN tag in it (IEEE 802.1Q).
-const ETHERNET: usize = 14;
+const ETHERNET: usize = ETHERNET_HEADER as usize;
 const VLAN: usize = 4;
 /// Octets of the two Ethernet addresses, after which a VLAN tag stands.
 const ADDRESSES: usize = 12;

@@ -1,12 +1,12 @@
 //! Radio media as elements of the engine.
 
-use crate::alarm::Alarm;
+use super::{Engine, Out, number};
 use crate::calendar::Class;
-use crate::context::{Context, Event, source};
+use crate::deadline::Deadline;
+use crate::drop_reason::DropReason;
 use crate::element::{End, MediumId, Place, PortId};
-use crate::engine::{Engine, Out, number};
+use crate::engine::context::{Context, Event, source};
 use crate::error::Error;
-use crate::fate::Why;
 use crate::frame::Frame;
 use crate::ledger::Tally;
 use crate::medium::capture::Sniffed;
@@ -15,21 +15,21 @@ use crate::medium::{Medium, NoiseSettings, Outside, RadioChange, RadioId, RadioS
 use crate::time::Instant;
 
 /// A medium, and the ports that its radios belong to.
-pub(crate) struct Air {
+pub(crate) struct AttachedMedium {
     number: u32,
     pub(crate) medium: Medium,
     ports: Vec<PortId>,
-    alarm: Alarm,
+    deadline: Deadline,
 }
 
 /// The engine as a medium sees it.
-struct Ground<'a, 'b> {
+struct EngineSide<'a, 'b> {
     context: &'a mut Context<'b>,
     medium: MediumId,
     ports: &'a [PortId],
 }
 
-impl Outside for Ground<'_, '_> {
+impl Outside for EngineSide<'_, '_> {
     fn octets(&self, frame: &Frame) -> &[u8] {
         self.context.pool.octets(frame.buffer)
     }
@@ -47,12 +47,12 @@ impl Outside for Ground<'_, '_> {
         self.context.deliver(self.ports[radio.number() as usize], now, frame);
     }
 
-    fn dropped(&mut self, radio: RadioId, _at: Instant, frame: Frame, why: Why) {
+    fn dropped(&mut self, radio: RadioId, _at: Instant, frame: Frame, why: DropReason) {
         self.context.drop(Place::Port(self.ports[radio.number() as usize]), frame, why);
     }
 
     fn sniffed(&mut self, sniffed: &Sniffed) {
-        self.context.outlet.sniffed(self.medium, sniffed, self.context.pool);
+        self.context.egress.sniffed(self.medium, sniffed, self.context.pool);
     }
 
     fn copied(&mut self, frame: &Frame, copies: u32) {
@@ -62,7 +62,7 @@ impl Outside for Ground<'_, '_> {
     }
 }
 
-impl Air {
+impl AttachedMedium {
     /// A frame of the port that `radio` belongs to.
     pub(crate) fn offer(&mut self, context: &mut Context, radio: RadioId, frame: Frame) {
         let now = context.now;
@@ -70,17 +70,19 @@ impl Air {
             radio,
             now,
             frame,
-            &mut Ground { context, medium: MediumId(self.number), ports: &self.ports },
+            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
         );
-        self.set_alarm(context);
+        self.arm_deadline(context);
     }
 
     /// Something is due.
     pub(crate) fn wake(&mut self, context: &mut Context) {
-        self.alarm.rung(context.now);
-        self.medium
-            .advance(context.now, &mut Ground { context, medium: MediumId(self.number), ports: &self.ports });
-        self.set_alarm(context);
+        self.deadline.expired(context.now);
+        self.medium.advance(
+            context.now,
+            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
+        );
+        self.arm_deadline(context);
     }
 
     /// A change of the scenario; it was checked when it was scheduled.
@@ -89,14 +91,14 @@ impl Air {
         self.medium.change(
             radio,
             change,
-            &mut Ground { context, medium: MediumId(self.number), ports: &self.ports },
+            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
         );
-        self.set_alarm(context);
+        self.arm_deadline(context);
     }
 
-    fn set_alarm(&mut self, context: &mut Context) {
+    fn arm_deadline(&mut self, context: &mut Context) {
         let Some(at) = self.medium.next_at() else { return };
-        if self.alarm.set(at) {
+        if self.deadline.arm(at) {
             let event = Event::Medium(self.number);
             context.at(at, Class::Release, source::MEDIUM + self.number, event);
         }
@@ -112,7 +114,8 @@ impl Engine {
     pub fn add_medium(&mut self, name: &str, medium: Medium) -> Result<MediumId, Error> {
         self.take_name("medium", name)?;
         let id = MediumId(number(self.media.len()));
-        let mut air = Air { number: id.0, medium, ports: Vec::new(), alarm: Alarm::default() };
+        let mut air =
+            AttachedMedium { number: id.0, medium, ports: Vec::new(), deadline: Deadline::default() };
         air.medium.pass(self.calendar.now());
         self.media.push(air);
         Ok(id)
@@ -161,7 +164,7 @@ impl Engine {
     fn arm(&mut self, medium: MediumId) {
         let Some(air) = self.media.get_mut(medium.index()) else { return };
         let Some(at) = air.medium.next_at() else { return };
-        if air.alarm.set(at) {
+        if air.deadline.arm(at) {
             let event = Event::Medium(medium.0);
             self.calendar.push(at, Class::Release, source::MEDIUM + medium.0, event);
         }
@@ -178,7 +181,7 @@ impl Engine {
         Ok(&mut air.medium)
     }
 
-    fn air(&mut self, medium: MediumId) -> Result<&mut Air, Error> {
+    fn air(&mut self, medium: MediumId) -> Result<&mut AttachedMedium, Error> {
         self.media.get_mut(medium.index()).ok_or(Error::Unknown { kind: "medium", number: medium.0 })
     }
 

@@ -9,7 +9,7 @@
 //! p)`, so that the distances between drops are uniform on `1..1/p`. The probability does not
 //! depend on the packet's size (RFC 7141).
 
-use crate::pace::Pace;
+use crate::link::serializer::Serializer;
 use crate::random::Stream;
 use crate::time::Instant;
 
@@ -44,7 +44,13 @@ fn float(value: u64) -> f64 {
 }
 
 impl Red {
-    pub fn new(min_octets: u64, max_octets: u64, probability: f64, weight: f64, pace: &Pace) -> Self {
+    pub fn new(
+        min_octets: u64,
+        max_octets: u64,
+        probability: f64,
+        weight: f64,
+        serializer: &Serializer,
+    ) -> Self {
         let mut red = Self {
             min: float(min_octets),
             max: float(max_octets),
@@ -55,13 +61,13 @@ impl Red {
             count: -1.0,
             idle_since: Instant::ZERO,
         };
-        red.follow(pace);
+        red.follow(serializer);
         red
     }
 
     /// Reckons with this pace.
-    pub fn follow(&mut self, pace: &Pace) {
-        self.typical = pace.mean().map_or(1.0, |rate| float(TYPICAL * 8) * 1e9 / float(rate.max(1)));
+    pub fn follow(&mut self, serializer: &Serializer) {
+        self.typical = serializer.mean().map_or(1.0, |rate| float(TYPICAL * 8) * 1e9 / float(rate.max(1)));
     }
 
     /// Says that the queue has just run empty.
@@ -103,8 +109,8 @@ mod tests {
 
     /// 8 Mbit/s: a typical packet takes 0.5 ms.
     fn red(weight: f64) -> (Red, Stream) {
-        let pace = Pace::new(&Rate::BitsPerSecond(8_000_000), Instant::ZERO, Instant::ZERO);
-        (Red::new(10_000, 20_000, 0.1, weight, &pace), Stream::named(1, "red"))
+        let serializer = Serializer::new(&Rate::BitsPerSecond(8_000_000), Instant::ZERO, Instant::ZERO);
+        (Red::new(10_000, 20_000, 0.1, weight, &serializer), Stream::named(1, "red"))
     }
 
     #[test]

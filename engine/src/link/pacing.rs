@@ -45,7 +45,7 @@ pub(crate) struct Length {
 
 /// The restraint on one wire.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Restraint {
+pub(crate) struct Pacing {
     late: Late,
     /// From where the distance to the next frame counts: when the last one was handed over, or
     /// was to be if it went a slack sooner.
@@ -60,7 +60,7 @@ pub(crate) struct Restraint {
     usual: Span,
 }
 
-impl Restraint {
+impl Pacing {
     pub fn new(late: Late) -> Self {
         Self {
             late,
@@ -136,31 +136,31 @@ mod tests {
     }
 
     /// Hands over a frame that is due, as soon after `wall` as the restraint lets it.
-    fn hand_over(restraint: &mut Restraint, mut wall: Instant, due: Instant) -> (Instant, Span) {
-        while let Some(open) = restraint.hold(wall, due, LENGTH) {
+    fn hand_over(pacing: &mut Pacing, mut wall: Instant, due: Instant) -> (Instant, Span) {
+        while let Some(open) = pacing.hold(wall, due, LENGTH) {
             assert!(open > wall);
             wall = open;
         }
-        (wall, restraint.passed(wall, due, LENGTH))
+        (wall, pacing.passed(wall, due, LENGTH))
     }
 
     #[test]
     fn frames_on_time_are_never_held() {
-        let mut restraint = Restraint::new(Late::CatchUp);
+        let mut pacing = Pacing::new(Late::CatchUp);
         for micros in [0, 1, 2, 30] {
-            let (wall, pause) = hand_over(&mut restraint, at(micros + 40), at(micros));
+            let (wall, pause) = hand_over(&mut pacing, at(micros + 40), at(micros));
             assert_eq!((wall, pause), (at(micros + 40), Span::ZERO), "as close as they like");
         }
     }
 
     #[test]
     fn after_a_stall_frames_keep_their_distance_and_the_wire_pauses_once() {
-        let mut restraint = Restraint::new(Late::CatchUp);
-        assert_eq!(restraint.passed(at(6_000), at(0), LENGTH), Span::from_micros(5_000));
+        let mut pacing = Pacing::new(Late::CatchUp);
+        assert_eq!(pacing.passed(at(6_000), at(0), LENGTH), Span::from_micros(5_000));
         let mut wall = at(6_000);
         for frame in 1..20 {
             let pause;
-            (wall, pause) = hand_over(&mut restraint, wall, at(frame * 100));
+            (wall, pause) = hand_over(&mut pacing, wall, at(frame * 100));
             let made_up = Span::from_nanos(frame * LENGTH.all.nanos() / GAIN);
             assert!(wall >= at(6_000 + frame * 100) - SLACK - made_up, "frame {frame} at {wall}");
             assert_eq!(pause, Span::ZERO, "frame {frame}");
@@ -169,12 +169,12 @@ mod tests {
 
     #[test]
     fn what_slips_is_never_faster_than_its_octets_and_is_made_up_for_in_the_gaps() {
-        let mut restraint = Restraint::new(Late::Slip);
+        let mut pacing = Pacing::new(Late::Slip);
         let mut last = at(0);
         for frame in 1..1_000u64 {
             // Every tenth frame the machine wakes 40 us late.
             let late = if frame % 10 == 0 { 40 } else { 0 };
-            let (wall, pause) = hand_over(&mut restraint, last.max(at(frame * 100 + late)), at(frame * 100));
+            let (wall, pause) = hand_over(&mut pacing, last.max(at(frame * 100 + late)), at(frame * 100));
             assert!(wall.since(last) >= LENGTH.all.saturating_sub(LENGTH.spare), "frame {frame}");
             assert_eq!(pause, Span::ZERO, "frame {frame}");
             assert!(wall <= at(frame * 100 + 40), "frame {frame}: it does not add up");
@@ -184,15 +184,15 @@ mod tests {
 
     #[test]
     fn what_the_model_has_closer_than_the_wire_may_stay_so() {
-        let mut restraint = Restraint::new(Late::Slip);
-        hand_over(&mut restraint, at(210), at(200));
-        let (wall, _) = hand_over(&mut restraint, at(230), at(230));
+        let mut pacing = Pacing::new(Late::Slip);
+        hand_over(&mut pacing, at(210), at(200));
+        let (wall, _) = hand_over(&mut pacing, at(230), at(230));
         assert_eq!(
             wall.nanos(),
             239_500,
             "as far behind as the jitter of the model has it, 10 us late, less the gap"
         );
-        let (wall, _) = hand_over(&mut restraint, wall, at(235));
+        let (wall, _) = hand_over(&mut pacing, wall, at(235));
         assert_eq!(wall.nanos(), 244_000);
     }
 }

@@ -5,13 +5,17 @@
 //! and what is sent to a group. It takes no time: rates, delays and queues belong to links.
 //! A switch whose ports belong to VLANs does all of it for each VLAN by itself.
 
+pub(crate) mod forward;
+pub(crate) mod shortcuts;
+mod vlan;
+
 use std::collections::BTreeMap;
 
 use crate::element::{End, SwitchId};
 use crate::frame::{Frame, Pool};
 use crate::settings::{SwitchSettings, VlanSettings};
+use crate::switch::vlan::{Class, Member};
 use crate::time::{Instant, Span};
-use crate::vlan::{self, Class, Member};
 
 /// Where to send a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

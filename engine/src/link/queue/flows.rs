@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use super::codel::{Backlog, CoDel, Law};
 use super::{Desk, Limits};
-use crate::fate::Why;
-use crate::flights::Moving;
-use crate::packet;
+use crate::drop_reason::DropReason;
+use crate::frame::packet;
+use crate::link::in_flight::InFlight;
 
 /// Most packets that the fattest queue loses at once.
 const BATCH: u64 = 64;
@@ -44,22 +44,22 @@ impl Flows {
     }
 
     /// What waits, flow by flow.
-    pub fn iter(&self) -> impl Iterator<Item = &Moving> {
+    pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         self.flows.iter().flat_map(|flow| &flow.backlog.waiting)
     }
 
     /// Takes a run; if the queues are too full then, others pay for it.
-    pub fn put(&mut self, desk: &mut Desk, limits: &Limits, moving: Moving, exempt: u16) {
+    pub fn put(&mut self, desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) {
         if self.flows.is_empty() {
             self.flows.resize_with(self.number as usize, Flow::default);
         }
-        let octets = desk.context.pool.octets(moving.frame.buffer);
-        let hash = packet::flow(&octets[..moving.frame.length as usize], self.salt);
+        let octets = desk.context.pool.octets(flight.frame.buffer);
+        let hash = packet::flow(&octets[..flight.frame.length as usize], self.salt);
         #[allow(clippy::cast_possible_truncation)] // below `number`
         let index = ((u64::from(hash) * u64::from(self.number)) >> 32) as u32;
         let flow = &mut self.flows[index as usize];
-        desk.came(&moving.frame);
-        flow.backlog.put(moving);
+        desk.came(&flight.frame);
+        flow.backlog.put(flight);
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.quantum;
@@ -75,8 +75,8 @@ impl Flows {
         let Some(flow) = fattest else { return };
         let half = flow.backlog.octets / 2;
         for _ in 0..BATCH {
-            let Some(moving) = flow.backlog.pop(desk, false) else { return };
-            desk.context.drop(desk.place, moving.frame, Why::QueueFull);
+            let Some(flight) = flow.backlog.pop(desk, false) else { return };
+            desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);
             if flow.backlog.octets <= half {
                 return;
             }
@@ -84,7 +84,7 @@ impl Flows {
     }
 
     /// The next frame in turn.
-    pub fn take(&mut self, desk: &mut Desk, largest: u64, whole: bool) -> Option<Moving> {
+    pub fn take(&mut self, desk: &mut Desk, largest: u64, whole: bool) -> Option<InFlight> {
         loop {
             let (index, is_new) = match self.new.front() {
                 Some(&index) => (index, true),
@@ -103,9 +103,9 @@ impl Flows {
                 }
                 next
             };
-            if let Some(moving) = next {
-                flow.deficit -= i64::try_from(moving.frame.octets()).unwrap_or(i64::MAX);
-                return Some(moving);
+            if let Some(flight) = next {
+                flow.deficit -= i64::try_from(flight.frame.octets()).unwrap_or(i64::MAX);
+                return Some(flight);
             }
             // Its turn is over, or a new queue has run empty: to the end of the old ones.
             if is_new {
@@ -118,7 +118,7 @@ impl Flows {
     }
 
     /// Takes out whatever is there.
-    pub fn take_any(&mut self, desk: &mut Desk) -> Option<Moving> {
+    pub fn take_any(&mut self, desk: &mut Desk) -> Option<InFlight> {
         self.flows.iter_mut().find_map(|flow| flow.backlog.pop(desk, true))
     }
 }

@@ -18,52 +18,25 @@
 
 mod launch;
 
-use crate::alarm::Alarm;
 use crate::calendar::Class;
-use crate::context::{Arrived, Context, Event, source};
+use crate::deadline::Deadline;
+use crate::drop_reason::DropReason;
+use crate::egress::Clock;
 use crate::element::{Direction, End, LinkId, Place};
-use crate::fate::Why;
-use crate::flights::{Flights, Moving};
-use crate::frame::Frame;
-use crate::impair::Impairments;
+use crate::engine::context::{Arrived, Context, Event, source};
+use crate::frame::segment;
+use crate::frame::{ETHERNET_HEADER, Frame};
 use crate::ledger::Tally;
-use crate::pace::Pace;
-use crate::queue::Queue;
+use crate::link::charge::Charge;
+use crate::link::impairments::Impairments;
+use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::pacing::{Length, Pacing};
+use crate::link::queue::Queue;
+use crate::link::receiver::Receiver;
+use crate::link::serializer::Serializer;
 use crate::random::Stream;
-use crate::receiver::Receiver;
-use crate::restraint::{Length, Restraint};
-use crate::segment;
 use crate::settings::{Late, LinkSettings, Segments};
 use crate::time::{Instant, Span};
-
-/// What a frame costs on the wire.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Charge {
-    overhead: u64,
-    shortest: u64,
-}
-
-impl Charge {
-    fn new(settings: &LinkSettings) -> Self {
-        Self { overhead: settings.overhead.into(), shortest: settings.shortest.into() }
-    }
-
-    /// Octets charged for one frame of so many.
-    pub fn of_frame(self, octets: u32) -> u64 {
-        u64::from(octets).max(self.shortest) + self.overhead
-    }
-
-    /// Octets of a frame's charge that may be missed without the frame being faster than the wire:
-    /// the 12 of Ethernet's gap, and as large a part of any other overhead.
-    pub fn spare(self) -> u64 {
-        self.overhead / 2
-    }
-
-    /// Octets charged for a frame, or for all frames of a run.
-    pub fn of(self, frame: &Frame) -> u64 {
-        frame.sizes().sum(|octets| self.of_frame(octets))
-    }
-}
 
 /// Where a wire stands in its engine.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +70,7 @@ pub(crate) struct Wire {
     /// Whether what comes is at the far end at once, as it is: see [`Wire::is_bare`].
     bare: bool,
     settings: Box<LinkSettings>,
-    pace: Pace,
+    serializer: Serializer,
     charge: Charge,
     delay: Span,
     /// Of the settings, here because every frame asks for it.
@@ -112,13 +85,13 @@ pub(crate) struct Wire {
     free: Instant,
     /// Until when it pauses although it had nothing to send when the pause began.
     shut: Instant,
-    alarm: Alarm,
-    flights: Flights,
+    deadline: Deadline,
+    in_flight: InFlightQueue,
     /// When the last frame in order arrives: none after it may arrive earlier.
     newest: Instant,
     /// Segments of the run being launched that are to be sent again.
     again: Vec<Frame>,
-    restraint: Restraint,
+    pacing: Pacing,
 }
 
 impl Wire {
@@ -126,7 +99,7 @@ impl Wire {
         let Site { number, name, seed, begins, to, waits_for_last } = site;
         let direction = if number % 2 == 0 { Direction::Forward } else { Direction::Backward };
         let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
-        let pace = Pace::new(&settings.rate, now, now);
+        let serializer = Serializer::new(&settings.rate, now, now);
         let charge = Charge::new(settings);
         let mut wire = Self {
             number,
@@ -136,11 +109,11 @@ impl Wire {
             waits_for_last,
             up: true,
             bare: false,
-            queue: Queue::new(&settings.queue, &pace, charge, stream("queue")),
+            queue: Queue::new(&settings.queue, &serializer, charge, stream("queue")),
             impairments: Impairments::new(stream("wire"), settings),
             receiver: Receiver::new(stream("receiver"), &settings.receiver),
             gap: Span::from_nanos(settings.gap_ns),
-            pace,
+            serializer,
             charge,
             delay: delay(settings),
             mtu: settings.mtu,
@@ -148,11 +121,11 @@ impl Wire {
             settings: Box::new(settings.clone()),
             free: now,
             shut: now,
-            alarm: Alarm::default(),
-            flights: Flights::default(),
+            deadline: Deadline::default(),
+            in_flight: InFlightQueue::default(),
             newest: now,
             again: Vec::new(),
-            restraint: Restraint::new(settings.late),
+            pacing: Pacing::new(settings.late),
         };
         wire.bare = wire.is_bare(now);
         wire
@@ -168,14 +141,19 @@ impl Wire {
         self.to
     }
 
-    /// Whether the way of a frame that comes from here may begin here, rather than with an earlier wire.
+    /// True if a shortcut may start at this wire.
     pub fn may_begin(&self) -> bool {
         self.begins || !self.bare
     }
 
-    /// Whether a frame that comes to it is at once, as it is, at a switch; if so, the most octets that it may have.
+    /// If this wire is transparent and ends at a switch, the largest frame it passes, in octets.
     pub fn leads_on(&self) -> Option<u32> {
-        (self.bare && matches!(self.to, End::Switch(_))).then_some(self.mtu + 14)
+        (self.bare && matches!(self.to, End::Switch(_))).then_some(self.largest_frame())
+    }
+
+    /// Octets of the largest frame without a VLAN tag that the MTU lets pass.
+    fn largest_frame(&self) -> u32 {
+        self.mtu + ETHERNET_HEADER
     }
 
     /// Whether it hands frames over to a node and loses the time that it was late.
@@ -186,20 +164,20 @@ impl Wire {
     /// Calls `visit` for all that waits and all that is on its way.
     pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
         self.queue.visit(visit);
-        self.flights.iter().for_each(|moving| visit(&moving.frame));
+        self.in_flight.iter().for_each(|flight| visit(&flight.frame));
     }
 
     /// Takes new settings.
     pub fn change(&mut self, context: &mut Context, settings: &LinkSettings) {
         if settings.rate != self.settings.rate {
-            self.pace = Pace::new(&settings.rate, context.now, self.free.max(context.now));
+            self.serializer = Serializer::new(&settings.rate, context.now, self.free.max(context.now));
         }
         self.charge = Charge::new(settings);
         let old = &self.settings.queue;
-        self.queue.change(context, self.place, old, &settings.queue, &self.pace, self.charge);
+        self.queue.change(context, self.place, old, &settings.queue, &self.serializer, self.charge);
         self.impairments.change(settings);
         self.receiver.change(&settings.receiver);
-        self.restraint.change(settings.late);
+        self.pacing.change(settings.late);
         self.gap = Span::from_nanos(settings.gap_ns);
         self.delay = delay(settings);
         self.mtu = settings.mtu;
@@ -215,11 +193,11 @@ impl Wire {
         if up {
             return;
         }
-        while let Some(moving) = self.flights.pop(Instant::NEVER) {
-            context.drop(self.place, moving.frame, Why::LinkDown);
+        while let Some(flight) = self.in_flight.pop(Instant::NEVER) {
+            context.drop(self.place, flight.frame, DropReason::LinkDown);
         }
-        while let Some(moving) = self.queue.take_any(context, self.place) {
-            context.drop(self.place, moving.frame, Why::LinkDown);
+        while let Some(flight) = self.queue.take_any(context, self.place) {
+            context.drop(self.place, flight.frame, DropReason::LinkDown);
         }
         self.note_queue(context);
         self.free = context.now;
@@ -227,39 +205,39 @@ impl Wire {
     }
 
     /// A frame has come to this wire.
-    pub fn enter(&mut self, context: &mut Context, mut moving: Moving) {
-        let tally = Tally::of(&moving.frame);
+    pub fn enter(&mut self, context: &mut Context, mut flight: InFlight) {
+        let tally = Tally::of(&flight.frame);
         let account = &mut context.ledger.wires[self.number as usize];
         account.entered += tally;
-        if self.bare && moving.last <= context.now && moving.frame.sizes().largest() <= self.mtu + 14 {
+        if self.bare && flight.last <= context.now && flight.frame.sizes().largest() <= self.largest_frame() {
             account.left += tally;
             let (end, wire, due) = (self.to, self.number, context.now);
-            let moving = Moving { at: due, last: due, ..moving };
-            context.work.push_back(Arrived { end, wire, moving, due });
+            let flight = InFlight { at: due, last: due, ..flight };
+            context.work.push_back(Arrived { end, wire, flight, due });
             return;
         }
         if !self.up {
-            context.drop(self.place, moving.frame, Why::LinkDown);
+            context.drop(self.place, flight.frame, DropReason::LinkDown);
             return;
         }
-        if !self.limit(context, &mut moving) {
+        if !self.limit(context, &mut flight) {
             return;
         }
         let whole = self.sends_whole();
         self.mind_pause(context);
         if context.now < self.free || !self.queue.is_empty() {
-            self.queue.put(context, self.place, moving, 0);
-        } else if !self.queue.may_be_passed() && !self.pace.is_unlimited() {
-            let exempt = if whole { moving.frame.count } else { 1 };
-            self.queue.put(context, self.place, moving, exempt);
-            if let Some(moving) = self.queue.take(context, self.place, whole) {
-                self.transmit(context, moving, false);
+            self.queue.put(context, self.place, flight, 0);
+        } else if !self.queue.may_be_passed() && !self.serializer.is_unlimited() {
+            let exempt = if whole { flight.frame.count } else { 1 };
+            self.queue.put(context, self.place, flight, exempt);
+            if let Some(flight) = self.queue.take(context, self.place, whole) {
+                self.transmit(context, flight, false);
             }
-        } else if whole || moving.frame.count == 1 {
-            self.transmit(context, moving, false);
+        } else if whole || flight.frame.count == 1 {
+            self.transmit(context, flight, false);
             return;
         } else {
-            let (first, rest) = moving.split(1, context.pool);
+            let (first, rest) = flight.split(1, context.pool);
             self.transmit(context, first, false);
             self.queue.put(context, self.place, rest, 0);
         }
@@ -268,11 +246,11 @@ impl Wire {
 
     /// The wire may be free for what waits.
     pub fn release(&mut self, context: &mut Context) {
-        self.alarm.rung(context.now);
+        self.deadline.expired(context.now);
         let mut behind = context.now == self.free;
         while context.now >= self.free {
-            let Some(moving) = self.queue.take(context, self.place, self.sends_whole()) else { break };
-            self.transmit(context, moving, behind);
+            let Some(flight) = self.queue.take(context, self.place, self.sends_whole()) else { break };
+            self.transmit(context, flight, behind);
             behind = true;
         }
         self.wake(context);
@@ -281,17 +259,17 @@ impl Wire {
 
     /// Frames are due at the far end.
     pub fn arrive(&mut self, context: &mut Context) {
-        self.flights.rung(context.now);
-        while let Some((due, frame)) = self.flights.first().filter(|&(due, _)| due <= context.now) {
-            if let Some(open) = self.restrained(context, due, &frame) {
-                self.flights.hold(open);
+        self.in_flight.expired(context.now);
+        while let Some((due, frame)) = self.in_flight.first().filter(|&(due, _)| due <= context.now) {
+            if let Some(open) = self.held_until(context, due, &frame) {
+                self.in_flight.hold(open);
                 break;
             }
-            if let Some(moving) = self.flights.pop(context.now) {
-                self.hand_over(context, moving, due);
+            if let Some(flight) = self.in_flight.pop(context.now) {
+                self.hand_over(context, flight, due);
             }
         }
-        if let Some(at) = self.flights.ring() {
+        if let Some(at) = self.in_flight.arm() {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
         }
         self.look_bare(context);
@@ -301,13 +279,13 @@ impl Wire {
     /// switches at once find little of them in the processor's caches, so such a wire answers from few fields.
     fn is_bare(&self, now: Instant) -> bool {
         self.up
-            && self.pace.is_unlimited()
+            && self.serializer.is_unlimited()
             && self.delay == Span::ZERO
             && self.gap == Span::ZERO
             && !self.impairments.any
             && !self.receiver.any()
             && self.queue.is_empty()
-            && self.flights.next().is_none()
+            && self.in_flight.next().is_none()
             && self.free.max(self.shut).max(self.newest) <= now
     }
 
@@ -317,25 +295,26 @@ impl Wire {
 
     fn set_bare(&mut self, context: &mut Context, bare: bool) {
         if bare != self.bare && matches!(self.to, End::Switch(_)) {
-            context.shortcuts.shake();
+            context.ways_changed = true;
         }
         self.bare = bare;
     }
 
     /// Whether super-frames stay together here.
     fn sends_whole(&self) -> bool {
-        self.carried || self.pace.is_unlimited()
+        self.carried || self.serializer.is_unlimited()
     }
 
     /// Drops what is larger than the MTU; false if nothing is left. Of a run only the last frame may be
     /// small enough.
-    fn limit(&self, context: &mut Context, moving: &mut Moving) -> bool {
-        let frame = moving.frame;
+    fn limit(&self, context: &mut Context, flight: &mut InFlight) -> bool {
+        let frame = flight.frame;
         let sizes = frame.sizes();
         let fits = |octets: u32| {
             // Most frames need no look at their octets.
-            octets <= self.mtu + 14 || {
-                let start = segment::network(context.pool.octets(frame.buffer)).map_or(14, |(at, _)| at);
+            octets <= self.largest_frame() || {
+                let start = segment::network(context.pool.octets(frame.buffer))
+                    .map_or(ETHERNET_HEADER as usize, |(at, _)| at);
                 octets as usize <= self.mtu as usize + start
             }
         };
@@ -343,51 +322,51 @@ impl Wire {
             return true;
         }
         if sizes.fulls == 0 || sizes.tail == 0 || !fits(sizes.tail) {
-            context.drop(self.place, frame, Why::TooBig);
+            context.drop(self.place, frame, DropReason::TooBig);
             return false;
         }
-        let (large, tail) = moving.split(frame.count - 1, context.pool);
-        context.drop(self.place, large.frame, Why::TooBig);
-        *moving = tail;
+        let (large, tail) = flight.split(frame.count - 1, context.pool);
+        context.drop(self.place, large.frame, DropReason::TooBig);
+        *flight = tail;
         true
     }
 
     /// Puts a frame, or a run that stays together, on the wire. With `behind` it follows what was
     /// sent before without a gap.
-    fn transmit(&mut self, context: &mut Context, moving: Moving, behind: bool) {
+    fn transmit(&mut self, context: &mut Context, flight: InFlight, behind: bool) {
         let now = context.now;
-        let frame = moving.frame;
+        let frame = flight.frame;
         let (mut first, mut last) = self.occupy(now, behind, &frame);
         self.free = last + self.gap;
-        self.pace.pause(self.gap);
-        if moving.last > now {
+        self.serializer.pause(self.gap);
+        if flight.last > now {
             // Carried here as a run whose later segments are still coming: the wire is charged
             // for them now, but none leaves before it has come.
             let each = first.since(now);
-            first = first.max(moving.at + each);
-            last = last.max(moving.last + each);
+            first = first.max(flight.at + each);
+            last = last.max(flight.last + each);
         }
         if self.impairments.any {
             self.launch_impaired(context, frame, first, last);
         } else {
             let at = self.order(first + self.delay);
-            self.fly(context, Moving { frame, at, last: last + self.delay });
+            self.fly(context, InFlight { frame, at, last: last + self.delay });
         }
     }
 
     /// When the first frame of a run has left that begins to leave at `now`, and when the last.
     fn occupy(&mut self, now: Instant, behind: bool, frame: &Frame) -> (Instant, Instant) {
-        if self.pace.is_unlimited() {
+        if self.serializer.is_unlimited() {
             return (now, now);
         }
         let all = self.charge.of(frame);
         if frame.count == 1 {
-            let left = self.pace.send(now, behind, all);
+            let left = self.serializer.send(now, behind, all);
             return (left, left);
         }
         let one = self.charge.of_frame(frame.segment_octets(frame.first));
-        let first = self.pace.send(now, behind, one);
-        (first, self.pace.send(first, true, all - one))
+        let first = self.serializer.send(now, behind, one);
+        (first, self.serializer.send(first, true, all - one))
     }
 
     /// The time of an arrival that must not be before those ahead of it.
@@ -400,55 +379,55 @@ impl Wire {
     }
 
     /// A frame or run is on its way.
-    fn fly(&mut self, context: &mut Context, moving: Moving) {
-        let last = moving.last.max(moving.at);
-        let moving = Moving { last, ..moving };
-        let due = self.receiver.sees(if self.waits_for_last { last } else { moving.at });
-        let first = due == context.now && self.flights.next().is_none_or(|next| next > due);
-        if first && self.restrained(context, due, &moving.frame).is_none() {
-            self.hand_over(context, moving, due);
+    fn fly(&mut self, context: &mut Context, flight: InFlight) {
+        let last = flight.last.max(flight.at);
+        let flight = InFlight { last, ..flight };
+        let due = self.receiver.sees(if self.waits_for_last { last } else { flight.at });
+        let first = due == context.now && self.in_flight.next().is_none_or(|next| next > due);
+        if first && self.held_until(context, due, &flight.frame).is_none() {
+            self.hand_over(context, flight, due);
         } else {
             self.set_bare(context, false);
-            if let Some(at) = self.flights.push(due, moving) {
+            if let Some(at) = self.in_flight.push(due, flight) {
                 context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
             }
         }
     }
 
-    fn hand_over(&mut self, context: &mut Context, moving: Moving, due: Instant) {
+    fn hand_over(&mut self, context: &mut Context, flight: InFlight, due: Instant) {
         if let Some(wall) = self.wall(context)
-            && let Some(length) = self.length(&moving.frame)
+            && let Some(length) = self.length(&flight.frame)
         {
-            let pause = self.restraint.passed(wall, due, length);
+            let pause = self.pacing.passed(wall, due, length);
             self.pause(context, pause);
         }
-        context.ledger.wires[self.number as usize].left += Tally::of(&moving.frame);
-        context.work.push_back(Arrived { end: self.to, wire: self.number, moving, due });
+        context.ledger.wires[self.number as usize].left += Tally::of(&flight.frame);
+        context.work.push_back(Arrived { end: self.to, wire: self.number, flight, due });
     }
 
     /// Until when a frame that is due has to wait because the host was late with those before it.
-    fn restrained(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
-        self.restraint.hold(self.wall(context)?, due, self.length(frame)?)
+    fn held_until(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
+        self.pacing.hold(self.wall(context)?, due, self.length(frame)?)
     }
 
     /// How long a frame, or a run, takes on the wire, and what part of that is gap.
     fn length(&self, frame: &Frame) -> Option<Length> {
-        let all = self.pace.length(self.charge.of(frame))?;
-        let spare = self.pace.length(self.charge.spare() * u64::from(frame.count))?;
+        let all = self.serializer.length(self.charge.of(frame))?;
+        let spare = self.serializer.length(self.charge.spare() * u64::from(frame.count))?;
         Some(Length { all, spare })
     }
 
     /// The node has the frame that was handed over last.
     pub fn handed_over(&mut self, context: &Context) {
         if let Some(wall) = self.wall(context) {
-            self.restraint.done(wall);
+            self.pacing.done(wall);
         }
     }
 
-    /// What the wall clock shows, if this wire has to mind it: it has a rate, and a node behind it.
+    /// The wall clock's time, if this wire is paced by it: it has a rate, and a node behind it.
     fn wall(&self, context: &Context) -> Option<Instant> {
-        let minds = matches!(self.to, End::Port(_)) && self.pace.length(0).is_some();
-        let wall = if minds { context.outlet.wall() } else { None };
+        let minds = matches!(self.to, End::Port(_)) && self.serializer.length(0).is_some();
+        let wall = if minds { context.clock.map(Clock::now) } else { None };
         wall.map(|wall| wall.max(context.now))
     }
 
@@ -463,21 +442,21 @@ impl Wire {
             return;
         }
         self.free = self.free.max(context.now) + pause;
-        self.pace.pause(pause);
+        self.serializer.pause(pause);
         context.ledger.wires[self.number as usize].paused += pause;
     }
 
     /// Has a frame that comes during a pause wait for its end.
     fn mind_pause(&mut self, context: &mut Context) {
         if self.shut > context.now && self.free <= context.now && self.queue.is_empty() {
-            self.pace.pause(self.shut.since(self.free));
+            self.serializer.pause(self.shut.since(self.free));
             self.free = self.shut;
             context.ledger.wires[self.number as usize].paused += self.shut.since(context.now);
         }
     }
 
     fn wake(&mut self, context: &mut Context) {
-        if !self.queue.is_empty() && self.alarm.set(self.free) {
+        if !self.queue.is_empty() && self.deadline.arm(self.free) {
             let source = source::WIRE + self.number;
             context.at(self.free, Class::Release, source, Event::Release(self.number));
         }

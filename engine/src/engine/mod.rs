@@ -1,24 +1,28 @@
 //! The engine: elements, their calendar, and the way of a frame through them.
 
+pub(crate) mod context;
+mod media;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::calendar::{Calendar, Class};
-use crate::context::{Arrived, Context, Event, source};
+use crate::drop_reason::DropReason;
+use crate::egress::{Clock, Egress};
 use crate::element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
+use crate::engine::context::{Arrived, Context, Event, source};
+use crate::engine::media::AttachedMedium;
 use crate::error::Error;
-use crate::fate::{Outlet, Why};
-use crate::flights::{Flights, Moving};
-use crate::forward;
+use crate::frame::segment;
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
+use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::wire::{Site, Wire};
 use crate::medium::{RadioChange, RadioId};
-use crate::radios::Air;
-use crate::segment;
 use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
-use crate::shortcuts::Shortcuts;
 use crate::switch::Switch;
+use crate::switch::forward;
+use crate::switch::shortcuts::Shortcuts;
 use crate::time::Instant;
-use crate::wire::{Site, Wire};
 
 /// Something that the scenario changes while time goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,13 +53,13 @@ pub(crate) struct Port {
     transit: bool,
     pub(crate) out: Option<Out>,
     /// Frames offered and not yet entered.
-    offered: Flights,
+    offered: InFlightQueue,
 }
 
 /// An emulated network under one clock.
 ///
 /// Whoever drives it offers frames at ports, lets time pass with [`Engine::advance`], and takes
-/// frames at the [`Outlet`]. Given the same calls it does the same to the last bit.
+/// frames at the [`Egress`]. Given the same calls it does the same to the last bit.
 pub struct Engine {
     seed: u64,
     pub(crate) calendar: Calendar<Event>,
@@ -65,7 +69,7 @@ pub struct Engine {
     pub(crate) ports: Vec<Port>,
     wires: Vec<Wire>,
     switches: Vec<Switch>,
-    pub(crate) media: Vec<Air>,
+    pub(crate) media: Vec<AttachedMedium>,
     /// Which switch is joined to which, as a forest: each points towards its tree's root.
     trees: Vec<u32>,
     names: BTreeSet<(&'static str, String)>,
@@ -105,7 +109,7 @@ impl Engine {
     pub fn add_port(&mut self, name: &str, transit: bool) -> Result<PortId, Error> {
         self.take_name("port", name)?;
         let id = PortId(number(self.ports.len()));
-        self.ports.push(Port { name: name.into(), transit, out: None, offered: Flights::default() });
+        self.ports.push(Port { name: name.into(), transit, out: None, offered: InFlightQueue::default() });
         self.ledger.ports.push(PortAccount::default());
         Ok(id)
     }
@@ -247,7 +251,7 @@ impl Engine {
     /// If the port is not of this engine.
     pub fn offer(&mut self, port: PortId, now: Instant, frame: Frame) {
         let at = now.max(self.calendar.now());
-        if let Some(ring) = self.ports[port.index()].offered.push(at, Moving { frame, at, last: at }) {
+        if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
             self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
         }
     }
@@ -273,37 +277,49 @@ impl Engine {
 
     /// Lets time pass until `until`, that instant included. With [`Instant::NEVER`] it runs until
     /// nothing is left to do, and time stops there.
-    ///
-    /// If the outlet has a wall clock ([`Outlet::wall`]), what happens may be late by it. A wire
+    pub fn advance(&mut self, until: Instant, egress: &mut dyn Egress) {
+        self.run(until, None, egress);
+    }
+
+    /// The same where a wall clock drives the engine, so that what happens may be late by it. A wire
     /// with a constant rate then hands over hardly faster than its rate to make up for it, and
     /// pauses for what it cannot make up for ([`WireAccount::paused`]).
-    pub fn advance(&mut self, until: Instant, outlet: &mut impl Outlet) {
+    pub fn advance_on(&mut self, clock: &dyn Clock, until: Instant, egress: &mut dyn Egress) {
+        self.run(until, Some(clock), egress);
+    }
+
+    fn run(&mut self, until: Instant, clock: Option<&dyn Clock>, egress: &mut dyn Egress) {
         while let Some((key, event)) = self.calendar.pop(until) {
             let mut context = Context {
                 now: key.at,
                 calendar: &mut self.calendar,
                 pool: &mut self.pool,
                 ledger: &mut self.ledger,
-                shortcuts: &mut self.shortcuts,
                 work: &mut self.work,
-                outlet,
+                egress: &mut *egress,
+                clock,
+                ways_changed: false,
             };
+            let (wires, switches) = (&mut self.wires, &mut self.switches);
             match event {
-                Event::Arrive(wire) => self.wires[wire as usize].arrive(&mut context),
-                Event::Release(wire) => self.wires[wire as usize].release(&mut context),
-                Event::Enter(port) => {
-                    enter(&mut context, &mut self.ports, &mut self.wires, &mut self.media, port);
-                }
+                Event::Arrive(wire) => wires[wire as usize].arrive(&mut context),
+                Event::Release(wire) => wires[wire as usize].release(&mut context),
+                Event::Enter(port) => enter(&mut context, &mut self.ports, wires, &mut self.media, port),
                 Event::Medium(medium) => self.media[medium as usize].wake(&mut context),
                 Event::Change(index) => {
                     if let Some(change) = self.changes.remove(&index) {
-                        apply(&mut context, &mut self.wires, &mut self.switches, &mut self.media, &change);
+                        if !matches!(change, Change::Radio(..)) {
+                            self.shortcuts.forget(switches, context.ledger);
+                        }
+                        apply(&mut context, wires, switches, &mut self.media, &change);
                     }
                 }
             }
             while let Some(arrived) = context.work.pop_front() {
-                carry_on(&mut context, &mut self.wires, &mut self.switches, arrived);
+                self.shortcuts.shake_if(&mut context.ways_changed);
+                carry_on(&mut context, &mut self.shortcuts, wires, switches, arrived);
             }
+            self.shortcuts.shake_if(&mut context.ways_changed);
         }
         if until < Instant::NEVER {
             self.calendar.pass(until);
@@ -362,37 +378,49 @@ impl Engine {
 }
 
 /// Frames offered at a port are due.
-fn enter(context: &mut Context, ports: &mut [Port], wires: &mut [Wire], media: &mut [Air], number: u32) {
+fn enter(
+    context: &mut Context,
+    ports: &mut [Port],
+    wires: &mut [Wire],
+    media: &mut [AttachedMedium],
+    number: u32,
+) {
     let port = &mut ports[number as usize];
-    port.offered.rung(context.now);
+    port.offered.expired(context.now);
     let place = Place::Port(PortId(number));
-    while let Some(moving) = port.offered.pop(context.now) {
-        let admitted = segment::admit(&moving.frame, context.pool);
+    while let Some(flight) = port.offered.pop(context.now) {
+        let admitted = segment::admit(&flight.frame, context.pool);
         // What is not a frame counts as one all the same.
-        let frame = admitted.unwrap_or(Frame { first: 0, count: 1, segmentation: None, ..moving.frame });
+        let frame = admitted.unwrap_or(Frame { first: 0, count: 1, segmentation: None, ..flight.frame });
         let frame = Frame { origin: number, entered: context.now, ..frame };
         let tally = Tally::of(&frame);
         context.ledger.offered += tally;
         context.ledger.ports[number as usize].offered += tally;
-        context.outlet.entered(PortId(number), context.now, &frame, context.pool);
+        context.egress.entered(PortId(number), context.now, &frame, context.pool);
         match port.out {
-            _ if admitted.is_none() => context.drop(place, frame, Why::Malformed),
-            None => context.drop(place, frame, Why::Nowhere),
-            Some(Out::Wire(wire)) => wires[wire as usize].enter(context, Moving { frame, ..moving }),
+            _ if admitted.is_none() => context.drop(place, frame, DropReason::Malformed),
+            None => context.drop(place, frame, DropReason::Nowhere),
+            Some(Out::Wire(wire)) => wires[wire as usize].enter(context, InFlight { frame, ..flight }),
             Some(Out::Radio(medium, radio)) => media[medium as usize].offer(context, radio, frame),
         }
     }
-    if let Some(at) = port.offered.ring() {
+    if let Some(at) = port.offered.arm() {
         context.at(at, Class::Arrival, source::PORT + number, Event::Enter(number));
     }
 }
 
 /// A frame has come to the end of a link.
-fn carry_on(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], arrived: Arrived) {
-    let Arrived { end, wire, moving, due } = arrived;
+fn carry_on(
+    context: &mut Context,
+    shortcuts: &mut Shortcuts,
+    wires: &mut [Wire],
+    switches: &mut [Switch],
+    arrived: Arrived,
+) {
+    let Arrived { end, wire, flight, due } = arrived;
     match end {
         End::Port(port) => {
-            context.deliver(port, due, moving.frame);
+            context.deliver(port, due, flight.frame);
             wires[wire as usize].handed_over(context);
         }
         End::Switch(switch) => {
@@ -402,20 +430,23 @@ fn carry_on(context: &mut Context, wires: &mut [Wire], switches: &mut [Switch], 
             let alone = context.work.is_empty();
             if alone
                 && wires[wire as usize].may_begin()
-                && context.shortcuts.may_begin(&mut switches[switch.index()], wires)
+                && shortcuts.may_begin(&mut switches[switch.index()], wires)
             {
-                let frame = (wire, &moving);
+                let frame = (wire, &flight);
                 let books = (&*context.pool, &mut *context.ledger);
-                if let Some(exit) = context.shortcuts.take(context.now, (wires, switches), books, frame) {
-                    let moving = Moving { at: context.now, last: context.now, ..moving };
-                    wires[exit as usize].enter(context, moving);
+                if let Some(exit) = shortcuts.take(context.now, (wires, switches), books, frame) {
+                    let flight = InFlight { at: context.now, last: context.now, ..flight };
+                    wires[exit as usize].enter(context, flight);
                     return;
                 }
             }
-            if context.shortcuts.cross(&switches[switch.index()]) {
-                context.shortcuts.settle(switches, context.ledger);
+            let crossed = shortcuts.cross(&switches[switch.index()]);
+            if crossed {
+                shortcuts.settle(switches, context.ledger);
             }
-            forward::pass(context, wires, &mut switches[switch.index()], back, moving);
+            if forward::pass(context, wires, &mut switches[switch.index()], back, flight) && crossed {
+                context.ways_changed = true;
+            }
         }
     }
 }
@@ -425,12 +456,9 @@ fn apply(
     context: &mut Context,
     wires: &mut [Wire],
     switches: &mut [Switch],
-    media: &mut [Air],
+    media: &mut [AttachedMedium],
     change: &Change,
 ) {
-    if !matches!(change, Change::Radio(..)) {
-        context.shortcuts.forget(switches, context.ledger);
-    }
     match change {
         Change::Link(link, direction, settings) => {
             wires[2 * link.index() + *direction as usize].change(context, settings);

@@ -16,12 +16,12 @@
 //! shortcut is looked over when the first of its entries would have aged since the last time.
 
 use crate::element::{End, SwitchId};
-use crate::flights::Moving;
 use crate::frame::Pool;
 use crate::ledger::{Ledger, Tally};
+use crate::link::in_flight::InFlight;
+use crate::link::wire::Wire;
 use crate::switch::{GROUP, Switch, address};
 use crate::time::Instant;
-use crate::wire::Wire;
 
 /// Pairs of addresses that are remembered, at most.
 const SLOTS: usize = 2048;
@@ -103,9 +103,10 @@ impl Default for Shortcuts {
 }
 
 impl Shortcuts {
-    /// Something on which a shortcut may rest has changed; whatever was owed to what changed has been settled.
-    pub fn shake(&mut self) {
-        self.shaken = true;
+    /// Takes note if something on which a shortcut may rest has changed; whatever was owed to it has
+    /// been settled before.
+    pub fn shake_if(&mut self, changed: &mut bool) {
+        self.shaken |= core::mem::take(changed);
     }
 
     /// Something on which a shortcut may rest is about to change.
@@ -159,9 +160,9 @@ impl Shortcuts {
         now: Instant,
         (wires, switches): (&[Wire], &mut [Switch]),
         (pool, ledger): (&Pool, &mut Ledger),
-        (wire, moving): (u32, &Moving),
+        (wire, flight): (u32, &InFlight),
     ) -> Option<u32> {
-        let octets = pool.octets(moving.frame.buffer);
+        let octets = pool.octets(flight.frame.buffer);
         let flow = Flow { wire, destination: address(&octets[..6]), source: address(&octets[6..12]) };
         if (flow.destination | flow.source) & GROUP != 0 {
             return None;
@@ -180,14 +181,14 @@ impl Shortcuts {
             state = self.look(now, number, wires, switches);
         }
         let State::Known { largest, exit, .. } = state else { return None };
-        if moving.last > now || moving.frame.sizes().largest() > largest {
+        if flight.last > now || flight.frame.sizes().largest() > largest {
             return None;
         }
         let slot = &mut self.slots[number];
         if slot.owed.frames == 0 {
             self.owing.push(number);
         }
-        slot.owed += Tally::of(&moving.frame);
+        slot.owed += Tally::of(&flight.frame);
         slot.last = now;
         Some(exit)
     }

@@ -1,13 +1,8 @@
-//! What becomes of a frame: delivered, dropped for a named reason, or lost by the host.
-
-use crate::element::{MediumId, Place, PortId};
-use crate::frame::{Frame, Pool};
-use crate::medium::capture::Sniffed;
-use crate::time::Instant;
+//! Why a frame was not delivered: dropped by the emulated network, or lost by the host.
 
 /// Why the emulated network dropped a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum DropReason {
     /// The queue in front of the wire had no room.
     QueueFull,
     /// Queue management dropped it before the queue was full.
@@ -45,7 +40,7 @@ pub enum Why {
     WrongVlan,
 }
 
-impl Why {
+impl DropReason {
     /// All reasons, in the order of their declaration.
     pub const ALL: [Self; 17] = [
         Self::QueueFull,
@@ -122,46 +117,5 @@ impl HostLoss {
             Self::TooBig => "too-big",
             Self::Refused => "refused",
         }
-    }
-}
-
-/// What a port did with a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handed {
-    /// The node has it.
-    Taken,
-    /// Of a run of segments the node has so many, and the host lost the rest.
-    Partly(u16, HostLoss),
-    /// The host lost it.
-    Lost(HostLoss),
-    /// The node has not come up yet: to the emulated network it is not there.
-    NotUp,
-}
-
-/// Where frames leave the engine. The engine gives its buffer back after each call.
-pub trait Outlet {
-    /// A frame, or a run of segments of one, has reached its port at `at`.
-    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed;
-
-    /// A frame has entered at a port, as the engine took it; the call comes before any other
-    /// about this frame.
-    fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) {
-        let _ = (port, at, frame, pool);
-    }
-
-    /// What the wall clock shows, if one drives the engine: engine time that really has passed.
-    fn wall(&self) -> Option<Instant> {
-        None
-    }
-
-    /// The emulated network dropped a frame, or a run of segments of one.
-    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
-        let _ = (place, at, frame, why, pool);
-    }
-
-    /// A frame was on the air of a medium, or reached one of its radios; only while the medium is
-    /// told to say so (see [`crate::medium::Medium::set_sniffing`]).
-    fn sniffed(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
-        let _ = (medium, sniffed, pool);
     }
 }

@@ -7,7 +7,7 @@ const NANOS: u64 = 1_000_000_000;
 
 /// How fast the bits of one direction leave, and how far it has come.
 #[derive(Clone, Debug)]
-pub(crate) enum Pace {
+pub(crate) enum Serializer {
     Unlimited,
     Constant(Constant),
     Trace(Box<Trace>),
@@ -38,7 +38,7 @@ pub(crate) struct Trace {
     left: u64,
 }
 
-impl Pace {
+impl Serializer {
     /// The pace of `rate` from `now` on, when a trace begins; the wire is free from `free` on.
     pub fn new(rate: &Rate, now: Instant, free: Instant) -> Self {
         match rate {

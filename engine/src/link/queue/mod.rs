@@ -9,18 +9,18 @@ mod red;
 
 use std::collections::VecDeque;
 
-use crate::context::Context;
+use crate::drop_reason::DropReason;
 use crate::element::Place;
-use crate::fate::Why;
-use crate::flights::Moving;
+use crate::engine::context::Context;
+use crate::frame::packet::{self, Ecn};
+use crate::frame::segment;
 use crate::frame::{Frame, Pool};
 use crate::ledger::Tally;
-use crate::pace::Pace;
-use crate::packet::{self, Ecn};
+use crate::link::charge::Charge;
+use crate::link::in_flight::InFlight;
+use crate::link::serializer::Serializer;
 use crate::random::Stream;
-use crate::segment;
 use crate::settings::{Discipline, QueueSettings};
-use crate::wire::Charge;
 use codel::{Backlog, CoDel, Law};
 use flows::Flows;
 use red::{Red, Verdict};
@@ -38,8 +38,8 @@ pub(crate) struct Queue {
 }
 
 enum Kind {
-    Tail(VecDeque<Moving>),
-    Red(Box<Red>, VecDeque<Moving>),
+    Tail(VecDeque<InFlight>),
+    Red(Box<Red>, VecDeque<InFlight>),
     CoDel(Law, CoDel, Backlog),
     Flows(Box<Flows>),
 }
@@ -61,8 +61,8 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(settings: &QueueSettings, pace: &Pace) -> Self {
-        let charged = settings.time_ns.zip(pace.mean()).map(|(time, rate)| {
+    fn new(settings: &QueueSettings, serializer: &Serializer) -> Self {
+        let charged = settings.time_ns.zip(serializer.mean()).map(|(time, rate)| {
             let octets = u128::from(time) * u128::from(rate) / 8_000_000_000;
             u64::try_from(octets).unwrap_or(u64::MAX)
         });
@@ -126,12 +126,12 @@ impl Desk<'_, '_> {
 
     /// Marks a frame or a run if marks are wanted and its flow knows them; gives it back
     /// unchanged if not.
-    fn mark(&mut self, moving: Moving) -> Result<Moving, Moving> {
-        let frame = moving.frame;
+    fn mark(&mut self, flight: InFlight) -> Result<InFlight, InFlight> {
+        let frame = flight.frame;
         let octets = &self.context.pool.octets(frame.buffer)[..frame.length as usize];
         let state = if self.ecn { packet::ecn(octets) } else { Ecn::Incapable };
         let frame = match state {
-            Ecn::Incapable => return Err(moving),
+            Ecn::Incapable => return Err(flight),
             Ecn::Marked => frame,
             Ecn::Capable => {
                 let pool = &mut *self.context.pool;
@@ -142,25 +142,25 @@ impl Desk<'_, '_> {
             }
         };
         self.context.ledger.wire(self.place).marked += Tally::of(&frame);
-        Ok(Moving { frame, ..moving })
+        Ok(InFlight { frame, ..flight })
     }
 
     /// Splits a run after its first `count` frames, of which it may have none or all.
-    fn split(&mut self, moving: Moving, count: u16) -> (Option<Moving>, Option<Moving>) {
-        let frame = moving.frame;
+    fn split(&mut self, flight: InFlight, count: u16) -> (Option<InFlight>, Option<InFlight>) {
+        let frame = flight.frame;
         if count == 0 {
-            return (None, Some(moving));
+            return (None, Some(flight));
         }
         if count >= frame.count {
-            return (Some(moving), None);
+            return (Some(flight), None);
         }
-        let (head, rest) = moving.split(count, self.context.pool);
+        let (head, rest) = flight.split(count, self.context.pool);
         (Some(head), Some(rest))
     }
 }
 
 /// The first frame of a queue; with `whole`, the run that it belongs to.
-fn pop(waiting: &mut VecDeque<Moving>, pool: &mut Pool, whole: bool) -> Option<Moving> {
+fn pop(waiting: &mut VecDeque<InFlight>, pool: &mut Pool, whole: bool) -> Option<InFlight> {
     let next = waiting.pop_front()?;
     if whole || next.frame.count == 1 {
         return Some(next);
@@ -185,10 +185,10 @@ macro_rules! desk {
 
 impl Queue {
     /// A queue with dice of its own.
-    pub fn new(settings: &QueueSettings, pace: &Pace, charge: Charge, mut dice: Stream) -> Self {
-        let kind = Kind::new(&settings.discipline, pace, dice.bits());
+    pub fn new(settings: &QueueSettings, serializer: &Serializer, charge: Charge, mut dice: Stream) -> Self {
+        let kind = Kind::new(&settings.discipline, serializer, dice.bits());
         Self {
-            limits: Limits::new(settings, pace),
+            limits: Limits::new(settings, serializer),
             totals: Totals::default(),
             charge,
             ecn: settings.ecn,
@@ -206,31 +206,31 @@ impl Queue {
         place: Place,
         old: &QueueSettings,
         new: &QueueSettings,
-        pace: &Pace,
+        serializer: &Serializer,
         charge: Charge,
     ) {
         let mut waiting = VecDeque::new();
-        while let Some(moving) = self.take_any(context, place) {
-            waiting.push_back(moving);
+        while let Some(flight) = self.take_any(context, place) {
+            waiting.push_back(flight);
         }
         if old.discipline != new.discipline {
-            self.kind = Kind::new(&new.discipline, pace, self.dice.bits());
+            self.kind = Kind::new(&new.discipline, serializer, self.dice.bits());
         } else if let Kind::Red(red, _) = &mut self.kind {
-            red.follow(pace);
+            red.follow(serializer);
         }
-        (self.limits, self.charge, self.ecn) = (Limits::new(new, pace), charge, new.ecn);
+        (self.limits, self.charge, self.ecn) = (Limits::new(new, serializer), charge, new.ecn);
         let unlimited = Limits { frames: u64::MAX, octets: u64::MAX, charged: u64::MAX };
-        for moving in waiting {
+        for flight in waiting {
             let (mut desk, kind) = (desk!(self, context, place), &mut self.kind);
             match kind {
-                Kind::Flows(flows) => flows.put(&mut desk, &unlimited, moving, 0),
+                Kind::Flows(flows) => flows.put(&mut desk, &unlimited, flight, 0),
                 Kind::CoDel(_, _, backlog) => {
-                    desk.came(&moving.frame);
-                    backlog.put(moving);
+                    desk.came(&flight.frame);
+                    backlog.put(flight);
                 }
                 Kind::Tail(waiting) | Kind::Red(_, waiting) => {
-                    desk.came(&moving.frame);
-                    waiting.push_back(moving);
+                    desk.came(&flight.frame);
+                    waiting.push_back(flight);
                 }
             }
         }
@@ -259,55 +259,55 @@ impl Queue {
     }
 
     /// Takes in a run. The first `exempt` frames do not wait, so no limit counts for them.
-    pub fn put(&mut self, context: &mut Context, place: Place, moving: Moving, exempt: u16) {
-        let sizes = moving.frame.sizes();
+    pub fn put(&mut self, context: &mut Context, place: Place, flight: InFlight, exempt: u16) {
+        let sizes = flight.frame.sizes();
         let largest = if sizes.fulls > 0 { sizes.full } else { sizes.tail };
         self.largest = self.largest.max(u64::from(largest));
         let mut desk = desk!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) => {
-                let Some(moving) = admit(&mut desk, &self.limits, moving, exempt) else { return };
+                let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) else { return };
                 let calm = if desk.ecn {
-                    self.limits.half().room(desk.totals, &moving.frame, desk.charge).max(exempt)
+                    self.limits.half().room(desk.totals, &flight.frame, desk.charge).max(exempt)
                 } else {
                     u16::MAX
                 };
-                let (calm, crowded) = desk.split(moving, calm);
-                let crowded = crowded.map(|moving| desk.mark(moving).unwrap_or_else(|moving| moving));
-                for moving in [calm, crowded].into_iter().flatten() {
-                    desk.came(&moving.frame);
-                    waiting.push_back(moving);
+                let (calm, crowded) = desk.split(flight, calm);
+                let crowded = crowded.map(|flight| desk.mark(flight).unwrap_or_else(|flight| flight));
+                for flight in [calm, crowded].into_iter().flatten() {
+                    desk.came(&flight.frame);
+                    waiting.push_back(flight);
                 }
             }
             Kind::CoDel(_, _, backlog) => {
-                if let Some(moving) = admit(&mut desk, &self.limits, moving, exempt) {
-                    desk.came(&moving.frame);
-                    backlog.put(moving);
+                if let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) {
+                    desk.came(&flight.frame);
+                    backlog.put(flight);
                 }
             }
-            Kind::Flows(flows) => flows.put(&mut desk, &self.limits, moving, exempt),
+            Kind::Flows(flows) => flows.put(&mut desk, &self.limits, flight, exempt),
             Kind::Red(red, waiting) => {
-                put_by_red(&mut desk, red, &mut self.dice, &self.limits, waiting, moving, exempt);
+                put_by_red(&mut desk, red, &mut self.dice, &self.limits, waiting, flight, exempt);
             }
         }
     }
 
     /// The next frame for the wire; with `whole`, the run that it belongs to.
-    pub fn take(&mut self, context: &mut Context, place: Place, whole: bool) -> Option<Moving> {
+    pub fn take(&mut self, context: &mut Context, place: Place, whole: bool) -> Option<InFlight> {
         let mut desk = desk!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) => {
-                let moving = pop(waiting, desk.context.pool, whole)?;
-                desk.went(&moving.frame);
-                Some(moving)
+                let flight = pop(waiting, desk.context.pool, whole)?;
+                desk.went(&flight.frame);
+                Some(flight)
             }
             Kind::Red(red, waiting) => {
-                let moving = pop(waiting, desk.context.pool, whole)?;
-                desk.went(&moving.frame);
+                let flight = pop(waiting, desk.context.pool, whole)?;
+                desk.went(&flight.frame);
                 if waiting.is_empty() {
                     red.idle(desk.context.now);
                 }
-                Some(moving)
+                Some(flight)
             }
             Kind::CoDel(law, codel, backlog) => codel.take(&mut desk, *law, backlog, self.largest, whole),
             Kind::Flows(flows) => flows.take(&mut desk, self.largest, whole),
@@ -315,13 +315,13 @@ impl Queue {
     }
 
     /// Takes out whatever is there, past all discipline.
-    pub fn take_any(&mut self, context: &mut Context, place: Place) -> Option<Moving> {
+    pub fn take_any(&mut self, context: &mut Context, place: Place) -> Option<InFlight> {
         let mut desk = desk!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) | Kind::Red(_, waiting) => {
-                let moving = waiting.pop_front()?;
-                desk.went(&moving.frame);
-                Some(moving)
+                let flight = waiting.pop_front()?;
+                desk.went(&flight.frame);
+                Some(flight)
             }
             Kind::CoDel(_, _, backlog) => backlog.pop(&mut desk, true),
             Kind::Flows(flows) => flows.take_any(&mut desk),
@@ -330,11 +330,11 @@ impl Queue {
 }
 
 impl Kind {
-    fn new(discipline: &Discipline, pace: &Pace, salt: u64) -> Self {
+    fn new(discipline: &Discipline, serializer: &Serializer, salt: u64) -> Self {
         match *discipline {
             Discipline::DropTail => Self::Tail(VecDeque::new()),
             Discipline::Red { min_octets, max_octets, probability, weight } => {
-                let red = Red::new(min_octets, max_octets, probability, weight, pace);
+                let red = Red::new(min_octets, max_octets, probability, weight, serializer);
                 Self::Red(Box::new(red), VecDeque::new())
             }
             Discipline::CoDel { target_ns, interval_ns } => {
@@ -349,11 +349,11 @@ impl Kind {
 }
 
 /// Takes what fits of a run, and drops the rest.
-fn admit(desk: &mut Desk, limits: &Limits, moving: Moving, exempt: u16) -> Option<Moving> {
-    let fit = limits.room(desk.totals, &moving.frame, desk.charge).max(exempt);
-    let (fits, rest) = desk.split(moving, fit);
-    if let Some(moving) = rest {
-        desk.context.drop(desk.place, moving.frame, Why::QueueFull);
+fn admit(desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) -> Option<InFlight> {
+    let fit = limits.room(desk.totals, &flight.frame, desk.charge).max(exempt);
+    let (fits, rest) = desk.split(flight, fit);
+    if let Some(flight) = rest {
+        desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);
     }
     fits
 }
@@ -364,23 +364,23 @@ fn put_by_red(
     red: &mut Red,
     dice: &mut Stream,
     limits: &Limits,
-    waiting: &mut VecDeque<Moving>,
-    moving: Moving,
+    waiting: &mut VecDeque<InFlight>,
+    flight: InFlight,
     exempt: u16,
 ) {
-    let mut rest = Some(moving);
+    let mut rest = Some(flight);
     let mut exempt = exempt;
     let mut passed = 0;
-    while let Some(moving) = rest.take() {
+    while let Some(flight) = rest.take() {
         // How many frames pass before the first that does not?
         let mut octets = desk.totals.tally.octets;
         let mut verdict = Verdict::Pass;
-        while verdict == Verdict::Pass && passed < moving.frame.count {
+        while verdict == Verdict::Pass && passed < flight.frame.count {
             verdict = red.judge(desk.context.now, octets, dice);
-            octets += u64::from(moving.frame.segment_octets(moving.frame.first + passed));
+            octets += u64::from(flight.frame.segment_octets(flight.frame.first + passed));
             passed += u16::from(verdict == Verdict::Pass);
         }
-        let (run, after) = desk.split(moving, passed);
+        let (run, after) = desk.split(flight, passed);
         if let Some(run) = run {
             if let Some(run) = admit(desk, limits, run, exempt) {
                 desk.came(&run.frame);
@@ -395,7 +395,7 @@ fn put_by_red(
         let Some(one) = one else { return };
         let marked = if verdict == Verdict::Signal { desk.mark(one) } else { Err(one) };
         match marked {
-            Err(one) => desk.context.drop(desk.place, one.frame, Why::EarlyDrop),
+            Err(one) => desk.context.drop(desk.place, one.frame, DropReason::EarlyDrop),
             Ok(one) => {
                 if let Some(one) = admit(desk, limits, one, exempt) {
                     desk.came(&one.frame);

@@ -1,12 +1,12 @@
 //! How frames leave a wire that has random models: each with a fate of its own.
 
 use super::Wire;
-use crate::context::Context;
-use crate::fate::Why;
-use crate::flights::Moving;
+use crate::drop_reason::DropReason;
+use crate::engine::context::Context;
 use crate::frame::Frame;
+use crate::frame::segment;
 use crate::ledger::Tally;
-use crate::segment;
+use crate::link::in_flight::InFlight;
 use crate::time::{Instant, Span};
 
 impl Wire {
@@ -22,14 +22,14 @@ impl Wire {
         let gap = last.since(first).nanos() / u64::from(frame.count - 1).max(1);
         // A run that is carried together is delayed together.
         let together = self.carried.then(|| self.impairments.variation());
-        let mut run: Option<Moving> = None;
+        let mut run: Option<InFlight> = None;
         for index in 0..frame.count {
             let segment = frame.part(frame.first + index, 1);
             let left = first + Span::from_nanos(gap * u64::from(index));
             let fate = self.impairments.fate();
             if fate.lost {
                 context.pool.share(frame.buffer);
-                context.drop(self.place, segment, Why::RandomLoss);
+                context.drop(self.place, segment, DropReason::RandomLoss);
                 self.flush(context, &mut run);
                 continue;
             }
@@ -46,18 +46,18 @@ impl Wire {
                 }
             }
             self.flush(context, &mut run);
-            let moving = Moving { frame: segment, at, last: at };
+            let flight = InFlight { frame: segment, at, last: at };
             if fate.early {
                 context.ledger.wires[self.number as usize].reordered += Tally::of(&segment);
             }
             if fate.corrupt {
                 context.pool.share(frame.buffer);
-                self.fly_corrupted(context, moving);
+                self.fly_corrupted(context, flight);
             } else if fate.early {
                 context.pool.share(frame.buffer);
-                self.fly(context, moving);
+                self.fly(context, flight);
             } else {
-                run = Some(moving);
+                run = Some(flight);
             }
         }
         self.flush(context, &mut run);
@@ -71,15 +71,15 @@ impl Wire {
         for frame in again.drain(..) {
             let tally = Tally::of(&frame);
             context.ledger.wires[self.number as usize].duplicated += tally;
-            let left = self.pace.send(self.free.max(context.now), true, self.charge.of(&frame));
+            let left = self.serializer.send(self.free.max(context.now), true, self.charge.of(&frame));
             self.free = left + self.gap;
-            self.pace.pause(self.gap);
+            self.serializer.pause(self.gap);
             let at = self.vary(left.max(last), None);
-            let moving = Moving { frame, at, last: at };
+            let flight = InFlight { frame, at, last: at };
             if self.impairments.corrupts() {
-                self.fly_corrupted(context, moving);
+                self.fly_corrupted(context, flight);
             } else {
-                self.fly(context, moving);
+                self.fly(context, flight);
             }
         }
         self.again = again;
@@ -93,16 +93,16 @@ impl Wire {
     }
 
     /// Sends off the frames that have stayed together so far.
-    fn flush(&mut self, context: &mut Context, run: &mut Option<Moving>) {
-        if let Some(moving) = run.take() {
-            context.pool.share(moving.frame.buffer);
-            self.fly(context, moving);
+    fn flush(&mut self, context: &mut Context, run: &mut Option<InFlight>) {
+        if let Some(flight) = run.take() {
+            context.pool.share(flight.frame.buffer);
+            self.fly(context, flight);
         }
     }
 
     /// Flips one bit of a frame, its checksum completed before, and sends it off.
-    fn fly_corrupted(&mut self, context: &mut Context, moving: Moving) {
-        let mut frame = segment::detach(&moving.frame, context.pool);
+    fn fly_corrupted(&mut self, context: &mut Context, flight: InFlight) {
+        let mut frame = segment::detach(&flight.frame, context.pool);
         let octets = &mut context.pool.octets_mut(frame.buffer)[..frame.length as usize];
         if let Some(checksum) = frame.checksum.take() {
             segment::complete_checksum(octets, checksum);
@@ -110,6 +110,6 @@ impl Wire {
         let (octet, mask) = self.impairments.bit(frame.length);
         octets[octet] ^= mask;
         context.ledger.wires[self.number as usize].corrupted += Tally::of(&frame);
-        self.fly(context, Moving { frame, ..moving });
+        self.fly(context, InFlight { frame, ..flight });
     }
 }

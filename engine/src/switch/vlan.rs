@@ -5,8 +5,8 @@
 //! another type, is content.
 
 use crate::error::Error;
+use crate::frame::segment;
 use crate::frame::{Frame, Pool};
-use crate::segment;
 use crate::settings::VlanSettings;
 
 /// Octets of the two addresses, after which a tag stands.
