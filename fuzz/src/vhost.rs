@@ -11,12 +11,12 @@ use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
-use airloom_ports::vhost::Card;
-use airloom_ports::vhost::card::FEATURES;
+use airloom_ports::vhost::DeviceConfig;
+use airloom_ports::vhost::config::FEATURES;
 use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
 
-const CARD: Card = Card { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
+const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
 /// The guest has its memory here, in two regions that meet.
 const GUEST: u64 = 0x1000;
 const OCTETS: u64 = 0x2000;

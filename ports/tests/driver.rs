@@ -9,7 +9,7 @@ use airloom_engine::settings::{LinkSettings, Loss, Rate};
 use airloom_engine::{DropReason, HostLoss};
 use airloom_netns::{self as netns, WireEnd, WireSpec};
 use airloom_ports::detached::Detached;
-use airloom_ports::driver::Driver;
+use airloom_ports::runtime::driver::Driver;
 use airloom_ports::world::World;
 
 /// Octets that no run of segments can shift without notice.

@@ -4,9 +4,9 @@ use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 
-use crate::clock::WallClock;
-use crate::lateness::Histogram;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
+use crate::runtime::lateness::Histogram;
+use crate::runtime::wall_clock::WallClock;
 
 /// A port at its place in the engine.
 pub struct Attachment {

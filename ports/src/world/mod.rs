@@ -12,10 +12,10 @@ use airloom_engine::time::Instant;
 use airloom_engine::{Egress, End, Engine, LinkId, PortId, SwitchId};
 
 use crate::capture::Capture;
-use crate::clock::WallClock;
 use crate::error::Error;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
+use crate::runtime::wall_clock::WallClock;
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
 use edge::Edge;

@@ -1,22 +1,23 @@
-//! Descriptors by which a guest and its device wake each other: an eventfd, or one end of a pair of
-//! sockets. They come from another program, so they are looked at before they are used.
+//! Notifiers, by which a guest and its device wake each other: an eventfd (`kick` towards the device,
+//! `call` towards the guest), or one end of a pair of sockets. They come from another program, so their
+//! type is checked before they are used.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::sys::check;
+use crate::sys::{check, set_nonblocking};
 
 /// The type of a file that is only a descriptor, as an eventfd is.
 const NO_TYPE: libc::mode_t = 0;
 
-/// One of them.
+/// A notifier.
 #[derive(Debug)]
-pub struct Bell {
+pub struct Notifier {
     fd: OwnedFd,
     socket: bool,
 }
 
-impl Bell {
+impl Notifier {
     /// Takes a descriptor for one; it will never block.
     ///
     /// # Errors
@@ -25,12 +26,12 @@ impl Bell {
         Self::of(fd, &[NO_TYPE, libc::S_IFSOCK])
     }
 
-    /// Takes a descriptor for one that is to be heard: an eventfd. Of a socket it could not be said how
-    /// often it rang, nor could the port ring it for itself.
+    /// Takes a descriptor for one whose notifications are counted: an eventfd. A socket does not count,
+    /// and the port could not notify itself by it.
     ///
     /// # Errors
-    /// As [`Bell::new`], and for a socket.
-    pub fn counting(fd: OwnedFd) -> io::Result<Self> {
+    /// As [`Notifier::new`], and for a socket.
+    pub fn eventfd(fd: OwnedFd) -> io::Result<Self> {
         Self::of(fd, &[NO_TYPE])
     }
 
@@ -45,36 +46,31 @@ impl Bell {
         if !kinds.contains(&kind) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
-        unsafe {
-            let status = libc::fcntl(raw, libc::F_GETFL);
-            check(status)?;
-            check(libc::fcntl(raw, libc::F_SETFL, status | libc::O_NONBLOCK))?;
-        }
+        set_nonblocking(raw)?;
         Ok(Self { fd, socket: kind == libc::S_IFSOCK })
     }
 
-    /// True if whoever it is for may sleep on although it rang. A socket is how User Mode Linux is woken: by a
-    /// signal, and a kernel that is just going to sleep notes it and sleeps all the same, until the next one.
+    /// True if the peer may sleep on although it was notified. User Mode Linux is woken by a socket, that is
+    /// by a signal: a kernel that is just going to sleep notes the signal and sleeps all the same.
     #[must_use]
-    pub fn may_be_slept_through(&self) -> bool {
+    pub fn may_be_missed(&self) -> bool {
         self.socket
     }
 
-    /// Rings; false if nobody can hear it any more. One that was not heard yet has rung enough.
+    /// Notifies the peer; false if the peer has closed its end. A notification that was not taken yet is enough.
     #[must_use]
-    pub fn ring(&self) -> bool {
+    pub fn notify(&self) -> bool {
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight octets that outlive the call. Signals, SIGPIPE among them, are blocked in the loop.
         let put = unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
         put >= 0 || io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
     }
 
-    /// How often it rang since the last call; for an eventfd.
+    /// Notifications since the last call; for an eventfd.
     ///
     /// # Errors
-    /// If it cannot ring any more, or never could.
-    pub fn heard(&self) -> io::Result<u64> {
+    /// If the peer has closed its end, or the descriptor is no notifier.
+    pub fn take_count(&self) -> io::Result<u64> {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call.
         let got = unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
@@ -89,7 +85,7 @@ impl Bell {
     }
 }
 
-impl AsRawFd for Bell {
+impl AsRawFd for Notifier {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

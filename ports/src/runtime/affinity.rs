@@ -1,10 +1,9 @@
 //! On which processor the loop's thread runs.
 //!
-//! The kernel moves an ordinary thread that has to wait to a processor that is idle. One that goes
-//! before all others never waits, and wakes where it last ran: whoever is at work there stands still
-//! until it sleeps again, for as long as the laboratory lives if he may run nowhere else, while
-//! another processor has nothing to do. So a second thread looks twice a second which processor the
-//! others leave most of, and puts the loop there if it finds the same one again.
+//! The kernel does not migrate a real-time thread that can run. A task pinned to the processor where
+//! the loop wakes would starve for the whole run, even with other processors idle. So a helper thread
+//! looks twice a second which processor the other tasks leave most idle, and moves the loop there if
+//! it finds the same one twice.
 
 use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,21 +12,21 @@ use std::time::Duration;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(500);
-/// A move has to win a processor of which others left so many nanoseconds more between two looks, for caches go cold
-/// with it. Little is enough: who stands still behind a loop that takes four fifths of a processor uses no
-/// more than the fifth that it leaves.
+/// A move has to win so many idle nanoseconds between two looks, because it costs warm caches. Little is
+/// enough: a task that starves behind a loop that takes four fifths of a processor uses at most the
+/// fifth that the loop leaves.
 const GAIN: u64 = 40_000_000;
 
-/// Places the thread that made it until it is dropped.
+/// Moves the thread that made it, until it is dropped.
 #[derive(Debug)]
-pub struct Placing {
+pub struct Affinity {
     end: Option<mpsc::Sender<()>>,
     watcher: Option<JoinHandle<()>>,
 }
 
-impl Placing {
-    /// Begins to place the calling thread. To be called before that takes precedence, which threads inherit.
-    /// Where there is nothing to choose, or no account of processors, it stays where it is.
+impl Affinity {
+    /// Begins to watch the calling thread. Has to be called before that becomes real-time, which threads
+    /// inherit. Without a choice of processors, or without the kernel's accounts, the thread is not moved.
     #[must_use]
     pub fn begin() -> Self {
         // SAFETY: no arguments.
@@ -36,23 +35,23 @@ impl Placing {
         let watch = move || {
             let (mut before, mut found) = (None, None);
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                let now = Account::read(thread);
+                let now = Usage::read(thread);
                 let better = match (&before, &now) {
-                    (Some(before), Some(now)) if goes_before_others(thread) => now.better(before),
+                    (Some(before), Some(now)) if is_realtime(thread) => now.idler(before),
                     _ => None,
                 };
                 if let Some(better) = better.filter(|_| better == found) {
-                    place(thread, better);
+                    migrate(thread, better);
                 }
                 (before, found) = (now, better);
             }
         };
-        let watcher = thread::Builder::new().name("airloom-placing".into()).spawn(watch).ok();
+        let watcher = thread::Builder::new().name("airloom-affinity".into()).spawn(watch).ok();
         Self { end: Some(end), watcher }
     }
 }
 
-impl Drop for Placing {
+impl Drop for Affinity {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(watcher) = self.watcher.take() {
@@ -62,9 +61,9 @@ impl Drop for Placing {
     }
 }
 
-/// What processors and the thread have done so far.
+/// Processor time so far.
 #[derive(Debug, Default)]
-struct Account {
+struct Usage {
     /// Number and idle nanoseconds of each processor that the thread may run on.
     idle: Vec<(usize, u64)>,
     /// Nanoseconds of processor that the thread has used.
@@ -73,7 +72,7 @@ struct Account {
     here: usize,
 }
 
-impl Account {
+impl Usage {
     fn read(thread: i32) -> Option<Self> {
         let own = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
         let place = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
@@ -93,8 +92,8 @@ impl Account {
         })
     }
 
-    /// The processor of which others leave more than of the one where the thread is.
-    fn better(&self, before: &Self) -> Option<usize> {
+    /// The processor that other tasks leave more idle than the one where the thread is.
+    fn idler(&self, before: &Self) -> Option<usize> {
         if self.here != before.here {
             return None; // what it used was not all here
         }
@@ -133,13 +132,13 @@ fn is_in(set: &libc::cpu_set_t, number: usize) -> bool {
     unsafe { libc::CPU_ISSET(number, set) }
 }
 
-fn goes_before_others(thread: i32) -> bool {
+fn is_realtime(thread: i32) -> bool {
     // SAFETY: no pointers.
     unsafe { libc::sched_getscheduler(thread) == libc::SCHED_RR }
 }
 
-/// Moves the thread; it may still run wherever it might before, but has no reason to.
-fn place(thread: i32, number: usize) {
+/// Moves the thread. It stays allowed everywhere, but the kernel has no reason to move it again.
+fn migrate(thread: i32, number: usize) {
     let Some(before) = allowed(thread) else { return };
     bind(thread, number);
     // SAFETY: the set outlives the call.
@@ -161,12 +160,12 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::precedence::Precedence;
+    use crate::runtime::priority::Priority;
 
     const MS: u64 = 1_000_000;
 
-    fn account(here: usize, used: u64, idle: &[u64]) -> Account {
-        Account { idle: idle.iter().map(|ms| ms * MS).enumerate().collect(), used: used * MS, here }
+    fn usage(here: usize, used: u64, idle: &[u64]) -> Usage {
+        Usage { idle: idle.iter().map(|ms| ms * MS).enumerate().collect(), used: used * MS, here }
     }
 
     #[test]
@@ -175,28 +174,28 @@ mod tests {
             "cpu  7 0 0 9 0 0\ncpu0 3 0 5 100 20 1 0 0\ncpu11 1 1 1 7 0 0 0\nintr 5 6\ncpu9 0 0 0 1 1\n";
         assert_eq!(idle_ticks(stat), [(0, 120), (11, 7)]);
         // SAFETY: no arguments.
-        let own = Account::read(unsafe { libc::gettid() }).expect("an account");
+        let own = Usage::read(unsafe { libc::gettid() }).expect("the kernel keeps it");
         assert!(own.idle.iter().any(|&(number, _)| number == own.here));
     }
 
     #[test]
     fn it_goes_where_others_leave_more() {
-        let before = account(1, 50, &[0, 0, 0]);
+        let before = usage(1, 50, &[0, 0, 0]);
         // Others use 150 ms of its own processor, 25 and 450 of the others.
-        let crowded = account(1, 350, &[475, 50, 50]);
-        assert_eq!(crowded.better(&before), Some(0));
+        let crowded = usage(1, 350, &[475, 50, 50]);
+        assert_eq!(crowded.idler(&before), Some(0));
         // One who never rests gets what it leaves, a fifth.
-        assert_eq!(account(1, 440, &[475, 20, 0]).better(&before), Some(0));
+        assert_eq!(usage(1, 440, &[475, 20, 0]).idler(&before), Some(0));
         // Alone on its own, it stays, whatever it uses of that.
-        assert_eq!(account(1, 525, &[495, 25, 495]).better(&before), None);
+        assert_eq!(usage(1, 525, &[495, 25, 495]).idler(&before), None);
         // Too little to gain.
-        assert_eq!(account(1, 50, &[475, 450, 0]).better(&before), None);
+        assert_eq!(usage(1, 50, &[475, 450, 0]).idler(&before), None);
         // It has just moved.
-        assert_eq!(crowded.better(&account(0, 50, &[0, 0, 0])), None);
+        assert_eq!(crowded.idler(&usage(0, 50, &[0, 0, 0])), None);
     }
 
     #[test]
-    fn who_goes_before_others_leaves_the_processor_of_one_who_may_run_nowhere_else() {
+    fn who_is_realtime_leaves_the_processor_of_one_who_may_run_nowhere_else() {
         let (told, hears) = mpsc::channel();
         let ended = &AtomicBool::new(false);
         thread::scope(|scope| {
@@ -217,11 +216,11 @@ mod tests {
     /// Works and sleeps by turns as the loop does, beside whoever is told where; false if it is never moved although
     /// there was a better place for some looks in a row.
     fn told_to_move(told: mpsc::Sender<usize>) -> bool {
-        let _placing = Placing::begin();
+        let _placing = Affinity::begin();
         // SAFETY: no arguments.
         let thread = unsafe { libc::gettid() };
-        let read = || Account::read(thread).expect("an account");
-        if !Precedence::take().is_allowed() {
+        let read = || Usage::read(thread).expect("the kernel keeps it");
+        if !Priority::take().is_allowed() {
             return true;
         }
         let mut before = read();
@@ -239,7 +238,7 @@ mod tests {
             if now.here != began {
                 return true;
             }
-            chances = if now.better(&before).is_some() { chances + 1 } else { 0 };
+            chances = if now.idler(&before).is_some() { chances + 1 } else { 0 };
             most = most.max(chances);
             before = now;
         }

@@ -1,4 +1,4 @@
-//! What a guest's network card has: the features that are offered to its driver, and what that reads.
+//! Features and configuration of the network device that a guest sees.
 
 use super::message::CONFIG;
 
@@ -51,14 +51,14 @@ pub(super) const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
 
 /// What a guest reads of its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct DeviceConfig {
     /// Ethernet address.
     pub mac: [u8; 6],
     /// Octets of the longest packet, Ethernet header apart.
     pub mtu: u16,
 }
 
-impl Card {
+impl DeviceConfig {
     /// The configuration as the guest sees it: address, status, pairs of queues, MTU.
     pub(super) fn octets(self) -> [u8; CONFIG] {
         let mut octets = [0; CONFIG];

@@ -1,7 +1,8 @@
-//! Keeps idle processors from sleeping so deeply that waking them takes longer than a frame.
+//! The power-management request that keeps idle processors out of deep sleep states, from which a wake
+//! takes longer than a frame.
 //!
-//! The kernel's latency request (Documentation/power/pm_qos_interface.rst) holds while the device is
-//! open, so it ends with the run however that ends. In a virtual machine the difference is
+//! The kernel's PM QoS request (Documentation/power/pm_qos_interface.rst) holds while the device is
+//! open, so it ends with the process. In a virtual machine the difference is
 //! between a halt, which the hypervisor has to end (30 to 70 us), and polling (a few).
 
 use std::fs::{File, OpenOptions};
@@ -9,7 +10,7 @@ use std::io::Write;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// Asks for processors that wake at once; none where that takes rights that we do not have.
+/// Requests a wake latency of zero; none without the right to.
 #[must_use]
 pub fn request() -> Option<File> {
     let mut device = OpenOptions::new().write(true).open(DEVICE).ok()?;

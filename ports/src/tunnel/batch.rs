@@ -1,4 +1,4 @@
-//! Many packets with one system call, into and out of memory that is kept.
+//! Batches of packets: many with one system call (`recvmmsg`, `sendmmsg`), in memory that is reused.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,22 +28,22 @@ pub struct Packet<'a> {
     pub cut: bool,
 }
 
-/// Memory for packets that come.
+/// Packets that were received.
 #[derive(Debug)]
-pub struct Inbox {
+pub struct RxBatch {
     octets: Box<[u8]>,
     found: Vec<(usize, Option<IpAddr>, bool)>,
     next: usize,
 }
 
-impl Default for Inbox {
+impl Default for RxBatch {
     fn default() -> Self {
         let slots = usize::from(BATCH);
         Self { octets: vec![0; slots * PACKET].into_boxed_slice(), found: Vec::with_capacity(slots), next: 0 }
     }
 }
 
-impl Inbox {
+impl RxBatch {
     /// Whether some that were received are left.
     pub fn has_more(&self) -> bool {
         self.next < self.found.len()
@@ -120,16 +120,16 @@ fn address(name: &libc::sockaddr_in6) -> Option<IpAddr> {
     }
 }
 
-/// Memory for packets that go.
+/// Packets to be sent.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct TxBatch {
     heads: Box<[[u8; gre::MOST]]>,
     bodies: Box<[u8]>,
     /// Octets of the header, where the body begins, and where it ends.
     lengths: [(usize, usize, usize); BATCH as usize],
 }
 
-impl Default for Outbox {
+impl Default for TxBatch {
     fn default() -> Self {
         let slots = usize::from(BATCH);
         Self {
@@ -140,7 +140,7 @@ impl Default for Outbox {
     }
 }
 
-impl Outbox {
+impl TxBatch {
     /// Where the header and the frame of a packet are to be written.
     pub fn slot(&mut self, slot: u16) -> (&mut [u8; gre::MOST], &mut [u8]) {
         let slot = usize::from(slot);

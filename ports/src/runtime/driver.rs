@@ -13,19 +13,19 @@ use std::thread::JoinHandle;
 use airloom_engine::PortId;
 use airloom_engine::time::{Instant, Span};
 
-use crate::alarm::Alarm;
-use crate::clock::{self, WallClock};
 use crate::error::Error;
-use crate::lateness::Histogram;
-use crate::moderation::Moderation;
-use crate::patience::Patience;
-use crate::placing::Placing;
-use crate::poller::Poller;
 use crate::port::Port;
-use crate::precedence::Precedence;
-use crate::status::Status;
+use crate::runtime::affinity::Affinity;
+use crate::runtime::coalescing::Coalescing;
+use crate::runtime::lateness::Histogram;
+use crate::runtime::pm_qos;
+use crate::runtime::poller::Poller;
+use crate::runtime::priority::Priority;
+use crate::runtime::spin_policy::SpinPolicy;
+use crate::runtime::status::Status;
+use crate::runtime::timer::Timer;
+use crate::runtime::wall_clock::{self, WallClock};
 use crate::sys::check;
-use crate::wakeful;
 use crate::world::{Taken, World};
 
 /// Most frames read from one port before the others have their turn.
@@ -38,10 +38,10 @@ const LAST: Span = Span::from_micros(1);
 const SECOND: Span = Span::from_secs(1);
 /// Sleeps that are tried at the start to learn what one costs; a few milliseconds together.
 const TRIALS: u64 = 32;
-/// The number of the command bell among the numbers of the ports.
-const BELL: u64 = u64::MAX;
-/// The number of the alarm for guests that may have to be told again.
-const ALARM: u64 = u64::MAX - 1;
+/// The number of the commands' eventfd among the numbers of the ports.
+const COMMANDS: u64 = u64::MAX;
+/// The number of the timer for peers that may have to be notified again.
+const TIMER: u64 = u64::MAX - 1;
 
 /// A world that is being driven, with the account of how that went.
 pub struct Driven {
@@ -56,7 +56,7 @@ pub struct Driven {
     pub wakes: Histogram,
     /// Second by second.
     pub status: Status,
-    /// Whether the loop's thread goes before others that want its processor.
+    /// Whether the loop's thread may be real-time.
     pub preferred: bool,
     poller: Poller,
 }
@@ -95,7 +95,7 @@ type Ended = (Driven, Option<Error>);
 pub struct Driver {
     /// Taken when the loop is to end: that there are no more commands is the sign.
     commands: Option<Sender<Command>>,
-    bell: Arc<OwnedFd>,
+    eventfd: Arc<OwnedFd>,
     thread: Option<JoinHandle<Ended>>,
     clock: WallClock,
 }
@@ -110,16 +110,16 @@ impl Driver {
         let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         check(fd).map_err(|source| Error::Loop { what: "an eventfd", source })?;
         // SAFETY: the descriptor was just made and belongs to nobody else.
-        let bell = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
+        let eventfd = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
         let poller = Poller::new()?;
-        poller.add(bell.as_raw_fd(), BELL)?;
+        poller.add(eventfd.as_raw_fd(), COMMANDS)?;
         for (number, attached) in (0u64..).zip(&world.edge.ports) {
             if let Some(fd) = attached.port.fd() {
                 poller.add(fd, number)?;
             }
         }
-        let alarm = Alarm::new()?;
-        poller.add(alarm.as_raw_fd(), ALARM)?;
+        let timer = Timer::new()?;
+        poller.add(timer.as_raw_fd(), TIMER)?;
         let (commands, orders) = channel();
         let clock = WallClock::start();
         world.start(clock);
@@ -132,12 +132,12 @@ impl Driver {
             preferred: false,
             poller,
         };
-        let looper = Loop { driven, orders, bell: Arc::clone(&bell), alarm };
+        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer };
         let thread = std::thread::Builder::new()
             .name("airloom-engine".into())
             .spawn(move || looper.run())
             .map_err(|source| Error::Loop { what: "a thread", source })?;
-        Ok(Self { commands: Some(commands), bell, thread: Some(thread), clock })
+        Ok(Self { commands: Some(commands), eventfd, thread: Some(thread), clock })
     }
 
     /// The clock that drives the engine.
@@ -161,7 +161,7 @@ impl Driver {
         };
         let commands = self.commands.as_ref().ok_or(Error::Stopped)?;
         commands.send(Box::new(command)).map_err(|_| Error::Stopped)?;
-        ring(&self.bell);
+        notify(&self.eventfd);
         answer.recv().map_err(|_| Error::Stopped)
     }
 
@@ -176,7 +176,7 @@ impl Driver {
     fn end(&mut self) -> Option<Result<Ended, Error>> {
         let thread = self.thread.take()?;
         self.commands = None;
-        ring(&self.bell);
+        notify(&self.eventfd);
         Some(thread.join().map_err(|panic| Error::Panicked(message(&*panic))))
     }
 }
@@ -192,10 +192,10 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-fn ring(bell: &OwnedFd) {
+fn notify(eventfd: &OwnedFd) {
     let one = 1u64.to_ne_bytes();
-    // SAFETY: eight octets that outlive the call. A full counter has rung already.
-    unsafe { libc::write(bell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    // SAFETY: eight octets that outlive the call. A full counter has notified already.
+    unsafe { libc::write(eventfd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
 }
 
 /// How a wait ended.
@@ -209,8 +209,8 @@ struct Look {
 struct Loop {
     driven: Driven,
     orders: Receiver<Command>,
-    bell: Arc<OwnedFd>,
-    alarm: Alarm,
+    eventfd: Arc<OwnedFd>,
+    timer: Timer,
 }
 
 impl Loop {
@@ -226,25 +226,25 @@ impl Loop {
             libc::sigdelset(&raw mut all, libc::SIGBUS);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
-        // A thread that has this one's signals, and not its precedence.
-        let _placing = Placing::begin();
-        let precedence = Precedence::take();
-        self.driven.preferred = precedence.is_allowed();
-        let _awake = wakeful::request();
-        let error = self.turn_until_stopped(precedence).err();
+        // A thread that has this one's signals, and not its priority.
+        let _affinity = Affinity::begin();
+        let priority = Priority::take();
+        self.driven.preferred = priority.is_allowed();
+        let _latency = pm_qos::request();
+        let error = self.turn_until_stopped(priority).err();
         (self.driven, error)
     }
 
-    fn turn_until_stopped(&mut self, mut precedence: Precedence) -> Result<(), Error> {
+    fn turn_until_stopped(&mut self, mut priority: Priority) -> Result<(), Error> {
         let clock = self.driven.clock;
         let mut looked = clock.now();
-        let mut patience = Patience::new(self.cost_of_a_sleep()?);
-        patience.mind(self.driven.world.engine.slips(), false);
-        let mut moderation = Moderation::default();
+        let mut spin_policy = SpinPolicy::new(self.cost_of_sleep()?);
+        spin_policy.mind(self.driven.world.engine.slips(), false);
+        let mut coalescing = Coalescing::default();
         let mut woken = looked;
         self.driven.status.begin(looked);
         loop {
-            let look = self.look(looked, &mut patience, moderation.wait())?;
+            let look = self.look(looked, &mut spin_policy, coalescing.wait())?;
             let start = clock.now();
             let mut taken = (0, 0);
             // Of a full list nobody knows what did not get into it.
@@ -256,8 +256,8 @@ impl Loop {
             let mut stopped = false;
             for index in 0..look.ready {
                 match self.driven.poller.ready(index) {
-                    BELL => stopped = !self.obey(),
-                    ALARM => self.alarm.rang(),
+                    COMMANDS => stopped = !self.obey(),
+                    TIMER => self.timer.expired(),
                     number => {
                         let (frames, octets) = self.take_in(usize::try_from(number).unwrap_or(0), look.since);
                         taken = (taken.0 + frames, taken.1 + octets);
@@ -265,7 +265,7 @@ impl Loop {
                 }
             }
             if look.ready > 0 {
-                moderation.woke(taken.0, taken.1, start.since(woken));
+                coalescing.woke(taken.0, taken.1, start.since(woken));
                 woken = start;
             }
             let now = clock.now();
@@ -273,7 +273,7 @@ impl Loop {
             self.driven.world.advance(now);
             let again = self.driven.world.edge.notify(now);
             if again < Instant::NEVER {
-                self.alarm.set(again.since(now));
+                self.timer.arm(again.since(now));
             }
             let end = clock.now();
             let second = self.driven.status.current();
@@ -283,10 +283,10 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
-                patience.mind(self.driven.world.engine.slips(), self.driven.status.spare());
-                precedence.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
-                if let Some(cost) = self.driven.status.cost_of_a_sleep() {
-                    patience.learn(cost);
+                spin_policy.mind(self.driven.world.engine.slips(), self.driven.status.spare());
+                priority.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
+                if let Some(cost) = self.driven.status.cost_of_sleep() {
+                    spin_policy.learn(cost);
                 }
             }
             if stopped {
@@ -303,30 +303,30 @@ impl Loop {
     }
 
     /// Processor time that one short sleep takes, as the mean of a few.
-    fn cost_of_a_sleep(&mut self) -> Result<Span, Error> {
-        let before = clock::thread_cpu();
+    fn cost_of_sleep(&mut self) -> Result<Span, Error> {
+        let before = wall_clock::thread_cpu();
         for _ in 0..TRIALS {
             self.driven.poller.wait(Some(Span::from_micros(1)))?;
         }
-        Ok(Span::from_nanos(clock::thread_cpu().saturating_sub(before) / TRIALS))
+        Ok(Span::from_nanos(wall_clock::thread_cpu().saturating_sub(before) / TRIALS))
     }
 
     /// Waits until a port is ready, a command is there, or the next event is due.
     fn look(
         &mut self,
         looked: Instant,
-        patience: &mut Patience,
+        spin_policy: &mut SpinPolicy,
         gather: Option<Span>,
     ) -> Result<Look, Error> {
         let clock = self.driven.clock;
         if let Some(wait) = gather {
             let now = clock.now();
             let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
-            let (advance, awake) = patience.before();
+            let (advance, awake) = spin_policy.before();
             if due > now + awake + wait {
-                clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
+                wall_clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
                 self.driven.status.current().sleeps += 1;
-                patience.slept(clock.now().since(now));
+                spin_policy.slept(clock.now().since(now));
             }
         }
         // Without a wait first: what is ready now may have come since the last look.
@@ -336,9 +336,9 @@ impl Loop {
         }
         let now = clock.now();
         let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
-        let (advance, awake) = patience.before();
+        let (advance, awake) = spin_policy.before();
         if due <= now + awake {
-            return self.stay_awake(now, due, patience);
+            return self.spin(now, due, spin_policy);
         }
         let early = due - advance;
         let second_ends = self.driven.status.current().start + SECOND;
@@ -346,20 +346,20 @@ impl Loop {
         let ready = self.driven.poller.wait(Some(wake.since(now)))?;
         let woken = clock.now();
         self.driven.status.current().sleeps += 1;
-        patience.slept(woken.since(now));
+        spin_policy.slept(woken.since(now));
         // By a frame, by a signal, or only to close the second.
         if ready > 0 || woken < wake || wake < early {
             return Ok(Look { ready, since: woken });
         }
         let late = woken.since(wake);
-        patience.woke(late);
+        spin_policy.woke(late);
         self.driven.wakes.record(late, woken, 0);
-        self.stay_awake(woken, due, patience)
+        self.spin(woken, due, spin_policy)
     }
 
-    /// Waits for an instant that is too near for a sleep: looks around until something is ready or `until` has
-    /// come. A look at the ports takes a good part of a microsecond, so at the end it only watches the clock.
-    fn stay_awake(&mut self, now: Instant, until: Instant, patience: &mut Patience) -> Result<Look, Error> {
+    /// Spins until something is ready or `until` has come: an instant that is too near for a sleep. A poll
+    /// of the ports takes a good part of a microsecond, so at the end it only watches the clock.
+    fn spin(&mut self, now: Instant, until: Instant, spin_policy: &mut SpinPolicy) -> Result<Look, Error> {
         let clock = self.driven.clock;
         let mut look = Look { ready: 0, since: now };
         let mut at = now;
@@ -375,7 +375,7 @@ impl Loop {
                 at = clock.now();
             }
         }
-        patience.spend(at.since(now));
+        spin_policy.spend(at.since(now));
         self.driven.status.current().spun += at.since(now);
         Ok(look)
     }
@@ -428,7 +428,7 @@ impl Loop {
     fn obey(&mut self) -> bool {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call. An empty counter was read before.
-        unsafe { libc::read(self.bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        unsafe { libc::read(self.eventfd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
         loop {
             match self.orders.try_recv() {
                 Ok(command) => {

@@ -1,6 +1,6 @@
-//! An alarm for what is to be looked at again soon: a timer of the kernel that is set and left alone.
+//! A kernel timer (timerfd) that makes the loop look again soon, armed once and left alone.
 //!
-//! To end each sleep early would do as well, but a near end sets the processor's own timer anew at every
+//! To end each sleep early would do as well, but a near timeout sets the processor's own timer anew at every
 //! sleep, which in a virtual machine costs more than the sleep itself: 12 to 18 us.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -10,14 +10,14 @@ use airloom_engine::time::Span;
 use crate::error::Error;
 use crate::sys::check;
 
-/// One, readable when it has rung.
-pub(crate) struct Alarm {
-    timer: OwnedFd,
-    set: bool,
+/// A timer, readable once it has expired.
+pub(crate) struct Timer {
+    fd: OwnedFd,
+    armed: bool,
 }
 
-impl Alarm {
-    /// One that is not set.
+impl Timer {
+    /// A timer that is not armed.
     ///
     /// # Errors
     /// [`Error::Loop`] if the kernel has no descriptor left.
@@ -27,12 +27,12 @@ impl Alarm {
             unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
         check(fd).map_err(|source| Error::Loop { what: "a timer", source })?;
         // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self { timer: unsafe { OwnedFd::from_raw_fd(fd) }, set: false })
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, armed: false })
     }
 
-    /// Has it ring after a wait of less than a second, unless it is set already.
-    pub fn set(&mut self, wait: Span) {
-        if self.set {
+    /// Arms it for a wait of less than a second, unless it is armed already.
+    pub fn arm(&mut self, wait: Span) {
+        if self.armed {
             return;
         }
         let nanos = i64::try_from(wait.nanos()).unwrap_or(i64::MAX).clamp(1, 999_999_999);
@@ -40,23 +40,22 @@ impl Alarm {
         let value = libc::timespec { tv_sec: 0, tv_nsec: nanos };
         let when = libc::itimerspec { it_interval: never, it_value: value };
         // SAFETY: the times outlive the call.
-        let answer = unsafe {
-            libc::timerfd_settime(self.timer.as_raw_fd(), 0, &raw const when, std::ptr::null_mut())
-        };
-        self.set = answer == 0;
+        let answer =
+            unsafe { libc::timerfd_settime(self.fd.as_raw_fd(), 0, &raw const when, std::ptr::null_mut()) };
+        self.armed = answer == 0;
     }
 
-    /// It rang, and is not set any more.
-    pub fn rang(&mut self) {
+    /// It has expired, and is not armed any more.
+    pub fn expired(&mut self) {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call.
-        unsafe { libc::read(self.timer.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-        self.set = false;
+        unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        self.armed = false;
     }
 }
 
-impl AsRawFd for Alarm {
+impl AsRawFd for Timer {
     fn as_raw_fd(&self) -> RawFd {
-        self.timer.as_raw_fd()
+        self.fd.as_raw_fd()
     }
 }

@@ -1,32 +1,31 @@
-//! When to sleep and when to stay awake.
+//! When to sleep and when to spin.
 //!
 //! Sleeping has a price: processor time to go to sleep and to be woken, and a wake that comes late
 //! by whatever the machine takes to notice. In a virtual machine both are some tens of
 //! microseconds, more than the whole handling of a frame. So:
 //!
-//! * What is due sooner than a sleep costs is waited for awake.
-//! * For what is due later the loop wakes early, by as much as its wakes were late before, and is
-//!   awake for the rest.
+//! * The loop spins for an instant that is nearer than what a sleep costs.
+//! * For a later instant it wakes early, by as much as its wakes were late before, and spins for
+//!   the rest.
 //!
-//! For some parts of time asleep, one may go that way, so that it ends when the loop has much
-//! to do; what is not used is saved for bursts, up to [`SAVED`]. The limit matters: a loop that goes before all others and never sleeps
-//! takes a processor from the nodes, until the kernel stops it for 50 ms to let them run. And it
-//! never stays awake only because frames might come: who would send them may be waiting for this
-//! very processor.
+//! Spinning has a budget: one microsecond for every five slept. Unused budget accumulates, up to
+//! [`MAX_SAVED`]. The limit matters: a real-time loop that never sleeps takes a processor from the
+//! nodes, until the kernel throttles it for 50 ms. And the loop never spins only because frames might
+//! come: their sender may be waiting for this very processor.
 //!
-//! Where links slip, a late wake is lost rate. There one part awake is allowed for two asleep, and
-//! fewer wakes may be late; and as long as the machine has a processor to spare, three parts awake for
-//! two asleep, so that hardly any is. Nobody misses the time then, and with its work and the price of its
-//! sleeps the loop stays below the share of a second at which it has to do without its precedence.
+//! Where links slip, a late wake is lost rate. There the budget is one microsecond for two slept, and
+//! fewer wakes may be late; and as long as the machine has an idle processor, three for two, so that
+//! hardly any is. With its work and the price of its sleeps the loop then stays below the share of a
+//! second at which it has to leave the real-time class.
 
 use airloom_engine::time::Span;
 
 /// What may be spent to be on time.
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
-    /// Parts of time that may be spent awake...
+    /// So much time may be spent spinning...
     awake: u64,
-    /// ...for so many asleep.
+    /// ...for so much asleep.
     asleep: u64,
     /// Of that many wakes, one may be later than the advance.
     wakes: u64,
@@ -37,8 +36,8 @@ const USUAL: Allowance = Allowance { awake: 1, asleep: 5, wakes: 8 };
 const PUNCTUAL: Allowance = Allowance { awake: 1, asleep: 2, wakes: 30 };
 /// The same with a processor to spare.
 const LAVISH: Allowance = Allowance { awake: 3, asleep: 2, wakes: 100 };
-/// Most that is saved for bursts.
-const SAVED: Span = Span::from_millis(5);
+/// Most budget that accumulates for bursts.
+const MAX_SAVED: Span = Span::from_millis(5);
 /// Longest advance: a machine that wakes later than this needs help of another kind.
 const ADVANCE: Span = Span::from_micros(120);
 /// By how much the advance grows when a wake was later than that.
@@ -48,21 +47,21 @@ const COST: (Span, Span) = (Span::from_micros(1), Span::from_micros(20));
 
 /// What was learned, and what may still be spent.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct SpinPolicy {
     cost: Span,
     advance: Span,
     saved: Span,
     allowance: Allowance,
 }
 
-impl Patience {
+impl SpinPolicy {
     /// Begins with nothing learned and all saved, on a machine where a sleep costs `cost`.
     #[must_use]
     pub fn new(cost: Span) -> Self {
         Self {
             cost: cost.clamp(COST.0, COST.1),
             advance: Span::from_micros(40),
-            saved: SAVED,
+            saved: MAX_SAVED,
             allowance: USUAL,
         }
     }
@@ -102,7 +101,7 @@ impl Patience {
     /// Accounts for time asleep.
     pub fn slept(&mut self, length: Span) {
         let Allowance { awake, asleep, .. } = self.allowance;
-        self.saved = (self.saved + Span::from_nanos(length.nanos() * awake / asleep)).min(SAVED);
+        self.saved = (self.saved + Span::from_nanos(length.nanos() * awake / asleep)).min(MAX_SAVED);
     }
 
     /// Accounts for time spent awake to be on time.
@@ -117,12 +116,12 @@ mod tests {
 
     #[test]
     fn it_learns_how_late_the_machine_wakes() {
-        let mut patience = Patience::new(Span::from_micros(5));
+        let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
         for round in 0..10_000u64 {
             // Evenly spread between 20 and 60 us: seven of eight are below 55 us.
-            patience.woke(Span::from_micros(20 + round * 17 % 41));
+            spin_policy.woke(Span::from_micros(20 + round * 17 % 41));
         }
-        let (learned, awake) = patience.before();
+        let (learned, awake) = spin_policy.before();
         assert_eq!(awake, learned + Span::from_micros(5));
         let learned = learned.nanos();
         assert!((50_000..60_000).contains(&learned), "{learned}");
@@ -131,10 +130,10 @@ mod tests {
     #[test]
     fn where_links_slip_fewer_wakes_are_late() {
         let learned = |punctual, spare| {
-            let mut patience = Patience::new(Span::from_micros(5));
-            patience.mind(punctual, spare);
-            (0..100_000u64).for_each(|round| patience.woke(Span::from_micros(20 + round * 17 % 41)));
-            patience.before().0
+            let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
+            spin_policy.mind(punctual, spare);
+            (0..100_000u64).for_each(|round| spin_policy.woke(Span::from_micros(20 + round * 17 % 41)));
+            spin_policy.before().0
         };
         assert!(learned(false, true) < learned(true, false));
         assert!(learned(true, false) < learned(true, true));
@@ -142,16 +141,16 @@ mod tests {
 
     #[test]
     fn it_spends_no_more_than_its_share() {
-        let mut patience = Patience::new(Span::from_micros(5));
+        let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
         let (mut slept, mut spent) = (Span::ZERO, Span::ZERO);
         for _ in 0..1_000_000 {
-            patience.woke(Span::from_millis(1));
-            let (_, awake) = patience.before();
-            patience.spend(awake);
+            spin_policy.woke(Span::from_millis(1));
+            let (_, awake) = spin_policy.before();
+            spin_policy.spend(awake);
             spent += awake;
-            patience.slept(Span::from_micros(10));
+            spin_policy.slept(Span::from_micros(10));
             slept += Span::from_micros(10);
         }
-        assert!(spent.nanos() <= slept.nanos() * USUAL.awake / USUAL.asleep + SAVED.nanos());
+        assert!(spent.nanos() <= slept.nanos() * USUAL.awake / USUAL.asleep + MAX_SAVED.nanos());
     }
 }

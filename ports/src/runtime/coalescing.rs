@@ -1,11 +1,12 @@
-//! When frames come so thick that being woken for each handful costs more than handling them.
+//! Coalescing of wakes, where frames come so densely that being woken for each handful costs more than
+//! handling them.
 //!
-//! As network cards do with their interrupts: while the loop is woken more often than every
-//! [`WAIT`] and finds several frames each time, it lets them gather by sleeping on the clock
-//! instead of on the ports. What that adds to a frame's way is at most [`WAIT`], and shows in
-//! the ingress histogram. A dialogue, however quick, brings one frame a wake and is never held up.
-//! Nor is a stream of super-frames: those have gathered at their sender, handling one takes longer
-//! than a wake, and a sender that waits for acknowledgments would lose the time.
+//! As network cards do with their interrupts: while the loop is woken more often than every [`WAIT`]
+//! and finds several frames each time, it sleeps on the clock instead of on the ports, so that frames
+//! gather. This delays a frame by at most [`WAIT`], and shows in the ingress histogram. A dialogue,
+//! however quick, brings one frame a wake and is never delayed. Neither is a stream of super-frames:
+//! its sender has gathered them, handling one takes longer than a wake, and a sender that waits for
+//! acknowledgments would lose the time.
 
 use airloom_engine::time::Span;
 
@@ -22,7 +23,7 @@ const ONE: u64 = 1024;
 
 /// What the last wakes were like.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Moderation {
+pub struct Coalescing {
     /// Mean frames a wake, in parts of [`ONE`].
     frames: u64,
     /// Mean octets a wake.
@@ -31,7 +32,7 @@ pub struct Moderation {
     gap: u64,
 }
 
-impl Moderation {
+impl Coalescing {
     /// Learns from a wake: the frames it brought, their octets, and the time since the one before.
     pub fn woke(&mut self, frames: u64, octets: u64, gap: Span) {
         // One long silence says no more than that the stream has ended.
@@ -58,11 +59,11 @@ mod tests {
     const OCTETS: u64 = 1_514;
 
     fn after(wakes: u32, frames: u64, octets: u64, gap: Span) -> Option<Span> {
-        let mut moderation = Moderation::default();
+        let mut coalescing = Coalescing::default();
         for _ in 0..wakes {
-            moderation.woke(frames, frames * octets, gap);
+            coalescing.woke(frames, frames * octets, gap);
         }
-        moderation.wait()
+        coalescing.wait()
     }
 
     #[test]
@@ -75,14 +76,14 @@ mod tests {
 
     #[test]
     fn it_ends_with_the_stream() {
-        let mut moderation = Moderation::default();
+        let mut coalescing = Coalescing::default();
         for _ in 0..50 {
-            moderation.woke(20, 20 * OCTETS, Span::from_micros(60));
+            coalescing.woke(20, 20 * OCTETS, Span::from_micros(60));
         }
-        assert!(moderation.wait().is_some());
+        assert!(coalescing.wait().is_some());
         for _ in 0..16 {
-            moderation.woke(1, OCTETS, WAIT);
+            coalescing.woke(1, OCTETS, WAIT);
         }
-        assert_eq!(moderation.wait(), None);
+        assert_eq!(coalescing.wait(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Why a guest has no connection to its port any more.
+//! Why a guest's connection ended.
 
 use std::io;
 
@@ -6,9 +6,9 @@ use super::memory::MemoryError;
 use super::message::Flaw;
 use super::queue::Broken;
 
-/// The named cause.
+/// The reason.
 #[derive(Debug, thiserror::Error)]
-pub enum Cause {
+pub enum DisconnectReason {
     /// The other side closed the connection: the guest halted, or its process ended.
     #[error("the guest closed its connection")]
     Closed,
@@ -46,7 +46,7 @@ pub enum Cause {
     NoDescriptor,
     /// A descriptor of a wrong type.
     #[error("a descriptor of the guest is neither an eventfd nor a socket: {0}")]
-    Bell(#[source] io::Error),
+    Notifier(#[source] io::Error),
     /// Its memory cannot be had.
     #[error(transparent)]
     Memory(#[from] MemoryError),

@@ -2,7 +2,7 @@
 
 use airloom_engine::time::{Instant, Span};
 
-use crate::clock;
+use crate::runtime::wall_clock;
 
 /// Fewer sleeps than this in a second say nothing of what one costs.
 const FEW: u64 = 100;
@@ -59,7 +59,7 @@ impl Status {
     /// waiting awake. None if there were few sleeps, or the thread was kept from its processor, so
     /// that the figure would mean nothing.
     #[must_use]
-    pub fn cost_of_a_sleep(&self) -> Option<Span> {
+    pub fn cost_of_sleep(&self) -> Option<Span> {
         let last = self.seconds.last()?;
         if last.sleeps < FEW || last.waited.nanos() * 20 > last.busy.nanos() {
             return None;
@@ -82,9 +82,9 @@ impl Status {
 
     /// Begins the first second; to be called on the loop's own thread.
     pub(crate) fn begin(&mut self, now: Instant) {
-        self.cpu = clock::thread_cpu();
-        self.waited = clock::thread_waited(&mut self.text).unwrap_or(0);
-        self.idle = clock::idle(&mut self.text).unwrap_or(0);
+        self.cpu = wall_clock::thread_cpu();
+        self.waited = wall_clock::thread_waited(&mut self.text).unwrap_or(0);
+        self.idle = wall_clock::idle(&mut self.text).unwrap_or(0);
         self.current = Second { start: now, ..Second::default() };
     }
 
@@ -92,9 +92,9 @@ impl Status {
     pub(crate) fn close(&mut self, now: Instant, length: Span) -> bool {
         let over = now.since(self.current.start) >= length;
         if over {
-            let cpu = clock::thread_cpu();
-            let waited = clock::thread_waited(&mut self.text).unwrap_or(0);
-            let idle = clock::idle(&mut self.text).unwrap_or(0);
+            let cpu = wall_clock::thread_cpu();
+            let waited = wall_clock::thread_waited(&mut self.text).unwrap_or(0);
+            let idle = wall_clock::idle(&mut self.text).unwrap_or(0);
             self.current.end = now;
             self.current.cpu = Span::from_nanos(cpu.saturating_sub(self.cpu));
             self.current.waited = Span::from_nanos(waited.saturating_sub(self.waited));
