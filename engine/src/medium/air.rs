@@ -9,7 +9,7 @@ use super::radio::{Kind, Lock, Radio, RadioId, Stage, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::time::{Instant, Span};
 

@@ -57,7 +57,7 @@ pub use sniff::ChannelAirtime;
 use std::collections::BTreeMap;
 
 use crate::calendar::Calendar;
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
