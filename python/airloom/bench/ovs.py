@@ -16,6 +16,7 @@ from typing import Any
 import airloom
 from airloom.bench import BenchResult, Progress
 from airloom.bench.standing import memory
+from airloom.host.binaries import shipped
 from airloom.errors import HostError
 from airloom.scenario.model import Scenario
 
@@ -93,13 +94,7 @@ def learning_switch() -> Path:
     """The example's controller, which needs os-ken; Open vSwitch's own takes 16 switches only."""
     if find_spec("os_ken") is None:
         raise HostError("host.lacks", "os-ken is not installed", cure="pip install 'airloom[sdn]'")
-    for folder in (Path.cwd(), Path(airloom.__file__).parents[2]):
-        path = folder / "examples/openflow/learning_switch.py"
-        if path.is_file():
-            return path
-    raise HostError(
-        "host.lacks", "there is no examples/openflow", cure="call it in the folder of Airloom's sources"
-    )
+    return shipped("examples") / "openflow" / "learning_switch.py"
 
 
 def main() -> None:

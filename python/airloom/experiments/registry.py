@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airloom.host.binaries import shipped
 from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ def _load(module_name: str, path: Path) -> ModuleType:
 
 def folders() -> list[Path]:
     """Where experiments are looked for; the first that has a name wins."""
-    package = Path(__file__).resolve().parent
-    return [Path.cwd() / "experiments", package.parents[2] / "experiments", package]
+    return [Path.cwd() / "experiments", shipped("experiments")]
 
 
 def discover() -> dict[str, Experiment]:

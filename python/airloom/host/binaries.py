@@ -1,8 +1,11 @@
-"""Where Airloom's own programs are: ``airloom-init`` and ``airloom-traffic``.
+"""Where Airloom's own programs and folders are.
 
-They are looked for in the folder that ``AIRLOOM_BIN_DIR`` names, beside the Python interpreter
+The programs ``airloom-init`` and ``airloom-traffic`` are looked for in the folder that
+``AIRLOOM_BIN_DIR`` names, in the package (where a wheel has them), beside the Python interpreter
 (where ``make setup`` puts them), in a source tree's ``target/release`` and ``target/debug``, and
 on ``PATH``; the first that can be executed is taken.
+
+The folders ``examples`` and ``experiments`` are in a source tree, or in the package of a wheel.
 """
 
 from __future__ import annotations
@@ -13,7 +16,14 @@ import shutil
 import sys
 from pathlib import Path
 
+import airloom
 from airloom.errors import HostError
+
+PACKAGE = Path(airloom.__file__).resolve().parent
+SHIPPED = PACKAGE / "shipped"
+"""What a wheel has beside the code; a source tree has no such folder."""
+TREE = PACKAGE.parents[1]
+"""The source tree, unless Airloom was installed from a wheel."""
 
 OWN_PROGRAMS = ("airloom-init", "airloom-traffic")
 
@@ -27,10 +37,9 @@ def folders() -> list[Path]:
     named = os.environ.get("AIRLOOM_BIN_DIR")
     if named:
         found.append(Path(named))
-    found.append(Path(sys.executable).parent)
-    tree = Path(__file__).resolve().parents[3]
-    if (tree / "Cargo.toml").is_file():
-        target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target"))
+    found += [SHIPPED / "bin", Path(sys.executable).parent]
+    if (TREE / "Cargo.toml").is_file():
+        target = Path(os.environ.get("CARGO_TARGET_DIR", TREE / "target"))
         found += [target / "release", target / "debug"]
     return found
 
@@ -50,6 +59,12 @@ def find(name: str) -> Path:
         f"Airloom's own program {name} is not installed (searched {searched} and PATH)",
         cure="run `make setup`, or set AIRLOOM_BIN_DIR to the folder it is in",
     )
+
+
+def shipped(name: str) -> Path:
+    """Where a folder of Airloom's such as ``examples`` is: in the package of a wheel, else in the source tree."""
+    packed = SHIPPED / name
+    return packed if packed.is_dir() else TREE / name
 
 
 def is_hidden(path: Path) -> bool:

@@ -10,9 +10,9 @@ distributed coordination function, in which the neighbours share one channel.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
+from airloom.host.binaries import shipped
 from airloom.scenario.model import Measurement, Scenario
 
 Radio = Literal["ideal", "802.11b"]
@@ -27,7 +27,7 @@ STAGGER_MS = 150
 """Between the starts of neighbours' daemons: interpreters that all start at once are short of processors."""
 SPACING, RANGE = 100, 150
 """Metres between neighbours, and how far one hears."""
-AODV = Path(__file__).parents[4] / "examples" / "aodv"
+AODV = shipped("examples") / "aodv"
 _NO_REDIRECTS = {
     f"net.ipv4.conf.{which}.{what}_redirects": 0
     for which in ("all", "default")
