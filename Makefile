@@ -6,12 +6,18 @@ SHELL := /bin/bash
 
 VENV    := .venv
 BIN     := $(VENV)/bin
-HOST    := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
-RUST    := Cargo.toml Cargo.lock $(shell find engine ports bridge traffic init -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+CRATES  := $(filter-out fuzz/,$(dir $(wildcard */Cargo.toml)))
+RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Cargo.toml)
+PACK    := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/build_backend.py
+# Tests that do not measure the machine, so that they may share it, and those that have it alone.
+BESIDE  := tests/unit tests/engine tests/refused
+ALONE   := tests/world tests/e2e
 OUT     ?= out
 BENCH   ?= all
+SUITES  ?= bookworm trixie
 
-.PHONY: help setup demo test test-rust test-python bench lint docs packages kernel clean
+.PHONY: help setup demo test test-rust test-python test-quick bench lint docs packages kernel test-kernel
+.PHONY: wheel sdist man try-wheel try-sdist clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -19,7 +25,7 @@ help: ## Show what can be made
 setup: $(BIN)/airloom-init ## Install everything; leaves the command at .venv/bin/airloom
 	@$(BIN)/airloom --version
 
-packages: ## Install the system packages that are missing
+packages: ## Install the system packages that the build needs and this machine lacks
 	@tools/packages setup
 
 $(VENV)/.packages: tools/packages
@@ -32,29 +38,29 @@ $(VENV)/.python: requirements.lock $(VENV)/.packages
 	@touch $@
 
 $(VENV)/.engine: $(RUST) pyproject.toml $(VENV)/.python
-	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-# The programs that run inside nodes are static, so that they run under any root file system.
-$(BIN)/airloom-init: $(VENV)/.engine
-	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" cargo build --release --locked --quiet \
-	  --target $(HOST) --target-dir target/static -p airloom-init -p airloom-traffic
-	install -t $(BIN) target/static/$(HOST)/release/airloom-traffic
-	install -t $(BIN) target/static/$(HOST)/release/airloom-init
+$(BIN)/airloom-init: $(VENV)/.engine tools/build_backend.py
+	$(PACK) programs $(BIN)
 
-kernel: ## Build a guest kernel for nodes of kind uml, with more than the distribution's: minutes (docs/kinds.md)
+kernel: ## Build the guest kernel for nodes of kind uml, unless it is built already: minutes (docs/kinds.md)
 	kernel/build
 
 demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict and an HTML report
+	@tools/packages demo
 	rm -rf $(OUT)/demo
 	$(BIN)/airloom run examples/chain.yaml --out $(OUT)/demo
 	$(BIN)/airloom report $(OUT)/demo
 
-test: test-rust test-python ## Run the whole test suite
+test: test-rust test-kernel test-python ## Run the whole test suite
 
 test-rust: setup
-	@tools/packages test
 	cargo test --workspace --locked
+
+# Exit code 3: something is missing that this user cannot install. Tests that need the kernel say so.
+test-kernel:
+	@[ -n "$${AIRLOOM_TEST_KERNEL:-}" ] || kernel/build || [ $$? -eq 3 ]
 
 # What tests and examples use beside what the laboratory needs.
 $(VENV)/.sdn: sdn.lock $(VENV)/.python
@@ -63,10 +69,15 @@ $(VENV)/.sdn: sdn.lock $(VENV)/.python
 
 test-python: setup $(VENV)/.sdn
 	@tools/packages test
-	@# Tests of the real world share the machine with whatever else it does: one that failed has one more try, alone.
-	$(BIN)/python -m pytest || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(BIN)/python -m pytest -n 2 $(BESIDE)
+	$(BIN)/python -m pytest $(ALONE)
+
+test-quick: setup ## Run the quick tests, and one of each kind of world: at most a minute
+	$(BIN)/python -m pytest -q -n 2 -m quick $(BESIDE)
+	$(BIN)/python -m pytest -q -m quick $(ALONE)
 
 bench: setup ## Run the benchmarks (BENCH=name for one) and print their ratios
+	@tools/packages bench
 	$(BIN)/airloom bench $(BENCH)
 
 lint: setup ## Check format, lints and types of all languages
@@ -82,5 +93,28 @@ docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.kinds_reference docs/kinds.md
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
 
+wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed
+	@tools/packages wheel
+	@rm -f dist/airloom-*.whl
+	$(PACK) wheel dist
+
+sdist: $(VENV)/.python ## Pack the source distribution dist/airloom-*.tar.gz
+	@rm -f dist/airloom-*.tar.gz
+	$(PACK) sdist dist
+
+man: $(VENV)/.python ## Write the manual page dist/airloom.1
+	$(PACK) man dist
+
+try-wheel: wheel ## Install the wheel in Debian systems without a compiler (SUITES=...) and use it there
+	tools/try-wheel dist/airloom-*.whl $(SUITES)
+
+# Without optimization: what counts is that nothing is missing.
+try-sdist: sdist ## Build a wheel from the source distribution
+	rm -rf target/try-sdist
+	CARGO_TARGET_DIR="$(CURDIR)/target/sdist" CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+	  CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+	  $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir target/try-sdist dist/airloom-*.tar.gz
+	@ls target/try-sdist/airloom-*.whl
+
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target $(OUT) fuzz/target
+	rm -rf $(VENV) target $(OUT) dist fuzz/target

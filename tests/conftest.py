@@ -1,8 +1,16 @@
 """What holds for all tests."""
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+from helpers.tries import Summary, tries
+
+__all__ = ["tries"]
+
+BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
+"""Folders of tests that do not measure the machine, so that they may share it."""
 
 # A test's time limit is pytest's; a limit for each example would fail whenever the machine is busy.
 settings.register_profile("airloom", deadline=None)
@@ -10,3 +18,19 @@ settings.load_profile("airloom")
 
 # In the background of a script Ctrl-C is ignored, which programs that tests start would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Counts tries where the summary is written, and not in the processes that run tests for it."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Summary(), "airloom-tries")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as quick what needs no world, unless it is slow; tests of a world are marked one by one."""
+    here = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(here).parts[0]
+        if folder in BESIDE_EACH_OTHER and item.get_closest_marker("slow") is None:
+            item.add_marker(pytest.mark.quick)

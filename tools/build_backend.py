@@ -62,7 +62,7 @@ def build_wheel(
     """Builds the wheel; its file name."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        command = ["maturin", "build", "--release", "--locked", "--interpreter", sys.executable]
+        command = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--interpreter", sys.executable]
         subprocess.run([*command, "--out", folder], cwd=TREE, check=True)
         (wheel,) = folder.glob("*.whl")
         more = {

@@ -26,6 +26,7 @@ def test_mistakes_are_one_line_and_leave_nothing(shell):
     assert "name another folder" in line
 
 
+@pytest.mark.quick
 @pytest.mark.world
 def test_an_image_is_made_and_run(shell, scenario):
     shell.env["XDG_CACHE_HOME"] = str(shell.folder / "cache")

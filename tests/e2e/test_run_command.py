@@ -40,6 +40,7 @@ def begun(shell, process: subprocess.Popen[str]) -> None:
     assert process.poll() is None, process.communicate()
 
 
+@pytest.mark.quick
 def test_a_run_prints_its_figures_and_the_verdict(shell, scenario):
     done = shell.run("run", scenario(SHORT), "--out", "results")
     assert done.returncode == 0, done.stderr

@@ -131,6 +131,7 @@ def standing(engine, name: str, wanted: str) -> dict:
     return guest
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_guests_talk_to_each_other_and_to_a_namespace_and_come_back(stage):
     engine, namespace, start = stage

@@ -86,6 +86,7 @@ def test_an_interval_holds_the_truth_as_often_as_it_says():
     assert held / 2000 == pytest.approx(0.95, abs=0.015)
 
 
+@pytest.mark.slow
 def test_a_bootstrap_interval_holds_the_median_as_often_as_it_says():
     random = np.random.default_rng(4)
     held = 0

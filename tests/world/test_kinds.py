@@ -84,6 +84,7 @@ def count(log: Path) -> int:
     return len(log.read_text().split())
 
 
+@pytest.mark.quick
 def test_it_runs_programs_and_answers(lab: airloom.Lab) -> None:
     assert reached(lab)
     done = lab["guest"].run("hostname; exit 3", timeout=30)

@@ -75,6 +75,7 @@ def test_a_program_that_is_not_there(lab):
         lab["h2"].start("no-such-program")
 
 
+@pytest.mark.quick
 def test_links_change_while_it_is_up(lab):
     assert 8 <= rtt_ms(lab, "h1", "h2") < 12
     link = lab.link("h1", "s1")

@@ -57,6 +57,7 @@ def rtt(source: Node, target: Node) -> float:
     return float(re.search(r"= ([\d.]+)/", said).group(1))
 
 
+@pytest.mark.quick
 def test_names_addresses_and_reach(net):
     h1, s1 = net.get("h1", "s1")
     assert (h1.IP(), h1.MAC(), h1.intfNames()) == ("10.0.0.1", "00:00:00:00:00:01", ["h1-eth0"])

@@ -50,6 +50,7 @@ def answers(lab: airloom.Lab, source: str, target: str, wait: float = 3.0) -> bo
     return lab[source].run(["ping", "-c", "1", "-W", str(wait), target]).ok
 
 
+@pytest.mark.quick
 def test_its_own_tools_speak_to_the_switch_in_its_node(tmp_path):
     with airloom.Lab(scenario(), out=tmp_path / "out") as lab:
         assert answers(lab, "h1", "h2")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.tries import Attempt, Tries
 
 import airloom
 from airloom.lab.repl import Prompt
@@ -64,7 +65,7 @@ CLOSED_FORM = {
 }
 
 
-def saturated(ideal: dict[str, float], out: Path) -> dict[str, float]:
+def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
     """Mbit/s of one iperf3 flow after the other, each on a medium of its own, as its receiver says.
 
     Without the end: iperf3's receiver counts until it is told that this was it, which a full queue may
@@ -88,7 +89,8 @@ def saturated(ideal: dict[str, float], out: Path) -> dict[str, float]:
         measurements.append({"name": f"udp{number}", "iperf3": load})
         start += duration + 0.5
     scenario = Scenario(name="rates", media=media, nodes=nodes, measurements=measurements)
-    result = airloom.run(scenario, out=out)
+    result = airloom.run(scenario, out=attempt.folder)
+    attempt.judge(result.verdict.status, result.verdict.reasons)
     found = {}
     for number, (name, value) in enumerate(ideal.items()):
         rows = result.samples(f"udp{number}")
@@ -98,14 +100,16 @@ def saturated(ideal: dict[str, float], out: Path) -> dict[str, float]:
     return found
 
 
-def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tmp_path: Path) -> None:
+def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tries: Tries) -> None:
     ideal = {f"{phy}, {mbit:g}": value for phy, row in CLOSED_FORM.items() for mbit, value in row.items()}
-    found = saturated(ideal, tmp_path / "all")
-    # A machine that is late costs the air time, so whoever missed is measured once more.
-    again = {name: ideal[name] for name in ideal if found[name] != pytest.approx(ideal[name], rel=0.03)}
-    if again:
-        found |= saturated(again, tmp_path / "again")
-    assert found == pytest.approx(ideal, rel=0.03)
+    # A machine that is late costs air time. Rates that were right need no other try.
+    left = ideal
+    for attempt in tries:
+        with attempt:
+            found = saturated(left, attempt)
+            expected = {name: ideal[name] for name in found}
+            left = {name: ideal[name] for name in found if found[name] != pytest.approx(ideal[name], rel=0.03)}
+            assert found == pytest.approx(expected, rel=0.03)
 
 
 def test_four_categories_share_the_air_as_the_stepped_engine_says(tmp_path: Path) -> None:
@@ -148,6 +152,7 @@ def test_four_categories_share_the_air_as_the_stepped_engine_says(tmp_path: Path
     assert sum(found.values()) == pytest.approx(sum(expected.values()), rel=0.05)
 
 
+@pytest.mark.quick
 def test_ping_reaches_who_is_in_range_and_nobody_else(tmp_path: Path) -> None:
     parts = pair()
     parts["media"]["air"]["propagation"] = {"model": "disk", "range": "60 m"}

@@ -236,6 +236,7 @@ def test_what_is_no_image_is_refused(tmp_path: Path, name: str) -> None:
     assert "file.tar" in caught.value.message
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(max_size=9),

@@ -221,6 +221,7 @@ NUMBERS = st.integers(0, 20)
 TIMES = st.integers(0, 10**12) | st.integers(0, 2**62 - 1)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(TIMES, TIMES, st.integers(0, 2000), st.integers(0, 3)), max_size=12),
     st.lists(st.tuples(NUMBERS, TIMES, TIMES, st.integers(0, 2000), st.integers(0, 7)), max_size=12),

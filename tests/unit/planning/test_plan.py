@@ -237,6 +237,7 @@ def distances(plan: Plan, source: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @given(networks())
 @settings(deadline=None)
 def test_routes_by_hops_reach_every_network_in_the_fewest_hops(parts: dict[str, Any]) -> None:
@@ -265,6 +266,7 @@ def test_routes_by_hops_reach_every_network_in_the_fewest_hops(parts: dict[str, 
             assert first == min(away[name] for name in inside)
 
 
+@pytest.mark.slow
 @given(networks())
 @settings(deadline=None)
 def test_any_connected_network_of_routers_and_switches_is_reachable_throughout(parts: dict[str, Any]) -> None:

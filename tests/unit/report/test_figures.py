@@ -67,6 +67,7 @@ def test_the_last_faithful_position() -> None:
     assert figures.last_within(between, ideal, 0.02) == 5
 
 
+@pytest.mark.slow
 def test_figures_are_data_that_reports_draw(tmp_path: Path) -> None:
     folder = fake_results.run(tmp_path / "run")
     figures.save(folder, [throughput()])

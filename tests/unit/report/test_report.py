@@ -172,6 +172,7 @@ def test_a_sweep_shows_curves_and_its_runs(sweep_folder: Path) -> None:
     assert re.search(r"avg: from 2\.1\d* to 8\.1\d* ms", labels)
 
 
+@pytest.mark.slow
 def test_several_runs_share_one_page(run_folder: Path, sweep_folder: Path, tmp_path: Path) -> None:
     path = report.write([run_folder, sweep_folder], tmp_path / "both.html")
     found = parsed(path)
@@ -215,6 +216,7 @@ def test_an_unwritable_place_is_an_error_with_a_cure(run_folder: Path) -> None:
     assert caught.value.cure
 
 
+@pytest.mark.slow
 def test_a_million_samples_make_a_page_of_ordinary_size(tmp_path: Path) -> None:
     folder = fake_results.run(tmp_path / "big", packets=1_000_000)
     page = report.write([folder])
@@ -222,6 +224,7 @@ def test_a_million_samples_make_a_page_of_ordinary_size(tmp_path: Path) -> None:
     assert "1,000,000 samples are joined to 1,000 intervals" in page.read_text()
 
 
+@pytest.mark.slow
 def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) -> None:
     written = report.export(run_folder, tmp_path / "out", ["png", "svg", "csv"])
     names = {path.name for path in written}

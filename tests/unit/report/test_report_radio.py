@@ -70,6 +70,7 @@ def test_shares_add_up(run: RunReader) -> None:
         assert sum(radio.shares(one).values()) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_every_drawing_says_what_it_shows(run: RunReader) -> None:
     drawings = {one.name: one for one in radio.drawings(run, run.samples())}
     assert set(drawings) == {"radio-map", "radio-airtime", "radio-rate", "radio-retries"}

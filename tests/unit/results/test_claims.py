@@ -135,6 +135,7 @@ sums = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(sums, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), sums)
 def test_whatever_the_grammar_makes_is_parsed_and_held(left: str, sign: str, right: str) -> None:
     check = parse(f"{left} {sign} {right}")

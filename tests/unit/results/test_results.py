@@ -191,6 +191,7 @@ def test_a_full_disk_while_recording(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(RunReader(tmp_path).samples()) == 1
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     """On a file system of 1 MiB: the verdict is written although nothing else fits."""
     mounted = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode == 0
@@ -309,6 +310,7 @@ def test_another_sweep_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "results.other-sweep"
 
 
+@pytest.mark.slow
 def test_a_million_samples_stay_small(tmp_path: Path) -> None:
     with open_run(tmp_path) as writer:
         for start in range(0, 1_000_000, 100_000):

@@ -136,6 +136,7 @@ words = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(changes=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 12), words), min_size=1, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_a_damaged_scenario_is_checked_or_refused(
@@ -151,6 +152,7 @@ def test_a_damaged_scenario_is_checked_or_refused(
         check(path)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=300, deadline=None)
 def test_a_scenario_with_any_value_anywhere_is_checked_or_refused(data: st.DataObject) -> None:

@@ -1,0 +1,108 @@
+"""Another try for a test that measures the machine, if the run itself says that the machine was too busy.
+
+A test takes the fixture ``tries``, and hands over the verdict of each run before it asserts anything::
+
+    def test_a_rate(tries):
+        for attempt in tries:
+            with attempt:
+                result = airloom.run(scenario, out=attempt.folder)
+                attempt.judge(result.verdict.status, result.verdict.reasons)
+                assert rate(result) == pytest.approx(10e6, rel=0.03)
+
+An assertion that fails in a run whose verdict is ``valid`` fails the test at once. The last try counts whatever its
+verdict. All tries beyond the first are listed after the tests; more than ``BUDGET`` of them fail the suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+MOST = 3
+"""Tries of one test."""
+BUDGET = 10
+"""Tries beyond the first, of all tests together."""
+_PROPERTY = "tried again"
+
+
+class Attempt:
+    """One try: its ``number`` from 1, and a ``folder`` of its own, which is not there yet."""
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.number = number
+        self.folder = folder
+        self.failed: AssertionError | None = None
+        """What failed, if that is no reason to fail the test."""
+        self._verdict: tuple[str, str] | None = None
+
+    def judge(self, status: str, reasons: Sequence[str] = ()) -> None:
+        """Notes the verdict of the run and its reasons."""
+        self._verdict = (status, "; ".join(reasons))
+
+    @property
+    def doubt(self) -> str:
+        """Why the run is not to be trusted; empty if it is, or if nothing was said."""
+        if self._verdict is None or self._verdict[0] == "valid":
+            return ""
+        return ": ".join(self._verdict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if isinstance(error, AssertionError) and self.doubt and self.number < MOST:
+            self.failed = error
+        return self.failed is not None
+
+
+class Tries:
+    """The tries of one test, which end with the first that is good or has to be believed."""
+
+    def __init__(self, folder: Path, properties: list[tuple[str, object]]) -> None:
+        self._folder = folder
+        self._properties = properties
+
+    def __iter__(self) -> Iterator[Attempt]:
+        for number in range(1, MOST + 1):
+            attempt = Attempt(number, self._folder / f"try-{number}")
+            yield attempt
+            if attempt.failed is None:
+                return
+            self._properties.append((_PROPERTY, attempt.doubt))
+
+
+@pytest.fixture
+def tries(tmp_path: Path, request: pytest.FixtureRequest) -> Tries:
+    """See this module."""
+    return Tries(tmp_path, request.node.user_properties)
+
+
+class Summary:
+    """Counts the tries of all tests, wherever they ran, and judges their number."""
+
+    def __init__(self) -> None:
+        self.tried: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            said = [str(doubt) for name, doubt in report.user_properties if name == _PROPERTY]
+            self.tried += [f"{report.nodeid}: {doubt}" for doubt in said]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if len(self.tried) > BUDGET and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.tried:
+            return
+        terminalreporter.section(f"{len(self.tried)} of at most {BUDGET} more tries")
+        for line in self.tried:
+            terminalreporter.line(line)
+        if len(self.tried) > BUDGET:
+            terminalreporter.line("FAILED: more tries than the suite may have", red=True)
