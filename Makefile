@@ -38,7 +38,8 @@ $(VENV)/.python: requirements.lock $(VENV)/.packages
 	@touch $@
 
 $(VENV)/.engine: $(RUST) pyproject.toml $(VENV)/.python
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --config-settings=build-args=--locked --editable .
 	@touch $@
 
 $(BIN)/airloom-init: $(VENV)/.engine tools/build_backend.py

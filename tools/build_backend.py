@@ -62,7 +62,16 @@ def build_wheel(
     """Builds the wheel; its file name."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        command = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--interpreter", sys.executable]
+        command = [
+            sys.executable,
+            "-m",
+            "maturin",
+            "build",
+            "--release",
+            "--locked",
+            "--interpreter",
+            sys.executable,
+        ]
         subprocess.run([*command, "--out", folder], cwd=TREE, check=True)
         (wheel,) = folder.glob("*.whl")
         more = {
@@ -80,7 +89,9 @@ def build_wheel(
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, Any] | None = None) -> str:
     """Packs the source distribution; its file name."""
     with tempfile.TemporaryDirectory() as temporary:
-        metadata = Path(temporary, maturin.prepare_metadata_for_build_wheel(temporary), "METADATA").read_bytes()
+        metadata = Path(
+            temporary, maturin.prepare_metadata_for_build_wheel(temporary), "METADATA"
+        ).read_bytes()
     name = "airloom-" + _field(metadata, "Version")
     with tarfile.open(Path(sdist_directory, f"{name}.tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as archive:
         for path in sources(TREE):
@@ -134,9 +145,7 @@ def sources(folder: Path) -> list[Path]:
         found = []
         for base, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in _UNTRACKED]
-            found += [
-                Path(base, name) for name in names if not name.endswith(".so") and name != "PKG-INFO"
-            ]
+            found += [Path(base, name) for name in names if not name.endswith(".so") and name != "PKG-INFO"]
     return sorted(found)
 
 

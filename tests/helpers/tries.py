@@ -9,8 +9,9 @@ A test takes the fixture ``tries``, and hands over the verdict of each run befor
                 attempt.judge(result.verdict.status, result.verdict.reasons)
                 assert rate(result) == pytest.approx(10e6, rel=0.03)
 
-An assertion that fails in a run whose verdict is ``valid`` fails the test at once. The last try counts whatever its
-verdict. All tries beyond the first are listed after the tests; more than ``BUDGET`` of them fail the suite.
+An assertion that fails in a run whose verdict is ``valid`` fails the test at once. The last try
+counts whatever its verdict. All tries beyond the first are listed after the tests; more than
+``BUDGET`` of them fail the suite.
 """
 
 from __future__ import annotations

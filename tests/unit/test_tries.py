@@ -12,7 +12,7 @@ TESTS = Path(__file__).parents[1]
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})
-from tries import Summary, tries
+from helpers.tries import Summary, tries
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Summary())

@@ -8,9 +8,11 @@ import signal
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
+from airloom.cli import app
 from airloom.lab.repl import Prompt
 from airloom.lab.server import Visit, find
 
@@ -257,6 +259,19 @@ def test_a_visitor_runs_a_program_in_a_node(lab):
         assert visit.wait() == 6
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"h3\n"
+
+
+def test_a_shell_is_offered_the_nodes_and_the_laboratory(lab):
+    def offered(*words):
+        env = {"_AIRLOOM_COMPLETE": "complete_bash", "COMP_CWORD": str(len(words))}
+        env["COMP_WORDS"] = " ".join(("airloom", *words))
+        return CliRunner().invoke(app, [], prog_name="airloom", env=env).output.split()
+
+    mine = ("--lab", str(os.getpid()))
+    assert offered("exec", *mine, "h") == ["h1", "h2", "h3"]
+    assert offered("shell", *mine, "h3") == ["h3"]
+    assert offered("node", *mine, "h1", "re") == ["resume"]
+    assert lab.plan.scenario.name in offered("exec", "--lab", "")
 
 
 def test_a_visitor_switches_a_node(lab):

@@ -108,7 +108,9 @@ def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tries: Tries) -
         with attempt:
             found = saturated(left, attempt)
             expected = {name: ideal[name] for name in found}
-            left = {name: ideal[name] for name in found if found[name] != pytest.approx(ideal[name], rel=0.03)}
+            left = {
+                name: ideal[name] for name in found if found[name] != pytest.approx(ideal[name], rel=0.03)
+            }
             assert found == pytest.approx(expected, rel=0.03)
 
 

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom.cli import completing
+
 if TYPE_CHECKING:
     from rich.status import Status
 
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of a benchmark, `all` or `list`.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of a benchmark, `all` or `list`.",
+            autocompletion=completing.benchmarks,
+        ),
     ] = "list",
     json_file: Annotated[
         Path | None,

@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
+from airloom.cli import completing
 from airloom.errors import ScenarioError
 
 
 def command(
-    kinds: Annotated[list[str], typer.Argument(metavar="KIND...", help="Such as netns, uml, qemu.")],
+    kinds: Annotated[
+        list[str],
+        typer.Argument(metavar="KIND...", help="Such as netns, uml, qemu.", autocompletion=completing.kinds),
+    ],
     rounds: Annotated[int, typer.Option(min=1, help="More rounds, narrower intervals.")] = 3,
 ) -> None:
     """Measure what kinds of nodes do to packets on this machine, for the guidance of later runs.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from airloom.cli import completing
 from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def command(
     ],
     kinds: Annotated[
         str | None,
-        typer.Option(help="Run the scenario with all its nodes of each of these kinds: netns,uml,qemu."),
+        typer.Option(
+            help="Run the scenario with all its nodes of each of these kinds: netns,uml,qemu.",
+            autocompletion=completing.kinds_with_commas,
+        ),
     ] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="Of each kind; the scenario's own number by default.")

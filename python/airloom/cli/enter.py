@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from airloom.cli import completing
 from airloom.cli.options import LabName
 from airloom.errors import RunError
 
-Node = Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.")]
+Node = Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.", autocompletion=completing.nodes)]
 
 
 def exec_command(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from airloom.cli import completing
+
 app = typer.Typer(
     help="Reproduce a published result: list the experiments, or run one.", no_args_is_help=True
 )
@@ -24,14 +26,24 @@ def list_command() -> None:
 @app.command("run")
 def run_command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of an experiment, see `experiment list`.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of an experiment, see `experiment list`.",
+            autocompletion=completing.experiments,
+        ),
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and repetitions, wider intervals.")
     ] = False,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Kind of nodes to repeat it on; may be given again."),
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="Kind of nodes to repeat it on; may be given again.",
+            autocompletion=completing.kinds,
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; out/NAME by default.")

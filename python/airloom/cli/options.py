@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from airloom.cli import completing
+
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a YAML file.")]
 
 Overrides = Annotated[
@@ -30,6 +32,9 @@ Out = Annotated[
 LabName = Annotated[
     str | None,
     typer.Option(
-        "--lab", metavar="NAME", help="Which laboratory, when several are up: its name or process id."
+        "--lab",
+        metavar="NAME",
+        help="Which laboratory, when several are up: its name or process id.",
+        autocompletion=completing.labs,
     ),
 ]

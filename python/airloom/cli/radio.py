@@ -8,10 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from airloom.cli import completing
 from airloom.errors import RunError
 
 _ADDRESS = "\0airloom/radio"
 """As in :mod:`airloom.runs.radio_control`, which a node has no need to load."""
+ACTIONS = ("info", "link", "scan", "station", "up", "down", "set")
+"""The first word."""
+KEYS = ("channel", "power", "rate", "rts", "ssid")
+"""What can be set."""
 
 
 def command(
@@ -20,6 +25,7 @@ def command(
         typer.Argument(
             metavar="[info | link | scan [passive] [CHANNEL ...] | station | up | down | set KEY VALUE]",
             help="What to do; info if nothing.",
+            autocompletion=completing.radio_words,
         ),
     ] = None,
     radio: Annotated[

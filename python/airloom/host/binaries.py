@@ -62,7 +62,7 @@ def find(name: str) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """Where a folder of Airloom's such as ``examples`` is: in the package of a wheel, else in the source tree."""
+    """A folder of Airloom's such as ``examples``: in the package of a wheel, else in the source tree."""
     packed = SHIPPED / name
     return packed if packed.is_dir() else TREE / name
 

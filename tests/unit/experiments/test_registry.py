@@ -26,9 +26,7 @@ CAMPAIGNS = [
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-@pytest.mark.parametrize(
-    "quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "full"]
-)
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "full"])
 def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothing(
     name: str, quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
