@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = f"""
