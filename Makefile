@@ -57,6 +57,7 @@ demo: setup ## A chain of routers with real ping and iperf3, a table, a verdict 
 test: test-rust test-kernel test-python ## Run the whole test suite
 
 test-rust: setup
+	@tools/packages test
 	cargo test --workspace --locked
 
 # Exit code 3: something is missing that this user cannot install. Tests that need the kernel say so.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
 from helpers.tries import Summary, tries
 
 __all__ = ["tries"]

@@ -75,7 +75,8 @@ def build_wheel(
         subprocess.run([*command, "--out", folder], cwd=TREE, check=True)
         (wheel,) = folder.glob("*.whl")
         more = {
-            f"airloom/shipped/bin/{path.name}": (path.read_bytes(), 0o755) for path in build_programs(folder / "bin")
+            f"airloom/shipped/bin/{path.name}": (path.read_bytes(), 0o755)
+            for path in build_programs(folder / "bin")
         }
         for name in SHIPPED:
             for path in sources(TREE / name):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+
+from helpers import REPOSITORY
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parents[1]
+TESTS = REPOSITORY / "tests"
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.tries import Attempt, Tries
 
 import airloom
 from airloom.lab.repl import Prompt
 from airloom.scenario.model import Scenario
+from helpers.tries import Attempt, Tries
 
 _engine = pytest.importorskip("airloom._engine")
 

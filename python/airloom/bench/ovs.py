@@ -16,8 +16,8 @@ from typing import Any
 import airloom
 from airloom.bench import BenchResult, Progress
 from airloom.bench.standing import memory
-from airloom.host.binaries import shipped
 from airloom.errors import HostError
+from airloom.host.binaries import shipped
 from airloom.scenario.model import Scenario
 
 SWITCHES = 50

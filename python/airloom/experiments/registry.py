@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airloom.host.binaries import shipped
 from airloom.errors import ScenarioError
+from airloom.host.binaries import shipped
 
 if TYPE_CHECKING:
     from airloom.results import Result
