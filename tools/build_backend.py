@@ -12,6 +12,7 @@ usage: python tools/build_backend.py wheel|sdist|programs|man FOLDER
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import io
 import os
@@ -169,7 +170,7 @@ def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int
         zipfile.ZipFile(wheel) as old,
         zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new,
     ):
-        rows = old.read(record).decode().splitlines()
+        rows = list(csv.reader(io.StringIO(old.read(record).decode())))
         for entry in old.infolist():
             if entry.filename != record:
                 new.writestr(entry, old.read(entry))
@@ -179,10 +180,12 @@ def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int
             entry.compress_type = zipfile.ZIP_DEFLATED
             new.writestr(entry, content)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-            rows.append(f"{path},sha256={digest},{len(content)}")
+            rows.append([path, f"sha256={digest}", str(len(content))])
         # The record's own row has no hash and stands last.
-        rows.sort(key=lambda row: row.startswith(record))
-        new.writestr(old.getinfo(record), "\n".join(rows) + "\n")
+        rows.sort(key=lambda row: row[0] == record)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        new.writestr(old.getinfo(record), text.getvalue())
 
 
 def main(what: str, folder: Path) -> None:
