@@ -1,8 +1,7 @@
 """The build backend of Airloom's Python package (PEP 517): maturin's, and what maturin does not know of.
 
 A wheel has the extension module and the Python package, which maturin makes, and beside them in the package
-the static programs that run inside nodes (``bin``), the ``experiments`` and ``examples`` (``shipped``), and a
-manual page.
+the static programs that run inside nodes (``bin``), the ``experiments``, the ``examples``, and a manual page.
 Its tag names the oldest glibc that the extension module runs with, which maturin finds out.
 
 A source distribution is the tree: what git tracks, or everything if there is no git.
@@ -13,6 +12,7 @@ usage: python tools/build_backend.py wheel|sdist|programs|man FOLDER
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import io
 import os
@@ -76,7 +76,8 @@ def build_wheel(
         subprocess.run([*command, "--out", folder], cwd=TREE, check=True)
         (wheel,) = folder.glob("*.whl")
         more = {
-            f"airloom/bin/{path.name}": (path.read_bytes(), 0o755) for path in build_programs(folder / "bin")
+            f"airloom/shipped/bin/{path.name}": (path.read_bytes(), 0o755)
+            for path in build_programs(folder / "bin")
         }
         for name in SHIPPED:
             for path in sources(TREE / name):
@@ -169,7 +170,7 @@ def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int
         zipfile.ZipFile(wheel) as old,
         zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new,
     ):
-        rows = old.read(record).decode().splitlines()
+        rows = list(csv.reader(io.StringIO(old.read(record).decode())))
         for entry in old.infolist():
             if entry.filename != record:
                 new.writestr(entry, old.read(entry))
@@ -179,10 +180,12 @@ def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int
             entry.compress_type = zipfile.ZIP_DEFLATED
             new.writestr(entry, content)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-            rows.append(f"{path},sha256={digest},{len(content)}")
+            rows.append([path, f"sha256={digest}", str(len(content))])
         # The record's own row has no hash and stands last.
-        rows.sort(key=lambda row: row.startswith(record))
-        new.writestr(old.getinfo(record), "\n".join(rows) + "\n")
+        rows.sort(key=lambda row: row[0] == record)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        new.writestr(old.getinfo(record), text.getvalue())
 
 
 def main(what: str, folder: Path) -> None:

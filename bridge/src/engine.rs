@@ -11,13 +11,13 @@ use airloom_engine::medium::{MediumSettings, MobilitySettings, NoiseSettings, Ra
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
-use airloom_ports::capture::Account;
+use airloom_ports::capture::Counts;
 use airloom_ports::detached::Detached;
-use airloom_ports::driver::{Driven, Driver};
 use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
 use airloom_ports::memory::{Inbox, Memory};
 use airloom_ports::port::Port;
+use airloom_ports::runtime::driver::{Driven, Driver};
 use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
@@ -36,7 +36,7 @@ enum State {
     /// Driven by the wall clock.
     Running(Driver),
     /// Stopped; what it drove can be read.
-    Stopped(Box<Driven>, Option<(Account, bool)>),
+    Stopped(Box<Driven>, Option<(Counts, bool)>),
     /// A bug ended it.
     Lost,
 }
@@ -111,7 +111,7 @@ impl Engine {
         &self,
         py: Python<'_>,
         still: impl FnOnce(&mut World) -> T + Send,
-        driven: impl FnOnce(&mut Driven, Option<&(Account, bool)>) -> T + Send + 'static,
+        driven: impl FnOnce(&mut Driven, Option<&(Counts, bool)>) -> T + Send + 'static,
     ) -> PyResult<T> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(still(world)),
@@ -259,7 +259,7 @@ impl Engine {
                 State::Running(driver) => {
                     let (mut driven, error) = driver.stop()?;
                     let capture = driven.world.capture.take();
-                    let account = capture.as_ref().map(|capture| *capture.account());
+                    let account = capture.as_ref().map(|capture| *capture.counts());
                     let finished = capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()));
                     let account = account.map(|account| (account, finished.is_err()));
                     *state = State::Stopped(Box::new(driven), account);
@@ -447,7 +447,7 @@ impl Engine {
 
     fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let still = |world: &mut World| Punctuality {
-            capture: world.capture.as_ref().map(|capture| (*capture.account(), capture.failed())),
+            capture: world.capture.as_ref().map(|capture| (*capture.counts(), capture.failed())),
             ..Punctuality::default()
         };
         self.read(py, still, |driven, capture| Punctuality::of(driven, capture))?.view(py)

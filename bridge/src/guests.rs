@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use airloom_netns::read_mac;
 use airloom_ports::port::Report;
-use airloom_ports::vhost::{self, Card, Vhost};
+use airloom_ports::vhost::{self, DeviceConfig, Vhost};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,7 +14,7 @@ use crate::errors::Fault;
 /// The network device of the guest that will connect to a listening socket.
 pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost, Fault> {
     let mac = read_mac(mac).map_err(Fault::Settings)?;
-    Ok(Vhost::serve(listener, Card { mac, mtu })?)
+    Ok(Vhost::serve(listener, DeviceConfig { mac, mtu })?)
 }
 
 /// Name and report of each port with a guest.

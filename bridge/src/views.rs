@@ -1,12 +1,12 @@
 //! The ledger and the lateness as dictionaries.
 
 use airloom_engine::ledger::{Drops, HostLosses};
-use airloom_engine::{Direction, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally, Why};
-use airloom_ports::capture::Account;
-use airloom_ports::driver::Driven;
-use airloom_ports::lateness::Histogram;
+use airloom_engine::{Direction, DropReason, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally};
+use airloom_ports::capture::Counts;
 use airloom_ports::port::Report;
-use airloom_ports::status::Second;
+use airloom_ports::runtime::driver::Driven;
+use airloom_ports::runtime::lateness::Histogram;
+use airloom_ports::runtime::status::Second;
 use airloom_ports::tunnel;
 use airloom_ports::world::World;
 use pyo3::prelude::*;
@@ -120,7 +120,7 @@ fn tally(view: &Bound<'_, PyDict>, name: &str, tally: Tally) -> PyResult<()> {
 /// The reasons that occurred, in frames.
 fn drops<'py>(py: Python<'py>, drops: &Drops) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
-    for why in Why::ALL {
+    for why in DropReason::ALL {
         let frames = drops.of(why).frames;
         if frames > 0 {
             found.set_item(why.name(), frames)?;
@@ -147,7 +147,7 @@ pub struct Punctuality {
     /// Second by second.
     pub seconds: Vec<Second>,
     /// The capture, and whether its file failed.
-    pub capture: Option<(Account, bool)>,
+    pub capture: Option<(Counts, bool)>,
     /// Whether the engine's thread goes before others when processors are short.
     pub preferred: bool,
     /// Names of the ports, by number.
@@ -170,9 +170,9 @@ impl Default for Punctuality {
 
 impl Punctuality {
     /// Copies what was recorded of a driven engine. `ended` is a finished capture's account.
-    pub fn of(driven: &Driven, ended: Option<&(Account, bool)>) -> Self {
+    pub fn of(driven: &Driven, ended: Option<&(Counts, bool)>) -> Self {
         let edge = &driven.world.edge;
-        let running = driven.world.capture.as_ref().map(|capture| (*capture.account(), capture.failed()));
+        let running = driven.world.capture.as_ref().map(|capture| (*capture.counts(), capture.failed()));
         Self {
             histograms: vec![
                 ("delivery", edge.delivery.clone()),

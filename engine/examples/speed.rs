@@ -6,16 +6,16 @@
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
 use airloom_engine::time::{Instant, Span};
-use airloom_engine::{End, Engine, Handed, Outlet, PortId};
+use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 
 /// Counts what is delivered.
 #[derive(Default)]
 struct Count(u64);
 
-impl Outlet for Count {
-    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, _pool: &Pool) -> Handed {
+impl Egress for Count {
+    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, _pool: &Pool) -> Delivery {
         self.0 += u64::from(frame.count);
-        Handed::Taken
+        Delivery::Taken
     }
 }
 

@@ -7,8 +7,8 @@
 
 use core::ops::{AddAssign, SubAssign};
 
+use crate::drop_reason::{DropReason, HostLoss};
 use crate::element::{Direction, LinkId, Place, PortId, SwitchId};
-use crate::fate::{HostLoss, Why};
 use crate::frame::Frame;
 use crate::time::Span;
 
@@ -45,12 +45,12 @@ impl SubAssign for Tally {
 
 /// Drops by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops([Tally; Why::ALL.len()]);
+pub struct Drops([Tally; DropReason::ALL.len()]);
 
 impl Drops {
     /// What was dropped for this reason.
     #[must_use]
-    pub fn of(&self, why: Why) -> Tally {
+    pub fn of(&self, why: DropReason) -> Tally {
         self.0[why as usize]
     }
 
@@ -60,7 +60,7 @@ impl Drops {
         sum(&self.0)
     }
 
-    fn add(&mut self, why: Why, tally: Tally) {
+    fn add(&mut self, why: DropReason, tally: Tally) {
         self.0[why as usize] += tally;
     }
 }
@@ -209,7 +209,7 @@ impl Ledger {
         self.tags_taken += before.saturating_sub(after);
     }
 
-    pub(crate) fn drop(&mut self, place: Place, why: Why, tally: Tally) {
+    pub(crate) fn drop(&mut self, place: Place, why: DropReason, tally: Tally) {
         self.dropped.add(why, tally);
         match place {
             Place::Port(port) => self.ports[port.index()].dropped.add(why, tally),

@@ -6,37 +6,26 @@
 
 #![forbid(unsafe_code)]
 
-mod alarm;
 pub mod calendar;
 mod check;
-mod context;
+mod deadline;
+pub mod drop_reason;
+pub mod egress;
 pub mod element;
 pub mod engine;
 pub mod error;
-pub mod fate;
-mod flights;
-mod forward;
 pub mod frame;
-mod impair;
 pub mod ledger;
+mod link;
 pub mod medium;
-mod pace;
-mod packet;
-mod queue;
-mod radios;
 pub mod random;
-mod receiver;
-mod restraint;
-pub mod segment;
 pub mod settings;
-mod shortcuts;
 mod switch;
 pub mod time;
-mod vlan;
-mod wire;
 
+pub use drop_reason::{DropReason, HostLoss};
+pub use egress::{Clock, Delivery, Egress};
 pub use element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
 pub use engine::{Change, Engine};
 pub use error::Error;
-pub use fate::{Handed, HostLoss, Outlet, Why};
 pub use ledger::{Ledger, Tally};

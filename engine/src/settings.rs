@@ -50,7 +50,7 @@ pub struct LinkSettings {
 }
 
 /// What a wire does when the host hands its frames over late, on the wall clock; a stepped engine
-/// is never late. The mechanism is in `restraint.rs`.
+/// is never late. The mechanism is in `link/pacing.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Late {

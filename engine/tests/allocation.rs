@@ -8,7 +8,7 @@ use airloom_engine::settings::{
     Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
 };
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, Handed, Outlet, PortId};
+use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -36,9 +36,9 @@ static ALLOCATOR: Counting = Counting;
 
 struct Sink;
 
-impl Outlet for Sink {
-    fn deliver(&mut self, _port: PortId, _at: Instant, _frame: &Frame, _pool: &Pool) -> Handed {
-        Handed::Taken
+impl Egress for Sink {
+    fn deliver(&mut self, _port: PortId, _at: Instant, _frame: &Frame, _pool: &Pool) -> Delivery {
+        Delivery::Taken
     }
 }
 

@@ -3,12 +3,15 @@
 
 mod common;
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use proptest::prelude::*;
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::{Late, LinkSettings, QueueSettings, Rate, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, End, Engine, Handed, Outlet, PortId};
+use airloom_engine::{Clock, Delivery, Direction, Egress, End, Engine, PortId};
 
 const RATE: u64 = 100_000_000;
 /// Octets of a frame, and on the wire.
@@ -24,25 +27,32 @@ const OCTETS_ALONE: u64 = (OCTETS as u64 + 4) * 8 * 1_000_000_000 / RATE;
 /// Writes down when frames were handed over by the wall clock, and when they were due.
 #[derive(Default)]
 struct Wall {
-    now: u64,
+    clock: Time,
     handed: Vec<(u64, u64)>,
     /// What the hand-over of one frame after the other takes, before the node has it and afterwards.
     takes: Vec<(u64, u64)>,
 }
 
-impl Outlet for Wall {
-    fn wall(&self) -> Option<Instant> {
-        Some(Instant::from_nanos(self.now))
-    }
+/// The wall clock, which goes on while frames are handed over.
+#[derive(Clone, Default)]
+struct Time(Rc<Cell<u64>>);
 
-    fn deliver(&mut self, _: PortId, at: Instant, _: &Frame, _: &Pool) -> Handed {
+impl Clock for Time {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.0.get())
+    }
+}
+
+impl Egress for Wall {
+    fn deliver(&mut self, _: PortId, at: Instant, _: &Frame, _: &Pool) -> Delivery {
         let (before, after) = match self.takes.len() {
             0 => (0, 0),
             length => self.takes[self.handed.len() % length],
         };
-        self.handed.push((self.now + before, at.nanos()));
-        self.now += before + after;
-        Handed::Taken
+        let now = self.clock.0.get();
+        self.handed.push((now + before, at.nanos()));
+        self.clock.0.set(now + before + after);
+        Delivery::Taken
     }
 }
 
@@ -73,9 +83,10 @@ fn driven(
     for _ in 0..2_000 {
         common::offer(&mut engine, a, 0, common::mac(2), common::mac(1), OCTETS);
     }
+    let clock = wall.clock.clone();
     for visit in visits {
-        wall.now = wall.now.max(visit);
-        engine.advance(Instant::from_nanos(wall.now), &mut wall);
+        clock.0.set(clock.0.get().max(visit));
+        engine.advance_on(&clock, clock.now(), &mut wall);
     }
     common::check_ledger(&mut engine);
     (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
@@ -241,9 +252,10 @@ fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
         common::offer(&mut engine, a, 0, common::mac(2), common::mac(1), OCTETS);
     }
     let mut wall = Wall::default();
+    let clock = wall.clock.clone();
     for visit in (1..200_000u64).map(|n| n * 1_000).filter(|at| !(20_000_000..30_000_000).contains(at)) {
-        wall.now = visit;
-        engine.advance(Instant::from_nanos(visit), &mut wall);
+        clock.0.set(visit);
+        engine.advance_on(&clock, clock.now(), &mut wall);
     }
     common::check_ledger(&mut engine);
     assert_eq!(wall.handed.len(), 1_000);

@@ -4,7 +4,7 @@
 
 mod world;
 
-use airloom_engine::Why;
+use airloom_engine::DropReason;
 use airloom_engine::medium::mobility::{Path, Position};
 use airloom_engine::medium::{Membership, RadioChange, RadioId, RadioSettings, Roaming, Sighting};
 use airloom_engine::time::{Instant, Span};
@@ -48,7 +48,7 @@ fn scanning_takes_its_time_on_each_channel() {
         world.add(RadioSettings { channel: 36, membership: other, ..at_rate(12.0) }, 1.0, 0.0);
         let sta = world.add(station(active), 5.0, 0.0);
         world.offer(at(0.0), sta, Some(ap), PAYLOAD);
-        assert_eq!(world.ground.drops.get(&Why::NotAssociated), Some(&1));
+        assert_eq!(world.ground.drops.get(&DropReason::NotAssociated), Some(&1));
         let joined = joins(&mut world, sta, 2.0).expect("joined");
         assert!((least..most).contains(&joined), "active {active}: {joined} s");
         assert_eq!(world.medium.access_point(sta), Some(ap));

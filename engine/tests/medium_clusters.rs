@@ -4,10 +4,12 @@
 
 mod world;
 
-use airloom_engine::medium::{Airtime, Membership, RadioChange, RadioCounts, RadioId, RadioSettings};
-use airloom_engine::medium::{RateSettings, Roaming};
+use airloom_engine::medium::mobility::Position;
+use airloom_engine::medium::{
+    Airtime, Membership, RadioChange, RadioCounts, RadioId, RadioSettings, RateSettings, Roaming,
+};
 use airloom_engine::random::Stream;
-use airloom_engine::time::{Instant, Span};
+use airloom_engine::time::Instant;
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
 /// All that can be seen of a run: arrivals in order, and the accounts of every radio now and then.
@@ -165,4 +167,81 @@ fn what_is_dealt_with_together_is_what_it_is_one_by_one() {
         }
     }
     println!("{told}");
+}
+
+/// An access point and its stations, which are changed at random now and then.
+fn changing(seed: u64, together: bool) -> (Seen, f64) {
+    let mut world = World::new(seed, reference_loss());
+    let mut dice = Stream::named(seed, "changes");
+    let point = Membership::AccessPoint { ssid: "lab".into(), beacon_ns: 50_000_000 };
+    let roaming =
+        Roaming { ssid: "lab".into(), channels: vec![36, 40], dwell_ns: 60_000_000, ..Roaming::default() };
+    let sink = world.add(RadioSettings { membership: point, ..at_rate(54.0) }, 0.0, 0.0);
+    let station = RadioSettings { membership: Membership::Station(roaming), ..at_rate(54.0) };
+    let stations: Vec<_> =
+        (0..12).map(|n| world.add(station.clone(), 3.0 * f64::from(n % 4), 2.0 * f64::from(n / 4))).collect();
+    if !together {
+        world.medium.set_frame_error(sink, sink, 0.0);
+    }
+    world.ground.keep_arrivals = true;
+    let (mut now, mut accounts) = (0.5, Vec::new());
+    while now < 8.0 {
+        now += dice.exponential() * 1e-3;
+        world.run(at(now));
+        let node = stations[dice.below(12) as usize];
+        let to = stations[dice.below(12) as usize];
+        world.offer(
+            at(now),
+            node,
+            (!dice.chance(0.02) && to != node).then_some(to),
+            20 + dice.below(1400) as u32,
+        );
+        if dice.chance(0.99) {
+            continue;
+        }
+        let change = match dice.below(8) {
+            0 => RadioChange::Power(10.0 + 6.0 * dice.unit()),
+            1 => RadioChange::Position(Position::new(12.0 * dice.unit(), 0.0, 0.0)),
+            2 => RadioChange::Scan { channels: vec![36, 40], active: true, dwell_ns: 5_000_000 },
+            3 => RadioChange::On(false),
+            4 => RadioChange::RtsOctets(dice.chance(0.5).then_some(400)),
+            5 => RadioChange::Rate(RateSettings::Minstrel),
+            _ => RadioChange::On(true),
+        };
+        world.medium.change(node, &change, &mut world.ground);
+        accounts.push((world.medium.counts(to), world.medium.airtime(to, at(now))));
+    }
+    let frames: u64 = stations.iter().chain([&sink]).map(|&radio| world.medium.counts(radio).sent).sum();
+    let arrivals = world.ground.arrivals.iter();
+    let seen = Seen {
+        arrivals: arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect(),
+        accounts,
+        drops: world.ground.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
+    };
+    (seen, world.medium.told() as f64 / frames as f64)
+}
+
+#[test]
+fn changes_meet_radios_as_if_they_had_never_been_dealt_with_together() {
+    for seed in 1..6 {
+        let ((together, few), (apart, many)) = (changing(seed, true), changing(seed, false));
+        assert!(apart.arrivals.len() > 2000, "{}", apart.arrivals.len());
+        assert_eq!(together, apart, "seed {seed}");
+        assert!(few < 0.8 * many, "{few:.1} of {many:.1} for each frame");
+    }
+}
+
+#[test]
+fn twice_as_many_bystanders_are_hardly_more_to_tell() {
+    // The same frames in all, however many stations share them.
+    let of = |stations: u32| {
+        let settings = at_rate(54.0);
+        let load = Some(800.0 / f64::from(stations));
+        let name = "a cell that grows";
+        let scene =
+            Scene { name, settings, stations, radius: 5.0, load, broadcast: 0.0, across: 0.5, seconds: 3.0 };
+        play(&scene, 1, true).1
+    };
+    let (few, many) = (of(40), of(80));
+    assert!(many < 1.2 * few && many < 12.0, "{few:.2} and {many:.2} for each frame");
 }

@@ -4,7 +4,7 @@
 
 mod world;
 
-use airloom_engine::Why;
+use airloom_engine::DropReason;
 use airloom_engine::medium::error::Fixed;
 use airloom_engine::medium::mobility::{ConstantVelocity, Position, Static};
 use airloom_engine::medium::phy::{Channel, tables};
@@ -38,7 +38,7 @@ fn the_drivers_two_limits() {
         (0..60).for_each(|_| world.offer(at(0.0), a, Some(b), PAYLOAD));
         world.run(at(1.0));
         assert_eq!(world.ground.delivered, kept, "{buffers} {tail}");
-        assert_eq!(world.ground.drops.get(&Why::RadioQueueFull).copied().unwrap_or(0), 60 - kept);
+        assert_eq!(world.ground.drops.get(&DropReason::RadioQueueFull).copied().unwrap_or(0), 60 - kept);
         assert_eq!(world.medium.counts(a).refused, 60 - kept);
     }
     // With four lanes the tail limit holds for each, the buffers for all.
@@ -82,7 +82,7 @@ fn a_frame_error_rate_leads_to_repeats_and_gives_up_at_the_limit() {
     world.medium.set_frame_error(a, b, 0.5);
     (0..1000).for_each(|_| world.offer(at(0.0), a, Some(b), 100));
     world.run(at(10.0));
-    let lost = world.ground.drops[&Why::RetryLimit] as f64;
+    let lost = world.ground.drops[&DropReason::RetryLimit] as f64;
     // 0.5^7 of the frames.
     assert!((lost / 7.8 - 1.0).abs() < 1.0, "{lost}");
     // Lost acknowledgments: everything arrives once, and is given up on now and then all the same.
@@ -165,7 +165,7 @@ fn the_stronger_frame_is_captured() {
         world.saturate(at(0.0), nodes[0], nodes[1], PAYLOAD);
         world.saturate(at(0.0), nodes[2], nodes[1], PAYLOAD);
         world.run(at(10.0));
-        let failed = |node: RadioId| {
+        let mut failed = |node: RadioId| {
             let counts = world.medium.counts(node);
             counts.unanswered as f64 / counts.expected as f64
         };

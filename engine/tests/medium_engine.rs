@@ -7,7 +7,7 @@ use airloom_engine::medium::propagation::LogDistance;
 use airloom_engine::medium::{Medium, RadioChange, RadioId, RadioSettings, RateSettings};
 use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, End, Engine, Error, MediumId, PortId, Why};
+use airloom_engine::{Change, DropReason, End, Engine, Error, MediumId, PortId};
 use common::{Book, check_ledger, mac, offer, offer_super, run_dry};
 
 const SECOND: u64 = 1_000_000_000;
@@ -65,7 +65,7 @@ fn a_super_frame_goes_as_the_frames_it_stands_for() {
     offer_super(&mut engine, ports[0], 0, 3_000, 1448);
     let mut book = Book::default();
     run_dry(&mut engine, &mut book);
-    assert_eq!(book.dropped(Why::OutOfRange), 3);
+    assert_eq!(book.dropped(DropReason::OutOfRange), 3);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_ledger_holds_at_every_moment() {
         check_ledger(&mut engine);
     }
     run_dry(&mut engine, &mut book);
-    for why in [Why::RadioQueueFull, Why::RadioOff, Why::OutOfRange] {
+    for why in [DropReason::RadioQueueFull, DropReason::RadioOff, DropReason::OutOfRange] {
         assert!(book.dropped(why) > 0, "{why:?}");
         assert_eq!(engine.ledger().dropped.of(why).frames, book.dropped(why));
     }
@@ -106,7 +106,7 @@ fn a_channel_changes_at_its_instant() {
         engine.advance(Instant::from_nanos(at + SECOND / 4), &mut book);
         assert_eq!(book.deliveries.len(), [1, 1, 2][number]);
     }
-    assert_eq!(book.dropped(Why::OutOfRange), 1);
+    assert_eq!(book.dropped(DropReason::OutOfRange), 1);
     let power = Change::Radio(medium, ids[0], Box::new(RadioChange::Power(90.0)));
     let refused = engine.schedule(Instant::from_nanos(3 * SECOND), power).expect_err("refused");
     assert_eq!(refused.code(), "radio.range");

@@ -64,15 +64,15 @@ fn saturated(settings: &RadioSettings, n: u32, seconds: f64, seed: u64) -> (f64,
     }
     world.run(at(0.5));
     world.start_counting(at(0.5));
-    let counts = |world: &World| {
+    let counts = |world: &mut World| {
         stations
             .iter()
             .map(|&s| world.medium.counts(s))
             .fold((0, 0), |(sent, lost), counts| (sent + counts.expected, lost + counts.unanswered))
     };
-    let before = counts(&world);
+    let before = counts(&mut world);
     world.run(at(0.5 + seconds));
-    let after = counts(&world);
+    let after = counts(&mut world);
     let span = Span::from_nanos((seconds * 1e9) as u64);
     let goodput = stations.iter().map(|&s| world.goodput(s, sink, span)).sum();
     (goodput, (after.1 - before.1) as f64 / (after.0 - before.0) as f64)

@@ -287,7 +287,7 @@ fn a_broadcast_goes_to_all_in_range_once_and_unacknowledged() {
     world.offer(at(2.0), far, None, 200);
     world.offer(at(2.0), far, Some(nodes[0]), 200);
     world.run(at(3.0));
-    let expected = BTreeMap::from([(airloom_engine::Why::OutOfRange, 2)]);
+    let expected = BTreeMap::from([(airloom_engine::DropReason::OutOfRange, 2)]);
     assert_eq!(world.ground.drops, expected);
     assert_eq!(world.ground.pool.in_use(), 0, "every buffer is given back");
     // 242 octets of Ethernet make 264 on the air: 20 + 4 * ceil((22 + 2112) / 24) us at 6 Mbit/s.

@@ -4,7 +4,7 @@ mod common;
 
 use airloom_engine::settings::{Discipline, QueueSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, Engine, LinkId, PortId, Why};
+use airloom_engine::{Direction, DropReason, Engine, LinkId, PortId};
 use common::{Book, internet_sum, millisecond_link, offer_octets, offer_super, run_dry};
 
 /// 1000 octets and no overhead at 8 Mbit/s: a frame takes 1 ms.
@@ -49,7 +49,7 @@ fn limits_count_packets_octets_or_time() {
         run_dry(&mut engine, &mut book);
         let highest = engine.ledger().link(link, Direction::Forward).queue_highest;
         assert_eq!(highest.octets, highest.frames * 1000);
-        assert_eq!(book.dropped(Why::QueueFull) + book.times(b).len() as u64, 100);
+        assert_eq!(book.dropped(DropReason::QueueFull) + book.times(b).len() as u64, 100);
         highest.frames
     };
     let base = QueueSettings::default();
@@ -117,7 +117,7 @@ fn codel_waits_an_interval_and_then_drops_by_the_square_root() {
     // A quarter too much: the n-th frame waits n/5 ms, so the target of 5 ms is reached by the frame
     // that leaves about 30 ms after the start, and the first drop comes an interval later.
     let drops: Vec<u64> = book.drops.iter().filter(|d| d.at < 3_000 * MS).map(|d| d.at).collect();
-    assert!(book.drops.iter().all(|d| d.why == Why::EarlyDrop));
+    assert!(book.drops.iter().all(|d| d.why == DropReason::EarlyDrop));
     assert!((125 * MS..140 * MS).contains(&drops[0]), "first drop at {}", drops[0]);
     // Each next drop is due interval / sqrt(count) after the last was, and happens when the next
     // frame leaves, at most 1 ms later.
@@ -162,7 +162,7 @@ fn red_holds_the_mean_queue_between_its_thresholds() {
     // p / (1 - count * p) uniform on 1..1/p: 2 p = 0.2 at a mean queue of 10,000 + 20,000 * p / 0.2.
     let red = Discipline::Red { min_octets: 10_000, max_octets: 30_000, probability: 0.2, weight: 0.002 };
     let (book, delays) = load(managed(red, false), MS * 4 / 5, 60, 0);
-    assert!(book.drops.iter().all(|d| d.why == Why::EarlyDrop));
+    assert!(book.drops.iter().all(|d| d.why == DropReason::EarlyDrop));
     let late = &delays[delays.len() / 2..];
     let mean = late.iter().sum::<u64>() / late.len() as u64;
     // Waiting behind about 20 frames, and 1 ms for the frame itself.
@@ -219,6 +219,6 @@ fn the_fattest_flow_pays_when_flow_queues_are_full() {
     assert_eq!(of(2).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
     // 89 wait beside the one on the wire when the twelfth of the others is one too many: half go, from
     // the head.
-    assert_eq!(book.dropped(Why::QueueFull), 45);
+    assert_eq!(book.dropped(DropReason::QueueFull), 45);
     assert_eq!(of(1).collect::<Vec<_>>(), [0].into_iter().chain(46..90).collect::<Vec<_>>());
 }

@@ -2,8 +2,8 @@
 
 mod common;
 
+use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
-use airloom_engine::segment::{self, HEADER_MAX};
 use common::internet_sum;
 use proptest::prelude::*;
 

@@ -6,8 +6,8 @@ mod common;
 
 use airloom_engine::settings::{Late, LinkSettings, Loss, Rate, Segments, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, Direction, End, Engine, Ledger, LinkId, PortId, SwitchId, Why};
-use common::{Book, Delivery, Dropped, check_ledger, mac, offer, offer_super, run_dry};
+use airloom_engine::{Change, Direction, DropReason, End, Engine, Ledger, LinkId, PortId, SwitchId};
+use common::{Arrival, Book, Dropped, check_ledger, mac, offer, offer_super, run_dry};
 use proptest::prelude::*;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -248,7 +248,7 @@ proptest! {
         ports in proptest::collection::vec((any::<usize>(), both()), 1..8),
         acts in proptest::collection::vec(acts(), 1..120),
     ) {
-        let run = |vlans: bool| -> (Vec<Delivery>, Vec<Dropped>, Vec<Ledger>) {
+        let run = |vlans: bool| -> (Vec<Arrival>, Vec<Dropped>, Vec<Ledger>) {
             let mut net = Net::new(vlans, &table(MILLISECOND));
             for (number, (kind, link)) in row.iter().enumerate() {
                 net.add_switch(number, kind, link);
@@ -334,7 +334,7 @@ fn who_moves_is_found_and_what_is_cut_carries_nothing() {
         net.schedule(Change::Down(net.links[2]));
         net.send(0, 0, 1, 100);
         net.pass(1);
-        assert_eq!(net.book.dropped(Why::Nowhere), 1, "forgotten, and nobody else to flood to");
+        assert_eq!(net.book.dropped(DropReason::Nowhere), 1, "forgotten, and nobody else to flood to");
     });
 }
 
@@ -349,9 +349,9 @@ fn frames_too_large_for_a_wire_in_the_middle_are_dropped_there() {
         net.send(0, 0, 1, 515);
         net.send(0, 0, 1, 514);
         net.pass(1);
-        assert_eq!(net.book.dropped(Why::TooBig), 1);
+        assert_eq!(net.book.dropped(DropReason::TooBig), 1);
         assert_eq!(
-            net.engine.ledger().link(net.links[3], Direction::Forward).dropped.of(Why::TooBig).frames,
+            net.engine.ledger().link(net.links[3], Direction::Forward).dropped.of(DropReason::TooBig).frames,
             1
         );
         assert_eq!(net.book.deliveries.last().map(|delivery| delivery.octets.len()), Some(514));
@@ -451,7 +451,7 @@ fn runs_that_are_still_coming_go_the_ordinary_way_and_are_not_overtaken() {
         talk(&mut net);
         between(&mut net);
         run_dry(&mut net.engine, &mut net.book);
-        assert_eq!(net.book.dropped(Why::TooBig), 5);
+        assert_eq!(net.book.dropped(DropReason::TooBig), 5);
         (net.book.deliveries, net.engine.ledger().clone())
     };
     assert_eq!(run(false), run(true));

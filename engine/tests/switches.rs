@@ -4,7 +4,7 @@ mod common;
 
 use airloom_engine::settings::{LinkSettings, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, End, Engine, Error, LinkId, PortId, SwitchId, Why};
+use airloom_engine::{Change, DropReason, End, Engine, Error, LinkId, PortId, SwitchId};
 use common::{Book, check_ledger, mac, offer, offer_super, run_dry};
 
 const SECOND: u64 = 1_000_000_000;
@@ -56,7 +56,7 @@ fn a_switch_learns_and_then_sends_to_one() {
     );
     assert_eq!(engine.ledger().copies.frames, 2 + 2 + 2);
     assert_eq!(engine.ledger().switch(switch).copies.frames, 6);
-    assert_eq!(engine.ledger().switch(switch).dropped.of(Why::Filtered).frames, 1);
+    assert_eq!(engine.ledger().switch(switch).dropped.of(DropReason::Filtered).frames, 1);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_switch_follows_who_moves_and_filters_what_goes_back() {
     assert_eq!(send(&mut engine, &ports, 2, mac(0), 3), [1]);
     offer(&mut engine, ports[1], 4, mac(0), mac(5), 100);
     run_dry(&mut engine, &mut book);
-    assert_eq!(book.dropped(Why::Filtered), 1);
+    assert_eq!(book.dropped(DropReason::Filtered), 1);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_link_that_goes_down_is_forgotten_and_not_flooded() {
     assert_eq!(send(&mut engine, &ports, 1, mac(0), 3), [2]);
     engine.schedule(Instant::from_nanos(4), Change::Down(links[2])).expect("known");
     assert_eq!(send(&mut engine, &ports, 1, mac(0), 5), [0_usize; 0]);
-    assert_eq!(engine.ledger().switch(switch).dropped.of(Why::Nowhere).frames, 1);
+    assert_eq!(engine.ledger().switch(switch).dropped.of(DropReason::Nowhere).frames, 1);
     engine.schedule(Instant::from_nanos(6), Change::Up(links[0])).expect("known");
     assert_eq!(send(&mut engine, &ports, 1, mac(0), 7), [0]);
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use airloom_engine::settings::{Discipline, QueueSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, Why};
+use airloom_engine::{Direction, DropReason};
 use common::{Book, compare, internet_sum, offer_octets, run_dry};
 
 /// An ECN-capable UDP packet over IPv4 of 1,000 octets in all.
@@ -52,8 +52,8 @@ fn row(discipline: &Discipline, ecn: bool, load: u32) -> String {
         "{load:>5} {:>7} {:>7} {:>6} {:>6} {:>7} {:>8} {:>8} {:>6}",
         account.entered.frames,
         account.left.frames,
-        account.dropped.of(Why::QueueFull).frames,
-        account.dropped.of(Why::EarlyDrop).frames,
+        account.dropped.of(DropReason::QueueFull).frames,
+        account.dropped.of(DropReason::EarlyDrop).frames,
         account.marked.frames,
         at(50),
         at(99),

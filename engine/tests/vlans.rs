@@ -4,7 +4,7 @@ mod common;
 
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Direction, End, Engine, PortId, Why};
+use airloom_engine::{Direction, DropReason, End, Engine, PortId};
 use common::{Book, check_ledger, mac, offer_super};
 use proptest::prelude::*;
 
@@ -107,7 +107,7 @@ fn what_a_port_does_not_take_is_dropped_for_that() {
     {
         let (out, book) = send(&mut engine, ports[port], 1, &frame([0xff; 6], mac(1), &tags, 1));
         assert!(out.is_empty());
-        assert_eq!(book.dropped(Why::WrongVlan), 1, "port {port}, tags {tags:?}");
+        assert_eq!(book.dropped(DropReason::WrongVlan), 1, "port {port}, tags {tags:?}");
     }
 }
 

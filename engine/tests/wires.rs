@@ -4,7 +4,7 @@ mod common;
 
 use airloom_engine::settings::{LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId, Why};
+use airloom_engine::{Change, Direction, DropReason, End, Engine, LinkId, PortId};
 use common::{Book, mac, offer, offer_octets, offer_super, run_dry};
 
 fn rated(rate: u64, delay_ns: u64) -> LinkSettings {
@@ -104,7 +104,7 @@ fn a_full_queue_drops_the_tail_of_a_run() {
     offer_super(&mut engine, a, 0, 10_000, 1_000);
     run_dry(&mut engine, &mut book);
     assert_eq!(book.times(b).len(), 3);
-    assert_eq!(book.dropped(Why::QueueFull), 7);
+    assert_eq!(book.dropped(DropReason::QueueFull), 7);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_cut_loses_what_is_on_the_wire_and_what_waits() {
     run_dry(&mut engine, &mut book);
     // 8.192 ms each: one has arrived at 58.192 ms; the frame of 80 ms finds the link up.
     assert_eq!(book.times(b), [58_192_000, 138_192_000]);
-    assert_eq!(book.dropped(Why::LinkDown), 10);
+    assert_eq!(book.dropped(DropReason::LinkDown), 10);
     assert_eq!(engine.ledger().link(link, Direction::Forward).left.frames, 2);
 }
 
@@ -161,7 +161,7 @@ fn what_is_larger_than_the_mtu_is_dropped() {
     offer_super(&mut engine, a, 4, 2_500, 960);
     run_dry(&mut engine, &mut book);
     assert_eq!(book.times(b), [0, 2, 3, 4, 4, 4]);
-    assert_eq!(book.dropped(Why::TooBig), 3);
+    assert_eq!(book.dropped(DropReason::TooBig), 3);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_change_comes_before_all_else_of_its_instant() {
     engine.schedule(Instant::from_nanos(1), Change::Down(link)).expect("known");
     offer(&mut engine, a, 1, mac(2), mac(1), 100);
     run_dry(&mut engine, &mut book);
-    assert_eq!(book.dropped(Why::LinkDown), 2);
+    assert_eq!(book.dropped(DropReason::LinkDown), 2);
 }
 
 #[test]
@@ -219,9 +219,9 @@ fn what_is_not_a_frame_is_malformed_and_a_lone_port_leads_nowhere() {
     offer_octets(&mut engine, a, 0, &[0; 13]);
     offer_octets(&mut engine, lone, 0, &[0; 14]);
     run_dry(&mut engine, &mut book);
-    assert_eq!(book.dropped(Why::Malformed), 1);
-    assert_eq!(book.dropped(Why::Nowhere), 1);
-    assert_eq!(engine.ledger().port(a).dropped.of(Why::Malformed).octets, 13);
+    assert_eq!(book.dropped(DropReason::Malformed), 1);
+    assert_eq!(book.dropped(DropReason::Nowhere), 1);
+    assert_eq!(engine.ledger().port(a).dropped.of(DropReason::Malformed).octets, 13);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use airloom_engine::settings::{
     Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments, SwitchSettings,
 };
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, Direction, End, Engine, Handed, HostLoss, LinkId, Outlet, PortId, SwitchId};
+use airloom_engine::{Change, Delivery, Direction, Egress, End, Engine, HostLoss, LinkId, PortId, SwitchId};
 
 /// Most acts of one input, so that none takes long.
 const ACTS: usize = 400;
@@ -144,11 +144,11 @@ struct Sink {
     calls: u32,
 }
 
-impl Outlet for Sink {
-    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+impl Egress for Sink {
+    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         self.calls = self.calls.wrapping_add(1);
         assert!(frame.count > 0 && frame.length as usize <= pool.octets(frame.buffer).len());
-        if self.calls % 7 == 0 { Handed::Lost(HostLoss::NodeGone) } else { Handed::Taken }
+        if self.calls % 7 == 0 { Delivery::Lost(HostLoss::NodeGone) } else { Delivery::Taken }
     }
 }
 

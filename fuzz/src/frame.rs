@@ -3,19 +3,19 @@
 //!
 //! Input: 13 octets that describe, the rest is the frame.
 
+use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
-use airloom_engine::segment::{self, HEADER_MAX};
 use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, Handed, Outlet, PortId};
+use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 
 /// Writes whatever arrives in every way in which a port can.
 struct Writer {
     out: Vec<u8>,
 }
 
-impl Outlet for Writer {
-    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+impl Egress for Writer {
+    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let mut head = [0; HEADER_MAX];
         for segment in frame.first..frame.first + frame.count {
             let length = segment::complete(frame, pool, segment, &mut self.out);
@@ -24,7 +24,7 @@ impl Outlet for Writer {
             let piece = segment::header(frame, pool, segment, rest, &mut head);
             assert!(piece.header <= HEADER_MAX && piece.payload.end <= frame.length as usize);
         }
-        Handed::Taken
+        Delivery::Taken
     }
 }
 

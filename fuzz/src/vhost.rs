@@ -10,13 +10,13 @@ use std::os::unix::fs::FileExt;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, Handed, Outlet, PortId};
-use airloom_ports::vhost::Card;
-use airloom_ports::vhost::card::FEATURES;
+use airloom_engine::{Delivery, Egress, End, Engine, PortId};
+use airloom_ports::vhost::DeviceConfig;
+use airloom_ports::vhost::config::FEATURES;
 use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
 
-const CARD: Card = Card { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
+const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
 /// The guest has its memory here, in two regions that meet.
 const GUEST: u64 = 0x1000;
 const OCTETS: u64 = 0x2000;
@@ -44,9 +44,9 @@ struct Towards<'a> {
     scratch: Vec<u8>,
 }
 
-impl Outlet for Towards<'_> {
-    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Handed {
-        self.device.put(frame, pool, &mut self.scratch).unwrap_or(Handed::NotUp)
+impl Egress for Towards<'_> {
+    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
+        self.device.put(frame, pool, &mut self.scratch).unwrap_or(Delivery::NotUp)
     }
 }
 

@@ -3,18 +3,18 @@
 //!
 //! Input: one octet that says how, 12 of header, the rest is the frame.
 
+use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::segment::{self, HEADER_MAX};
 use airloom_engine::settings::{LinkSettings, Loss, Rate};
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, Handed, Outlet, PortId};
+use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 use airloom_ports::vnet::{self, OCTETS};
 
 /// Writes headers and reads them again.
 struct Mirror;
 
-impl Outlet for Mirror {
-    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+impl Egress for Mirror {
+    fn deliver(&mut self, _port: PortId, _at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let mut head = [0; HEADER_MAX];
         let piece = segment::header(frame, pool, frame.first, frame.count, &mut head);
         let payload = &pool.octets(frame.buffer)[piece.payload.clone()];
@@ -23,7 +23,7 @@ impl Outlet for Mirror {
         let meaning = vnet::read(&header, &whole);
         assert_eq!(meaning.checksum, piece.checksum);
         assert_eq!(meaning.segmentation, piece.segmentation);
-        Handed::Taken
+        Delivery::Taken
     }
 }
 

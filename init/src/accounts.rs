@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use crate::system::stat_fields;
+
 /// User and system time in nanoseconds. What ran and was never waited for by a parent is missing.
 pub fn processor_time() -> (u64, u64) {
     // SAFETY: an rusage is plain integers, and the place outlives the call.
@@ -32,16 +34,10 @@ pub fn processor_time() -> (u64, u64) {
 }
 
 /// Ticks in user and system mode, with those of waited-for children (fields 14 to 17 of
-/// `proc_pid_stat(5)`), from behind the name, which may contain anything.
+/// `proc_pid_stat(5)`).
 fn times(stat: &str) -> Option<(u64, u64)> {
-    let fields: Vec<u64> = stat
-        .rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .skip(11)
-        .take(4)
-        .map(|field| field.parse().unwrap_or(0))
-        .collect();
+    let fields: Vec<u64> =
+        stat_fields(stat)?.iter().skip(11).take(4).map(|field| field.parse().unwrap_or(0)).collect();
     let &[user, system, user_children, system_children] = &fields[..] else { return None };
     Some((user + user_children, system + system_children))
 }

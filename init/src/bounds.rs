@@ -1,8 +1,9 @@
-//! What programs of an image may do: as whom they run, and with which of root's rights.
+//! What programs of a node may do: as whom they run, and with which of root's rights.
 
 use std::fs;
 use std::io;
 
+use crate::seccomp;
 use crate::system::check;
 
 /// Capabilities that stay (`capabilities(7)`): those that container engines leave to their containers, without
@@ -23,6 +24,83 @@ const KEPT: [u32; 14] = [
     29, // CAP_AUDIT_WRITE
     31, // CAP_SETFCAP
 ];
+
+/// Capabilities that change the machine and not the node, or reach the node's first process: programs with
+/// the host's files do without these.
+const MACHINES: [u32; 5] = [
+    17, // CAP_SYS_RAWIO
+    19, // CAP_SYS_PTRACE
+    22, // CAP_SYS_BOOT
+    23, // CAP_SYS_NICE
+    25, // CAP_SYS_TIME
+];
+const LAST_CAPABILITY: u32 = 63;
+
+/// What the programs of a place may do.
+#[derive(Debug, Default)]
+pub enum Rights {
+    /// All that this process may: in a guest, whose kernel is its own.
+    #[default]
+    All,
+    /// All but what concerns the machine: in a node of the host's kernel with the host's files.
+    Node,
+    /// What an image says, and container engines leave.
+    Image(Bounds),
+}
+
+impl Rights {
+    /// The entry of a home in an environment, where programs get one.
+    pub fn home_in_env(&self) -> Option<String> {
+        match self {
+            Self::Image(bounds) => Some(format!("HOME={}", bounds.home)),
+            _ => None,
+        }
+    }
+
+    /// Binds this process, and whatever program it becomes.
+    pub fn enter(&self) -> io::Result<()> {
+        match self {
+            Self::All => Ok(()),
+            Self::Node => {
+                drop_from_bounds(|number| MACHINES.contains(&number))?;
+                // What these limits allow needs no capability.
+                none_of(libc::RLIMIT_RTPRIO)?;
+                none_of(libc::RLIMIT_NICE)
+            }
+            Self::Image(bounds) => bounds.enter(),
+        }
+    }
+}
+
+/// Takes capabilities from this process's bounding set, and so from programs that it becomes as root.
+pub fn drop_from_bounds(is_dropped: impl Fn(u32) -> bool) -> io::Result<()> {
+    for number in (0..=LAST_CAPABILITY).filter(|&number| is_dropped(number)) {
+        // SAFETY: no pointers are passed.
+        match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), 0, 0, 0) }) {
+            // Beyond the kernel's last capability.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+            other => other?,
+        };
+    }
+    Ok(())
+}
+
+fn none_of(resource: libc::__rlimit_resource_t) -> io::Result<()> {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit outlives the call.
+    check(unsafe { libc::setrlimit(resource, &raw const none) }).map(drop)
+}
+
+/// Whether the user namespace of this process has a user and a group of the same number as these.
+pub fn is_mapped(uid: u32, gid: u32) -> bool {
+    let mapped = |file: &str, wanted: u32| {
+        fs::read_to_string(file).unwrap_or_default().lines().any(|line| {
+            let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            matches!(numbers[..], [first, _, count] if (first..first + count).contains(&u64::from(wanted)))
+        })
+    };
+    mapped("/proc/self/uid_map", uid) && mapped("/proc/self/gid_map", gid)
+}
 
 /// The user and groups of a node's programs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -68,13 +146,7 @@ impl Bounds {
 
     /// Keeps root where this user namespace has no other user; says so.
     pub fn or_root(self, notes: &mut Vec<String>) -> Self {
-        let mapped = |file: &str, wanted: u32| {
-            fs::read_to_string(file).unwrap_or_default().lines().any(|line| {
-                let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-                matches!(numbers[..], [first, _, count] if (first..first + count).contains(&u64::from(wanted)))
-            })
-        };
-        if mapped("/proc/self/uid_map", self.uid) && mapped("/proc/self/gid_map", self.gid) {
+        if is_mapped(self.uid, self.gid) {
             return self;
         }
         notes.push(format!(
@@ -84,22 +156,9 @@ impl Bounds {
         Self { home: self.home, ..Self::default() }
     }
 
-    /// The entry of its home in an environment.
-    pub fn home_in_env(&self) -> String {
-        format!("HOME={}", self.home)
-    }
-
-    /// Binds this process, and whatever program it becomes.
-    pub fn enter(&self) -> io::Result<()> {
-        for number in (0..64).filter(|number| !KEPT.contains(number)) {
-            // SAFETY: no pointers are passed.
-            let dropped = check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) });
-            match dropped {
-                // Beyond the kernel's last capability.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
-                other => other?,
-            };
-        }
+    fn enter(&self) -> io::Result<()> {
+        seccomp::refuse_control_group_namespaces()?;
+        drop_from_bounds(|number| !KEPT.contains(&number))?;
         // SAFETY: the list outlives the call and its length is given.
         let grouped = check(unsafe { libc::setgroups(self.groups.len(), self.groups.as_ptr()) });
         // A user namespace of an ordinary user has given up the right to change groups.

@@ -1,22 +1,32 @@
-//! The cell of a guest's machine: a process that emulates a machine sees the host read-only, has
-//! one place in memory to write to, and none of root's rights but those that are named.
+//! The cell of a guest's machine: a process that emulates a machine sees the host's files read-only and
+//! hardly a device, has one place in memory to write to, and none of root's rights but those that are
+//! named. A read-only mount does not keep a process from connecting to a socket, for which it needs the
+//! right to write to the socket's file; so the machine runs as a user to whom no file belongs.
 //!
 //! A guest is whoever has broken out of it at worst, so what the machine may not do, the guest may
 //! not either: its file system over the host's (hostfs) is opened by this process.
 
+use std::fs::{self, File};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use crate::message::{Host, Scheduling, Start};
-use crate::mounts::{mount, read_only};
+use crate::bounds::{Rights, drop_from_bounds, is_mapped};
+use crate::message::{Cell, Host, Scheduling, Start};
+use crate::mounts::{self, hold, memory, mount, restrict};
 use crate::program::{Refused, start_after};
 use crate::room::cut_off;
-use crate::system::check;
+use crate::system::{check, text};
 
 /// Where it may write.
 const SCRATCH: &str = "/dev/shm";
-const LAST_CAPABILITY: u32 = 63;
+/// Devices that have nothing of the host in them.
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Users to whom nothing belongs: a number that no distribution and no container engine gives out, and
+/// "nobody" where the user namespace has no such number.
+const USERS: [u32; 2] = [1_900_000_001, 65_534];
 
 /// Starts the machine; gives its process number once it runs.
 pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
@@ -29,18 +39,19 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
         size: None,
         merged: false,
     };
-    start_after(&start, streams, None, || {
+    let user = user();
+    start_after(&start, streams, &Rights::All, || {
         let step = |what: &str| {
             let what = what.to_owned();
             move |error| (what, error)
         };
         schedule(&host.scheduling)?;
-        close_in(host.cell.memory).map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
+        close_in(&host.cell, user).map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
         // User Mode Linux takes a random gap behind its program for its own memory.
         // SAFETY: no pointers are passed.
         check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) })
             .map_err(step("personality"))?;
-        drop_rights(&host.cell.capabilities).map_err(step("giving up rights"))
+        drop_rights(&host.cell.capabilities, user).map_err(step("giving up rights"))
     })
 }
 
@@ -72,20 +83,67 @@ fn schedule(wish: &Scheduling) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Makes all that is mounted read-only for this process, except a place of its own.
-fn close_in(memory: u64) -> io::Result<()> {
+/// Shows this process the host's files read-only, and of the devices those that it may use.
+fn close_in(cell: &Cell, user: Option<u32>) -> io::Result<()> {
     cut_off()?;
-    read_only("/")?;
+    let devices: Vec<(&str, File)> = DEVICES
+        .into_iter()
+        .chain(cell.devices.iter().map(String::as_str))
+        .filter_map(|name| hold(&Path::new("/dev").join(name)).ok().map(|fd| (name, fd)))
+        .collect();
+    memory("/dev", 0o755)?;
+    for (name, fd) in &devices {
+        offer(&Path::new("/dev").join(name), fd, user)?;
+    }
+    fs::create_dir(SCRATCH)?;
+    // No device file that a file system of the host may have opens here.
+    restrict("/", libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV, 0)?;
+    restrict("/dev", 0, libc::MOUNT_ATTR_NODEV)?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    mount(Some("tmpfs"), SCRATCH, Some("tmpfs"), flags, Some(&format!("mode=700,size={memory}")))
+    let owner = user.map_or_else(String::new, |user| format!(",uid={user},gid={user}"));
+    let options = format!("mode=700,size={}{owner}", cell.memory);
+    mount(Some("tmpfs"), SCRATCH, Some("tmpfs"), flags, Some(&options))
 }
 
-/// Keeps only the named capabilities, also of what this process will become.
-fn drop_rights(kept: &[u32]) -> io::Result<()> {
-    for number in (0..=LAST_CAPABILITY).filter(|number| !kept.contains(number)) {
-        // SAFETY: no pointers are passed. The kernel refuses numbers that it does not have.
-        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), 0, 0, 0) };
+/// Makes a device of the host appear at a path, for a user who may have no right to the host's own file.
+fn offer(path: &Path, fd: &File, user: Option<u32>) -> io::Result<()> {
+    if let Some(user) = user {
+        let (name, device) = (text(&path.to_string_lossy())?, fd.metadata()?.rdev());
+        // SAFETY: the string outlives the calls.
+        let made = check(unsafe { libc::mknod(name.as_ptr(), libc::S_IFCHR | 0o600, device) })
+            .and_then(|_| check(unsafe { libc::chown(name.as_ptr(), user, user) }));
+        if made.is_ok() {
+            return Ok(());
+        }
+        let _ = fs::remove_file(path);
     }
+    mounts::show(path, fd, 0)
+}
+
+/// The user as whom a machine runs; None where this process's own is the only one.
+fn user() -> Option<u32> {
+    USERS.into_iter().find(|&user| is_mapped(user, user))
+}
+
+/// Becomes a user to whom nothing of the host belongs, and keeps only the named capabilities, also of what
+/// this process will become.
+fn drop_rights(kept: &[u32], user: Option<u32>) -> io::Result<()> {
+    if let Some(user) = user {
+        let many = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+        // All machines of this host are one user's, whose processes are counted together. Where the limit
+        // cannot be raised it is that of whoever started the run.
+        // SAFETY: the limit outlives the call.
+        unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &raw const many) };
+        // What is kept is kept as another user too, and counts where a program asks what it may (`access(2)`).
+        // SAFETY: no pointers are passed, but for an empty list.
+        unsafe {
+            check(libc::prctl(libc::PR_SET_SECUREBITS, libc::SECBIT_NO_SETUID_FIXUP, 0, 0, 0))?;
+            check(libc::setgroups(0, std::ptr::null()))?;
+            check(libc::setresgid(user, user, user))?;
+            check(libc::setresuid(user, user, user))?;
+        }
+    }
+    drop_from_bounds(|number| !kept.contains(&number))?;
     // SAFETY: no pointers are passed.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
     // The kernel's `struct __user_cap_header_struct`, version 3, and two `__user_cap_data_struct`.
@@ -96,5 +154,12 @@ fn drop_rights(kept: &[u32]) -> io::Result<()> {
     let (low, high) = (mask(0), mask(1));
     let data: [u32; 6] = [low, low, low, high, high, high];
     // SAFETY: both arrays outlive the call and have the layout that the version says.
-    check(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) })?;
+    for &number in kept {
+        let raise = libc::PR_CAP_AMBIENT_RAISE;
+        // Without this, a program that does not start as root starts without capabilities.
+        // SAFETY: no pointers are passed.
+        check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, libc::c_ulong::from(number), 0, 0) })?;
+    }
+    Ok(())
 }

@@ -3,10 +3,20 @@
 //! Version 2 gives the account (`cpu.stat`, `cpu.pressure`) and halts nodes (`cgroup.freeze`) in
 //! any group; the share needs its `cpu` controller. Where that controller belongs to version 1
 //! (hybrid hosts), the share is held there (`cpu.cfs_quota_us`).
+//!
+//! A node's processes are in a group below the one that has the limits, and that lower group is the
+//! root of the node's cgroup namespace: whatever hierarchy a program in the node mounts, the files
+//! with its limits are not in it.
+
+mod hierarchy;
+mod removal;
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use hierarchy::Hierarchy;
+use removal::{Reaper, remove};
 
 /// How often a node's share is handed out, in microseconds. Ten times shorter than the kernel's
 /// default: a node that has used up its share stands still for less than this.
@@ -15,8 +25,8 @@ const PERIOD_US: f64 = 10_000.0;
 const LEAST_QUOTA_US: f64 = 1_000.0;
 const LONGEST_PERIOD_US: f64 = 1_000_000.0;
 
-/// Names of keepers' groups; their process number follows.
-const PREFIX: &str = "airloom-";
+/// Where a node's processes are, below the group that has its limits.
+const INSIDE: &str = "inside";
 
 /// The keeper's own groups, made when the first node needs them.
 #[derive(Debug)]
@@ -28,9 +38,10 @@ pub struct Groups {
     cpu_parents: Vec<PathBuf>,
     name: String,
     notes: Vec<String>,
+    reaper: Option<Reaper>,
 }
 
-/// One node's groups.
+/// One node's groups: those with its limits.
 #[derive(Debug, Default)]
 pub struct Group {
     pub unified: Option<PathBuf>,
@@ -39,15 +50,22 @@ pub struct Group {
 
 impl Groups {
     /// Finds out by trying what this machine allows.
-    pub fn new() -> Self {
-        let name = format!("{PREFIX}{}", std::process::id());
-        let mut groups = Self { unified: None, cpu: None, cpu_parents: Vec::new(), name, notes: Vec::new() };
+    pub fn new() -> io::Result<Self> {
+        let name = removal::own_name()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        for hierarchy in Hierarchy::all(&mounts, &own) {
-            for parent in hierarchy.candidates() {
-                sweep(&parent);
-            }
+        let hierarchies = Hierarchy::all(&mounts, &own);
+        let possible: Vec<PathBuf> = hierarchies
+            .iter()
+            .flat_map(Hierarchy::candidates)
+            .map(|parent| {
+                removal::sweep(&parent);
+                parent.join(&name)
+            })
+            .collect();
+        let mut groups =
+            Self { unified: None, cpu: None, cpu_parents: Vec::new(), name, notes: Vec::new(), reaper: None };
+        for hierarchy in hierarchies {
             match hierarchy.version {
                 2 if groups.unified.is_none() => match make_unified(&hierarchy.candidates(), &groups.name) {
                     Ok(made) => groups.unified = Some(made),
@@ -60,69 +78,101 @@ impl Groups {
         if groups.unified.is_none() && groups.notes.is_empty() {
             groups.notes.push("no control groups, version 2, on this machine".to_owned());
         }
-        groups
+        groups.reaper = Some(Reaper::start(&possible)?);
+        Ok(groups)
     }
 
-    /// Makes a node's groups; what cannot be had is added to the notes.
-    pub fn make(&mut self, number: usize, share: Option<f64>, notes: &mut Vec<String>) -> Group {
+    /// Makes a node's groups, with its share if it is to have one; what else cannot be had is added to
+    /// the notes. An error is a share that cannot be held.
+    pub fn make(
+        &mut self,
+        number: usize,
+        share: Option<f64>,
+        notes: &mut Vec<String>,
+    ) -> Result<Group, String> {
         notes.extend(self.notes.iter().cloned());
         let mut group = Group::default();
+        let name = format!("node{number}");
         if let Some((base, _)) = &self.unified {
-            group.unified = create(&base.join(format!("node{number}")), notes);
+            match create(&base.join(&name)) {
+                Ok(path) => group.unified = Some(path),
+                Err(why) => notes.push(why),
+            }
         }
-        let Some(share) = share else { return group };
+        if let Some(share) = share
+            && let Err(why) = self.hold(share, &name, &mut group)
+        {
+            group.remove();
+            return Err(why);
+        }
+        Ok(group)
+    }
+
+    /// Whether shares can be held here; tries it.
+    pub fn try_share(&mut self) -> Result<(), String> {
+        self.make(0, Some(0.5), &mut Vec::new()).map(|group| group.remove())
+    }
+
+    fn hold(&mut self, share: f64, name: &str, group: &mut Group) -> Result<(), String> {
         let period = (LEAST_QUOTA_US / share).clamp(PERIOD_US, LONGEST_PERIOD_US).round();
         let quota = (share * period).max(LEAST_QUOTA_US).round();
-        let held = match (&self.unified, &group.unified) {
-            (Some((_, true)), Some(path)) => write(&path.join("cpu.max"), &format!("{quota} {period}")),
-            _ => match self.cpu_base() {
-                Some(base) => {
-                    group.cpu = create(&base.join(format!("node{number}")), notes);
-                    group.cpu.as_ref().map_or(Ok(()), |path| {
-                        write(&path.join("cpu.cfs_period_us"), &period.to_string())?;
-                        write(&path.join("cpu.cfs_quota_us"), &quota.to_string())
-                    })
-                }
-                None => Err("this machine gives no processor shares to control groups".to_owned()),
-            },
-        };
-        if let Err(why) = held {
-            notes.push(format!("its processor share is not held: {why}"));
+        if let (Some((_, true)), Some(path)) = (&self.unified, &group.unified) {
+            return write(&path.join("cpu.max"), &format!("{quota} {period}"));
         }
-        group
+        let path = create(&self.cpu_base()?.join(name))?;
+        let held = write(&path.join("cpu.cfs_period_us"), &period.to_string())
+            .and_then(|()| write(&path.join("cpu.cfs_quota_us"), &quota.to_string()));
+        group.cpu = Some(path);
+        held
     }
 
     /// The keeper's group in version 1's `cpu` hierarchy, as near to its own as may be.
-    fn cpu_base(&mut self) -> Option<&Path> {
+    fn cpu_base(&mut self) -> Result<&Path, String> {
         if self.cpu.is_none() {
-            let name = &self.name;
-            self.cpu = self.cpu_parents.iter().rev().find_map(|parent| {
-                let path = parent.join(name);
-                fs::create_dir(&path).ok().map(|()| path)
-            });
+            let mut why = match &self.notes[..] {
+                [] => "no control group of this machine has the cpu controller".to_owned(),
+                notes => notes.join("; "),
+            };
+            for parent in self.cpu_parents.iter().rev() {
+                let path = parent.join(&self.name);
+                match fs::create_dir(&path) {
+                    Ok(()) => {
+                        self.cpu = Some(path);
+                        break;
+                    }
+                    Err(error) => why = format!("{}: {error}", path.display()),
+                }
+            }
+            if self.cpu.is_none() {
+                return Err(why);
+            }
         }
-        self.cpu.as_deref()
+        Ok(self.cpu.as_deref().expect("it was just made"))
     }
 
-    /// Removes the keeper's own groups; the nodes' are gone by then.
-    pub fn remove(&self) {
+    /// Removes the keeper's own groups; the nodes' processes are gone by then.
+    pub fn remove(self) {
         for path in self.unified.iter().map(|(path, _)| path).chain(&self.cpu) {
             remove(path);
+        }
+        // The reaper has the patience for what is still busy.
+        if let Some(reaper) = self.reaper {
+            reaper.end();
         }
     }
 }
 
 impl Group {
-    /// The version 2 group, opened so that a new process can start in it.
+    /// The version 2 group of the node's processes, opened so that a new one can start in it.
     pub fn open(&self) -> Option<File> {
-        self.unified.as_ref().and_then(|path| File::open(path).ok())
+        self.unified.as_ref().and_then(|path| File::open(path.join(INSIDE)).ok())
     }
 
     /// Puts a process into the groups that [`Group::open`] does not reach.
     pub fn admit(&self, pid: i32, in_unified: bool) -> Result<(), String> {
         let unified = self.unified.as_ref().filter(|_| !in_unified);
         for path in unified.into_iter().chain(&self.cpu) {
-            write(&path.join("cgroup.procs"), &pid.to_string())?;
+            write(&path.join(INSIDE).join("cgroup.procs"), &pid.to_string())?;
         }
         Ok(())
     }
@@ -132,55 +182,6 @@ impl Group {
         for path in self.unified.iter().chain(&self.cpu) {
             remove(path);
         }
-    }
-}
-
-/// A mounted hierarchy, and this process's own group in it.
-struct Hierarchy {
-    version: u8,
-    mount: PathBuf,
-    own: PathBuf,
-}
-
-impl Hierarchy {
-    /// Version 2 and version 1's `cpu`, from the texts of `mountinfo` and `cgroup` in /proc/self.
-    fn all(mounts: &str, own: &str) -> Vec<Self> {
-        let mut found = Vec::new();
-        for line in mounts.lines() {
-            let Some((left, right)) = line.split_once(" - ") else { continue };
-            let left: Vec<&str> = left.split(' ').collect();
-            let right: Vec<&str> = right.split(' ').collect();
-            let (&[_, _, _, root, mount, ..], &[kind, _, options, ..]) = (&left[..], &right[..]) else {
-                continue;
-            };
-            let version = match kind {
-                "cgroup2" => 2,
-                "cgroup" if options.split(',').any(|option| option == "cpu") => 1,
-                _ => continue,
-            };
-            let path = own.lines().find_map(|line| {
-                let mut parts = line.splitn(3, ':').skip(1);
-                let (controllers, path) = (parts.next()?, parts.next()?);
-                let here = if version == 2 {
-                    controllers.is_empty()
-                } else {
-                    controllers.split(',').any(|name| name == "cpu")
-                };
-                here.then_some(path)
-            });
-            // A hierarchy may be mounted from below its root, as in containers.
-            let below =
-                path.and_then(|path| Path::new(path).strip_prefix(root).ok()).unwrap_or(Path::new(""));
-            found.push(Self { version, mount: mount.into(), own: below.to_path_buf() });
-        }
-        found
-    }
-
-    /// Where groups may be made: from the mounted root down to this process's own group.
-    fn candidates(&self) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = self.own.ancestors().map(|part| self.mount.join(part)).collect();
-        paths.reverse();
-        paths
     }
 }
 
@@ -209,69 +210,14 @@ fn make_unified(candidates: &[PathBuf], name: &str) -> io::Result<(PathBuf, bool
     Err(last)
 }
 
-fn create(path: &Path, notes: &mut Vec<String>) -> Option<PathBuf> {
-    match fs::create_dir(path) {
-        Ok(()) => Some(path.to_path_buf()),
-        Err(error) => {
-            notes.push(format!("{}: {error}", path.display()));
-            None
-        }
+/// Makes a node's group, and the one below it for its processes.
+fn create(path: &Path) -> Result<PathBuf, String> {
+    for folder in [path, &path.join(INSIDE)] {
+        fs::create_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
+    Ok(path.to_path_buf())
 }
 
 fn write(path: &Path, value: &str) -> Result<(), String> {
     fs::write(path, value).map_err(|error| format!("{} = {value}: {error}", path.display()))
-}
-
-/// Removes groups of keepers that were killed before they could do so themselves. A group with
-/// processes in it is never removed: the kernel refuses.
-fn sweep(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let keeper = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
-        if keeper.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            remove(&entry.path());
-        }
-    }
-}
-
-/// A group with nothing in it goes; one that is busy is tried again with its parent.
-fn remove(path: &Path) {
-    if let Ok(entries) = fs::read_dir(path) {
-        for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
-    let _ = fs::remove_dir(path);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use super::Hierarchy;
-
-    #[test]
-    fn a_hybrid_host_has_both_versions() {
-        let mounts = "30 23 0:26 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
-                      31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
-                      32 23 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        let own = "3:memory:/a\n2:cpu,cpuacct:/user/x\n0::/user.slice/s1\n";
-        let found = Hierarchy::all(mounts, own);
-        assert_eq!(found.iter().map(|one| one.version).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(
-            found[1].candidates(),
-            ["", "user.slice", "user.slice/s1"]
-                .map(|part| PathBuf::from("/sys/fs/cgroup/unified").join(part))
-        );
-        assert_eq!(found[0].candidates().len(), 3);
-    }
-
-    #[test]
-    fn a_hierarchy_mounted_from_below_its_root_is_followed() {
-        let mounts = "32 23 0:28 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
-        let found = Hierarchy::all(mounts, "0::/docker/abc/init\n");
-        assert_eq!(found[0].candidates().last(), Some(&PathBuf::from("/sys/fs/cgroup/init")));
-        assert!(Hierarchy::all("garbage\n1 2 - x\n", "").is_empty());
-    }
 }

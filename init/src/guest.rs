@@ -22,7 +22,7 @@ use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
 use crate::system::{self, check};
-use crate::{room, terminal};
+use crate::{proc, room, terminal};
 
 /// How long the channel's device may take to appear.
 const APPEARING: Duration = Duration::from_secs(10);
@@ -211,7 +211,9 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, Door), Str
         (root, None) => make_root(world, root)?,
         (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
     }
-    let notes = room::furnish(&world.name, &world.files, &world.visible)?;
+    let mut notes = Vec::new();
+    room::furnish(&world.name, &world.files, &world.visible)?;
+    proc::cover(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
     Ok((notes, Door::open().map_err(|error| format!("the node's door: {error}"))?))
 }

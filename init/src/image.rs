@@ -11,16 +11,14 @@ use std::path::Path;
 use crate::bounds::Bounds;
 use crate::message::{Image, NodeRequest};
 use crate::mounts::{
-    self, STRICT, bind, bind_held, folder, folders, held_path, hold, hold_all, memory, mount, sethostname,
-    unmount, write_file,
+    self, STRICT, bind_held, folder, folders, held_path, hold, hold_all, memory, mount, sethostname, unmount,
+    write_file,
 };
+use crate::proc;
 use crate::system::check;
 
 /// Devices of the host that have nothing of the host in them.
 const DEVICES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "net/tun"];
-/// Parts of /proc that are the whole machine's.
-const MACHINE: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
-const HIDDEN: [&str; 3] = ["/proc/kcore", "/proc/keys", "/proc/timer_list"];
 
 /// Makes the image this process's root; gives what this machine cannot do, and whom programs run as.
 pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bounds), String> {
@@ -37,9 +35,6 @@ pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bou
         .filter_map(|name| hold(&Path::new("/dev").join(name)).ok().map(|fd| (*name, fd)))
         .collect();
 
-    // What programs here hold of this process must not lead them back to the host.
-    // SAFETY: no pointers are passed.
-    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) }).map_err(at("root file system"))?;
     enter(&lower).map_err(at("root file system (overlay)"))?;
 
     let mut notes = Vec::new();
@@ -48,7 +43,7 @@ pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bou
         notes.push(format!("there is no /sys in it: {error}"));
     }
     furnish_devices(&devices).map_err(at("/dev"))?;
-    guard().map_err(at("/proc"))?;
+    proc::close_settings().and_then(|()| proc::hide()).map_err(at("/proc"))?;
 
     for (path, fd) in &shown {
         let name = path.display().to_string();
@@ -99,20 +94,6 @@ fn own_places() -> io::Result<()> {
         }
     }
     mount(Some("proc"), "/proc", Some("proc"), STRICT, None)
-}
-
-/// Closes what of /proc belongs to the whole machine; the node's own network settings stay open.
-fn guard() -> io::Result<()> {
-    let network = hold(Path::new("/proc/sys/net"))?;
-    for path in MACHINE.iter().filter(|path| Path::new(path).exists()) {
-        bind(path, path)?;
-        mounts::read_only(path)?;
-    }
-    bind_held(&network, Path::new("/proc/sys/net"))?;
-    for path in HIDDEN.iter().filter(|path| Path::new(path).exists()) {
-        bind("/dev/null", path)?;
-    }
-    Ok(())
 }
 
 fn furnish_devices(devices: &[(&str, File)]) -> io::Result<()> {

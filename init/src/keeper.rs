@@ -67,6 +67,10 @@ impl Keeper {
                         };
                         self.channel.send(&notice)?;
                     }
+                    Request::Shares => {
+                        let why = self.groups()?.try_share().err();
+                        self.channel.send(&Notice::Shares { why })?;
+                    }
                     Request::Kill { name } => {
                         let node = self.nodes.iter().find(|(_, (known, _))| *known == name);
                         if let Some((&pid, _)) = node {
@@ -81,7 +85,8 @@ impl Keeper {
     fn make(&mut self, request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<Notice> {
         self.made += 1;
         let mut notes = Vec::new();
-        let group = self.groups.get_or_insert_with(Groups::new).make(self.made, request.cpu, &mut notes);
+        let number = self.made;
+        let group = self.groups()?.make(number, request.cpu, &mut notes).map_err(share_not_held)?;
         // The new process waits at this socket until it is in all its groups.
         let (gate, held) = std::os::unix::net::UnixStream::pair()?;
         let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
@@ -103,8 +108,15 @@ impl Keeper {
             let _ = io::Read::read(&mut &held, &mut [0]);
             std::process::exit(node::serve(request, namespace, socket));
         }
-        if let Err(why) = group.admit(pid, in_unified) {
-            notes.push(why);
+        match group.admit(pid, in_unified) {
+            Err(why) if request.cpu.is_some() => {
+                system::kill(pid, libc::SIGKILL)?;
+                system::end_of(pid)?;
+                group.remove();
+                return Err(share_not_held(why));
+            }
+            Err(why) => notes.push(why),
+            Ok(()) => {}
         }
         drop(gate);
         let path = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
@@ -117,6 +129,13 @@ impl Keeper {
         };
         self.nodes.insert(pid, (request.name.clone(), group));
         Ok(notice)
+    }
+
+    fn groups(&mut self) -> io::Result<&mut Groups> {
+        if self.groups.is_none() {
+            self.groups = Some(Groups::new()?);
+        }
+        Ok(self.groups.as_mut().expect("they were just made"))
     }
 
     fn reap(&mut self) -> io::Result<()> {
@@ -140,8 +159,12 @@ impl Keeper {
             unsafe { libc::waitpid(pid, &raw mut status, 0) };
             group.remove();
         }
-        if let Some(groups) = &self.groups {
+        if let Some(groups) = self.groups.take() {
             groups.remove();
         }
     }
+}
+
+fn share_not_held(why: String) -> io::Error {
+    io::Error::other(format!("its share of a processor cannot be held: {why}"))
 }

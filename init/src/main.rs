@@ -36,11 +36,13 @@ mod link;
 mod message;
 mod mounts;
 mod node;
+mod proc;
 mod program;
 mod programs;
 mod relay;
 mod room;
 mod sealed;
+mod seccomp;
 mod system;
 mod terminal;
 

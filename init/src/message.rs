@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts changes of these messages and of what they promise; the controller wants its own number,
 /// so that a program left over from an earlier build is told from this one.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// From the controller to the keeper.
 #[derive(Debug, Deserialize)]
@@ -22,6 +22,8 @@ pub enum Request {
     },
     /// Make a node init; with two descriptors: network namespace, socket.
     Node(NodeRequest),
+    /// Tell whether nodes can be held to shares of a processor here.
+    Shares,
     /// Kill a node init, and everything in the node with it.
     Kill {
         /// Name of the node.
@@ -84,6 +86,11 @@ pub enum Notice {
         cpu_group: Option<String>,
         /// What this machine cannot do for it.
         notes: Vec<String>,
+    },
+    /// Whether nodes can be held to shares of a processor here.
+    Shares {
+        /// Why not; None if they can.
+        why: Option<String>,
     },
     /// A node init could not be made.
     Refused {
@@ -190,7 +197,7 @@ pub struct Join {
     pub world: World,
 }
 
-/// What is left to a guest's machine of the host: everything to read, and one place to write.
+/// What is left to a guest's machine of the host: all files to read, and one place to write.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
@@ -199,6 +206,9 @@ pub struct Cell {
     /// Numbers of the capabilities that it keeps (`capabilities(7)`).
     #[serde(default)]
     pub capabilities: Vec<u32>,
+    /// Names below /dev of devices that it needs beside those that have nothing of the host in them.
+    #[serde(default)]
+    pub devices: Vec<String>,
 }
 
 /// Scheduling of a guest's machine (`sched(7)`).

@@ -77,8 +77,13 @@ pub fn show(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
 
 /// Makes a mount, and those below it, read-only in this mount namespace.
 pub fn read_only(path: &str) -> io::Result<()> {
+    restrict(path, libc::MOUNT_ATTR_RDONLY, 0)
+}
+
+/// Sets and clears attributes (`MOUNT_ATTR_*`) of a mount and those below it in this mount namespace.
+pub fn restrict(path: &str, set: u64, clear: u64) -> io::Result<()> {
     let mut change: libc::mount_attr =
-        libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+        libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
     let path = text(path)?;
     let at = libc::AT_RECURSIVE.unsigned_abs();
     // SAFETY: the path and the attributes outlive the call, and their size is given.

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use airloom_netns as nodes;
 
+use crate::bounds::Rights;
 use crate::channel::Channel;
 use crate::message::{NodeRequest, Order, Report};
 use crate::programs::Programs;
 use crate::relay::Relay;
-use crate::{image, room, system};
+use crate::{image, proc, room, system};
 
 /// Furnishes the node and serves its socket until the socket or the node ends.
 pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32 {
@@ -20,20 +21,20 @@ pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32
 fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<i32> {
     system::die_with_parent()?;
     system::call_myself(&format!("node {}", request.name))?;
+    let closed = close_to_programs();
     let entered = nodes::enter_network(namespace.as_fd());
     let mut node = Node {
         channel: Channel::new(system::keep_only(socket)?),
         programs: Programs::default(),
         relay: None,
     };
-    let furnished =
-        entered.map_err(|error| format!("network namespace: {error}")).and_then(|()| match &request.image {
-            None => room::furnish(&request.name, &request.files, &request.visible).map(|notes| (notes, None)),
-            Some(image) => image::furnish(request, image).map(|(notes, bounds)| (notes, Some(bounds))),
-        });
+    let furnished = closed
+        .map_err(|error| format!("control group namespace: {error}"))
+        .and_then(|()| entered.map_err(|error| format!("network namespace: {error}")))
+        .and_then(|()| furnish(request));
     match furnished {
-        Ok((notes, bounds)) => {
-            node.programs.bound(bounds);
+        Ok((notes, rights)) => {
+            node.programs.bound(rights);
             node.channel.send(&Report::Ready { notes })?;
         }
         Err(why) => {
@@ -42,6 +43,27 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
         }
     }
     node.serve()
+}
+
+/// Makes what programs of the node see; gives what this machine cannot do, and what they may.
+fn furnish(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
+    if let Some(image) = &request.image {
+        return image::furnish(request, image).map(|(notes, bounds)| (notes, Rights::Image(bounds)));
+    }
+    let mut notes = Vec::new();
+    room::furnish(&request.name, &request.files, &request.visible)?;
+    proc::replace(&mut notes).map_err(|error| format!("/proc: {error}"))?;
+    Ok((notes, Rights::Node))
+}
+
+/// Closes what programs of the node could reach beyond it by way of this process and its control groups.
+fn close_to_programs() -> io::Result<()> {
+    // Its descriptors, memory and root are for nobody without the right to trace every process.
+    // SAFETY: no pointers are passed.
+    system::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })?;
+    // Whoever mounts a hierarchy in the node sees the node's own group and those below it.
+    // SAFETY: no pointers are passed.
+    system::check(unsafe { libc::unshare(libc::CLONE_NEWCGROUP) }).map(drop)
 }
 
 struct Node {

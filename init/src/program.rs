@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use crate::bounds::Bounds;
+use crate::bounds::Rights;
 use crate::message::Start;
 use crate::system::{check, default_signals, pipe, text};
 
@@ -15,24 +15,24 @@ pub type Refused = (String, io::Error);
 
 /// Starts a program in a session and process group of its own, on descriptors that become those
 /// from 0 upwards; gives its process number once the program itself runs.
-pub fn start(start: &Start, streams: &[OwnedFd], bounds: Option<&Bounds>) -> Result<i32, Refused> {
-    start_after(start, streams, bounds, || Ok(()))
+pub fn start(start: &Start, streams: &[OwnedFd], rights: &Rights) -> Result<i32, Refused> {
+    start_after(start, streams, rights, || Ok(()))
 }
 
 /// The same; the new process does `more` just before it becomes the program.
 pub fn start_after(
     start: &Start,
     streams: &[OwnedFd],
-    bounds: Option<&Bounds>,
+    rights: &Rights,
     more: impl Fn() -> Result<(), Refused>,
 ) -> Result<i32, Refused> {
-    let prepared = Prepared::new(start, bounds)?;
+    let prepared = Prepared::new(start, rights)?;
     let (reader, writer) = pipe().map_err(|error| ("pipe".to_owned(), error))?;
     let (mut reader, mut writer) = (File::from(reader), File::from(writer));
     // SAFETY: this process has one thread; the child only prepares itself and becomes the program.
     let pid = check(unsafe { libc::fork() }).map_err(|error| ("fork".to_owned(), error))?;
     if pid == 0 {
-        let (step, error) = prepared.become_program(streams, start.tty, bounds, more);
+        let (step, error) = prepared.become_program(streams, start.tty, rights, more);
         let number = error.raw_os_error().unwrap_or(libc::EINVAL);
         // Short enough for one write; the reader gets it whole.
         let _ = writer.write_all(format!("{number} {step}").as_bytes());
@@ -65,7 +65,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(start: &Start, bounds: Option<&Bounds>) -> Result<Self, Refused> {
+    fn new(start: &Start, rights: &Rights) -> Result<Self, Refused> {
         let fail = |step: &str| {
             let step = step.to_owned();
             move |error| (step, error)
@@ -79,8 +79,7 @@ impl Prepared {
                 .map(|path| text(path))
                 .collect();
         let argv: io::Result<Vec<CString>> = start.argv.iter().map(|word| text(word)).collect();
-        let home =
-            bounds.filter(|_| !start.env.contains_key("HOME")).map(|bounds| text(&bounds.home_in_env()));
+        let home = rights.home_in_env().filter(|_| !start.env.contains_key("HOME")).map(|entry| text(&entry));
         let env: io::Result<Vec<CString>> =
             start.env.iter().map(|(key, value)| text(&format!("{key}={value}"))).chain(home).collect();
         Ok(Self {
@@ -98,7 +97,7 @@ impl Prepared {
         &self,
         streams: &[OwnedFd],
         tty: bool,
-        bounds: Option<&Bounds>,
+        rights: &Rights,
         more: impl Fn() -> Result<(), Refused>,
     ) -> Refused {
         let steps = || -> Result<(), Refused> {
@@ -113,9 +112,7 @@ impl Prepared {
             // SAFETY: the string outlives the call.
             check(unsafe { libc::chdir(self.folder.as_ptr()) })
                 .map_err(|error| (format!("working folder {}", self.folder_name), error))?;
-            if let Some(bounds) = bounds {
-                bounds.enter().map_err(|error| ("user and capabilities".to_owned(), error))?;
-            }
+            rights.enter().map_err(|error| ("user and capabilities".to_owned(), error))?;
             more()
         };
         if let Err(refused) = steps() {
@@ -197,6 +194,7 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     use super::{candidates, start};
+    use crate::bounds::Rights;
     use crate::message::Start;
 
     fn wish(argv: &[&str], folder: &str) -> Start {
@@ -223,18 +221,18 @@ mod tests {
 
     #[test]
     fn what_cannot_run_says_which_step_failed() {
-        let (step, error) = start(&wish(&["no-such-program"], "/"), &streams(), None).unwrap_err();
+        let (step, error) = start(&wish(&["no-such-program"], "/"), &streams(), &Rights::All).unwrap_err();
         assert_eq!((step.as_str(), error.raw_os_error()), ("no-such-program", Some(libc::ENOENT)));
-        let (step, error) = start(&wish(&["/etc/passwd"], "/"), &streams(), None).unwrap_err();
+        let (step, error) = start(&wish(&["/etc/passwd"], "/"), &streams(), &Rights::All).unwrap_err();
         assert_eq!((step.as_str(), error.raw_os_error()), ("/etc/passwd", Some(libc::EACCES)));
-        let (step, _) = start(&wish(&["true"], "/no/such/folder"), &streams(), None).unwrap_err();
+        let (step, _) = start(&wish(&["true"], "/no/such/folder"), &streams(), &Rights::All).unwrap_err();
         assert!(step.contains("/no/such/folder"));
-        assert!(start(&wish(&[], "/"), &streams(), None).is_err());
+        assert!(start(&wish(&[], "/"), &streams(), &Rights::All).is_err());
     }
 
     #[test]
     fn a_program_runs() {
-        let pid = start(&wish(&["true"], "/"), &streams(), None).unwrap();
+        let pid = start(&wish(&["true"], "/"), &streams(), &Rights::All).unwrap();
         let mut status = 0;
         // SAFETY: the place outlives the call.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use crate::bounds::Bounds;
+use crate::bounds::Rights;
 use crate::message::{Order, Report, Start};
 use crate::{accounts, program, system};
 
@@ -16,20 +16,19 @@ const MOST_TEXT: u64 = 4 << 20;
 pub struct Programs {
     /// Process number: the controller's number of the program.
     numbers: HashMap<i32, u64>,
-    /// What they may not do; None where they may do all that the run itself may.
-    bounds: Option<Bounds>,
+    rights: Rights,
     end: Option<Instant>,
 }
 
 impl Programs {
     /// Holds all that are started from now on to what they may do.
-    pub fn bound(&mut self, bounds: Option<Bounds>) {
-        self.bounds = bounds;
+    pub fn bound(&mut self, rights: Rights) {
+        self.rights = rights;
     }
 
     /// Starts a program on its streams; tells how that went.
     pub fn start(&mut self, start: &Start, streams: &[OwnedFd]) -> Report {
-        match program::start(start, streams, self.bounds.as_ref()) {
+        match program::start(start, streams, &self.rights) {
             Ok(pid) => {
                 self.numbers.insert(pid, start.id);
                 Report::Started { id: start.id, pid }

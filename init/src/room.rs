@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::mounts::{
-    self, STRICT, bind, bind_held, folder, folders, hold, memory, mount, sethostname, unmount, write_file,
+    self, bind, bind_held, folder, folders, hold, memory, mount, sethostname, unmount, write_file,
 };
 use crate::system::check;
 
@@ -41,13 +41,8 @@ pub fn lay_over(files: &BTreeMap<String, String>) -> Result<(), String> {
     unmount("/tmp").map_err(|error| fail("file system in memory", error))
 }
 
-/// Makes the node's own places; gives what this machine cannot do, or what went wrong.
-pub fn furnish(
-    name: &str,
-    files: &BTreeMap<String, String>,
-    visible: &[String],
-) -> Result<Vec<String>, String> {
-    let mut notes = Vec::new();
+/// Makes the node's own places, except those of the kernel; an error is what went wrong.
+pub fn furnish(name: &str, files: &BTreeMap<String, String>, visible: &[String]) -> Result<(), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")
@@ -103,12 +98,7 @@ pub fn furnish(
     for (path, fd) in &shown {
         show(path, fd).map_err(at(&path.display().to_string()))?;
     }
-    sethostname(name).map_err(at("host name"))?;
-    mount(Some("proc"), "/proc", Some("proc"), STRICT, None).map_err(at("/proc"))?;
-    if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), STRICT, None) {
-        notes.push(format!("/sys shows the host's interfaces, not the node's: {error}"));
-    }
-    Ok(notes)
+    sethostname(name).map_err(at("host name"))
 }
 
 /// Writes the content of the node's files beside each other; path in the node and where it is.

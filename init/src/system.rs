@@ -178,6 +178,12 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000).unwrap_or(0)
 }
 
+/// The fields of `/proc/PID/stat` from the third on (`proc_pid_stat(5)`), behind the name, which may
+/// contain anything.
+pub fn stat_fields(stat: &str) -> Option<Vec<&str>> {
+    Some(stat.rsplit_once(')')?.1.split_whitespace().collect())
+}
+
 /// Waits for the end of a child; its exit code, as a shell gives it.
 pub fn end_of(pid: i32) -> io::Result<u8> {
     let mut status = 0;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::{self as radiotap, LINK_TYPE, Sniffed};
-use airloom_engine::segment;
 use airloom_engine::time::Instant;
 
 use crate::error::Error;
@@ -34,7 +34,7 @@ enum WhenFull {
 
 /// How a capture went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct Counts {
     /// Frames in the capture; every segment is one.
     pub written: u64,
     /// Frames left out because the file was too slow or could not be written any more.
@@ -78,7 +78,7 @@ pub struct Capture {
     writer: JoinHandle<io::Result<()>>,
     when_full: WhenFull,
     zero: u64,
-    account: Account,
+    counts: Counts,
     /// Memory to complete one segment in; segments are shorter than the longest frame.
     scratch: Box<[u8]>,
     /// A frame of a radio behind its radiotap header.
@@ -129,7 +129,7 @@ impl Capture {
             writer,
             when_full: WhenFull::Wait,
             zero: 0,
-            account: Account::default(),
+            counts: Counts::default(),
             scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
             air: Vec::with_capacity(4096),
             comment: String::with_capacity(256),
@@ -159,14 +159,14 @@ impl Capture {
         for number in frame.first..frame.first + frame.count {
             let octets = segment::complete(frame, pool, number, &mut self.scratch);
             if !self.room(pcapng::room(octets)) {
-                self.account.skipped += 1;
+                self.counts.skipped += 1;
                 continue;
             }
             let octets = [&self.scratch[..octets], &[]];
             let at = self.zero.saturating_add(at.nanos());
             let comment = &self.comment;
             pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction, comment });
-            self.account.written += 1;
+            self.counts.written += 1;
         }
     }
 
@@ -199,13 +199,13 @@ impl Capture {
         self.air.clear();
         radiotap::write(sniffed, &self.scratch[..octets], &mut self.air);
         if !self.room(pcapng::room(self.air.len())) {
-            self.account.skipped += 1;
+            self.counts.skipped += 1;
             return;
         }
         let at = self.zero.saturating_add(sniffed.at.nanos());
         let octets = [&self.air[..], &[]];
         pcapng::packet(&mut self.chunk, &Packet { interface, at, octets, direction: None, comment: "" });
-        self.account.written += 1;
+        self.counts.written += 1;
     }
 
     /// Hands what there is to the writer if it has time for it, so that the file is never far behind.
@@ -223,21 +223,21 @@ impl Capture {
 
     /// How it goes.
     #[must_use]
-    pub fn account(&self) -> &Account {
-        &self.account
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Writes the rest and closes the file.
     ///
     /// # Errors
     /// [`Error::Capture`] if not all of it could be written.
-    pub fn finish(mut self) -> Result<Account, Error> {
+    pub fn finish(mut self) -> Result<Counts, Error> {
         self.when_full = WhenFull::Wait;
         self.push();
         // The writer ends when it has written what it was given; there is room for all it gives back.
         drop(self.full);
         let end = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("writer panicked")));
-        end.map(|()| self.account).map_err(|source| Error::Capture { path: self.path, source })
+        end.map(|()| self.counts).map_err(|source| Error::Capture { path: self.path, source })
     }
 
     /// The port's number in the file; none if it is not wanted, or not yet writable.
@@ -255,7 +255,7 @@ impl Capture {
                 }
                 // An interface may be described anywhere before its first frame.
                 if !self.room(pcapng::room(name.len())) {
-                    self.account.skipped += 1;
+                    self.counts.skipped += 1;
                     return None;
                 }
                 pcapng::interface(&mut self.chunk, name, pcapng::ETHERNET);

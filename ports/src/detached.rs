@@ -1,6 +1,6 @@
 //! A port with nothing behind it.
 
-use airloom_engine::{Handed, HostLoss};
+use airloom_engine::{Delivery, HostLoss};
 
 use crate::port::{Outgoing, Port};
 
@@ -10,7 +10,7 @@ use crate::port::{Outgoing, Port};
 pub struct Detached;
 
 impl Port for Detached {
-    fn deliver(&mut self, _: Outgoing<'_>) -> Handed {
-        Handed::Lost(HostLoss::NodeGone)
+    fn deliver(&mut self, _: Outgoing<'_>) -> Delivery {
+        Delivery::Lost(HostLoss::NodeGone)
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use airloom_engine::frame::Pool;
-use airloom_engine::{Handed, HostLoss};
+use airloom_engine::{Delivery, HostLoss};
 
 use crate::error::Error;
 use crate::port::{Incoming, Outgoing, Port};
@@ -168,9 +168,9 @@ impl Port for Interface {
         }
     }
 
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
         if self.gone {
-            return Handed::Lost(HostLoss::NodeGone);
+            return Delivery::Lost(HostLoss::NodeGone);
         }
         tx::write(self.socket.0.as_raw_fd(), VNET_OCTETS, outgoing.frame, outgoing.pool)
     }

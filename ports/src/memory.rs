@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use airloom_engine::frame::segment;
 use airloom_engine::time::Instant;
-use airloom_engine::{Handed, HostLoss, PortId, segment};
+use airloom_engine::{Delivery, HostLoss, PortId};
 
 use crate::port::{Outgoing, Port};
 
@@ -64,17 +65,17 @@ impl Memory {
 }
 
 impl Port for Memory {
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
         let Outgoing { port, at, frame, pool, scratch, .. } = outgoing;
         let mut waiting = self.inbox.waiting();
         if waiting.frames.len().saturating_add(usize::from(frame.count)) > waiting.limit {
-            return Handed::Lost(HostLoss::RingFull);
+            return Delivery::Lost(HostLoss::RingFull);
         }
         for number in frame.first..frame.first + frame.count {
             let octets = segment::complete(frame, pool, number, scratch);
             waiting.frames.push(Received { port, at, octets: scratch[..octets].into() });
         }
-        Handed::Taken
+        Delivery::Taken
     }
 
     fn start(&mut self) {

@@ -17,7 +17,7 @@ use std::os::fd::RawFd;
 
 use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool};
 use airloom_engine::time::Instant;
-use airloom_engine::{Handed, PortId};
+use airloom_engine::{Delivery, PortId};
 
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
@@ -94,7 +94,7 @@ pub trait Port: AsAny + Send {
     }
 
     /// Hands a frame to the outside, all of its segments or as many as go.
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed;
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery;
 
     /// True if the port has a peer that has to be served beside its frames, by [`Port::negotiate`]
     /// and [`Port::notify`]. Asked once, when the port is attached.

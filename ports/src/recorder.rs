@@ -7,7 +7,7 @@
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::Sniffed;
 use airloom_engine::time::Instant;
-use airloom_engine::{Handed, MediumId, Outlet, Place, PortId, Why};
+use airloom_engine::{Delivery, DropReason, Egress, MediumId, Place, PortId};
 
 use crate::capture::{Capture, Ear};
 use crate::pcapng::Direction;
@@ -40,24 +40,20 @@ impl<E> Recorder<'_, E> {
     }
 }
 
-impl<E: Outlet> Outlet for Recorder<'_, E> {
+impl<E: Egress> Egress for Recorder<'_, E> {
     fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) {
         self.frame(port.index(), at, (frame, pool), Some(Direction::Outbound), &[]);
         self.inner.entered(port, at, frame, pool);
     }
 
-    fn wall(&self) -> Option<Instant> {
-        self.inner.wall()
-    }
-
-    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let handed = self.inner.deliver(port, at, frame, pool);
         let (taken, loss) = match handed {
             // The engine drops it, and reports so itself.
-            Handed::NotUp => return handed,
-            Handed::Taken => (frame.count, None),
-            Handed::Partly(taken, loss) => (taken, Some(loss)),
-            Handed::Lost(loss) => (0, Some(loss)),
+            Delivery::NotUp => return handed,
+            Delivery::Taken => (frame.count, None),
+            Delivery::Partly(taken, loss) => (taken, Some(loss)),
+            Delivery::Lost(loss) => (0, Some(loss)),
         };
         if taken > 0 {
             let part = frame.part(frame.first, taken);
@@ -70,7 +66,7 @@ impl<E: Outlet> Outlet for Recorder<'_, E> {
         handed
     }
 
-    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, pool: &Pool) {
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: DropReason, pool: &Pool) {
         let names = self.names;
         let comment: &[&str] = match place {
             Place::Port(port) => &["dropped: ", why.name(), " at port ", names.ports.name(port.index())],

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use airloom_engine::frame::Pool;
-use airloom_engine::{Handed, HostLoss};
+use airloom_engine::{Delivery, HostLoss};
 
 use crate::error::Error;
 use crate::port::{Incoming, Outgoing, Port};
@@ -115,9 +115,9 @@ impl Port for Tap {
         }
     }
 
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
         if self.gone {
-            return Handed::Lost(HostLoss::NodeGone);
+            return Delivery::Lost(HostLoss::NodeGone);
         }
         tx::write(self.fd.as_raw_fd(), vnet::OCTETS, outgoing.frame, outgoing.pool)
     }

@@ -2,16 +2,17 @@
 
 use std::os::fd::RawFd;
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{Frame, Pool};
-use airloom_engine::segment;
 
 use crate::sys::write_pieces;
 use crate::vnet;
 
 /// Writes a frame, or a run of segments of one, with the first `vnet_octets` of its virtio-net
 /// header in front, in one system call.
-pub(crate) fn write(fd: RawFd, vnet_octets: usize, frame: &Frame, pool: &Pool) -> Handed {
+pub(crate) fn write(fd: RawFd, vnet_octets: usize, frame: &Frame, pool: &Pool) -> Delivery {
     let mut head = [0u8; segment::HEADER_MAX];
     let cut = segment::header(frame, pool, frame.first, frame.count, &mut head);
     let payload = &pool.octets(frame.buffer)[cut.payload];
@@ -23,17 +24,17 @@ pub(crate) fn write(fd: RawFd, vnet_octets: usize, frame: &Frame, pool: &Pool) -
     let pieces = if rest.is_empty() { &pieces[..2] } else { &pieces[..] };
     loop {
         // SAFETY: the pieces refer to slices that outlive the call.
-        let Err(error) = (unsafe { write_pieces(fd, pieces) }) else { return Handed::Taken };
+        let Err(error) = (unsafe { write_pieces(fd, pieces) }) else { return Delivery::Taken };
         match error.raw_os_error() {
             Some(libc::EINTR) => {}
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => {
-                return Handed::Lost(HostLoss::RingFull);
+                return Delivery::Lost(HostLoss::RingFull);
             }
             // EBADFD: the TAP went with its namespace. EIO, ENETDOWN: the interface is down.
             Some(libc::EBADFD | libc::EIO | libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => {
-                return Handed::Lost(HostLoss::NodeGone);
+                return Delivery::Lost(HostLoss::NodeGone);
             }
-            _ => return Handed::Lost(HostLoss::Refused),
+            _ => return Delivery::Lost(HostLoss::Refused),
         }
     }
 }

@@ -6,10 +6,10 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use airloom_engine::settings::{LinkSettings, Loss, Rate};
-use airloom_engine::{HostLoss, Why};
+use airloom_engine::{DropReason, HostLoss};
 use airloom_netns::{self as netns, WireEnd, WireSpec};
 use airloom_ports::detached::Detached;
-use airloom_ports::driver::Driver;
+use airloom_ports::runtime::driver::Driver;
 use airloom_ports::world::World;
 
 /// Octets that no run of segments can shift without notice.
@@ -92,7 +92,7 @@ fn tcp_survives_loss_of_single_segments() {
     let (mut driven, _) = driver.stop().expect("no bug");
     let ledger = driven.world.engine.ledger();
     assert_eq!(ledger.host_lost.total().frames, 0);
-    assert!(ledger.dropped.of(Why::RandomLoss).frames > 20);
+    assert!(ledger.dropped.of(DropReason::RandomLoss).frames > 20);
 }
 
 #[test]

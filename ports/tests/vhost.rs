@@ -4,7 +4,7 @@ mod guest;
 
 use std::os::fd::AsRawFd;
 
-use airloom_engine::{HostLoss, Why};
+use airloom_engine::{DropReason, HostLoss};
 use airloom_ports::vhost::{Standing, Vhost};
 use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
 use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
@@ -377,13 +377,13 @@ fn a_guest_is_awaited_then_up_then_gone_then_back() {
     let bench = Bench::new();
     let standing = || bench.port(Vhost::standing);
     bench.offer(&frame(0, 100));
-    let dropped = |why: Why| {
-        let count = move |driven: &mut airloom_ports::driver::Driven| {
+    let dropped = |why: DropReason| {
+        let count = move |driven: &mut airloom_ports::runtime::driver::Driven| {
             driven.world.engine.ledger().dropped.of(why).frames
         };
         bench.driver.ask(count).expect("it runs")
     };
-    until(|| dropped(Why::NotUp) == 1);
+    until(|| dropped(DropReason::NotUp) == 1);
     assert_eq!(standing(), Standing::Awaited);
     let guest = Guest::up(&bench.path, EVENT_IDX, 8);
     assert_eq!(standing(), Standing::Up);
@@ -450,7 +450,7 @@ fn a_guest_that_takes_its_memory_away_harms_only_itself() {
     until(|| b.receive().len() == 1);
     b.memory.set_len(0).expect("it is the guest's");
     a.send([0; 12], &frame(2, 100), 1);
-    let cause = || bench.port_at(1, |vhost| vhost.cause().map(ToString::to_string));
+    let cause = || bench.port_at(1, |vhost| vhost.disconnect_reason().map(ToString::to_string));
     until(|| cause().is_some());
     assert!(cause().is_some_and(|cause| cause.contains("memory is gone")));
     assert!(b.is_parted());

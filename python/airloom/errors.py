@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 
 class LabError(Exception):
@@ -59,6 +60,16 @@ class RunError(LabError):
     """The run failed."""
 
     exit_code = 1
+
+
+@contextlib.contextmanager
+def writing(path: Path, code: str, what: str, cure: str) -> Iterator[None]:
+    """While inside, what the system refuses is a :class:`RunError`: ``what`` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunError(code, f"{what} cannot be written: {reason}", where=str(path), cure=cure) from error
 
 
 _CURES = {

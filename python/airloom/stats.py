@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 LEVEL = 0.95
+_MOST_DRAWN = 1 << 18
+"""Observations drawn at once for a bootstrap: some megabytes."""
 
 Values = Sequence[float] | npt.NDArray[np.float64]
 
@@ -86,8 +88,11 @@ def quantile(
         raise ValueError(f"a quantile's probability lies from 0 to 1, not {probability}")
     random = np.random.default_rng(seed)
     drawn = np.empty(resamples)
-    for index in range(resamples):
-        drawn[index] = np.quantile(data[random.integers(0, data.size, data.size)], probability)
+    at_once = max(1, _MOST_DRAWN // data.size)
+    for first in range(0, resamples, at_once):
+        rows = min(at_once, resamples - first)
+        samples = data[random.integers(0, data.size, (rows, data.size))]
+        drawn[first : first + rows] = np.quantile(samples, probability, axis=1)
     outside = (1 - level) / 2
     low, high = np.quantile(drawn, [outside, 1 - outside])
     return float(np.quantile(data, probability)), float(low), float(high)

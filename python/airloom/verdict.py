@@ -10,6 +10,8 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
   allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
+* A node that used more of a processor than the share that the scenario gives it, for one second or more
+  at a stretch: **degraded**.
 * A traffic source that could not keep its own timetable: **degraded**.
 
 Each reason is a sentence that names who, when and how much, and the limit it was held to. What the
@@ -35,6 +37,10 @@ STRETCH_NS = 1_000_000_000
 
 ENGINE_BUSY = 0.9
 """Share of one processor above which the engine thread has no reserve (M/D/1: queues of four frames)."""
+
+SHARE_RATIO, SHARE_FLOOR = 0.2, 0.02
+"""How much more than its share a node may use in a second, in parts of the share and of a processor: the
+kernel charges what ran between two of its ticks to a later period."""
 
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
@@ -89,6 +95,10 @@ class Evidence:
     """Node: share of time in which its processes were ready but had no processor."""
     node_throttled: Mapping[str, Sequence[Share]] = field(default_factory=dict)
     """Node with a share of a processor: how much of the time that share was used up."""
+    node_used: Mapping[str, Sequence[Share]] = field(default_factory=dict)
+    """Node: processors that its programs used, which may be more than one."""
+    node_share: Mapping[str, float] = field(default_factory=dict)
+    """Node: most of one processor that the scenario lets it use; those that are limited."""
     pacing: Sequence[Pacing] = ()
     paused: Mapping[str, int] = field(default_factory=dict)
     """Direction of a link: how long it stood still because the engine was late, ns."""
@@ -171,6 +181,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         ),
         *_pauses(evidence, limits),
         *_nodes(evidence, limits),
+        *_beyond_share(evidence),
         *_pacing(evidence, limits),
         *(Reason("degraded", "kind.ceiling", sentence) for sentence in evidence.above_ceiling),
     ]
@@ -310,10 +321,30 @@ def _nodes(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
         )
 
 
+def _beyond_share(evidence: Evidence) -> Iterable[Reason]:
+    for node, share in sorted(evidence.node_share.items()):
+        found = _exceeded(evidence, node)
+        if found:
+            peak = max(found, key=lambda one: one.value)
+            yield Reason(
+                "degraded",
+                "node.share",
+                f"node {node} used {measured_percent(peak.value)} of a processor from {moment(peak.start)} "
+                f"to {moment(peak.end)}, more than its share of {measured_percent(share)}: the share was not "
+                "held",
+            )
+
+
+def _exceeded(evidence: Evidence, node: str) -> list[Share]:
+    """When a node used more than its share."""
+    limit = evidence.node_share[node] * (1 + SHARE_RATIO) + SHARE_FLOOR
+    return stretches(evidence.node_used.get(node, ()), limit)
+
+
 def _throttled(evidence: Evidence) -> Iterable[str]:
     for node, shares in sorted(evidence.node_throttled.items()):
         used_up = [share for share in shares if share.value > 0]
-        if used_up:
+        if used_up and not (node in evidence.node_share and _exceeded(evidence, node)):
             span = sum(share.end - share.start for share in shares)
             mean = sum(share.value * (share.end - share.start) for share in shares) / span
             yield (

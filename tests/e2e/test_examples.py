@@ -60,6 +60,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
     assert not any(shell.folder.glob("*.json")), "a check leaves nothing"
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "name",
     [
@@ -78,6 +79,7 @@ def test_an_example_does_what_it_claims(shell, name: str, tries: Tries) -> None:
     holds(shell, name, tries)
 
 
+@pytest.mark.timeout(400)
 @needs_built
 def test_the_kernels_own_mesh_does_what_its_example_claims(shell, tries: Tries) -> None:
     folder = holds(shell, "mobile-batman-adv", tries, "--set", f"guest.kernel={BUILT}")

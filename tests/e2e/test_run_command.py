@@ -202,6 +202,64 @@ def test_a_sweep_that_was_cut_short_is_resumed(shell, scenario):
     shell.gone()
 
 
+def cut_after_the_first_point(shell, file: str) -> None:
+    process = shell.start("run", file, "--out", "results", "-q")
+    first = shell.folder / "results" / "points" / "p0000-r00" / "samples.parquet"
+    shell.wait_until(first.exists, "the first point was done")
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    for word in words:
+        assert word in line
+
+
+def test_runs_of_another_scenario_are_not_mixed_in(shell, scenario):
+    (shell.folder / "link.trace").write_text("1\n2\n")
+    text = SHORT.replace("delay: 10 ms", "delay: 10 ms, loss: 0 %").replace(
+        "links: [", "links: [{ends: [a, b], trace: link.trace}, "
+    )
+    file = scenario(text + "sweep: {'measurements[0].ping.count': [5, 6, 7]}\n")
+    cut_after_the_first_point(shell, file)
+    kept = (shell.folder / "results" / "sweep.json").read_text()
+    resume = ("run", file, "--out", "results", "--resume", "-q")
+    refused(shell.run(*resume, "--set", "links[1].delay=20 ms"), "links[1].delay", "10 ms", "20 ms")
+    refused(shell.run(*resume, "--seed", "5"), "seed is 1 there, 5 here", "[results.other-sweep]")
+    (shell.folder / "link.trace").write_text("1\n3\n")
+    refused(shell.run(*resume), "link.trace has changed since")
+    assert (shell.folder / "results" / "sweep.json").read_text() == kept
+    (shell.folder / "link.trace").write_text("1\n2\n")
+    assert shell.run(*resume).returncode == 0
+    shell.gone()
+
+
+def test_one_folder_has_one_writer(shell, scenario):
+    file = scenario(LONG + "repetitions: 2\n")
+    process = shell.start("run", file, "--out", "results", "-q")
+    shell.wait_until(lambda: (shell.folder / "results" / "points").exists(), "results were begun")
+    refused(shell.run("run", file, "--out", "results", "--resume"), "results", "[results.locked]")
+    process.kill()
+    process.communicate(timeout=60)
+    shell.wait_until(lambda: not shell.leftovers(), "everything ended")
+    short = ("run", scenario(SHORT), "--out", "results")
+    refused(shell.run(*short), "holds a sweep", "[results.exists]")
+    assert shell.run("report", "results").returncode == 0
+    shell.gone()
+
+
+def test_a_sweep_does_not_overwrite_a_single_run(shell, scenario):
+    assert shell.run("run", scenario(SHORT), "--out", "results", "-q").returncode == 0
+    before = result(shell)
+    for more in ((), ("--resume",)):
+        done = shell.run("run", scenario(SHORT + "repetitions: 2\n"), "--out", "results", *more)
+        refused(done, "single run", "[results.exists]")
+    assert result(shell) == before
+    shell.gone()
+
+
 def test_a_run_that_asks_too_much_never_gives_a_silent_wrong_figure(shell):
     """All of it on one processor, so that it is too much on any machine.
 

@@ -43,12 +43,13 @@ class Traces:
         """What is still there, in words."""
         alive = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
         found = {link for pid in _all() for kind in ("ns", "fd") for link in _links(pid, kind)}
-        names = {f"airloom-{pid}" for pid in self.processes}
+        keepers = tuple(f"airloom-{pid}-" for pid in self.processes)
         # Groups may go while they are looked for, which a glob does not bear.
         groups = [
             f"control group {place}/{name}"
             for place, folders, _ in os.walk("/sys/fs/cgroup")
-            for name in names.intersection(folders)
+            for name in folders
+            if name.startswith(keepers)
         ]
         return [
             *alive,

@@ -93,8 +93,12 @@ def processes_in(namespaces: set[int]) -> list[int]:
 def groups_of(keeper: int) -> list[Path]:
     """The control groups of a keeper."""
     # Others may go while they are looked for, which a glob does not bear.
-    name = f"airloom-{keeper}"
-    return [Path(place, name) for place, folders, _ in os.walk("/sys/fs/cgroup") if name in folders]
+    return [
+        Path(place, name)
+        for place, folders, _ in os.walk("/sys/fs/cgroup")
+        for name in folders
+        if name.startswith(f"airloom-{keeper}-")
+    ]
 
 
 def mount_points() -> list[str]:

@@ -11,7 +11,7 @@ A test takes the fixture ``tries``, and hands over the verdict of each run befor
 
 An assertion that fails in a run whose verdict is ``valid`` fails the test at once. The last try
 counts whatever its verdict. All tries beyond the first are listed after the tests; more than
-``BUDGET`` of them fail the suite.
+``BUDGET`` of them fail the suite. The time limit of a test is for all its tries.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "packages"
+from helpers import REPOSITORY
+
+TOOL = REPOSITORY / "tools" / "packages"
 LOAD = """
 import importlib.machinery, importlib.util, sys
 loader = importlib.machinery.SourceFileLoader("packages", sys.argv[1])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-pytest_plugins = ["pytester"]
+from helpers import REPOSITORY
 
-TESTS = Path(__file__).parents[1]
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
+
+TESTS = REPOSITORY / "tests"
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(TESTS)!r})

@@ -160,6 +160,26 @@ def test_a_share_asked_for_is_a_note_and_no_reason():
     assert "25 % of the time" in verdict.notes[0]
 
 
+def test_a_node_that_used_more_than_its_share_is_a_reason_and_has_no_such_note():
+    evidence = Evidence(
+        node_share={"evil": 0.2, "good": 0.2},
+        node_used={"evil": shares(0.2, 1.0, 1.2, 0.1), "good": shares(0.2, 0.22, 0.24, 0.2)},
+        node_throttled={"evil": shares(0.5, 0.1), "good": shares(0.0, 0.5)},
+    )
+    verdict = judge(evidence, Limits())
+    (reason,) = verdict.reasons
+    assert (reason.status, reason.code) == ("degraded", "node.share")
+    assert "node evil used 110 % of a processor from 0.5 s to 1.5 s" in reason.sentence
+    assert "its share of 20 %" in reason.sentence
+    (note,) = verdict.notes
+    assert note.startswith("node good used up")
+
+
+def test_a_share_is_judged_by_whole_seconds():
+    evidence = Evidence(node_share={"a": 0.1}, node_used={"a": shares(0.1, 0.9, 0.1)})
+    assert judge(evidence, Limits()).status == "valid"
+
+
 def test_pacing_names_the_measurement():
     verdict = judge(Evidence(pacing=[Pacing("voice", 2 * MS, 7 * MS), Pacing("bulk", 1, 2)]), Limits())
     (reason,) = verdict.reasons

@@ -288,6 +288,31 @@ def test_a_visitor_switches_a_node(lab):
         visit.control("h3", "explode")
 
 
+def test_no_line_at_the_prompt_ends_the_laboratory(talk, lab):
+    for line in (
+        "link h1 s1 set queue={",
+        "link h1 s1 set delay=[",
+        "link h1 s1 set self=1",
+        "link h1 s1 set rate=0bit/s",
+        "link h1 s1 set trace=/dev/zero",
+        "link h1 s1 set direction=up delay=1ms",
+        "add h9 s1 image={",
+        "add h9 s1 kind=container image=/dev/zero",
+        "add h9 s1 radios={wlan0: {}}",
+        "add h9 s1 name=x",
+        "add ../x s1",
+        "iperf h1 nowhere",
+        "iperf h1 h1",
+        "node h1 explode",
+        "h1",
+        "\x00",
+    ):
+        assert talk(line).startswith("*** "), line
+    assert talk("link h1 s1 set queue={discipline: fq-codel}") == ""
+    assert talk("link h1 s1 set queue.discipline=fq-codel") == ""
+    assert "6 of 6 received" in talk("pingall")
+
+
 def test_nodes_are_switched_and_added_from_the_prompt(talk, lab):
     assert talk("node h2 pause") == ""
     assert lab["h2"].state == "paused"

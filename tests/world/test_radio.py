@@ -100,6 +100,7 @@ def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
     return found
 
 
+@pytest.mark.timeout(500)
 def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tries: Tries) -> None:
     ideal = {f"{phy}, {mbit:g}": value for phy, row in CLOSED_FORM.items() for mbit, value in row.items()}
     # A machine that is late costs air time. Rates that were right need no other try.

@@ -9,7 +9,7 @@ use super::radio::{Kind, Lock, Radio, RadioId, Stage, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::time::{Instant, Span};
 
@@ -97,6 +97,31 @@ impl Signal {
         instant + Span::from_nanos(u64::from(ear.delay_ns))
     }
 
+    /// The reception of this frame, whose first symbol arrives at `at`.
+    pub(super) fn lock(&self, power: f64, at: Instant) -> Lock {
+        Lock {
+            sending: self.number,
+            power,
+            at,
+            header: (at + self.header, at + self.preamble),
+            end: at + self.quiet,
+            settled: at,
+            ln_survival: 0.0,
+            disturbed: false,
+            rate: self.rate,
+            decoder: self.decoder,
+            bits_per_nano: self.bits_per_nano,
+            header_bits_per_nano: self.header_bits_per_nano,
+        }
+    }
+
+    /// Up to this ratio it is lost for certain at a receiver where it has it for so long.
+    pub(super) fn lost_ratio(&self, length: Span, decoders: &[Decoder]) -> f64 {
+        #[allow(clippy::cast_precision_loss)] // frames are short
+        let nanos = length.min(self.quiet).saturating_sub(self.preamble).nanos() as f64;
+        decoders[usize::from(self.decoder)].lost(self.rate, nanos * self.bits_per_nano)
+    }
+
     /// True if a receiver that hears nothing else is certain to receive it at this ratio.
     pub(super) fn is_certain(&self, ratio: f64, decoders: &[Decoder]) -> bool {
         let decoder = &decoders[usize::from(self.decoder)];
@@ -109,20 +134,7 @@ impl Radio {
     pub(super) fn hear(&mut self, signal: &Signal, ear: &Heard, decoders: &[Decoder]) -> Arrived {
         let at = Signal::arrival(ear, signal.start);
         let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
-        let offered = kindred.then(|| Lock {
-            sending: signal.number,
-            power: ear.power,
-            at,
-            header: (at + signal.header, at + signal.preamble),
-            end: at + signal.quiet,
-            settled: at,
-            ln_survival: 0.0,
-            disturbed: false,
-            rate: signal.rate,
-            decoder: signal.decoder,
-            bits_per_nano: signal.bits_per_nano,
-            header_bits_per_nano: signal.header_bits_per_nano,
-        });
+        let offered = kindred.then(|| signal.lock(ear.power, at));
         let arrived = self.arrive(at, ear.power, offered, decoders);
         if let Arrived::Left(_) | Arrived::Both(_) = arrived {
             self.counts.broken += 1;
@@ -251,7 +263,8 @@ impl Medium {
             let index = ear.radio as usize;
             let at = Signal::arrival(ear, now);
             let radio = &mut self.radios[index];
-            radio.overheard = if sending.to == To::Radio(RadioId(ear.radio)) { 0 } else { radio.overheard + 1 };
+            radio.overheard =
+                if sending.to == To::Radio(RadioId(ear.radio)) { 0 } else { radio.overheard + 1 };
             let lock = radio.depart(at, number, ear.power, &self.decoders);
             if let Some(lock) = lock {
                 let whole = radio.survives(&lock) && !self.fails(sending.from, ear.radio);

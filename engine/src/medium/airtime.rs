@@ -59,10 +59,14 @@ impl Account {
         self.doing = doing;
     }
 
-    /// Up to `at` it was idle but for `receiving`, and is idle from then on.
-    pub(super) fn skip(&mut self, at: Instant, receiving: Span) {
-        self.total.receiving += receiving;
-        self.total.idle += at.since(self.since).saturating_sub(receiving);
+    /// Up to `at` it was idle but for these parts, and is idle from then on.
+    pub(super) fn skip(&mut self, at: Instant, parts: &Airtime) {
+        let span = at.since(self.since);
+        self.total.receiving += parts.receiving;
+        self.total.collided += parts.collided;
+        self.total.busy += parts.busy;
+        let other = parts.receiving + parts.collided + parts.busy;
+        self.total.idle += span.saturating_sub(other);
         self.since = self.since.max(at);
         self.doing = Doing::Idle;
     }

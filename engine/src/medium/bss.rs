@@ -20,7 +20,7 @@ use super::scan::{Order, Sighting};
 use super::settings::{Membership, Roaming};
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::time::{Instant, Span};
 
 /// Longest wait for the answer to an association request.

@@ -6,6 +6,7 @@
 
 use super::air::Signal;
 use super::airtime::Doing;
+use super::clash::Clash;
 use super::cluster::{Cluster, ClusterId, Common, Gap, Member, Turn};
 use super::error::Decoder;
 use super::propagation::Fading;
@@ -43,8 +44,10 @@ impl Radio {
             && self.ordered.is_none()
     }
 
-    /// What happened on the air, told later.
-    fn replay(&mut self, turn: &Turn, ear: &Heard, decoders: &[Decoder]) {
+    /// What happened on the air, told later. When a request-to-send has reserved the channel by it,
+    /// which may have to be undone.
+    fn replay(&mut self, turn: &Turn, ear: &Heard, decoders: &[Decoder]) -> Option<Instant> {
+        let mut requested = None;
         match turn {
             Turn::Begins(signal) => {
                 self.hear(signal, ear, decoders);
@@ -57,7 +60,10 @@ impl Radio {
                     self.account.turn(at, Doing::Receiving, !whole);
                     if whole {
                         (self.extended, self.broken_at) = (false, None);
-                        self.reserved_until = self.reserved_until.max(at + signal.duration);
+                        let until = at + signal.duration;
+                        let longer = until > self.reserved_until;
+                        requested = (longer && signal.kind == Kind::Rts).then_some(at);
+                        self.reserved_until = self.reserved_until.max(until);
                     } else {
                         self.counts.broken += 1;
                         (self.extended, self.broken_at) = (true, Some(at));
@@ -66,6 +72,7 @@ impl Radio {
                 self.sense_anew(at);
             }
         }
+        requested
     }
 }
 
@@ -106,15 +113,10 @@ impl Medium {
         let Common { detect, spread, loud, .. } = cluster.common;
         let Some(gap) = cluster.gap else { return };
         let silent = cluster.turns.is_empty();
-        let (_, rank) = self.radios[signal.from as usize].cluster.unwrap_or_default();
-        let certain = signal.is_certain(cluster.members[rank].weakest, &self.decoders);
-        let requested = cluster.turns.iter().any(|turn| match turn {
-            Turn::Begins(signal) | Turn::Ends(signal) => signal.kind == Kind::Rts,
-        });
-        // A request's reservation may end early: only one that stands alone is kept for all.
-        let entangled = signal.kind == Kind::Rts && (!silent || !certain || cluster.outlasts(now));
+        // A request's reservation may be undone; what was reserved before it must not be.
+        let entangled = signal.kind == Kind::Rts && cluster.outlasts(now);
         let at_once = silent && now < gap.last.end + spread * 2;
-        if to == To::Group || at_once || entangled || (!silent && (!loud || requested)) {
+        if to == To::Group || at_once || entangled || !(silent || loud) {
             return self.wake_all(number);
         }
         if silent && cluster.next < now + detect + spread {
@@ -185,24 +187,46 @@ impl Medium {
         }
         let mut told = core::mem::take(&mut self.rising);
         told.clear();
-        told.extend((0..cluster.radios.len()).filter(|&rank| cluster.members[rank].asleep));
+        let Common { detect, spread, loud, .. } = cluster.common;
+        let turns = core::mem::take(&mut cluster.turns);
+        let clash = Clash::of(&turns, detect, spread, reach, decoders).filter(|_| loud);
+        for rank in 0..cluster.radios.len() {
+            let (own, member) = (cluster.radios[rank], &cluster.members[rank]);
+            if !member.asleep {
+                continue;
+            }
+            let ratios = (member.noise, member.preamble_ratio);
+            let dice = &mut radios[own as usize].dice;
+            let left = clash.as_ref().and_then(|clash| clash.at((own, rank), ratios, dice));
+            match left {
+                Some(left) => cluster.leave(rank, &left),
+                None => told.push(rank),
+            }
+        }
         self.told += told.len() as u64;
         for &rank in &told {
             let own = cluster.radios[rank];
             let ear = |from: u32| reach.ear(from, own, rank);
             let radio = &mut radios[own as usize];
             cluster.restore(rank, radio, &ear);
-            for turn in &cluster.turns {
+            radio.overheard = OVERHEARD;
+            for turn in &turns {
                 let (Turn::Begins(signal) | Turn::Ends(signal)) = turn;
-                radio.replay(turn, &ear(signal.from), decoders);
+                let Some(since) = radio.replay(turn, &ear(signal.from), decoders) else { continue };
+                radio.overheard = 0;
+                let at = since + radio.unanswered_after(signal.rate);
+                if at >= self.now {
+                    self.calendar.push(at, Class::Timer, own, Event::Unclear { radio: own, since });
+                }
             }
         }
+        cluster.clashed(&first, &|from, radio, rank| reach.ear(from, radio, rank));
+        cluster.turns = turns;
         cluster.turns.clear();
         cluster.open(Gap { first, last }, &[]);
         for &rank in &told {
             let own = cluster.radios[rank];
             let radio = &mut radios[own as usize];
-            radio.overheard = OVERHEARD;
             if !cluster.admit(rank, radio, &|from| reach.ear(from, own, rank)) {
                 cluster.rouse(rank);
                 self.timers.set(own as usize, radio.next_at());
@@ -246,7 +270,12 @@ impl Medium {
         radio.overheard = 0;
         for (place, turn) in cluster.turns.iter().enumerate() {
             let (Turn::Begins(signal) | Turn::Ends(signal)) = turn;
-            radio.replay(turn, &ear(signal.from), decoders);
+            if let Some(since) = radio.replay(turn, &ear(signal.from), decoders) {
+                let at = since + radio.unanswered_after(signal.rate);
+                if at >= self.now {
+                    self.calendar.push(at, Class::Timer, own, Event::Unclear { radio: own, since });
+                }
+            }
             let over = |other: &Turn| matches!(other, Turn::Ends(over) if over.number == signal.number);
             let begins = matches!(turn, Turn::Begins(_));
             if let (true, Some(Some(sending))) = (begins, air.get_mut(signal.number as usize)) {
@@ -269,7 +298,10 @@ impl Medium {
     fn wake_all(&mut self, number: usize) {
         for rank in 0..self.clusters[number].radios.len() {
             if self.clusters[number].members[rank].asleep {
-                self.wake(self.clusters[number].radios[rank] as usize);
+                let index = self.clusters[number].radios[rank] as usize;
+                self.wake(index);
+                // It has nothing to do of its own, and may fall asleep again at once.
+                self.radios[index].overheard = OVERHEARD - 1;
             }
         }
     }
@@ -368,7 +400,9 @@ impl Medium {
                 common.spread = common.spread.max(Span::from_nanos(u64::from(ear.delay_ns)));
                 weakest = weakest.min(ear.power / radio.noise);
             }
-            members.push(Member { weakest, ..Member::default() });
+            let radio = &self.radios[sender as usize];
+            let (noise, preamble_ratio) = (radio.noise, radio.preamble_ratio);
+            members.push(Member { weakest, noise, preamble_ratio, ..Member::default() });
         }
         (common.spread <= SPREAD).then_some((members, common))
     }

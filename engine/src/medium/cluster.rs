@@ -12,6 +12,8 @@
 //! time could hold one slot more for one radio than for another; then each is looked at for itself.
 
 use super::air::Signal;
+use super::airtime::Airtime;
+use super::clash::Left;
 use super::radio::{Kind, Radio};
 use super::reach::Heard;
 use crate::time::{Instant, Span};
@@ -33,8 +35,14 @@ pub(super) struct Member {
     /// Common counts when it fell asleep: of gaps that were long enough, of time spent receiving.
     pub(super) openings: i64,
     pub(super) received: Span,
+    /// What it had besides of frames that clashed, and the busy time of the last of them.
+    pub(super) left: Left,
+    pub(super) left_in: u64,
     /// Least ratio of its signal to noise at another member.
     pub(super) weakest: f64,
+    /// The radio's noise, and the ratio that it needs for a preamble.
+    pub(super) noise: f64,
+    pub(super) preamble_ratio: f64,
 }
 
 /// Something on the air of a cluster.
@@ -84,6 +92,10 @@ pub(super) struct Cluster {
     pub(super) slots: u64,
     openings: i64,
     received: Span,
+    /// Some member may have the extended space.
+    extended: bool,
+    /// Counts busy times.
+    busy_times: u64,
     /// No member who sleeps and wants to send has its backoff end before this count.
     least: u64,
     /// No member who sleeps sends before this instant if the channel stays idle.
@@ -109,6 +121,8 @@ impl Cluster {
             slots: 0,
             openings: 0,
             received: Span::ZERO,
+            extended: false,
+            busy_times: 0,
             least: u64::MAX,
             next: Instant::NEVER,
         }
@@ -138,11 +152,7 @@ impl Cluster {
     fn counted_from(&self, gap: &Gap, extended: bool) -> Instant {
         let clear = self.reserving.iter().map(Self::reserved).fold(gap.last.end, Instant::max);
         let plain = clear + self.common.aifs;
-        if extended {
-            plain.max(gap.last.end + self.common.aifs + self.common.extension)
-        } else {
-            plain
-        }
+        if extended { plain.max(gap.last.end + self.common.aifs + self.common.extension) } else { plain }
     }
 
     /// Until when the reservations last at a member; `ear` says how it hears another.
@@ -181,8 +191,11 @@ impl Cluster {
             due: self.slots + u64::from(lane.slots),
             openings: self.openings,
             received: self.received,
+            left: Left::default(),
+            left_in: 0,
             ..*member
         };
+        self.extended |= member.extended;
         if member.wants {
             self.least = self.least.min(member.due);
         }
@@ -199,7 +212,12 @@ impl Cluster {
         let member = *member;
         radio.asleep = false;
         let at = Signal::arrival(&ear(gap.last.from), gap.last.end);
-        radio.account.skip(at, self.received.saturating_sub(member.received));
+        let left = member.left;
+        let ahead = if member.left_in == self.busy_times { left.ahead } else { Span::ZERO };
+        let receiving = self.received.saturating_sub(member.received) + left.receiving;
+        let parts = Airtime { receiving, collided: left.collided, busy: left.busy, ..Airtime::default() };
+        radio.account.skip(at + ahead, &parts);
+        radio.counts.broken += left.broken;
         radio.idle_since = at;
         radio.stopped = Signal::arrival(&ear(gap.first.from), gap.first.start);
         radio.extended = member.extended;
@@ -230,8 +248,35 @@ impl Cluster {
         self.open(Gap { first: signal, last: signal }, &[signal]);
     }
 
+    /// The gap has ended and frames that clashed have followed it: those who sleep count on.
+    pub(super) fn clashed(&mut self, first: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
+        if let Some(gap) = self.gap {
+            self.count(&gap, first, ear);
+        }
+        let now = self.busy_times + 1;
+        for member in &mut self.members {
+            member.extended = member.left.extended && member.left_in == now;
+            self.extended |= member.extended;
+        }
+    }
+
+    /// Adds what a clash leaves to what a member who sleeps had before.
+    pub(super) fn leave(&mut self, rank: usize, left: &Left) {
+        let member = &mut self.members[rank];
+        let before = member.left;
+        member.left = Left {
+            broken: before.broken + left.broken,
+            receiving: before.receiving + left.receiving,
+            collided: before.collided + left.collided,
+            busy: before.busy + left.busy,
+            ..*left
+        };
+        member.left_in = self.busy_times + 1;
+    }
+
     /// A new gap begins after frames that reserve the channel.
     pub(super) fn open(&mut self, gap: Gap, whole: &[Signal]) {
+        self.busy_times += 1;
         let (spread, end) = (self.common.spread, gap.last.end);
         self.reserving.extend(whole.iter().filter(|signal| signal.duration > Span::ZERO));
         self.reserving.retain(|signal| Self::reserved(signal) + spread > end);
@@ -249,7 +294,7 @@ impl Cluster {
         let (plain, extended) = (bounds(false), bounds(true));
         let all_alike = plain.0 == plain.1 && extended.0 == extended.1;
         let common = plain.0.unwrap_or(0);
-        if all_alike && plain == extended && !self.members.iter().any(|member| member.extended) {
+        if all_alike && plain == extended && !self.extended {
             self.slots += common;
             self.openings += i64::from(plain.0.is_some());
             return;
@@ -275,19 +320,13 @@ impl Cluster {
             // What it counted less than the others is added to what it waits for.
             member.due = (member.due + common).saturating_sub(own.unwrap_or(0)).max(self.slots + common);
             member.openings += i64::from(plain.0.is_some()) - i64::from(own.is_some());
+            if member.wants {
+                self.least = self.least.min(member.due);
+            }
         }
         self.slots += common;
         self.openings += i64::from(plain.0.is_some());
-        self.least = self.earliest();
-    }
-
-    fn sleepers(&self) -> impl Iterator<Item = (usize, &Member)> {
-        self.members.iter().enumerate().filter(|(_, member)| member.asleep)
-    }
-
-    fn earliest(&self) -> u64 {
-        let wanting = self.sleepers().filter(|(_, member)| member.wants);
-        wanting.map(|(_, member)| member.due).min().unwrap_or(u64::MAX)
+        self.extended = false;
     }
 
     /// Looks when the first of those who sleep may send: never while something is on the air.

@@ -7,6 +7,7 @@
 use super::airtime::Doing;
 use super::error::Decoder;
 use super::radio::{Lock, Radio};
+use crate::random::Stream;
 use crate::time::Instant;
 
 /// With this logarithm of its probability of survival a frame counts as lost.
@@ -27,28 +28,40 @@ pub(super) enum Arrived {
     Unheard,
 }
 
-impl Radio {
-    /// Accounts for the lock up to `until` under the present interference.
-    pub(super) fn settle(&mut self, until: Instant, decoders: &[Decoder]) {
-        let Some(lock) = &mut self.lock else { return };
-        let from = lock.settled;
-        if until <= from || lock.ln_survival <= HOPELESS {
+impl Lock {
+    /// Accounts for what comes up to `until` at this ratio of signal to interference and noise.
+    pub(super) fn settle(&mut self, until: Instant, ratio: f64, decoders: &[Decoder]) {
+        let from = self.settled;
+        if until <= from || self.ln_survival <= HOPELESS {
             return;
         }
-        lock.settled = until;
-        let ratio = lock.power / ((self.energy - lock.power).max(0.0) + self.noise + self.ambient);
-        let decoder = &decoders[usize::from(lock.decoder)];
-        if ratio >= decoder.certain(lock.rate) && from >= lock.header.1 {
+        self.settled = until;
+        let decoder = &decoders[usize::from(self.decoder)];
+        if ratio >= decoder.certain(self.rate) && from >= self.header.1 {
             return;
         }
         #[allow(clippy::cast_precision_loss)] // frames are short
         let overlap = |low: Instant, high: Instant| until.min(high).since(from.max(low)).nanos() as f64;
-        let header = overlap(lock.header.0, lock.header.1) * lock.header_bits_per_nano;
-        let payload = overlap(lock.header.1, lock.end) * lock.bits_per_nano;
-        lock.ln_survival += decoder.payload(lock.rate, ratio, payload);
-        if lock.ln_survival > HOPELESS {
-            lock.ln_survival += decoder.header(lock.rate, ratio, header);
+        let header = overlap(self.header.0, self.header.1) * self.header_bits_per_nano;
+        let payload = overlap(self.header.1, self.end) * self.bits_per_nano;
+        self.ln_survival += decoder.payload(self.rate, ratio, payload);
+        if self.ln_survival > HOPELESS {
+            self.ln_survival += decoder.header(self.rate, ratio, header);
         }
+    }
+
+    /// True if the frame arrived well; draws only if that is open.
+    pub(super) fn survives(&self, dice: &mut Stream) -> bool {
+        self.ln_survival >= -1e-9 || (self.ln_survival > HOPELESS && dice.chance(self.ln_survival.exp()))
+    }
+}
+
+impl Radio {
+    /// Accounts for the lock up to `until` under the present interference.
+    pub(super) fn settle(&mut self, until: Instant, decoders: &[Decoder]) {
+        let Some(lock) = &mut self.lock else { return };
+        let ratio = lock.power / ((self.energy - lock.power).max(0.0) + self.noise + self.ambient);
+        lock.settle(until, ratio, decoders);
     }
 
     /// A signal begins. `offered` is the lock to take if the receiver follows it; none for
@@ -116,9 +129,9 @@ impl Radio {
         self.lock.take_if(|lock| lock.sending == sending)
     }
 
-    /// True if the frame of this lock arrived well; draws only if that is open.
+    /// True if the frame of this lock arrived well.
     pub(super) fn survives(&mut self, lock: &Lock) -> bool {
-        lock.ln_survival >= -1e-9 || (lock.ln_survival > HOPELESS && self.dice.chance(lock.ln_survival.exp()))
+        lock.survives(&mut self.dice)
     }
 
     /// Whether the channel is busy now, by carrier or by energy.

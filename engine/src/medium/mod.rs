@@ -24,6 +24,7 @@ mod bss;
 mod bystanders;
 pub mod capture;
 mod change;
+mod clash;
 mod cluster;
 mod hearing;
 mod index;
@@ -56,7 +57,7 @@ pub use sniff::ChannelAirtime;
 use std::collections::BTreeMap;
 
 use crate::calendar::Calendar;
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
@@ -328,7 +329,11 @@ impl Medium {
     /// When the medium wants to be called next.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        let next = self.timers.first_at().min(self.rises.first_at()).min(self.calendar.next_at().unwrap_or(Instant::NEVER));
+        let next = self
+            .timers
+            .first_at()
+            .min(self.rises.first_at())
+            .min(self.calendar.next_at().unwrap_or(Instant::NEVER));
         (next < Instant::NEVER).then_some(next)
     }
 

@@ -253,10 +253,14 @@ impl Reach {
         out.extend_from_slice(&self.lists[from].heard);
     }
 
-    /// How `radio`, which stands `rank`-th among all radios that hear each other, hears `from`: of
-    /// the list that [`Self::receivers`] wrote last for `from`, where nobody moves.
+    /// All who hear `from`, of the list that [`Self::receivers`] wrote last for it, where nobody moves.
+    pub(super) fn heard(&self, from: u32) -> &[Heard] {
+        &self.lists[from as usize].heard
+    }
+
+    /// How `radio`, which stands `rank`-th among all radios that hear each other, hears `from`.
     pub(super) fn ear(&self, from: u32, radio: u32, rank: usize) -> Heard {
-        self.lists[from as usize].heard[rank - usize::from(radio > from)]
+        self.heard(from)[rank - usize::from(radio > from)]
     }
 
     /// The weakest mean power that counts.

@@ -3,15 +3,15 @@
 
 use std::path::Path;
 
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
-use airloom_engine::segment;
 use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, Handed, HostLoss, LinkId, Outlet, Place, PortId, Why};
+use airloom_engine::{Delivery, DropReason, Egress, End, Engine, HostLoss, LinkId, Place, PortId};
 
 /// One frame as a port got it; each segment of a super-frame is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct Arrival {
     pub port: PortId,
     pub at: u64,
     pub octets: Vec<u8>,
@@ -25,34 +25,34 @@ pub struct Dropped {
     pub place: Place,
     pub at: u64,
     pub frames: u16,
-    pub why: Why,
+    pub why: DropReason,
 }
 
 /// Writes down all that comes out of an engine.
 #[derive(Default)]
 pub struct Book {
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<Arrival>,
     pub drops: Vec<Dropped>,
     /// If set, the host loses every n-th hand-over.
     pub lose_every: Option<usize>,
     pub calls: usize,
 }
 
-impl Outlet for Book {
-    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+impl Egress for Book {
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         self.calls += 1;
         if self.lose_every.is_some_and(|n| self.calls % n == 0) {
-            return Handed::Lost(HostLoss::RingFull);
+            return Delivery::Lost(HostLoss::RingFull);
         }
         for segment in frame.first..frame.first + frame.count {
             let mut octets = vec![0; frame.segment_octets(segment) as usize];
             assert_eq!(segment::complete(frame, pool, segment, &mut octets), octets.len());
-            self.deliveries.push(Delivery { port, at: at.nanos(), octets, together: frame.count });
+            self.deliveries.push(Arrival { port, at: at.nanos(), octets, together: frame.count });
         }
-        Handed::Taken
+        Delivery::Taken
     }
 
-    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: Why, _pool: &Pool) {
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: DropReason, _pool: &Pool) {
         self.drops.push(Dropped { place, at: at.nanos(), frames: frame.count, why });
     }
 }
@@ -64,7 +64,7 @@ impl Book {
     }
 
     /// Frames dropped for this reason.
-    pub fn dropped(&self, why: Why) -> u64 {
+    pub fn dropped(&self, why: DropReason) -> u64 {
         self.drops.iter().filter(|drop| drop.why == why).map(|drop| u64::from(drop.frames)).sum()
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use airloom_engine::Why;
+use airloom_engine::DropReason;
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::{self, Sniffed};
 use airloom_engine::medium::mobility::{Position, Static};
@@ -34,7 +34,7 @@ pub struct Ground {
     pub pool: Pool,
     pub counting_from: Instant,
     pub tallies: BTreeMap<(u32, u32), Tally>,
-    pub drops: BTreeMap<Why, u64>,
+    pub drops: BTreeMap<DropReason, u64>,
     pub copies: u64,
     pub finished: Vec<RadioId>,
     pub arrivals: Vec<(RadioId, Frame, Instant)>,
@@ -73,7 +73,7 @@ impl Outside for Ground {
             self.pool.release(frame.buffer);
         }
     }
-    fn dropped(&mut self, _radio: RadioId, _at: Instant, frame: Frame, why: Why) {
+    fn dropped(&mut self, _radio: RadioId, _at: Instant, frame: Frame, why: DropReason) {
         *self.drops.entry(why).or_default() += 1;
         self.pool.release(frame.buffer);
     }

@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use airloom_engine::segment::checksum;
+use airloom_engine::frame::segment::checksum;
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;

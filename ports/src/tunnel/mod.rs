@@ -7,9 +7,9 @@
 //! charges the link that leads here, and nothing for the headers of the tunnel. Plain IP over GRE
 //! ([`plain`]) has no Ethernet beyond the tunnel, which therefore answers who has an address.
 
+mod batch;
 pub mod encapsulation;
 pub mod gre;
-mod mail;
 pub mod plain;
 mod refusal;
 pub mod vxlan;
@@ -18,13 +18,14 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{CLASSES, Pool};
-use airloom_engine::segment;
 use serde::{Serialize, Serializer};
 
+use self::batch::{RxBatch, TxBatch};
 pub use self::encapsulation::Encapsulation;
-use self::mail::{Inbox, Outbox};
 use self::plain::{ETHERNET, Sent};
 use self::refusal::Refusal;
 use crate::port::{Incoming, Outgoing, Port, Report};
@@ -36,7 +37,7 @@ pub const FRAME: usize = CLASSES[1];
 
 /// What a tunnel counted beside the engine's ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Account {
+struct Counts {
     /// Packets that came and were refused, by reason.
     refused: [u64; Refusal::ALL.len()],
     /// Times that the underlay said it could not deliver what was sent before: the peer, or its
@@ -44,7 +45,7 @@ struct Account {
     unreachable: u64,
 }
 
-impl Serialize for Account {
+impl Serialize for Counts {
     /// What occurred, by name.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let refused = Refusal::ALL.map(|why| (why.name(), self.refused[why as usize]));
@@ -64,9 +65,9 @@ pub struct Tunnel {
     next: u32,
     /// Highest sequence number that has come.
     last: Option<u32>,
-    inbox: Inbox,
-    outbox: Outbox,
-    account: Account,
+    rx: RxBatch,
+    tx: TxBatch,
+    counts: Counts,
     dropped: u32,
 }
 
@@ -87,9 +88,9 @@ impl Tunnel {
             encapsulation,
             next: 0,
             last: None,
-            inbox: Inbox::default(),
-            outbox: Outbox::default(),
-            account: Account::default(),
+            rx: RxBatch::default(),
+            tx: TxBatch::default(),
+            counts: Counts::default(),
             dropped: 0,
         }
     }
@@ -97,18 +98,18 @@ impl Tunnel {
     /// The next frame that came, if there is one.
     fn next_frame(&mut self) -> io::Result<Came<'_>> {
         loop {
-            let packet = match self.inbox.next(&self.receive) {
+            let packet = match self.rx.next(&self.receive) {
                 Ok(packet) => packet,
                 Err(error) if is_news(&error) => {
-                    self.account.unreachable += 1;
+                    self.counts.unreachable += 1;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let slot = packet.slot;
             match open(&self.encapsulation, self.remote, &packet, &mut self.last) {
-                Ok((head, frame)) => return Ok(Came { head, rest: self.inbox.octets(slot, frame) }),
-                Err(why) => self.account.refused[why as usize] += 1,
+                Ok((head, frame)) => return Ok(Came { head, rest: self.rx.octets(slot, frame) }),
+                Err(why) => self.counts.refused[why as usize] += 1,
             }
         }
     }
@@ -117,13 +118,13 @@ impl Tunnel {
     fn post(&mut self, from: u16, to: u16) -> Result<u16, HostLoss> {
         let mut told = false;
         loop {
-            let error = match self.outbox.send(&self.send, from, to) {
+            let error = match self.tx.send(&self.send, from, to) {
                 Ok(count) => return Ok(count),
                 Err(error) => error,
             };
             // An error that an earlier packet met is told once, to whoever sends next.
             if is_news(&error) && !told {
-                self.account.unreachable += 1;
+                self.counts.unreachable += 1;
                 told = true;
                 continue;
             }
@@ -162,11 +163,11 @@ impl Port for Tunnel {
     }
 
     fn has_more(&self) -> bool {
-        self.inbox.has_more()
+        self.rx.has_more()
     }
 
     /// Sends a frame, or the segments of a run one by one.
-    fn deliver(&mut self, mut outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, mut outgoing: Outgoing<'_>) -> Delivery {
         let (frame, pool) = (outgoing.frame, outgoing.pool);
         let mut kind = gre::ETHERNET;
         if let Encapsulation::Gre { .. } = self.encapsulation {
@@ -174,21 +175,21 @@ impl Port for Tunnel {
                 Sent::Packet(protocol) => kind = protocol,
                 Sent::Question(answer) => {
                     outgoing.answer(answer);
-                    return Handed::Taken;
+                    return Delivery::Taken;
                 }
-                Sent::Other => return Handed::Taken,
+                Sent::Other => return Delivery::Taken,
             }
         }
         let strips = self.encapsulation.strips();
         let mut sent = 0;
         while sent < frame.count {
             let mut filled = 0;
-            while filled < mail::BATCH && sent + filled < frame.count {
+            while filled < batch::BATCH && sent + filled < frame.count {
                 let segment = frame.first + sent + filled;
-                let (head, body) = self.outbox.slot(filled);
+                let (head, body) = self.tx.slot(filled);
                 let octets = segment::complete(frame, pool, segment, body);
                 let head = self.encapsulation.wrap(kind, self.next, &body[strips..octets], head);
-                self.outbox.set(filled, head, strips..octets);
+                self.tx.set(filled, head, strips..octets);
                 self.next = self.next.wrapping_add(1);
                 filled += 1;
             }
@@ -201,18 +202,18 @@ impl Port for Tunnel {
             }
             sent += filled;
         }
-        Handed::Taken
+        Delivery::Taken
     }
 
     fn missed(&mut self) -> u64 {
-        let now = mail::drops(&self.receive);
+        let now = batch::drops(&self.receive);
         let new = now.wrapping_sub(self.dropped);
         self.dropped = now;
         u64::from(new)
     }
 
     fn report(&self) -> Option<Report> {
-        Some(Report { kind: REPORT, figures: Box::new(self.account) })
+        Some(Report { kind: REPORT, figures: Box::new(self.counts) })
     }
 }
 
@@ -223,7 +224,7 @@ pub const REPORT: &str = "tunnel";
 fn open(
     encapsulation: &Encapsulation,
     remote: IpAddr,
-    packet: &mail::Packet,
+    packet: &batch::Packet,
     last: &mut Option<u32>,
 ) -> Result<(Option<[u8; ETHERNET]>, core::ops::Range<usize>), Refusal> {
     let octets = packet.octets;
@@ -262,6 +263,6 @@ fn is_news(error: &io::Error) -> bool {
     )
 }
 
-fn partly(sent: u16, loss: HostLoss) -> Handed {
-    if sent == 0 { Handed::Lost(loss) } else { Handed::Partly(sent, loss) }
+fn partly(sent: u16, loss: HostLoss) -> Delivery {
+    if sent == 0 { Delivery::Lost(loss) } else { Delivery::Partly(sent, loss) }
 }

@@ -3,7 +3,7 @@
 //! The far side has no Ethernet address. The tunnel answers for whoever is there: every question of the
 //! node who has an address, by ARP (RFC 826) or neighbour discovery (RFC 4861), gets the tunnel's own.
 
-use airloom_engine::segment::checksum;
+use airloom_engine::frame::segment::checksum;
 
 use super::Refusal;
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::cause::Cause;
+use super::disconnect::DisconnectReason;
 use super::message::{HEADER, Header, LONGEST, REGIONS};
 use crate::sys::check;
 
@@ -55,7 +55,7 @@ impl Connection {
     ///
     /// # Errors
     /// Why there will be none.
-    pub fn receive(&mut self) -> Result<Option<Message<'_>>, Cause> {
+    pub fn receive(&mut self) -> Result<Option<Message<'_>>, DisconnectReason> {
         let header = match self.header {
             Some(header) => header,
             None => {
@@ -64,7 +64,8 @@ impl Connection {
                 }
                 let octets = self.octets.first_chunk().copied().unwrap_or([0; HEADER]);
                 let request = u32::from_ne_bytes(octets.first_chunk().copied().unwrap_or_default());
-                let header = Header::read(octets).map_err(|flaw| Cause::Message { request, flaw })?;
+                let header =
+                    Header::read(octets).map_err(|flaw| DisconnectReason::Message { request, flaw })?;
                 *self.header.insert(header)
             }
         };
@@ -79,8 +80,8 @@ impl Connection {
     /// Sends an answer.
     ///
     /// # Errors
-    /// [`Cause::Deaf`] if the other side does not read, or [`Cause::Socket`].
-    pub fn send(&self, octets: &[u8]) -> Result<(), Cause> {
+    /// [`DisconnectReason::Deaf`] if the other side does not read, or [`DisconnectReason::Socket`].
+    pub fn send(&self, octets: &[u8]) -> Result<(), DisconnectReason> {
         // SAFETY: the octets outlive the call.
         let sent = unsafe {
             let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
@@ -88,19 +89,19 @@ impl Connection {
         };
         match usize::try_from(sent) {
             Ok(sent) if sent == octets.len() => Ok(()),
-            Ok(_) => Err(Cause::Deaf),
+            Ok(_) => Err(DisconnectReason::Deaf),
             Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Err(Cause::Deaf),
+                error if error.kind() == io::ErrorKind::WouldBlock => Err(DisconnectReason::Deaf),
                 error => Err(gone(error)),
             },
         }
     }
 
     /// Receives until `until` octets are there; false if more have to come.
-    fn fill(&mut self, until: usize) -> Result<bool, Cause> {
+    fn fill(&mut self, until: usize) -> Result<bool, DisconnectReason> {
         while self.filled < until {
             let got = match self.more(until) {
-                Ok(0) => return Err(Cause::Closed),
+                Ok(0) => return Err(DisconnectReason::Closed),
                 Ok(got) => got,
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return Ok(false),
@@ -156,9 +157,9 @@ impl AsRawFd for Connection {
     }
 }
 
-fn gone(error: io::Error) -> Cause {
+fn gone(error: io::Error) -> DisconnectReason {
     match error.raw_os_error() {
-        Some(libc::EPIPE | libc::ECONNRESET) => Cause::Closed,
-        _ => Cause::Socket(error),
+        Some(libc::EPIPE | libc::ECONNRESET) => DisconnectReason::Closed,
+        _ => DisconnectReason::Socket(error),
     }
 }

@@ -2,17 +2,18 @@
 
 use std::os::fd::OwnedFd;
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
+use airloom_engine::frame::segment;
 use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
-use airloom_engine::segment;
 use airloom_engine::time::{Instant, Span};
 
 use super::backlog::Backlog;
-use super::bell::Bell;
-use super::card::{Card, FEATURES, PROTOCOL, REPLY_ACK, feature};
-use super::cause::Cause;
+use super::config::{DeviceConfig, FEATURES, PROTOCOL, REPLY_ACK, feature};
+use super::disconnect::DisconnectReason;
 use super::memory::Memory;
 use super::message::{QueuePlaces, Request};
+use super::notifier::Notifier;
 use super::queue::{self, Queue, Writer};
 use crate::port::LARGEST_FRAME;
 use crate::vnet::{self, Meaning};
@@ -58,7 +59,7 @@ pub struct Outcome {
     /// The answer that belongs to it.
     pub reply: Option<Vec<u8>>,
     /// By queue: the bell by which the guest tells of what it offers is another one now, or none.
-    pub kicks: [Option<Option<Bell>>; 2],
+    pub kicks: [Option<Option<Notifier>>; 2],
 }
 
 /// The guest was told, and has given no sign yet that it heard.
@@ -80,7 +81,7 @@ struct Side {
     places: Option<QueuePlaces>,
     kicked: bool,
     enabled: bool,
-    call: Option<Bell>,
+    call: Option<Notifier>,
     unheard: Option<Unheard>,
     queue: Option<Queue>,
 }
@@ -108,7 +109,7 @@ enum Written {
 /// A device, with or without a guest.
 #[derive(Debug)]
 pub struct Device {
-    card: Card,
+    config: DeviceConfig,
     features: u64,
     protocol: u64,
     memory: Option<Memory>,
@@ -123,16 +124,16 @@ pub struct Device {
 impl Device {
     /// A device that nobody uses.
     #[must_use]
-    pub fn new(card: Card) -> Self {
+    pub fn new(config: DeviceConfig) -> Self {
         let sides = [Side::default(), Side::default()];
         let counts = Counts::default();
         let backlog = Backlog::default();
-        Self { card, features: 0, protocol: 0, memory: None, sides, backlog, channel: None, counts }
+        Self { config, features: 0, protocol: 0, memory: None, sides, backlog, channel: None, counts }
     }
 
     /// Forgets the guest.
     pub fn reset(&mut self) {
-        *self = Self { counts: self.counts, ..Self::new(self.card) };
+        *self = Self { counts: self.counts, ..Self::new(self.config) };
     }
 
     /// True once the guest's driver uses both queues.
@@ -163,7 +164,7 @@ impl Device {
     ///
     /// # Errors
     /// Why it cannot be done; the connection is of no use then.
-    pub fn serve(&mut self, request: &Request, mut files: Vec<OwnedFd>) -> Result<Outcome, Cause> {
+    pub fn serve(&mut self, request: &Request, mut files: Vec<OwnedFd>) -> Result<Outcome, DisconnectReason> {
         let mut outcome = Outcome::default();
         let mut reply = |octets: &[u8]| outcome.reply = Some(octets.to_vec());
         match request {
@@ -172,7 +173,7 @@ impl Device {
             Request::GetProtocolFeatures => reply(&PROTOCOL.to_ne_bytes()),
             Request::SetProtocolFeatures(features) => {
                 if features & !PROTOCOL != 0 {
-                    return Err(Cause::Features(*features));
+                    return Err(DisconnectReason::Features(*features));
                 }
                 self.protocol = *features;
             }
@@ -190,7 +191,7 @@ impl Device {
                 self.start()?;
             }
             Request::SetQueueSize(queue, size) => {
-                let refused = Cause::QueueSize(*size);
+                let refused = DisconnectReason::QueueSize(*size);
                 let size = u16::try_from(*size).ok().filter(|size| size.is_power_of_two());
                 let size = size.filter(|&size| size <= queue::LARGEST).ok_or(refused)?;
                 self.stopped(*queue)?.size = size;
@@ -200,7 +201,8 @@ impl Device {
                 self.start()?;
             }
             Request::SetQueueBase(queue, base) => {
-                self.stopped(*queue)?.base = u16::try_from(*base).map_err(|_| Cause::QueueBase(*base))?;
+                self.stopped(*queue)?.base =
+                    u16::try_from(*base).map_err(|_| DisconnectReason::QueueBase(*base))?;
                 self.start()?;
             }
             Request::GetQueueBase(queue) => {
@@ -211,16 +213,18 @@ impl Device {
                 outcome.kicks[*queue as usize] = Some(None);
             }
             Request::SetQueueKick(queue, true) => {
-                let bell = Bell::counting(files.pop().ok_or(Cause::NoDescriptor)?).map_err(Cause::Bell)?;
+                let notifier = Notifier::eventfd(files.pop().ok_or(DisconnectReason::NoDescriptor)?)
+                    .map_err(DisconnectReason::Notifier)?;
                 self.side(*queue)?.kicked = true;
-                outcome.kicks[*queue as usize] = Some(Some(bell));
+                outcome.kicks[*queue as usize] = Some(Some(notifier));
                 self.start()?;
             }
             // Without one the guest wants its queue to be looked at all the time.
-            Request::SetQueueKick(_, false) => return Err(Cause::NoDescriptor),
+            Request::SetQueueKick(_, false) => return Err(DisconnectReason::NoDescriptor),
             Request::SetQueueCall(queue, with) => {
-                let bell = with.then(|| files.pop().ok_or(Cause::NoDescriptor)).transpose()?;
-                self.side(*queue)?.call = bell.map(Bell::new).transpose().map_err(Cause::Bell)?;
+                let notifier = with.then(|| files.pop().ok_or(DisconnectReason::NoDescriptor)).transpose()?;
+                self.side(*queue)?.call =
+                    notifier.map(Notifier::new).transpose().map_err(DisconnectReason::Notifier)?;
             }
             Request::EnableQueue(queue, enabled) => {
                 let side = self.side(*queue)?;
@@ -233,7 +237,7 @@ impl Device {
             Request::SetChannel => self.channel = files.pop(),
             Request::GetConfig(offset, octets) => {
                 let (from, octets) = (*offset as usize, *octets as usize);
-                let whole = self.card.octets();
+                let whole = self.config.octets();
                 let part = whole.get(from..from + octets).unwrap_or(&[]);
                 let head = [*offset, u32::try_from(part.len()).unwrap_or(0), 0].map(u32::to_ne_bytes);
                 reply(&[head.as_flattened(), part].concat());
@@ -246,11 +250,11 @@ impl Device {
     ///
     /// # Errors
     /// What the guest may not do with its queue.
-    pub fn take(&mut self, pool: &mut Pool) -> Result<Option<(BufferId, u32, Meaning)>, Cause> {
+    pub fn take(&mut self, pool: &mut Pool) -> Result<Option<(BufferId, u32, Meaning)>, DisconnectReason> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[SEND].queue) else {
             return Ok(None);
         };
-        let Some(buffers) = queue.take(memory).map_err(Cause::Send)? else { return Ok(None) };
+        let Some(buffers) = queue.take(memory).map_err(DisconnectReason::Send)? else { return Ok(None) };
         let mut header = [0; vnet::OCTETS];
         buffers.read(memory, 0, &mut header);
         let octets = buffers.octets().saturating_sub(vnet::OCTETS);
@@ -272,16 +276,21 @@ impl Device {
     ///
     /// # Errors
     /// What the guest may not do with its queue.
-    pub fn listen(&mut self) -> Result<bool, Cause> {
+    pub fn listen(&mut self) -> Result<bool, DisconnectReason> {
         let queue = self.sides[SEND].queue.as_mut();
-        queue.map_or(Ok(false), |queue| queue.listen().map_err(Cause::Send))
+        queue.map_or(Ok(false), |queue| queue.listen().map_err(DisconnectReason::Send))
     }
 
     /// Puts a frame, or a run of segments of one, before the guest, in the pieces that it agreed to.
     ///
     /// # Errors
     /// What the guest may not do with its queue.
-    pub fn put(&mut self, frame: &Frame, pool: &Pool, scratch: &mut [u8]) -> Result<Handed, Cause> {
+    pub fn put(
+        &mut self,
+        frame: &Frame,
+        pool: &Pool,
+        scratch: &mut [u8],
+    ) -> Result<Delivery, DisconnectReason> {
         let has = |feature: u64| self.features & feature == feature;
         let whole = match frame.segmentation.map(|cut| cut.protocol) {
             _ if frame.count == 1 => true,
@@ -307,10 +316,10 @@ impl Device {
                 self.fill(vnet::write(None, None, &[]), [&scratch[..octets], &[]])?
             };
             if let Some(loss) = handed {
-                return Ok(if run == 0 { Handed::Lost(loss) } else { Handed::Partly(run, loss) });
+                return Ok(if run == 0 { Delivery::Lost(loss) } else { Delivery::Partly(run, loss) });
             }
         }
-        Ok(Handed::Taken)
+        Ok(Delivery::Taken)
     }
 
     /// Gives one piece to the guest, or has it wait until the guest has buffers; otherwise the loss.
@@ -318,7 +327,7 @@ impl Device {
         &mut self,
         header: [u8; vnet::OCTETS],
         [head, rest]: [&[u8]; 2],
-    ) -> Result<Option<HostLoss>, Cause> {
+    ) -> Result<Option<HostLoss>, DisconnectReason> {
         let first = self.backlog.is_empty();
         match if first { self.write(header, [head, rest])? } else { Written::Later } {
             Written::Now => return Ok(None),
@@ -341,7 +350,7 @@ impl Device {
     ///
     /// # Errors
     /// What the guest may not do with its queue.
-    pub fn catch_up(&mut self) -> Result<(), Cause> {
+    pub fn catch_up(&mut self) -> Result<(), DisconnectReason> {
         let mut backlog = std::mem::take(&mut self.backlog);
         while let Some((header, frame)) = backlog.first().and_then(<[u8]>::split_first_chunk) {
             match self.write(*header, [frame, &[]])? {
@@ -366,17 +375,21 @@ impl Device {
     }
 
     /// Writes one piece into the guest's buffers.
-    fn write(&mut self, mut header: [u8; vnet::OCTETS], parts: [&[u8]; 2]) -> Result<Written, Cause> {
+    fn write(
+        &mut self,
+        mut header: [u8; vnet::OCTETS],
+        parts: [&[u8]; 2],
+    ) -> Result<Written, DisconnectReason> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[RECEIVE].queue) else {
             return Ok(Written::Never(HostLoss::NodeGone));
         };
         let merges = self.features & feature::MRG_RXBUF != 0;
         let octets = parts[0].len() + parts[1].len();
         let most = if merges { u16::MAX } else { 1 };
-        let found = queue.room(memory, vnet::OCTETS + octets, most).map_err(Cause::Receive)?;
+        let found = queue.room(memory, vnet::OCTETS + octets, most).map_err(DisconnectReason::Receive)?;
         let Some(buffers) = found else {
             // One buffer of a guest that takes no more for a frame, and too short.
-            let small = !merges && queue.offered().map_err(Cause::Receive)? > 0;
+            let small = !merges && queue.offered().map_err(DisconnectReason::Receive)? > 0;
             return Ok(if small { Written::Never(HostLoss::Refused) } else { Written::Later });
         };
         let chains = u16::try_from(buffers.chains()).unwrap_or(u16::MAX);
@@ -394,17 +407,16 @@ impl Device {
     /// cannot hear any more.
     #[must_use]
     pub fn tell(&mut self, now: Instant) -> bool {
-        let mut heard = true;
+        let mut take_count = true;
         for side in &mut self.sides {
-            let (Some(queue), Some(bell)) = (&mut side.queue, &side.call) else { continue };
+            let (Some(queue), Some(notifier)) = (&mut side.queue, &side.call) else { continue };
             if queue.has_news() {
                 let sign = queue.sign();
                 if queue.tells() {
                     self.counts.calls += 1;
-                    heard &= bell.ring();
+                    take_count &= notifier.notify();
                     let wait = PATIENCE;
-                    side.unheard =
-                        bell.may_be_slept_through().then_some(Unheard { sign, at: now + wait, wait });
+                    side.unheard = notifier.may_be_missed().then_some(Unheard { sign, at: now + wait, wait });
                 } else {
                     self.counts.spared += 1;
                 }
@@ -412,14 +424,14 @@ impl Device {
             let Some(unheard) = side.unheard.as_mut().filter(|unheard| unheard.at <= now) else { continue };
             if unheard.sign == queue.sign() {
                 self.counts.again += 1;
-                heard &= bell.ring();
+                take_count &= notifier.notify();
                 unheard.wait = (unheard.wait * 2).min(LONGEST);
                 unheard.at = now + unheard.wait;
             } else {
                 side.unheard = None;
             }
         }
-        heard
+        take_count
     }
 
     /// When the guest is to be told again, unless it gives a sign before.
@@ -428,28 +440,28 @@ impl Device {
         self.sides.iter().filter_map(|side| Some(side.unheard.as_ref()?.at)).min()
     }
 
-    fn agree(&mut self, features: u64) -> Result<(), Cause> {
+    fn agree(&mut self, features: u64) -> Result<(), DisconnectReason> {
         if features & !FEATURES != 0 || features & feature::VERSION_1 == 0 {
-            return Err(Cause::Features(features));
+            return Err(DisconnectReason::Features(features));
         }
         self.features = features;
         Ok(())
     }
 
-    fn side(&mut self, queue: u32) -> Result<&mut Side, Cause> {
+    fn side(&mut self, queue: u32) -> Result<&mut Side, DisconnectReason> {
         let known = usize::try_from(queue).ok().and_then(|queue| self.sides.get_mut(queue));
-        known.ok_or(Cause::NoQueue(queue))
+        known.ok_or(DisconnectReason::NoQueue(queue))
     }
 
     /// A queue that is not in use any more.
-    fn stopped(&mut self, queue: u32) -> Result<&mut Side, Cause> {
+    fn stopped(&mut self, queue: u32) -> Result<&mut Side, DisconnectReason> {
         let side = self.side(queue)?;
         side.stop();
         Ok(side)
     }
 
     /// Takes those queues into use of which all is known.
-    fn start(&mut self) -> Result<(), Cause> {
+    fn start(&mut self) -> Result<(), DisconnectReason> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let event_idx = self.features & feature::EVENT_IDX != 0;
         let always = self.features & feature::PROTOCOL_FEATURES == 0;
@@ -460,7 +472,7 @@ impl Device {
             }
             let [descriptors, available, used] = queue::parts(side.size);
             let area = |address, (octets, alignment)| {
-                memory.area(address, octets, alignment).ok_or(Cause::QueuePlace(address))
+                memory.area(address, octets, alignment).ok_or(DisconnectReason::QueuePlace(address))
             };
             let areas = [
                 area(places.descriptors, descriptors)?,

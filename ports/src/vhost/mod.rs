@@ -3,40 +3,41 @@
 //! The guest (User Mode Linux, QEMU) connects to a listening socket and shares its memory; frames are
 //! copied straight between that memory and the engine's pool, without the host's kernel. The guest is not
 //! trusted: whatever it writes into its memory or its messages, the worst that happens is that its own
-//! port falls silent for a named [`Cause`]. A guest that starts again connects again.
+//! port falls silent for a named [`DisconnectReason`]. A guest that starts again connects again.
 
 pub mod backlog;
-pub mod bell;
-pub mod card;
-mod cause;
+pub mod config;
 pub mod connection;
 pub mod device;
+mod disconnect;
 mod fault;
 pub mod memory;
 pub mod message;
+pub mod notifier;
 pub mod queue;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use airloom_engine::fate::{Handed, HostLoss};
+use airloom_engine::drop_reason::HostLoss;
+use airloom_engine::egress::Delivery;
 use airloom_engine::frame::Pool;
 use airloom_engine::time::{Instant, Span};
 use serde::Serialize;
 
-pub use card::Card;
-pub use cause::Cause;
+pub use config::DeviceConfig;
 pub use device::Counts;
+pub use disconnect::DisconnectReason;
 
 use crate::error::Error;
-use crate::poller::Poller;
 use crate::port::{Incoming, Outgoing, Port, Report};
+use crate::runtime::poller::Poller;
 use crate::rx::RxBuffers;
 use crate::sys::{check, set_nonblocking};
-use bell::Bell;
 use connection::Connection;
 use device::{Device, RECEIVE, SEND};
 use message::Request;
+use notifier::Notifier;
 
 /// What the port waits for, by number.
 const LISTENER: u64 = 0;
@@ -76,7 +77,7 @@ pub struct Vhost {
     listener: OwnedFd,
     poller: Poller,
     connection: Option<Connection>,
-    kicks: [Option<Bell>; 2],
+    kicks: [Option<Notifier>; 2],
     /// Times that the port rang the guest's bell itself since it was last heard.
     own_kicks: u64,
     device: Device,
@@ -86,7 +87,7 @@ pub struct Vhost {
     connections: u64,
     /// What the guest that was up last agreed to.
     features: u64,
-    cause: Option<Cause>,
+    reason: Option<DisconnectReason>,
 }
 
 impl std::fmt::Debug for Vhost {
@@ -100,7 +101,7 @@ impl Vhost {
     ///
     /// # Errors
     /// [`Error::VhostSocket`] if it is none, [`Error::Loop`] if the kernel has no descriptor left.
-    pub fn serve(listener: OwnedFd, card: Card) -> Result<Self, Error> {
+    pub fn serve(listener: OwnedFd, config: DeviceConfig) -> Result<Self, Error> {
         let raw = listener.as_raw_fd();
         let fail = |why: String| Error::VhostSocket { fd: raw, why };
         for (option, wanted, what) in [
@@ -123,12 +124,12 @@ impl Vhost {
             connection: None,
             kicks: [None, None],
             own_kicks: 0,
-            device: Device::new(card),
+            device: Device::new(config),
             frames: 0,
             was_up: false,
             connections: 0,
             features: 0,
-            cause: None,
+            reason: None,
         })
     }
 
@@ -142,10 +143,10 @@ impl Vhost {
         }
     }
 
-    /// Why the last guest has no connection any more.
+    /// Why the connection of the last guest ended.
     #[must_use]
-    pub fn cause(&self) -> Option<&Cause> {
-        self.cause.as_ref()
+    pub fn disconnect_reason(&self) -> Option<&DisconnectReason> {
+        self.reason.as_ref()
     }
 
     /// Guests that connected so far.
@@ -174,13 +175,13 @@ impl Vhost {
             let done = match self.poller.ready(index) {
                 LISTENER => self.accept(),
                 CONNECTION => self.message(),
-                kick if kick == KICKS[SEND] => self.heard(),
+                kick if kick == KICKS[SEND] => self.take_count(),
                 _ => self.has_room(),
             };
             match done {
                 Ok(there) => more |= there,
-                Err(cause) => {
-                    self.part(cause);
+                Err(reason) => {
+                    self.disconnect(reason);
                     // What else was ready went with the connection.
                     return true;
                 }
@@ -190,35 +191,35 @@ impl Vhost {
     }
 
     /// The guest told of frames. True if there are more of them.
-    fn heard(&mut self) -> Result<bool, Cause> {
-        let Some(bell) = &self.kicks[SEND] else { return Ok(false) };
-        let kicks = bell.heard().map_err(Cause::Bell)?;
+    fn take_count(&mut self) -> Result<bool, DisconnectReason> {
+        let Some(notifier) = &self.kicks[SEND] else { return Ok(false) };
+        let kicks = notifier.take_count().map_err(DisconnectReason::Notifier)?;
         self.device.counts.kicks += kicks.saturating_sub(std::mem::take(&mut self.own_kicks));
         self.listen()
     }
 
     /// The guest told of buffers.
-    fn has_room(&mut self) -> Result<bool, Cause> {
-        if let Some(bell) = &self.kicks[RECEIVE] {
-            bell.heard().map_err(Cause::Bell)?;
+    fn has_room(&mut self) -> Result<bool, DisconnectReason> {
+        if let Some(notifier) = &self.kicks[RECEIVE] {
+            notifier.take_count().map_err(DisconnectReason::Notifier)?;
         }
         self.device.catch_up().map(|()| false)
     }
 
     /// Asks the guest to tell of its next frame. If there is one already the port stays ready, since
     /// others may have their turn before it is taken.
-    fn listen(&mut self) -> Result<bool, Cause> {
+    fn listen(&mut self) -> Result<bool, DisconnectReason> {
         let more = self.device.listen()?;
-        if let (true, Some(bell)) = (more, &self.kicks[SEND]) {
-            self.own_kicks += u64::from(bell.ring());
+        if let (true, Some(notifier)) = (more, &self.kicks[SEND]) {
+            self.own_kicks += u64::from(notifier.notify());
         }
         Ok(more)
     }
 
     /// A guest is there.
-    fn accept(&mut self) -> Result<bool, Cause> {
+    fn accept(&mut self) -> Result<bool, DisconnectReason> {
         let Some(connection) = Connection::accept(self.listener.as_raw_fd()) else { return Ok(false) };
-        self.poller.add(connection.as_raw_fd(), CONNECTION).map_err(|_| Cause::Closed)?;
+        self.poller.add(connection.as_raw_fd(), CONNECTION).map_err(|_| DisconnectReason::Closed)?;
         // The next one has to wait for this one's end.
         self.poller.remove(self.listener.as_raw_fd());
         self.connection = Some(connection);
@@ -227,12 +228,12 @@ impl Vhost {
     }
 
     /// Serves one message.
-    fn message(&mut self) -> Result<bool, Cause> {
+    fn message(&mut self) -> Result<bool, DisconnectReason> {
         let Some(connection) = &mut self.connection else { return Ok(false) };
         let Some(message) = connection.receive()? else { return Ok(false) };
         let number = message.header.request;
         let waits = message.header.needs_reply;
-        let flaw = |flaw| Cause::Message { request: number, flaw };
+        let flaw = |flaw| DisconnectReason::Message { request: number, flaw };
         let request = Request::read(number, message.body).map_err(flaw)?;
         let outcome = self.device.serve(&request, message.files)?;
         for (queue, kick) in outcome.kicks.into_iter().enumerate() {
@@ -254,13 +255,15 @@ impl Vhost {
     }
 
     /// Listens to another bell of one of the guest's queues, or to none.
-    fn watch(&mut self, queue: usize, kick: Option<Bell>) -> Result<(), Cause> {
-        if let Some(bell) = self.kicks[queue].take() {
+    fn watch(&mut self, queue: usize, kick: Option<Notifier>) -> Result<(), DisconnectReason> {
+        if let Some(notifier) = self.kicks[queue].take() {
             // Closing is not enough: the guest has the same bell.
-            self.poller.remove(bell.as_raw_fd());
+            self.poller.remove(notifier.as_raw_fd());
         }
-        if let Some(bell) = &kick {
-            self.poller.add(bell.as_raw_fd(), KICKS[queue]).map_err(|_| Cause::NoDescriptor)?;
+        if let Some(notifier) = &kick {
+            self.poller
+                .add(notifier.as_raw_fd(), KICKS[queue])
+                .map_err(|_| DisconnectReason::NoDescriptor)?;
         }
         self.kicks[queue] = kick;
         if queue == SEND {
@@ -270,9 +273,9 @@ impl Vhost {
     }
 
     /// The guest is gone, or has to go. The next one is welcome.
-    fn part(&mut self, cause: Cause) {
-        for bell in self.kicks.iter_mut().filter_map(Option::take) {
-            self.poller.remove(bell.as_raw_fd());
+    fn disconnect(&mut self, reason: DisconnectReason) {
+        for notifier in self.kicks.iter_mut().filter_map(Option::take) {
+            self.poller.remove(notifier.as_raw_fd());
         }
         if let Some(connection) = self.connection.take() {
             self.poller.remove(connection.as_raw_fd());
@@ -280,9 +283,9 @@ impl Vhost {
             let _ = self.poller.add(self.listener.as_raw_fd(), LISTENER);
         }
         // Whatever was found then, empty memory is the cause of it.
-        let cause = if self.device.memory_is_lost() { Cause::MemoryLost } else { cause };
+        let reason = if self.device.memory_is_lost() { DisconnectReason::MemoryLost } else { reason };
         self.device.reset();
-        self.cause = Some(cause);
+        self.reason = Some(reason);
     }
 }
 
@@ -304,7 +307,7 @@ impl Port for Vhost {
                     return Incoming::Frame(buffer, octets, meaning);
                 }
                 Ok(None) => {}
-                Err(cause) => self.part(cause),
+                Err(reason) => self.disconnect(reason),
             }
             self.frames = 0;
             if !self.look() {
@@ -329,8 +332,8 @@ impl Port for Vhost {
             };
             match served {
                 Ok(there) => done |= there,
-                Err(cause) => {
-                    self.part(cause);
+                Err(reason) => {
+                    self.disconnect(reason);
                     // What else was ready went with the connection.
                     return true;
                 }
@@ -339,23 +342,23 @@ impl Port for Vhost {
         done
     }
 
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Handed {
+    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
         match self.standing() {
-            Standing::Awaited => return Handed::NotUp,
-            Standing::Gone => return Handed::Lost(HostLoss::NodeGone),
+            Standing::Awaited => return Delivery::NotUp,
+            Standing::Gone => return Delivery::Lost(HostLoss::NodeGone),
             Standing::Up => {}
         }
-        self.device.put(outgoing.frame, outgoing.pool, outgoing.scratch).unwrap_or_else(|cause| {
-            self.part(cause);
-            Handed::Lost(HostLoss::NodeGone)
+        self.device.put(outgoing.frame, outgoing.pool, outgoing.scratch).unwrap_or_else(|reason| {
+            self.disconnect(reason);
+            Delivery::Lost(HostLoss::NodeGone)
         })
     }
 
     fn notify(&mut self, now: Instant) -> Instant {
         if self.device.memory_is_lost() {
-            self.part(Cause::MemoryLost);
+            self.disconnect(DisconnectReason::MemoryLost);
         } else if !self.device.tell(now) {
-            self.part(Cause::Closed);
+            self.disconnect(DisconnectReason::Closed);
         }
         self.device.reminder().unwrap_or(Instant::NEVER)
     }
@@ -367,7 +370,7 @@ impl Port for Vhost {
     fn report(&self) -> Option<Report> {
         let figures = Figures {
             standing: self.standing().name(),
-            cause: self.cause().map(ToString::to_string),
+            cause: self.reason.as_ref().map(ToString::to_string),
             connections: self.connections,
             features: self.features,
             counts: self.device.counts,

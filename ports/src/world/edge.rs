@@ -2,11 +2,11 @@
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::time::Instant;
-use airloom_engine::{Handed, HostLoss, Outlet, PortId};
+use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 
-use crate::clock::WallClock;
-use crate::lateness::Histogram;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
+use crate::runtime::lateness::Histogram;
+use crate::runtime::wall_clock::WallClock;
 
 /// A port at its place in the engine.
 pub struct Attachment {
@@ -109,12 +109,8 @@ impl Edge {
     }
 }
 
-impl Outlet for Edge {
-    fn wall(&self) -> Option<Instant> {
-        self.clock.as_ref().map(WallClock::now)
-    }
-
-    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Handed {
+impl Egress for Edge {
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let index = port.index();
         if let Some(clock) = &self.clock {
             let number = u32::try_from(index).unwrap_or(u32::MAX);
@@ -123,7 +119,7 @@ impl Outlet for Edge {
         let attached = &mut self.ports[index];
         // No frame is longer than the engine's buffers.
         if attached.longest < LARGEST_FRAME && frame.segment_octets(frame.first) as usize > attached.longest {
-            return Handed::Lost(HostLoss::TooBig);
+            return Delivery::Lost(HostLoss::TooBig);
         }
         let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
         attached.port.deliver(Outgoing { port, at, frame, pool, scratch, answers })

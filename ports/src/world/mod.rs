@@ -9,13 +9,13 @@ use std::path::Path;
 use airloom_engine::frame::{BufferId, Frame};
 use airloom_engine::settings::{LinkSettings, SwitchSettings};
 use airloom_engine::time::Instant;
-use airloom_engine::{End, Engine, LinkId, PortId, SwitchId};
+use airloom_engine::{Egress, End, Engine, LinkId, PortId, SwitchId};
 
 use crate::capture::Capture;
-use crate::clock::WallClock;
 use crate::error::Error;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
+use crate::runtime::wall_clock::WallClock;
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
 use edge::Edge;
@@ -32,6 +32,8 @@ pub struct World {
     pub names: Names,
     /// The capture, if there is one.
     pub capture: Option<Capture>,
+    /// None while the engine is stepped.
+    clock: Option<WallClock>,
     rx: RxBuffers,
     radios: Radios,
 }
@@ -43,11 +45,12 @@ impl World {
         let mut engine = Engine::new(seed);
         let rx = RxBuffers::new(engine.pool());
         let (edge, names, radios) = (Edge::new(), Names::default(), Radios::default());
-        Self { engine, edge, names, capture: None, rx, radios }
+        Self { engine, edge, names, capture: None, clock: None, rx, radios }
     }
 
     /// Has time follow a clock from now on.
     pub(crate) fn start(&mut self, clock: WallClock) {
+        self.clock = Some(clock);
         self.edge.start(clock);
         if let Some(capture) = &mut self.capture {
             capture.follow(clock.zero_since_1970());
@@ -130,13 +133,18 @@ impl World {
 
     /// Lets time pass until `until`.
     pub fn advance(&mut self, until: Instant) {
-        let (names, radios) = (&self.names, &self.radios);
-        match &mut self.capture {
-            None => self.engine.advance(until, &mut self.edge),
+        let Self { engine, edge, names, radios, capture, clock, .. } = self;
+        let mut recorder;
+        let egress: &mut dyn Egress = match capture {
+            None => edge,
             Some(capture) => {
-                let mut recorder = Recorder { inner: &mut self.edge, capture, names, radios };
-                self.engine.advance(until, &mut recorder);
+                recorder = Recorder { inner: edge, capture, names, radios };
+                &mut recorder
             }
+        };
+        match clock {
+            None => engine.advance(until, egress),
+            Some(clock) => engine.advance_on(clock, until, egress),
         }
         if !self.edge.answers.is_empty() {
             self.answer();

@@ -10,10 +10,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use airloom_engine::settings::LinkSettings;
-use airloom_ports::driver::Driver;
 use airloom_ports::memory::{Inbox, Memory};
 use airloom_ports::port::Port;
-use airloom_ports::vhost::{Card, Vhost};
+use airloom_ports::runtime::driver::Driver;
+use airloom_ports::vhost::{DeviceConfig, Vhost};
 use airloom_ports::world::World;
 
 /// Where the guest and its front end have the memory, where it begins in its file, and its octets.
@@ -41,7 +41,7 @@ pub const BASE: u16 = u16::MAX - 20;
 pub const BASIC: u64 = 1 << 30 | 1 << 32;
 
 /// The card of every fake guest.
-pub const CARD: Card = Card { mac: [2, 0, 0, 0, 0, 7], mtu: 1500 };
+pub const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 7], mtu: 1500 };
 
 /// A descriptor: address in the guest, octets, flags, next.
 pub type Descriptor = (u64, u32, u16, u16);
@@ -467,7 +467,7 @@ impl Bench {
     pub fn cause(&self) -> String {
         let mut found = None;
         until(|| {
-            found = self.port(|vhost| vhost.cause().map(ToString::to_string));
+            found = self.port(|vhost| vhost.disconnect_reason().map(ToString::to_string));
             found.is_some()
         });
         found.expect("there is one")

@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 
 use airloom_engine::settings::LinkSettings;
 use airloom_netns::{self as netns, InterfaceSpec, Namespace, NodeSpec, WireSpec};
-use airloom_ports::driver::Driver;
 use airloom_ports::port::Port;
+use airloom_ports::runtime::driver::Driver;
 use airloom_ports::tap::Tap;
 use airloom_ports::world::World;
 

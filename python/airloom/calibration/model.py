@@ -26,7 +26,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from airloom.errors import RunError
+from airloom.errors import RunError, writing
 from airloom.host.machine import machine
 from airloom.results.result import Part
 
@@ -101,6 +101,7 @@ def load(kind: str) -> Calibration | None:
 def keep(calibration: Calibration) -> Path:
     """Writes it to its place."""
     path = folder() / f"{calibration.kind}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(calibration.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
+    with writing(path, "calibration.unwritable", "the calibration", "set XDG_DATA_HOME to another folder"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(calibration.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
     return path

@@ -6,6 +6,7 @@ started; 3 this machine lacks something named; 130 and 143 stopped by Ctrl-C and
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -30,7 +31,7 @@ from airloom.cli import (
     schema,
     up,
 )
-from airloom.errors import LabError
+from airloom.errors import LabError, RunError
 from airloom.units.text import visible
 
 EPILOG = (
@@ -98,15 +99,62 @@ def _terminated(number: int, _: Any) -> None:
 def main() -> None:
     """The entry point: every mistake is one line on standard error; the exit code is the error's."""
     signal.signal(signal.SIGTERM, _terminated)
+    code = _ended()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = code or _refused(error)
+        _drop_output()
+    sys.exit(code)
+
+
+def _ended() -> int | str | None:
+    """Runs the command to its end; what its process is to end with."""
     try:
         app()
+    except SystemExit as ended:
+        return ended.code
     except LabError as error:
         for each in (error, *error.further):
-            print(visible(f"airloom: {each}"), file=sys.stderr)
-        sys.exit(error.exit_code)
+            _tell(each)
+        return error.exit_code
     except KeyboardInterrupt:
         print("airloom: stopped", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+        return 130
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        return _refused(error)
+    return 0
+
+
+_REFUSALS = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG, errno.EEXIST, errno.ETXTBSY),
+    *(errno.EMFILE, errno.ENFILE, errno.EPIPE),
+}
+"""What the system says to a path or an output that the user chose; another error is a mistake of ours."""
+
+
+def _refused(error: OSError) -> int:
+    """Tells what the system refused, where no command has better words for it."""
+    if error.errno == errno.EPIPE:  # whoever read the output has had enough
+        return 1
+    if error.filename is None:
+        cure = "make room where it goes, or send it elsewhere"
+        _tell(RunError("output.unwritable", f"the output cannot be written: {error.strerror}", cure=cure))
+    else:
+        cure = "name a place that can be written, or allow it"
+        _tell(RunError("file.refused", str(error.strerror), where=str(error.filename), cure=cure))
+    return 1
+
+
+def _tell(error: LabError) -> None:
+    print(visible(f"airloom: {error}"), file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """What waits to be written has no way out, and must not fail once more at the end of the process."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli import completing
+from airloom.cli.options import must_take_json, write_json
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -41,6 +42,7 @@ def command(
         for known in bench.names():
             console.print(f"{known:12} {bench.describe(known)}")
         return
+    must_take_json(json_file)
     results: list[bench.BenchResult] = []
     for chosen in bench.names() if name == "all" else [name]:
         run = bench.find(chosen)
@@ -53,7 +55,7 @@ def command(
         if json_file == Path("-"):
             typer.echo(text, nl=False)
         else:
-            json_file.write_text(text)
+            write_json(json_file, text)
     if any(result.holds is False for result in results):
         raise typer.Exit(1)
 

@@ -22,6 +22,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     from rich.text import Text
 
     from airloom.cli.console import Console
+    from airloom.planning import host_needs
     from airloom.planning.estimate import estimate
     from airloom.planning.gate import check
     from airloom.units.figures import readable
@@ -50,6 +51,8 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         console.print(_links(plan))
     if plan.media:
         console.print(_radios(plan))
+    for lack in host_needs.lacks(plan):
+        console.print(f"note: {lack}", soft_wrap=True)
     guess = estimate(plan)
     runs = len(experiment.plans)
     each = f"{runs} runs of " if runs > 1 else ""
@@ -73,7 +76,7 @@ def _nodes(plan: Plan) -> Table:
 
     table = Table(title="Nodes", title_justify="left")
     for column in ("node", "kind", "interface", "addresses", "link"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for name, node in list(plan.nodes.items())[:MOST_ROWS]:
         shared = node.guest.shared if node.guest is not None else None
         kind = node.kind if shared is None else f"{node.kind} in {shared}"
@@ -94,7 +97,7 @@ def _links(plan: Plan) -> Table:
 
     table = Table(title="Links", title_justify="left")
     for column in ("link", "ends", "there", "back"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for link in list(plan.links.values())[:MOST_ROWS]:
         back = "same" if link.backward == link.forward else link.backward.text
         table.add_row(link.name, f"{link.a} - {link.b}", link.forward.text, back)
@@ -111,7 +114,7 @@ def _radios(plan: Plan) -> Table:
 
     table = Table(title="Radios", title_justify="left")
     for column in ("radio", "medium", "phy", "channel", "power", "rate", "place"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     radios = [(medium.name, radio) for medium in plan.media.values() for radio in medium.radios]
     for medium, radio in radios[:MOST_ROWS]:
         said = radio.settings

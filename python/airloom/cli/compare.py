@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from airloom.cli import completing
+from airloom.cli.options import must_take_json, write_json
 from airloom.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def command(
     from airloom.cli.console import Console
     from airloom.compare.runs import compare
 
+    must_take_json(json_file)
     if kinds is not None:
         folders = _run(what, kinds, repetitions, out, profile)
     else:
@@ -67,7 +69,7 @@ def command(
     if json_file == Path("-"):
         typer.echo(_json(found), nl=False)
     elif json_file is not None:
-        json_file.write_text(_json(found), encoding="utf-8")
+        write_json(json_file, _json(found))
 
 
 def _show_profiles(folders: list[Path]) -> None:
@@ -120,6 +122,10 @@ def _run(
             cure="name one scenario file, or leave --kinds out to compare folders",
         )
     experiments = prepared(what[0], wanted, repetitions=repetitions)
-    doctor.require_basics(restart=True, taps=any(one.has_taps for one in experiments.values()))
+    doctor.require_basics(
+        restart=True,
+        taps=any(one.has_taps for one in experiments.values()),
+        shares={name: share for one in experiments.values() for name, share in one.shares.items()},
+    )
     with Display(Console(stderr=True)) as display:
         return on_kinds(experiments, out=out, profile=profile, watcher=display)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from airloom.cli import completing
+from airloom.errors import writing
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a YAML file.")]
 
@@ -38,3 +39,18 @@ LabName = Annotated[
         autocompletion=completing.labs,
     ),
 ]
+
+JSON_CURE = "name another file with --json"
+
+
+def write_json(path: Path, text: str) -> None:
+    """Writes what ``--json`` asks for."""
+    with writing(path, "json.unwritable", "the JSON", JSON_CURE):
+        path.write_text(text, encoding="utf-8")
+
+
+def must_take_json(path: Path | None) -> None:
+    """Refuses a file that cannot be written before the work is done whose result it is to hold."""
+    if path is not None and path != Path("-"):
+        with writing(path, "json.unwritable", "the JSON", JSON_CURE), path.open("a", encoding="utf-8"):
+            pass

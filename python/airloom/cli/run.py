@@ -54,7 +54,7 @@ def command(
     from airloom.runs.batch import default_folder, execute, prepare
 
     experiment = prepare(file, overrides=overrides or (), seed=seed, repetitions=repetitions)
-    doctor.require_basics(restart=True, taps=experiment.has_taps)
+    doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
     folder = out or default_folder(experiment.scenario.name)
     console = Console()
     failure: LabError | None = None
@@ -62,8 +62,8 @@ def command(
         try:
             execute(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=display)
         except LabError as error:
-            if error.exit_code in (2, 3):
-                raise
+            if error.exit_code in (2, 3) or error.code == "results.unwritable":
+                raise  # what is in the folder is not of this run
             failure = error
     result = show_result(console, folder)
     if failure is not None:

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
 
 def show_result(console: Console, folder: Path) -> Result | None:
-    """Prints what a folder of results holds; its ``result.json``, if there is one."""
-    if not (folder / "result.json").is_file():
-        return None
+    """Prints what a folder of results holds; its ``result.json``, if there is one that can be read."""
     from rich.text import Text
 
+    from airloom.errors import RunError
     from airloom.report.terminal import render
     from airloom.results import RunReader
 
-    run = RunReader(folder)
+    try:
+        run = RunReader(folder)
+    except RunError:
+        return None
     console.print(render(run))
     console.print(Text.assemble("results in ", (str(folder), "bold")), soft_wrap=True)
     return run.result

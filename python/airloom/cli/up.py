@@ -30,7 +30,7 @@ def command(
     from airloom.nodes import doctor
 
     lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
-    doctor.require_basics(restart=True, taps=lab.plan.has_taps)
+    doctor.require_basics(restart=True, taps=lab.plan.has_taps, shares=lab.plan.shares)
     code = 0
     with lab:
         try:

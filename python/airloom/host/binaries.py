@@ -20,6 +20,8 @@ import airloom
 from airloom.errors import HostError
 
 PACKAGE = Path(airloom.__file__).resolve().parent
+SHIPPED = PACKAGE / "shipped"
+"""What a wheel has beside the code; a source tree has no such folder."""
 TREE = PACKAGE.parents[1]
 """The source tree, unless Airloom was installed from a wheel."""
 
@@ -35,7 +37,7 @@ def folders() -> list[Path]:
     named = os.environ.get("AIRLOOM_BIN_DIR")
     if named:
         found.append(Path(named))
-    found += [PACKAGE / "bin", Path(sys.executable).parent]
+    found += [SHIPPED / "bin", Path(sys.executable).parent]
     if (TREE / "Cargo.toml").is_file():
         target = Path(os.environ.get("CARGO_TARGET_DIR", TREE / "target"))
         found += [target / "release", target / "debug"]
@@ -61,7 +63,7 @@ def find(name: str) -> Path:
 
 def shipped(name: str) -> Path:
     """A folder of Airloom's such as ``examples``: in the package of a wheel, else in the source tree."""
-    packed = PACKAGE / "shipped" / name
+    packed = SHIPPED / name
     return packed if packed.is_dir() else TREE / name
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from airloom.errors import HostError
+from airloom.host.files import remove
 
 
 def folder(*parts: str) -> Path:
@@ -40,15 +40,13 @@ def made(place: Path, make: Callable[[Path], None], what: str) -> Path:
 
 def _fill(place: Path, make: Callable[[Path], None]) -> None:
     part = place.with_name(f"{place.name}.part")
-    if part.exists():  # of a process that was killed
-        shutil.rmtree(part)
+    remove(part)  # of a process that was killed
     part.mkdir(mode=0o755)
     try:
         make(part)
         part.rename(place)
     finally:
-        if part.exists():
-            shutil.rmtree(part)
+        remove(part)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,10 @@
 
 All is done in the namespace in which the calling thread is (see
 :mod:`airloom.host.network_namespace`). What the kernel refuses is an :class:`OSError`.
+
+pyroute2 does the same by netlink, but opens an event loop for each socket: address, MTU and state of 50 TAPs
+take 288 ms by it and 0.9 ms by ioctls, one interface 7.9 ms and 0.01 ms. Guests and Mininet's networks are
+brought up interface by interface.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import stat
 import tarfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _INDEXES = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
+_LARGEST = 64 << 30
+"""Octets of a tar."""
 _LONGEST = 8 << 20
 """Octets of an index, manifest or configuration; real ones have some thousand."""
 _DEEPEST = 4
@@ -147,6 +150,11 @@ def read(said: str, machine: str) -> Image:
             f"there is no image {Path(said).name!r}",
             cure="give a folder or tar of this machine",
         )
+    about = path.stat().st_mode
+    if not stat.S_ISDIR(about) and not stat.S_ISREG(about):
+        raise _not_an_image(path, "it is neither a folder nor a regular file")
+    if path.stat().st_size > _LARGEST:
+        raise _not_an_image(path, f"it is larger than {_LARGEST >> 30} GiB")
     index = path / "index.json"
     stamp = (index if index.is_file() else path).stat()
     return _read(path, tag, ARCHITECTURES.get(machine, machine), (stamp.st_mtime_ns, stamp.st_size))

@@ -11,6 +11,7 @@ gathered, paths, sizes and times.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -18,7 +19,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from airloom.host import cache
 from airloom.images.archive import ARCHITECTURES, TAG, ImageError
 from airloom.images.gather import Entry, File, Folder, Link, Text, gather
 
-_MARK = "airloom.runs.programs"
+_MARK = "airloom.programs"
 """Annotation by which an image of this machine's programs is known, and which names them."""
 _FORM = 1
 """Counts with every change of what is made of the same files."""
@@ -53,9 +54,10 @@ def make(folder: Path, programs: Sequence[str], more: Sequence[str] = ()) -> Mad
     :class:`HostError` for a program that is missing or cannot be read, :class:`ImageError` for a folder
     that holds something else.
     """
-    replaceable(folder)
+    with _disk(folder):
+        replaceable(folder)
     entries = gather(programs, more)
-    try:
+    with _disk(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".airloom-", dir=folder.parent) as beside:
             part = Path(beside, "image")
@@ -64,10 +66,6 @@ def make(folder: Path, programs: Sequence[str], more: Sequence[str] = ()) -> Mad
             if folder.exists():
                 shutil.rmtree(folder)
             part.rename(folder)
-    except OSError as error:
-        raise HostError(
-            "image.write", f"the image cannot be written: {error}", where=str(folder), cure="make room for it"
-        ) from None
     files = {path: entry for path, entry in entries.items() if isinstance(entry, File)}
     return Made(
         len(set(programs)),
@@ -75,6 +73,17 @@ def make(folder: Path, programs: Sequence[str], more: Sequence[str] = ()) -> Mad
         len(files),
         sum(entry.size for entry in files.values()),
     )
+
+
+@contextlib.contextmanager
+def _disk(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        cure = "make room for it, or name another folder"
+        raise HostError(
+            "image.write", f"the image cannot be written: {error}", where=str(folder), cure=cure
+        ) from None
 
 
 def of(programs: Sequence[str]) -> Path:

@@ -29,12 +29,15 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
+from airloom.host.files import remove
 from airloom.images.archive import Archive, ImageError, damaged
 
 _MEMORY = 4 << 30
 """Octets of address space: a header that claims more is no header."""
 _SHARE = 0.5
 """Part of what is free on the disk that an image may take."""
+_DEEPEST = 256
+"""Folders that may stand in each other."""
 _PR_SET_PDEATHSIG = 1
 _CAPABILITY = "security.capability"
 _OPAQUE, _GONE = ".wh..wh..opq", ".wh."
@@ -137,6 +140,8 @@ def _within(name: str) -> str:
         raise Refused(f"the name {name!r} leaves the image")
     if "\0" in name:
         raise Refused(f"{name!r} is no name")
+    if len(parts) > _DEEPEST:
+        raise Refused(f"the name {name[:60] + '...'!r} is nested deeper than {_DEEPEST} folders")
     return os.path.join("/", *(part for part in parts if part != "/"))
 
 
@@ -152,7 +157,7 @@ def _remove(path: str) -> None:
     if there is None:
         return
     if stat.S_ISDIR(there.st_mode):
-        shutil.rmtree(path)
+        remove(path)
     else:
         os.unlink(path)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airloom.errors import RunError
+from airloom.errors import RunError, ScenarioError
 from airloom.lab.radio import move
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import Exit, NodeHandle, Process, State
@@ -77,7 +77,7 @@ class LiveProgram:
 
     def signal(self, which: int | str) -> None:
         """Sends a signal: ``15``, ``"TERM"`` or ``"SIGTERM"``."""
-        self._process.signal(which if isinstance(which, int) else signal_number(which))
+        self._process.signal(signal_number(str(which)))
 
     def stop(self, grace: float = 2.0) -> int:
         """Sends SIGTERM, after ``grace`` seconds SIGKILL. Returns the exit code."""
@@ -90,7 +90,7 @@ class LiveProgram:
 
 
 class Switched:
-    """What has a power switch: a node, or a guest that several share."""
+    """Base of nodes and shared guests, which can be paused, stopped, killed and started."""
 
     name: str
 
@@ -264,16 +264,21 @@ class LiveLink:
         there, back = self._now["forward"].text, self._now["backward"].text
         return there if there == back else f"{there} / {back}"
 
-    def set(self, *, direction: str = "both", **properties: Any) -> None:
+    def set(self, /, *, direction: str = "both", **properties: Any) -> None:
         """Changes properties now, in the scenario's words: ``set(delay="20 ms", loss="1 %")``.
 
         Other properties stay. ``direction``: ``forward`` is from :attr:`a` to :attr:`b`.
         """
+        if direction not in ("both", "forward", "backward"):
+            raise ScenarioError(
+                "word.unknown", f"{direction!r} is no direction", cure="both, forward or backward"
+            )
         change = direction_of(properties)
         for one in ("forward", "backward"):
             if direction in ("both", one):
-                self._now[one] = changed(self._now[one], change)
-                self._world.set_link(self.name, one, self._now[one])
+                after = changed(self._now[one], change)
+                self._world.set_link(self.name, one, after)
+                self._now[one] = after
 
     def down(self) -> None:
         """Sets the link down: frames are dropped as ``link-down``."""
@@ -290,10 +295,14 @@ def direction_of(properties: Mapping[str, Any]) -> Direction:
     """Checked properties of a link; :class:`~airloom.ScenarioError` with what is allowed."""
     from pydantic import ValidationError
 
+    from airloom.planning.rules.links import direction
     from airloom.scenario import problems
     from airloom.scenario.source import Source
 
+    source = Source(dict(properties), None, Path())
     try:
-        return Direction.model_validate(dict(properties), context={"folder": Path(os.getcwd())})
+        made = Direction.model_validate(dict(properties), context={"folder": Path(os.getcwd())})
     except ValidationError as error:
-        raise problems.of_shape(error, Source(dict(properties), None, Path())) from None
+        raise problems.of_shape(error, source) from None
+    problems.raise_first(direction(made, ()), source)
+    return made

@@ -39,12 +39,16 @@ from airloom.measure import Reading
 from airloom.nodes import doctor
 from airloom.nodes.kind import Process
 from airloom.planning.extend import grown
+from airloom.planning.network import expand
+from airloom.planning.rules.measure import measurements
 from airloom.results import RunWriter
 from airloom.runs.batch import RunResult, default_folder, kinds_of, prepare
 from airloom.runs.measurement import Measuring
 from airloom.runs.progress import Watcher
 from airloom.runs.single import FIRST_PORT, OneRun, tools_of
+from airloom.scenario import problems
 from airloom.scenario.model import Measurement, Scenario
+from airloom.scenario.source import Source
 from airloom.verdict import Verdict
 
 __all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
@@ -90,7 +94,7 @@ class Lab:
 
     def __enter__(self) -> Self:
         plan = self.plan
-        doctor.require_basics(taps=plan.has_taps)
+        doctor.require_basics(taps=plan.has_taps, shares=plan.shares)
         with contextlib.ExitStack() as stack:
             writer = stack.enter_context(
                 RunWriter(
@@ -281,21 +285,31 @@ class Lab:
             number = self._measured
         label = name or f"{next(iter(tool), 'measurement')}-{number}"
         measurement = measurement_of(label, tool)
+        _refuse(measurement, one.plan.scenario)
         made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + 10 * number)[label]
         over = threading.Event()
         found: list[Measuring] = []
+        refused: list[Exception] = []
 
         def settle(measuring: Measuring) -> None:
             if measuring.settled:
                 over.set()
 
         def act() -> None:
-            found.append(one.conductor.measure_now(label, made, one.writer.folder / "measurements", settle))
+            try:
+                found.append(
+                    one.conductor.measure_now(label, made, one.writer.folder / "measurements", settle)
+                )
+            except Exception as error:  # it is the caller's: the laboratory goes on
+                refused.append(error)
+                over.set()
 
         one.conductor.timeline.post(act)
         while not over.wait(0.2):
             if self._thread is None or not self._thread.is_alive():
                 raise one.conductor.failure or RunError("lab.closed", "the laboratory is not up")
+        if refused:
+            raise refused[0]
         measuring = found[0]
         if measuring.failure is not None:
             raise measuring.failure
@@ -355,6 +369,12 @@ def measurement_of(name: str, tool: Mapping[str, Any]) -> Measurement:
         raise ScenarioError(
             "measurement.wrong", f"{place}: {first['msg']}", where=f"measurement {name}"
         ) from None
+
+
+def _refuse(measurement: Measurement, scenario: Scenario) -> None:
+    """Holds a measurement that is made now to the rules of those that are in a scenario."""
+    asked = scenario.model_copy(update={"measurements": [measurement], "duration": None})
+    problems.raise_first(measurements(asked, expand(asked)), Source({}, None, Path()))
 
 
 def _end(end: str, name: str) -> bool:

@@ -96,7 +96,7 @@ def move(world: World, node: str, position: tuple[str, ...]) -> None:
     ports = [radio.port for one in world.plan.media.values() for radio in one.radios if radio.node == node]
     if not ports:
         raise RunError("position.useless", f"{node} has no radio, so where it is plays no part")
-    place = Node.model_validate({"position": list(position)}).position
+    place = Node(position=list(position)).position
     assert place is not None
     for port in ports:
         world.set_radio(port, {"position": media.place(place)})

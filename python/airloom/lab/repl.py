@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cmd
 import contextlib
+import io
 import os
 import shlex
 import time
@@ -16,15 +17,23 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
+from airloom.host.files import content
 from airloom.lab.tty import attach
 from airloom.lab.visit import ACTIONS, Visit, find
 from airloom.scenario.command_line import needs_shell
+from airloom.scenario.source import Source
 from airloom.units.text import visible
 
 if TYPE_CHECKING:
     from airloom.lab.lab import Lab
 
 HISTORY = 1000
+_LONGEST = 1e6
+"""Seconds of any command."""
+_MOST_SOURCES = 8
+"""Files of commands that may name each other."""
+_LARGEST_SOURCE = 1 << 20
+"""Octets of such a file."""
 _CLEAR = "\x1b[H\x1b[2J"
 """What empties a terminal and goes to its top."""
 
@@ -39,16 +48,35 @@ def with_addresses(words: Sequence[str], addresses: dict[str, str]) -> list[str]
 
 
 def settings_of(words: Sequence[str]) -> dict[str, Any]:
-    """``delay=20ms rate=10Mbit/s`` as settings; values are read as YAML."""
-    import yaml
+    """``delay=20ms queue.discipline=codel`` as settings; values are read as in a scenario.
 
-    settings = {}
-    for word in words:
+    A value in brackets may have spaces: ``queue={discipline: fq-codel, size: 100 kB}``.
+    """
+    settings: dict[str, Any] = {}
+    for word in _whole(words):
         key, equals, value = word.partition("=")
-        if not equals or not key or not value:
+        if not equals or not all(key.split(".")) or not value:
             raise Misuse(f"{word!r} is not KEY=VALUE, such as delay=20ms")
-        settings[key] = yaml.safe_load(value)
+        *outer, last = key.split(".")
+        place = settings
+        for part in outer:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise Misuse(f"{key!r} is said twice")
+        if last in place:
+            raise Misuse(f"{key!r} is said twice")
+        place[last] = Source.of_text(value, f"{key}").data
     return settings
+
+
+def _whole(words: Sequence[str]) -> list[str]:
+    """The words, those that a bracket holds together as one."""
+    found: list[str] = []
+    open_ = 0
+    for word in words:
+        found[-1:] = [f"{found[-1]} {word}"] if open_ > 0 else [*found[-1:], word]
+        open_ += sum((sign in "{[") - (sign in "}]") for sign in word)
+    return found
 
 
 class Prompt(cmd.Cmd):
@@ -65,6 +93,7 @@ class Prompt(cmd.Cmd):
         self.failed = False
         """Whether some command failed; the exit code of a script of commands."""
         self._python: dict[str, Any] = {"lab": lab}
+        self._sources = 0
         if not interactive:
             self.prompt, self.intro = "", ""
 
@@ -82,6 +111,9 @@ class Prompt(cmd.Cmd):
             self.say("")
         except ValueError as error:  # an open quote
             self.say(f"*** {error}")
+        except Exception as error:
+            # A line that this program does not get along with ends no laboratory.
+            self.say(f"*** {type(error).__name__}: {error}")
         self.failed = True
         return False
 
@@ -181,7 +213,10 @@ class Prompt(cmd.Cmd):
                 self.say(f"{words[0]} -> {words[1]}: {metric.value / 1e6:.3g} Mbit/s")
 
     def do_link(self, rest: str) -> None:
-        """Change a link: link A B up|down, or link A B set delay=20ms rate=10Mbit/s loss=1%"""
+        """Change a link: link A B up|down, or link A B set delay=20ms queue={discipline: codel}
+
+        Keys and values are those of a scenario's links: rate=10Mbit/s loss=1% queue.discipline=fq-codel
+        """
         words = shlex.split(rest)
         if len(words) < 3:
             raise Misuse("link A B up|down, or link A B set KEY=VALUE...")
@@ -207,7 +242,10 @@ class Prompt(cmd.Cmd):
         words = shlex.split(rest)
         if len(words) < 2 or "=" in words[1]:
             raise Misuse("add NAME SWITCH [KEY=VALUE...]")
-        node = self.lab.add(words[0], links=[{"ends": words[:2]}], **settings_of(words[2:]))
+        settings = settings_of(words[2:])
+        if settings.keys() & {"name", "links"}:
+            raise Misuse("add NAME SWITCH [KEY=VALUE...], with the keys of a scenario's nodes")
+        node = self.lab.add(words[0], links=[{"ends": words[:2]}], **settings)
         self.say(f"{node.name} has {node.address or 'no address'}")
 
     def do_air(self, rest: str) -> None:
@@ -242,13 +280,19 @@ class Prompt(cmd.Cmd):
 
     def do_source(self, rest: str) -> None:
         """Do the commands in a file: source FILE"""
+        if self._sources >= _MOST_SOURCES:
+            raise Misuse(f"more than {_MOST_SOURCES} files name each other")
         try:
-            lines = Path(rest.strip()).read_text().splitlines()
+            lines = content(rest.strip(), _LARGEST_SOURCE).decode("utf-8", "replace").splitlines()
         except OSError as error:
             raise Misuse(f"{rest.strip() or 'source FILE'}: {error.strerror}") from error
-        for line in lines:
-            if self.onecmd(line):
-                break
+        self._sources += 1
+        try:
+            for line in lines:
+                if self.onecmd(line):
+                    break
+        finally:
+            self._sources -= 1
 
     def do_py(self, rest: str) -> None:
         """Do Python, with the laboratory as `lab`: py lab["h1"].run("ip route").stdout"""
@@ -313,9 +357,12 @@ def _number(text: str, default: float) -> float:
     if not text.strip():
         return default
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise Misuse(f"{text.strip()!r} is not a number of seconds") from None
+        number = -1.0
+    if not 0 <= number <= _LONGEST:
+        raise Misuse(f"{text.strip()!r} is not a number of seconds, at most {_LONGEST:g}")
+    return number
 
 
 def converse(lab: Lab, stdin: IO[str]) -> bool:
@@ -324,6 +371,8 @@ def converse(lab: Lab, stdin: IO[str]) -> bool:
     A terminal has line editing, completion and a history that is kept; other input is a script.
     """
     interactive = stdin.isatty()
+    if isinstance(stdin, io.TextIOWrapper):
+        stdin.reconfigure(errors="replace")  # octets that are no text end no laboratory
     prompt = Prompt(lab, interactive=interactive)
     if not interactive:
         for line in stdin:

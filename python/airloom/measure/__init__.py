@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from airloom.errors import ScenarioError
 from airloom.measure.iperf3 import Iperf3Tool
@@ -47,17 +48,22 @@ __all__ = [
 ]
 
 
+_TOOLS: dict[str, Callable[[Any, Place], Tool]] = {
+    "ping": PingTool,
+    "iperf3": Iperf3Tool,
+    "traffic": TrafficTool,
+}
+
+
 def tool_for(measurement: Measurement, place: Place) -> Tool:
     """The tool that a measurement of the scenario asks for."""
-    if measurement.ping is not None:
-        return PingTool(measurement.ping, place)
-    if measurement.iperf3 is not None:
-        return Iperf3Tool(measurement.iperf3, place)
-    if measurement.traffic is not None:
-        return TrafficTool(measurement.traffic, place)
+    for word, tool in _TOOLS.items():
+        asked = getattr(measurement, word)
+        if asked is not None:
+            return tool(asked, place)
     raise ScenarioError(
         "measure.tool.none",
         "a measurement names exactly one tool",
         where=f"measurement {measurement.name}",
-        cure="give ping, iperf3 or traffic",
+        cure=f"give one of {', '.join(_TOOLS)}",
     )

@@ -14,8 +14,10 @@ the runtime follows five rules, the same for all tools:
    ``stderr`` in the measurement's folder, opened by the runtime and passed as descriptors: no
    tool needs a path of the host inside a node. Then :meth:`Tool.read` is called once.
 
-A new tool is one file with a class that follows :class:`Tool`, and one line in
-:func:`airloom.measure.tool_for`.
+A new tool is one file with a class that follows :class:`Tool` and a line in :mod:`airloom.measure`;
+and for the scenario a model with ``at``, ``least``, ``expected`` and ``offered`` in
+:mod:`airloom.scenario.model.measure`, and a rule in :mod:`airloom.planning.rules.measure`. Tests hold the
+three tables of tools together.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import ScenarioError
+from airloom.host.files import content
 from airloom.measure import stages
 from airloom.measure.flow import FlowReading, join
 from airloom.measure.records import NOT_SENT, FlowRecord, Integers, Passed, read
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _NOTHING_CAME = 5
 """Exit code of a receiver to which nothing came: for a measurement that is a result."""
 
+_LARGEST = 64 * 2**20
+"""Octets of a trace."""
 _PATIENCE = 60_000_000_000
 """How much longer than the flow its programs may take: ns."""
 
@@ -86,7 +89,7 @@ class TrafficTool:
 
     def _trace(self, path: Path) -> bytes:
         try:
-            return path.read_bytes()
+            return content(path, _LARGEST)
         except OSError as error:
             raise ScenarioError(
                 "measure.trace.unreadable",

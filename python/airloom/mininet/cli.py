@@ -52,6 +52,7 @@ class CLI(Prompt):
 
     prompt = "mininet> "
     intro = "*** Starting CLI:"
+    doc_header = "Documented commands (type help <topic>):"
 
     def __init__(
         self, mininet: Any, stdin: IO[str] | None = None, script: str | None = None, **_: Any

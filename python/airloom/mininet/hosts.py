@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 from typing import Any, ClassVar
 
@@ -299,12 +300,25 @@ class CPULimitedHost(Host):
                 cure="sched='cfs'",
             )
         self.sched = sched
-        self.period_us = int(kwargs.get("period_us", 100000))
+        period = kwargs.get("period_us", 100000)
+        if not isinstance(period, int) or not 1000 <= period <= 1_000_000:
+            raise Misused("cpu", f"period_us={period!r}: a whole number of 1,000 to 1,000,000 microseconds")
+        self.period_us = period
         super().__init__(name, **kwargs)
 
     def _cpu(self) -> float | None:
         fraction = self.params.get("cpu")
-        return None if fraction is None or fraction < 0 else float(fraction) * numCores()
+        if fraction is None:
+            return None
+        try:
+            share = float(fraction)
+        except (TypeError, ValueError, OverflowError):
+            share = math.nan
+        if share < 0:  # no share, as in Mininet
+            return None
+        if not 0 < share <= 1:
+            raise Misused("cpu", f"cpu={fraction!r}: a fraction of all processors, above 0 and at most 1")
+        return share * numCores()
 
     def setCPUFrac(self, f: float, sched: str | None = None) -> None:
         """Its share, which it has had from the beginning: another one is refused."""

@@ -46,6 +46,10 @@ _SHAPERS = frozenset(
 _SHAPES = frozenset(("bw", "delay", "jitter", "loss", "max_queue_size", "enable_ecn", "enable_red"))
 _UNITS = {"": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6}
 _UNITS |= {"s": 1e9, "sec": 1e9, "secs": 1e9, "ns": 1.0}
+_LONGEST = 3600e9
+"""The longest delay: nanoseconds."""
+_MOST_FRAMES = 10**9
+"""In the longest queue."""
 
 
 def nanoseconds(value: Any) -> int:
@@ -53,13 +57,16 @@ def nanoseconds(value: Any) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", str(value))
     if match is None or match.group(2) not in _UNITS:
         raise Misused("time", f"{value!r} is no time", cure="write it as '5ms', '10us' or '1s'")
-    return round(float(match.group(1)) * _UNITS[match.group(2)])
+    found = float(match.group(1)) * _UNITS[match.group(2)]
+    if found > _LONGEST:
+        raise Misused("time", f"{str(value)[:40]!r} is longer than an hour")
+    return round(found)
 
 
 def _number(word: str, value: Any, example: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Misused("number", f"{word}={value!r} is no number", cure=f"write it as {example}") from None
 
 
@@ -87,15 +94,13 @@ def direction(
         if not 0 <= share <= 100:
             raise Misused("loss", f"loss={loss}: percent, from 0 to 100")
         settings["loss"] = share / 100
-    frames = (
-        1000 if max_queue_size is None else int(_number("max_queue_size", max_queue_size, "100, in frames"))
-    )
-    if frames < 1:
-        raise Misused("queue", f"max_queue_size={max_queue_size}: at least 1 frame")
+    frames = 1000.0 if max_queue_size is None else _number("max_queue_size", max_queue_size, "100, in frames")
+    if not 1 <= frames <= _MOST_FRAMES:
+        raise Misused("queue", f"max_queue_size={max_queue_size}: at least 1 frame, at most {_MOST_FRAMES}")
     if max_queue_size is not None or enable_ecn or enable_red:
         red = {"min_octets": 30_000, "max_octets": 35_000, "probability": 1.0, "weight": 0.002}
         discipline = Law("red", red) if enable_ecn or enable_red else None
-        settings["queue"] = QueueSettings(frames, discipline=discipline, ecn=bool(enable_ecn))
+        settings["queue"] = QueueSettings(int(frames), discipline=discipline, ecn=bool(enable_ecn))
     return LinkSettings(**settings)
 
 

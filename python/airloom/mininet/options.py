@@ -94,6 +94,13 @@ _TESTS: dict[str, Callable[..., Any]] = {
 }
 
 
+class _Usage(argparse.HelpFormatter):
+    """Begins as Mininet's own help does."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ScenarioError("mn.option", message, cure="airloom mn --help lists the options")
@@ -102,7 +109,10 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The options of ``mn`` that mean something here, and those that are refused."""
     made = _Parser(
-        prog="airloom mn", description="Makes a network from Mininet's options; tests it or prompts."
+        prog="mn",
+        usage="%(prog)s [options]",
+        description="Makes a network from Mininet's options; tests it or prompts. Called as `airloom mn`.",
+        formatter_class=_Usage,
     )
     for name in ("switch", "host", "controller", "link", "topo"):
         default = {"topo": "minimal", "host": "proc"}.get(name, "default")
@@ -175,7 +185,7 @@ def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | 
             if name == "topo":
                 return buildTopo(choices[name], options.topo)
             return customClass(choices[name], getattr(options, name))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise ScenarioError("mn.option", f"--{name} {getattr(options, name)}: {error}") from None
 
     return Mininet(

@@ -31,24 +31,29 @@ class Switch(Node):
         self, name: str, dpid: str | None = None, opts: str = "", listenPort: int | None = None, **params: Any
     ) -> None:
         params.pop("inNamespace", None)
-        self.dpid = self.defaultDpid(name, dpid)
+        self.name = name
+        self.dpid = self.defaultDpid(dpid)
         self.opts, self.listenPort = opts, listenPort
         self.controlIntf = None
         self.started = False
         super().__init__(name, **params)
 
-    def defaultDpid(self, name: str, dpid: str | None = None) -> str:
-        """The datapath id: as given, or the number in the name; 16 hexadecimal digits."""
+    def defaultDpid(self, dpid: str | None = None) -> str:
+        """The datapath id: as given, or the number in the switch's name; 16 hexadecimal digits."""
         if dpid is None:
-            digits = re.search(r"\d+", name)
+            digits = re.search(r"[0-9]+", self.name)
             if digits is None:
                 raise Misused(
                     "dpid",
-                    f"switch {name} has no number in its name to make a datapath id of",
+                    f"switch {self.name} has no number in its name to make a datapath id of",
                     cure="dpid='1'",
                 )
             dpid = f"{int(digits.group()):x}"
         dpid = str(dpid).replace(":", "")
+        if len(dpid) > self.dpidLen or not re.fullmatch(r"[0-9A-Fa-f]+", dpid):
+            raise Misused(
+                "dpid", f"{dpid[:40]!r} is no datapath id", cure=f"at most {self.dpidLen} hexadecimal digits"
+            )
         return "0" * (self.dpidLen - len(dpid)) + dpid
 
     def __repr__(self) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from airloom.mininet.errors import Misused
 from airloom.mininet.util import irange, naturalSeq
+from airloom.scenario.topology.generators import MOST_LINKS, MOST_NODES
 
 
 class MultiGraph:
@@ -17,6 +19,10 @@ class MultiGraph:
 
     def add_node(self, name: str, **attributes: Any) -> dict[str, Any]:
         """Adds a node, or attributes to one that is there."""
+        if name not in self.node and len(self.node) >= MOST_NODES:
+            raise Misused(
+                "size", f"the network has more than {MOST_NODES} nodes", cure="ask for a smaller one"
+            )
         info = self.node.setdefault(name, {})
         info.update(attributes)
         return info
@@ -26,7 +32,13 @@ class MultiGraph:
         self.add_node(src)
         self.add_node(dst)
         if key is None:
-            key = sum({a, b} == {src, dst} for a, b, _ in self.edge)
+            key = 0
+            while (src, dst, key) in self.edge or (dst, src, key) in self.edge:
+                key += 1
+        if len(self.edge) >= MOST_LINKS:
+            raise Misused(
+                "size", f"the network has more than {MOST_LINKS} links", cure="ask for a smaller one"
+            )
         self.edge[src, dst, key] = dict(attributes)
         return key
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from airloom.mininet.errors import Misused
 from airloom.mininet.net import Mininet
 from airloom.mininet.topo import Topo
+
+DEEPEST = 100
+"""Levels of a tree."""
 
 
 class TreeTopo(Topo):
@@ -13,6 +17,10 @@ class TreeTopo(Topo):
 
     def build(self, depth: int = 1, fanout: int = 2) -> None:
         """Adds ``depth`` levels of switches, each node with ``fanout`` children, depth first."""
+        if depth > DEEPEST:
+            raise Misused(
+                "size", f"a tree of {depth} levels is deeper than {DEEPEST}", cure="ask for a smaller one"
+            )
         self.hostNum = self.switchNum = 1
         self.addTree(depth, fanout)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,7 +22,8 @@ from airloom.nodes.kinds.uml import UmlKind
 from airloom.nodes.network import neighbours
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.process.supervisor import Keeper
-from airloom.planning.plan import NodePlan, Plan
+from airloom.planning.plan import NodePlan, Plan, shares_of
+from airloom.units.text import of_nodes
 
 KINDS: dict[str, type[Kind]] = {
     kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind, QemuKind)
@@ -42,12 +43,14 @@ class Nodes:
         on_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
     ) -> None:
-        self.notes: list[str] = []
-        """What this machine, or a kind, does not do of what the plan says."""
+        self._advice: list[str] = []
+        self.shares: dict[str, float] = {}
+        """Node or shared guest: most of one processor that it may use; those that are limited."""
         self._plan = plan
         self._site = Site(
             keeper,
-            tuple(path.resolve() for path in [*visible, *binaries.hidden_places()]),
+            tuple(path.resolve() for path in visible),
+            tuple(path.resolve() for path in binaries.hidden_places()),
             on_failure,
             tuple(plan.links.values()),
             self._namespace_of,
@@ -59,6 +62,7 @@ class Nodes:
 
     def bring_up(self) -> dict[str, NodeHandle]:
         """Makes all nodes; those with a kernel of their own may still be starting."""
+        self._hold_shares(self._plan.nodes.values())
         by_kind: dict[str, list[NodePlan]] = {}
         for plan in self._plan.nodes.values():
             by_kind.setdefault(plan.kind, []).append(plan)
@@ -73,12 +77,28 @@ class Nodes:
             self._end()
             raise
         self._nodes = {name: made[name] for name in self._plan.nodes}
-        self.notes = [note for kind in self._kinds for note in kind.notes]
         advice = neighbours.advice(self._plan)
-        if advice is not None:
-            self.notes.append(advice)
+        self._advice = [advice] if advice is not None else []
         self._refused = neighbours.refused()
         return dict(self._nodes)
+
+    @property
+    def notes(self) -> list[str]:
+        """What this machine, or a kind, does not do of what the plan says; more may come to light while
+        programs run.
+        """
+        whose: dict[str, list[str]] = {}
+        for name, node in {**self._nodes, **self.guests}.items():
+            for note in node.notes:
+                whose.setdefault(note, []).append(name)
+        of_kinds = [note for kind in self._kinds for note in kind.notes]
+        return [*of_kinds, *self._advice, *(f"{of_nodes(names)}: {note}" for note, names in whose.items())]
+
+    def _hold_shares(self, plans: Iterable[NodePlan]) -> None:
+        """Refuses shares of a processor that this machine cannot hold."""
+        shares = shares_of(plans)
+        self._site.keeper.require_shares(shares)
+        self.shares |= shares
 
     def announce(self, hosts: dict[str, str]) -> None:
         """Tells the nodes made from now on the names of all."""
@@ -94,6 +114,7 @@ class Nodes:
         """Makes one more node while the others are up."""
         if plan.name in self._nodes:
             raise RunError("node.exists", f"there is a node {plan.name} already")
+        self._hold_shares([plan])
         kind = next((one for one in self._kinds if one.name == plan.kind), None)
         if kind is None:
             kind = KINDS[plan.kind](self._site)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,6 +25,7 @@ from airloom.host.user_namespace import (
     unshare,
 )
 from airloom.nodes.all_nodes import KINDS
+from airloom.nodes.process.supervisor import Keeper
 
 TUN = Path("/dev/net/tun")
 _TUNSETIFF, _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x4000
@@ -70,17 +71,22 @@ def lacking_basics(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.need == "basic" and not finding.ok]
 
 
-def require_basics(*, restart: bool = False, taps: bool = True) -> None:
+def require_basics(
+    *, restart: bool = False, taps: bool = True, shares: Mapping[str, float] | None = None
+) -> None:
     """:class:`HostError` that names the first missing basic, for those who are about to run.
 
     Without root's rights this process moves into a user namespace; if it has threads, and
-    ``restart`` allows, it is started again for that from the beginning. ``taps``: as
-    :attr:`~airloom.planning.plan.Plan.has_taps` says of what is to run.
+    ``restart`` allows, it is started again for that from the beginning. ``taps`` and ``shares``: as
+    :class:`~airloom.planning.plan.Plan` says of what is to run.
     """
     privilege.ensure(restart=restart, taps=taps)
     needed = [_namespaces(), *([_tap()] if taps else []), _own("airloom-init")]
     for finding in lacking_basics(needed):
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
+    if shares:
+        with Keeper() as keeper:
+            keeper.require_shares(shares)
 
 
 PROGRAMS = {

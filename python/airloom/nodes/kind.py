@@ -267,6 +267,8 @@ class Site:
     keeper: Keeper
     visible: tuple[Path, ...] = ()
     """Folders and files of the host that nodes see even below /tmp, /run, /var/tmp or /dev/shm."""
+    own: tuple[Path, ...] = ()
+    """Where Airloom itself is, if it is below one of these: seen by nodes that have the host's files."""
     on_failure: Callable[[NodeHandle], None] | None = None
     """Called when a node's first process has died unasked."""
     links: tuple[LinkPlan, ...] = ()

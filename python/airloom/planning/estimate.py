@@ -51,18 +51,10 @@ def estimate(plan: Plan) -> Estimate:
 
 def _frames(plan: Plan, measurement: Measurement) -> float:
     """Link crossings of frames each second while a measurement runs."""
-    tool = measurement.ping or measurement.iperf3 or measurement.traffic
-    if tool is None:
-        return 0.0
+    tool = measurement.tool
     path = path_between(plan, tool.source, tool.to)
-    if measurement.ping is not None:
-        return 2 * len(path) * 1e9 / max(1, measurement.ping.interval)
-    rate = getattr(tool, "rate", None)
-    size = getattr(tool, "size", None) or 1470
-    if measurement.traffic is not None and measurement.traffic.interval:
-        return float(len(path) * 1e9 / measurement.traffic.interval)
-    if rate is not None:
-        return float(len(path) * int(rate) / (8 * int(size)))
+    if tool.offered is not None:
+        return len(path) * tool.offered
     slowest = min((link.forward.mean_rate or UNLIMITED for link in path), default=0)
     return 1.5 * len(path) * slowest / (8 * FULL_FRAME)  # every other segment is acknowledged
 

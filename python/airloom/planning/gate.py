@@ -37,6 +37,11 @@ class Experiment:
     plans: tuple[Plan, ...]
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Name of a node or guest: the share of a processor that one of the plans limits it to."""
+        return {name: share for plan in self.plans for name, share in plan.shares.items()}
+
+    @property
     def has_taps(self) -> bool:
         """Whether one of the plans has TAPs of this system."""
         return any(plan.has_taps for plan in self.plans)
@@ -65,7 +70,7 @@ def check(
         raise ScenarioError(
             "sweep.size",
             f"{len(found)} points x {base.repetitions} repetitions are more than {MOST_PLANS} runs",
-            where=raw.where(("sweep",) if base.sweep else ("repetitions",)),
+            where=raw.where(("sweep",) if len(found) > base.repetitions else ("repetitions",)),
         )
     plans: list[Plan] = []
     for point in found:

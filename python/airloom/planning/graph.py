@@ -1,4 +1,9 @@
-"""Shortest paths between routers, through plain wires, switches and radio networks."""
+"""Shortest paths between routers, through plain wires, switches and radio networks.
+
+networkx is not used, although it is a dependency: a plan needs a tree for every router. For a grid of 4,970
+routers (19,598 edges) one tree takes 21 ms here where all edges cost the same and 40 ms elsewhere, and 25 to
+41 ms and 66 to 124 ms by networkx, which also takes 0.7 s or more to load.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.planning import tables
@@ -84,7 +83,7 @@ def _loss(law: Propagation, names: list[str]) -> Any:
             kind: Any = "loss"
             if law.numbers == "snr":
                 kind = {"ratio": {"power_dbm": float(power), "noise_dbm": float(noise)}}
-            text = Path(law.file or "").read_text("utf-8", "replace")
+            text = tables.text(law.file or "")
             return {"matrix": {"text": text, "kind": kind, "radios": names}}
 
 
@@ -241,7 +240,7 @@ def movements(format: str, file: str) -> dict[int, list[tuple[int, float, float,
     # The engine's reader is the only one, and only scenarios with traces need it.
     from airloom import _engine
 
-    return dict(_engine.read_movements(format, Path(file).read_text("utf-8", "replace")))
+    return dict(_engine.read_movements(format, tables.text(file)))
 
 
 def traced(network: Network) -> dict[str, int]:

@@ -14,7 +14,7 @@ from airloom.scenario.problems import Problem, Problems
 from airloom.scenario.source import Path_
 from airloom.scenario.topology.generators import generate
 from airloom.scenario.topology.places import places
-from airloom.units.quantities import Address
+from airloom.units.addresses import Address
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ A plan holds plain integers (nanoseconds, octets, bit/s) and is the only thing t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any
@@ -230,6 +231,11 @@ class Plan:
     tunnels: dict[str, TunnelPlan] = field(default_factory=dict)
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Name of a node or shared guest: most of one processor that it may use; those that are limited."""
+        return shares_of(self.nodes.values())
+
+    @property
     def has_taps(self) -> bool:
         """Whether some node's interface is a TAP of this system: no device of the engine's own, no end of a
         veth pair, no real one.
@@ -240,3 +246,12 @@ class Plan:
             if node.guest is None or node.guest.network == "tap"
             for interface in node.interfaces
         )
+
+
+def shares_of(nodes: Iterable[NodePlan]) -> dict[str, float]:
+    """Name of a node, or of a guest that nodes share: most of one processor that it may use."""
+    shares = {node.name: node.cpu for node in nodes if node.cpu is not None}
+    for guest in (node.guest for node in nodes):
+        if guest is not None and guest.shared is not None and guest.cpu is not None:
+            shares[guest.shared] = guest.cpu
+    return shares

@@ -7,34 +7,42 @@ from pathlib import Path
 from typing import Any
 
 from airloom.errors import ScenarioError
+from airloom.host.files import content
 from airloom.planning.link_settings import RateTrace
-from airloom.units.quantities import Duration, UnitError
+from airloom.units.quantities import Duration
+from airloom.units.reading import UnitError
 
 MAHIMAHI_OCTETS = 1504
 """What one opportunity of a mahimahi trace carries: an MTU of 1500 and 4 octets of tunnel header."""
 
 LARGEST = 64 * 2**20
+"""Octets of a file."""
+_PACKET = re.compile(r"\+?([0-9]{1,19})[ \t]+\+?([0-9]{1,10})", re.ASCII)
 
 
 class TableError(ScenarioError):
     """A file that is not what it should be."""
 
 
-def _lines(path: str, code: str) -> list[tuple[str, str]]:
+def text(path: str) -> str:
+    """A file of text of another format, whole."""
+    try:
+        return content(path, LARGEST).decode("utf-8", "replace")
+    except OSError as error:
+        name = Path(path).name
+        raise TableError("file.unreadable", f"{name} cannot be read: {error.strerror}") from None
+
+
+def _lines(path: str) -> list[tuple[str, str]]:
     """The lines that are neither empty nor comments, each with its place."""
     name = Path(path).name
     try:
-        if Path(path).stat().st_size > LARGEST:
-            raise TableError(code, f"{name} is larger than {LARGEST} octets")
-        text = Path(path).read_text(encoding="ascii")
+        lines = content(path, LARGEST).decode("ascii").split("\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not plain text"
         raise TableError("file.unreadable", f"{name} cannot be read: {reason}") from None
-    lines = (
-        (f"{name}, line {number}", line.split("#")[0].strip())
-        for number, line in enumerate(text.split("\n"), 1)
-    )
-    return [(place, line) for place, line in lines if line]
+    plain = ((number, line.split("#")[0].strip()) for number, line in enumerate(lines, 1))
+    return [(f"{name}, line {number}", line) for number, line in plain if line]
 
 
 def trace(path: str) -> RateTrace:
@@ -44,7 +52,7 @@ def trace(path: str) -> RateTrace:
     are comments.
     """
     moments: list[int] = []
-    for place, line in _lines(path, "trace.syntax"):
+    for place, line in _lines(path):
         if not re.fullmatch(r"[0-9]{1,12}", line):
             raise TableError("trace.syntax", f"{place}: {line[:40]!r} is not a number of milliseconds")
         moments.append(int(line) * 1_000_000)
@@ -58,10 +66,28 @@ def trace(path: str) -> RateTrace:
     return RateTrace(tuple(moments), moments[-1], MAHIMAHI_OCTETS)
 
 
+def packets(path: str, least: int, most: int) -> None:
+    """Checks a trace of packets as ``airloom-traffic`` reads it: lines of ``time_ns octets`` in order."""
+    last = -1
+    for place, line in _lines(path):
+        match = _PACKET.fullmatch(line)
+        if match is None or not least <= int(match[2]) <= most or int(match[1]) >= 2**62:
+            raise TableError(
+                "trace.syntax",
+                f"{place}: {line[:40]!r} is no packet of {least} to {most} octets",
+                cure="write a line `time_ns octets` for each packet, such as 1000000 1470",
+            )
+        if int(match[1]) < last:
+            raise TableError("trace.syntax", f"{place}: earlier than the line before")
+        last = int(match[1])
+    if last < 0:
+        raise TableError("trace.syntax", f"{Path(path).name} has no packet")
+
+
 def delays(path: str) -> list[int]:
     """Deviations from a link's delay in ns, ascending: one duration a line, which may be negative."""
     values: list[int] = []
-    for place, line in _lines(path, "table.syntax"):
+    for place, line in _lines(path):
         sign = -1 if line.startswith("-") else 1
         try:
             values.append(sign * Duration(line.removeprefix("-")))
@@ -78,7 +104,7 @@ def frame_errors(path: str) -> list[dict[str, Any]]:
     Lines with the same first three are one curve, in the order of their ratios.
     """
     curves: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
-    for place, line in _lines(path, "table.syntax"):
+    for place, line in _lines(path):
         words = [word.strip() for word in line.split(",")]
         try:
             phy, rate, octets, ratio, lost = words

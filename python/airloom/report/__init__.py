@@ -11,11 +11,12 @@ matplotlib and its kin are imported when the first figure is drawn, not before.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airloom.errors import RunError, ScenarioError
+from airloom.errors import ScenarioError, writing
 from airloom.results import RunReader
 
 if TYPE_CHECKING:
@@ -39,20 +40,17 @@ def write(
     runs = [RunReader(folder) for folder in folders]
     path = target or (folders[0] if len(folders) == 1 else Path.cwd()) / "report.html"
     temporary = path.with_name(path.name + ".tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Opened first: whoever waits for the drawing should not learn then that it was in vain.
-        with temporary.open("w", encoding="utf-8") as sink:
-            sink.write(render(runs, progress))
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise RunError(
-            "report.unwritable",
-            f"the report cannot be written: {error.strerror}",
-            where=str(path),
-            cure="name another file with --out",
-        ) from error
+    with writing(path, "report.unwritable", "the report", "name another file with --out"):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Opened first: whoever waits for the drawing should not learn then that it was in vain.
+            with temporary.open("w", encoding="utf-8") as sink:
+                sink.write(render(runs, progress))
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
     return path
 
 
@@ -78,4 +76,6 @@ def export(
             raise ScenarioError(
                 "report.form", f"{form} is not a form of export", cure=f"there are {', '.join(FORMS)}"
             )
-    return write_files(RunReader(folder), target, wanted, progress)
+    run = RunReader(folder)
+    with writing(target, "report.unwritable", "the report's files", "name another folder for them"):
+        return write_files(run, target, wanted, progress)

@@ -29,6 +29,7 @@ from pydantic import ValidationError, model_validator
 
 from airloom.errors import RunError
 from airloom.report.style import Drawing, Ink
+from airloom.results.folder import disk
 from airloom.results.result import SCHEMA, Part
 from airloom.results.writer import write_atomically
 
@@ -138,7 +139,8 @@ def save(folder: Path, figures: Sequence[Figure]) -> Path:
     """Writes the figures of an experiment beside its results."""
     path = folder / FILE
     raw = {"schema": SCHEMA, "figures": [one.model_dump(mode="json") for one in figures]}
-    write_atomically(path, json.dumps(raw, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    with disk(folder):
+        write_atomically(path, json.dumps(raw, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return path
 
 

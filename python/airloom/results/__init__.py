@@ -15,15 +15,17 @@ block, Ctrl-C included, closes the folder as ``invalid`` with the reason.
 A sweep, or more than one repetition, is a folder of such folders with an index, and is resumed by
 opening it again::
 
-    sweep = SweepWriter(folder, scenario="chain", seed=1, sweep={"nodes": [2, 3]}, repetitions=5,
-                        scenario_text=text)
-    for point in sweep.unfinished():                     # finished points are kept
-        with sweep.run(point, kinds=["netns"]) as writer:
-            ...
-    result = sweep.finish(claims)
+    with SweepWriter(folder, scenario="chain", seed=1, sweep={"nodes": [2, 3]}, repetitions=5,
+                     scenario_text=text, inputs=digests) as sweep:
+        for point in sweep.unfinished():                 # finished points are kept
+            with sweep.run(point, kinds=["netns"], seed=7) as writer:
+                ...
+        result = sweep.finish(claims)
+
+A folder has one writer at a time; another is refused (``results.locked``).
 
 Reading: ``RunReader(folder)`` for both: ``.result``, ``.samples("rtt")`` (pandas), ``.table("rtt")``
-(Arrow), ``.measurements`` (pandas), ``.details``, ``.points``.
+(Arrow), ``.measurements`` (pandas), ``.details``, ``.points``; ``.notes`` say what is missing or damaged.
 
 The formats are fixed in ``docs/guide/results.md``.
 """

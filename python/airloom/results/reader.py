@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,8 +138,13 @@ class RunReader:
     def samples(
         self, measurement: str | None = None, metric: str | None = None, node: str | None = None
     ) -> pd.DataFrame:
-        """Samples as a pandas frame: ``run.samples("rtt")``."""
+        """Samples as a pandas frame: ``run.samples("rtt")``; each swept path is a column of its values."""
         frame: pd.DataFrame = self.table(measurement, metric, node).to_pandas()
+        swept = self.index.sweep if self.is_sweep else {}
+        values = {text: json.loads(text) for text in frame["point"].unique()} if swept else {}
+        for path in swept:
+            # As objects: a swept value may be a mapping, which cannot be a category.
+            frame[path] = frame["point"].astype(object).map({text: one[path] for text, one in values.items()})
         return frame
 
     @cached_property

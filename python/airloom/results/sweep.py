@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ class Index(Part):
     started: str
     sweep: dict[str, list[Any]]
     repetitions: int
+    scenario_digest: str | None = None
+    """SHA-256 of the scenario's text; none if an older release wrote it."""
     inputs: dict[str, str] | None = None
     """Digest of everything that the scenario takes from files, by path; none if an older release wrote it."""
     points: tuple[Point, ...]
@@ -122,6 +125,7 @@ class SweepWriter:
             started=results.utc_now(),
             sweep={name: list(values) for name, values in sweep.items()},
             repetitions=repetitions,
+            scenario_digest=_digest(scenario_text),
             inputs=dict(inputs or {}),
             points=tuple(points_of(sweep, repetitions)),
         )
@@ -136,8 +140,8 @@ class SweepWriter:
                 raise exists(self.folder, "a single run's results")
             else:
                 self.index = fresh
-                with disk(self.folder):
-                    (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
+            with disk(self.folder):
+                (self.folder / "scenario.yaml").write_text(scenario_text, encoding="utf-8")
             self._write_index()
             self._write_result(self._state(()))
 
@@ -201,21 +205,22 @@ class SweepWriter:
             before, after = getattr(then, what), getattr(now, what)
             if json.dumps(before, default=str) != json.dumps(after, default=str):
                 yield f"{what} is {_shown(before)} there, {_shown(after)} here"
-        yield from self._in_scenarios()
+        if then.scenario_digest != now.scenario_digest:
+            yield from self._in_scenarios(then.scenario_digest)
         if then.inputs is not None:
             yield from _of_inputs(then.inputs, now.inputs or {})
 
-    def _in_scenarios(self) -> Iterator[str]:
+    def _in_scenarios(self, digest: str | None) -> Iterator[str]:
         """Where the scenario differs from the one that was run, by its paths."""
         path = self.folder / "scenario.yaml"
         try:
             before = path.read_text(encoding="utf-8")
-            if before == self._text:
-                return
             there, here = source.Source.of_text(before).data, source.Source.of_text(self._text).data
         except (OSError, UnicodeError, ScenarioError):
-            yield f"{path.name} of the runs that are there cannot be read"
+            yield f"{path.name} in it cannot be read"
             return
+        if digest not in (None, _digest(before)):
+            yield f"{path.name} in it is no longer the one that was run"
         known = ("name", "seed", "sweep", "repetitions")
         for where, one, other in _changes(there, here):
             if where[:1] not in [(word,) for word in known]:
@@ -320,6 +325,10 @@ def _of_inputs(then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]
             yield f"{path} was not used"
         elif then[path] != now[path]:
             yield f"{path} has changed since"
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _shown(value: Any) -> str:

@@ -65,7 +65,7 @@ def run(
     data so far. Ctrl-C stops it in an orderly way.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
-    doctor.require_basics(taps=experiment.has_taps)
+    doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
     folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
     return execute(
         experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher or Watcher()

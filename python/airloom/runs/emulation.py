@@ -50,8 +50,7 @@ class World:
     ) -> None:
         self.plan = plan
         self.nodes: Mapping[str, NodeHandle] = {}
-        self.notes: tuple[str, ...] = ()
-        """What this machine does not do of what the plan says."""
+        self._unknown: tuple[str, ...] = ()
         self.running = False
         self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
         self.zero = time.monotonic_ns()
@@ -98,7 +97,7 @@ class World:
                 )
             )
             self.nodes = nodes.bring_up()
-            self.notes = (*nodes.notes, *unknown)
+            self._unknown = tuple(unknown)
             self._nodes = nodes
             self._engine = _engine.Engine(self.plan.seed)
             stack.callback(self._close_engine)
@@ -140,6 +139,16 @@ class World:
             return self._last_counters
         with translated():
             return self._nodes.counters() if self._nodes is not None else {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What this machine does not do of what the plan says, as far as it is known by now."""
+        return (*(self._nodes.notes if self._nodes is not None else ()), *self._unknown)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Node: most of one processor that the plan lets it use; those that are limited."""
+        return self._nodes.shares if self._nodes is not None else {}
 
     def neighbours_refused(self) -> int:
         """How often this machine had no room for a neighbour of a node, and so lost a packet."""

@@ -43,6 +43,8 @@ def gathered(
         engine_wait=engine_wait(lateness),
         node_wait=watch.node_wait(),
         node_throttled=watch.node_throttled(),
+        node_used=watch.node_used(),
+        node_share=watch.node_share(),
         blind=watch.blind,
         **more,
     )

@@ -10,7 +10,6 @@ once.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 from airloom.errors import LabError
 from airloom.nodes.kind import Cpu
 from airloom.runs.emulation import World
+from airloom.runs.sampler import Sampler
 from airloom.verdict import Share
 
 PERIOD = 0.25
@@ -85,32 +85,15 @@ def read_host() -> Reading:
     return Reading(time.monotonic_ns(), pressure, steal, busy, total)
 
 
-class HostWatch:
-    """Samples from the moment the world's clock runs until the block is left."""
+class HostWatch(Sampler):
+    """Samples the counters of the host and of a world's nodes."""
 
     def __init__(self, world: World, *, read: Callable[[], Reading] = read_host) -> None:
-        self._world = world
+        super().__init__(world, PERIOD, "hostwatch")
         self._read = read
         self._readings: list[Reading] = []
         self._nodes: dict[str, NodeTrack] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="airloom-hostwatch", daemon=True)
-
-    def __enter__(self) -> HostWatch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.finish()
-
-    def finish(self) -> None:
-        """Takes the last samples; a second call does nothing."""
-        if self._over.is_set():
-            return
-        self._over.set()
-        self._thread.join()
-        self._sample_nodes()
-        self._readings.append(self._read())
+        self._turn = 0
 
     @property
     def nodes(self) -> dict[str, NodeTrack]:
@@ -160,15 +143,19 @@ class HostWatch:
         """Node: processors used."""
         return self._of_nodes(lambda cpu: cpu.user_ns + cpu.system_ns)
 
-    def _work(self) -> None:
-        turn = 0
-        while not self._over.wait(PERIOD):
-            if not self._world.running:
-                continue
-            self._readings.append(self._read())
-            if turn % NODES_EVERY == 0:
-                self._sample_nodes()
-            turn += 1
+    def node_share(self) -> dict[str, float]:
+        """Node: most of one processor that it may use."""
+        return self._world.shares
+
+    def _sample(self) -> None:
+        self._readings.append(self._read())
+        if self._turn % NODES_EVERY == 0:
+            self._sample_nodes()
+        self._turn += 1
+
+    def _sample_last(self) -> None:
+        self._sample_nodes()
+        self._readings.append(self._read())
 
     def _sample_nodes(self) -> None:
         for name, node in self._world.nodes.items():

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Literal
 from airloom.errors import LabError, RunError
 from airloom.nodes.kind import Exit, NodeHandle, Process
 from airloom.runs.timeline import Timeline
+from airloom.scenario import patterns
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Program
 from airloom.units.text import seconds
@@ -31,6 +31,8 @@ POLL = 20_000_000
 """How often readiness is looked at: ns."""
 FIRST_PAUSE, LONGEST_PAUSE = 100_000_000, 5_000_000_000
 """Pauses before restarts grow from the first to the longest by doubling: ns."""
+PIECE, WINDOW = 1 << 16, 1 << 12
+"""Octets of a log that are looked at together for readiness, and that are looked at again with the next."""
 LAST_LINES = 5
 """How many lines of a failed program's log are shown."""
 
@@ -55,7 +57,7 @@ def signal_name(number: int) -> str:
 def signal_number(name: str) -> int:
     """15 for ``SIGTERM``, ``TERM`` or ``15``."""
     upper = name.upper()
-    if upper.isdigit():
+    if upper.isascii() and upper.isdigit() and len(upper) < 3 and 0 < int(upper) <= 64:
         return int(upper)
     try:
         return signal.Signals[upper if upper.startswith("SIG") else f"SIG{upper}"].value
@@ -63,6 +65,35 @@ def signal_number(name: str) -> int:
         raise RunError(
             "signal.unknown", f"there is no signal {name}", cure="such as TERM, HUP or USR1"
         ) from None
+
+
+class Reading:
+    """A log, read on piece by piece while a program writes it, for a pattern of at most :data:`WINDOW`."""
+
+    def __init__(self, log: Path, begin: int) -> None:
+        self._log = log
+        self._at = begin
+        self._window = b""
+        self.left = False
+        """Whether there was more to read at once."""
+
+    def has(self, pattern: str) -> bool:
+        """Whether the pattern is in the next piece, or begins in the one before."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(self._at)
+                piece = log.read(PIECE)
+        except OSError:
+            piece = b""
+        self.left = len(piece) == PIECE
+        self._at += len(piece)
+        self._window += piece
+        held = patterns.found(pattern, self._window.decode("utf-8", "replace"))
+        if len(self._window) > WINDOW:
+            # From the begin of a line, if there is one, so that ^ matches there alone.
+            begin = self._window.find(b"\n", len(self._window) - WINDOW) + 1
+            self._window = self._window[begin:] if begin else b"\0" + self._window[-WINDOW:]
+        return held
 
 
 class Supervised:
@@ -97,7 +128,7 @@ class Supervised:
         self._life = 0
         """Counts starts, so that what was meant for an earlier process does not touch a later one."""
         self._began = 0
-        self._log_from = 0
+        self._reading = Reading(log, 0)
         self._wanted_down = False
         self._pause = FIRST_PAUSE
 
@@ -143,7 +174,7 @@ class Supervised:
         life = self._life
         try:
             with self.log.open("ab") as log:
-                self._log_from = log.tell()
+                self._reading = Reading(self.log, log.tell())
                 self._process = self._node.start(
                     words_of(self.program.run),
                     env=self.program.env,
@@ -246,16 +277,15 @@ class Supervised:
         elif self._is_ready():
             self._become_ready()
         else:
-            self._timeline.after(POLL, lambda: self._look(life))
+            # What is left of a long log is looked at in turn with all else that is due.
+            left = ready.log is not None and self._reading.left
+            self._timeline.after(0 if left else POLL, lambda: self._look(life))
 
     def _is_ready(self) -> bool:
         ready = self.program.ready
         assert ready is not None
         if ready.log is not None:
-            with contextlib.suppress(OSError), self.log.open("rb") as log:
-                log.seek(self._log_from)
-                return re.search(ready.log, log.read().decode("utf-8", "replace"), re.MULTILINE) is not None
-            return False
+            return self._reading.has(ready.log)
         if ready.port is not None:
             return self._node.listens("tcp", ready.port)
         return True

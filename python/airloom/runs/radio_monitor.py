@@ -6,13 +6,13 @@ looks at it, for the report.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from airloom.errors import LabError
 from airloom.results.details import ChannelUse, RadioLink, RadioUse
 from airloom.runs.emulation import World
+from airloom.runs.sampler import Sampler
 
 PERIOD = 1.0
 """Seconds between looks."""
@@ -24,32 +24,16 @@ View = Mapping[str, Any]
 """A radio as the engine shows it (``Engine.radios``)."""
 
 
-class RadioWatch:
-    """Looks at the radios from the moment the block is entered until it is left."""
+class RadioWatch(Sampler):
+    """Looks at the radios of a world, if it has any."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        super().__init__(world, PERIOD, "radiowatch", at_once=True)
         self._looks: list[tuple[int, dict[str, View]]] = []
-        self._over = threading.Event()
         self._there = any(medium.radios for medium in world.plan.media.values())
-        self._thread = threading.Thread(target=self._work, name="airloom-radiowatch", daemon=True)
 
-    def __enter__(self) -> RadioWatch:
-        if self._there:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.finish()
-
-    def finish(self) -> None:
-        """Looks for the last time; a second call does nothing."""
-        if self._over.is_set():
-            return
-        self._over.set()
-        if self._there:
-            self._thread.join()
-            self._look()
+    def __enter__(self) -> Self:
+        return super().__enter__() if self._there else self
 
     @property
     def radios(self) -> tuple[RadioUse, ...]:
@@ -107,15 +91,9 @@ class RadioWatch:
     def _last(self) -> dict[str, View]:
         return self._looks[-1][1] if self._looks else {}
 
-    def _work(self) -> None:
-        while not self._world.running:
-            if self._over.wait(0.01):
-                return
-        self._look()
-        while not self._over.wait(PERIOD):
-            self._look()
-
-    def _look(self) -> None:
+    def _sample(self) -> None:
+        if not self._there:
+            return
         try:
             radios = self._world.radios()
             self._looks.append((max(0, self._world.now()), {radio["port"]: radio for radio in radios}))

@@ -17,12 +17,12 @@ from airloom.host import binaries
 from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
-from airloom.planning import inputs
+from airloom.planning import host_needs, inputs
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
-from airloom.runs import evidence
+from airloom.runs import evidence, margins
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch
 from airloom.runs.measurement import Measuring
@@ -84,6 +84,7 @@ class OneRun:
         self._stack = contextlib.ExitStack()
         self._closed = False
         self._judged = Verdict()
+        self._margins: dict[str, margins.Margin] = {}
         self._inputs = inputs.digests([plan.scenario])
         self._details = Details()
         self._hotspots: tuple[Hotspot, ...] = ()
@@ -108,6 +109,8 @@ class OneRun:
 
     def __enter__(self) -> Self:
         plan, writer = self.plan, self.writer
+        for lack in host_needs.lacks(plan, measure=bool(self._tools)):
+            raise lack
         self.watcher.phase(f"bringing up {len(plan.nodes)} nodes")
         with contextlib.ExitStack() as stack:
             world = stack.enter_context(
@@ -169,8 +172,8 @@ class OneRun:
         if failure is not None:
             self.writer.abort(str(failure), details=self._details)
             raise failure
-        claims = claims_of(self.plan, self.measured)
-        return self.writer.finish(self._judged, self.writer.ledger, claims=claims, details=self._details)
+        claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
+        return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
 
     def _books(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The ledger, with what was lost before it, and the lateness."""
@@ -190,6 +193,7 @@ class OneRun:
         self._record_radios()
         self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
         self._judged = self._judge(watch, ledger, lateness)
+        self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
         self._details = self._describe(watch, ledger, lateness)
 
     def _node_failed(self, node: Any) -> None:

@@ -34,6 +34,10 @@ _TOKEN = re.compile(
 )
 _UNIT = re.compile(r"\s*((?:[A-Za-zµ]+(?:/[A-Za-z]+)?)|%)")
 OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
+DEEPEST = 100
+"""Parentheses, functions and signs that may stand in each other."""
+MOST_TERMS = 200
+"""Quantities and names of one claim."""
 _RESERVED = frozenset({"and", "within", "of"})
 _FUNCTIONS = frozenset({"min", "max", "abs"})
 
@@ -110,6 +114,8 @@ class _Parser:
     def __init__(self, text: str):
         self._text = text
         self._at = 0
+        self._depth = 0
+        self._terms = 0
 
     def check(self) -> Check:
         comparisons = list(self._comparison())
@@ -149,10 +155,22 @@ class _Parser:
             term = Call(sign, (term, self._factor()))
         return term
 
-    def _factor(self, depth: int = 0) -> Term:
+    def _factor(self) -> Term:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._wrong(f"more than {DEEPEST} parentheses, functions and signs stand in each other")
+        term = self._innermost()
+        self._depth -= 1
+        return term
+
+    def _innermost(self) -> Term:
         match = _TOKEN.match(self._text, self._at)
         if match is None:
             raise self._wrong("the claim ends too early")
+        if match["number"] or (match["word"] and match["word"] not in _RESERVED):
+            self._terms += 1
+            if self._terms > MOST_TERMS:
+                raise self._wrong(f"a claim has at most {MOST_TERMS} quantities and names")
         if match["number"]:
             self._at = match.end()
             return self._quantity(match["number"], match.start("number"))
@@ -212,8 +230,10 @@ class _Parser:
 
     def _wrong(self, message: str) -> ScenarioError:
         column = len(self._text) - len(self._text[self._at :].lstrip()) + 1
+        text = self._text.strip()
+        shown = text if len(text) <= 200 else f"{text[:200]}..."
         return ScenarioError(
             "claim.syntax",
-            f"{message} (column {column} of `{self._text.strip()}`)",
+            f"{message} (column {column} of `{shown}`)",
             cure="write measurement.metric, a comparison and a quantity: goodput.throughput >= 94 Mbit/s",
         )

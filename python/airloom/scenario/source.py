@@ -8,6 +8,7 @@ counted each time it is used, so that a small file cannot become a huge one.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 import yaml
 
 from airloom.errors import ScenarioError
+from airloom.host.files import content
 
 DEEPEST = 48
 MOST_VALUES = 2_000_000
@@ -100,14 +102,14 @@ class Source:
     def of_file(cls, path: Path) -> Source:
         """Reads a file; its folder is where relative paths in it start."""
         try:
-            if path.stat().st_size > LARGEST_FILE:
-                raise ScenarioError(
-                    "file.size", f"the file is larger than {LARGEST_FILE} octets", where=str(path)
-                )
-            octets = path.read_bytes()
+            octets = content(path, LARGEST_FILE)
         except FileNotFoundError:
             raise ScenarioError("file.missing", "there is no such file", where=str(path)) from None
         except (OSError, ValueError) as error:
+            if getattr(error, "errno", None) == errno.EFBIG:
+                raise ScenarioError(
+                    "file.size", f"the file is larger than {LARGEST_FILE} octets", where=str(path)
+                ) from None
             reason = getattr(error, "strerror", None) or str(error)
             raise ScenarioError(
                 "file.unreadable", f"cannot be read: {reason}", where=repr(str(path))[1:-1]
@@ -157,7 +159,23 @@ class Source:
                 return f"{origin} {rest}" if rest and rest not in origin else origin
             if origin is not None:
                 return f"{self._position(origin)}{show(path)}"
+        if not self._stands(path):
+            for place, origin in self._origins.items():
+                if place[: len(path)] == path:  # what came from elsewhere made this part of the path
+                    return f"{self._position(origin)}{show(path)}" if isinstance(origin, tuple) else origin
         return f"{self._position(path, key)}{show(path)}".rstrip()
+
+    def _stands(self, path: Path_) -> bool:
+        """Whether the text itself has something at a path."""
+        node: _Node | None = self._root
+        for part in path:
+            if isinstance(node, _Map) and isinstance(part, str) and part in node.pairs:
+                _, node = node.pairs[part]
+            elif isinstance(node, _List) and isinstance(part, int) and part < len(node.items):
+                node = node.items[part]
+            else:
+                return False
+        return True
 
     def _position(self, path: Path_, key: bool = False) -> str:
         mark = self.mark(path, key)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from airloom.units import table
+
 Dimension = tuple[int, int]
 
 PLAIN: Dimension = (0, 0)
@@ -19,48 +21,18 @@ RATE: Dimension = (1, -1)
 FREQUENCY: Dimension = (0, -1)
 
 UNITS: dict[str, tuple[float, Dimension]] = {
-    "": (1.0, PLAIN),
-    "1": (1.0, PLAIN),
+    **dict.fromkeys(("", "1", "frames", "packets", "count", "hops", "nodes"), (1.0, PLAIN)),
     "%": (0.01, PLAIN),
-    "frames": (1.0, PLAIN),
-    "packets": (1.0, PLAIN),
-    "count": (1.0, PLAIN),
-    "hops": (1.0, PLAIN),
-    "nodes": (1.0, PLAIN),
-    "ns": (1e-9, TIME),
-    "us": (1e-6, TIME),
-    "µs": (1e-6, TIME),
-    "ms": (1e-3, TIME),
-    "s": (1.0, TIME),
-    "min": (60.0, TIME),
-    "h": (3600.0, TIME),
-    "bit": (1.0, SIZE),
-    "kbit": (1e3, SIZE),
-    "Mbit": (1e6, SIZE),
-    "Gbit": (1e9, SIZE),
-    "B": (8.0, SIZE),
-    "octets": (8.0, SIZE),
-    "kB": (8e3, SIZE),
-    "MB": (8e6, SIZE),
-    "GB": (8e9, SIZE),
-    "KiB": (8.0 * 1024, SIZE),
-    "MiB": (8.0 * 1024**2, SIZE),
-    "GiB": (8.0 * 1024**3, SIZE),
-    "bit/s": (1.0, RATE),
-    "kbit/s": (1e3, RATE),
-    "Mbit/s": (1e6, RATE),
-    "Gbit/s": (1e9, RATE),
-    "B/s": (8.0, RATE),
-    "octets/s": (8.0, RATE),
-    "kB/s": (8e3, RATE),
-    "MB/s": (8e6, RATE),
-    "GB/s": (8e9, RATE),
-    "packets/s": (1.0, FREQUENCY),
-    "frames/s": (1.0, FREQUENCY),
-    "Hz": (1.0, FREQUENCY),
-    "kHz": (1e3, FREQUENCY),
-    "MHz": (1e6, FREQUENCY),
-    "GHz": (1e9, FREQUENCY),
+    **{
+        unit: (float(factor), dimension)
+        for units, dimension in (
+            (table.RESULT_TIME, TIME),
+            (table.RESULT_SIZE, SIZE),
+            (table.RESULT_RATE, RATE),
+            (table.RESULT_FREQUENCY, FREQUENCY),
+        )
+        for unit, factor in units.items()
+    },
 }
 
 _NAMES = {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airloom.units.figures import readable
 
 _DIGITS = 3
+_NAMES = 3
+"""How many names a message lists."""
 _LINES = 5
 """How many of a program's last lines a message has room for."""
 _SHOWN: dict[int, str] = {
@@ -60,6 +64,12 @@ def plural(word: str, count: int) -> str:
     if count == 1:
         return word
     return f"{word}{'es' if word.endswith('ch') else 's'}"
+
+
+def of_nodes(names: Sequence[str]) -> str:
+    """Nodes by their names, the first of many: ``node a``, ``nodes a, b, c and 7 more``."""
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"{plural('node', len(names))} {', '.join(names[:_NAMES])}{more}"
 
 
 def in_a_line(written: bytes) -> str:

@@ -199,6 +199,23 @@ def test_a_layer_that_was_changed_is_refused(tmp_path: Path) -> None:
 
 
 @root
+def test_an_image_that_nests_without_end_is_refused_again_and_again(tmp_path: Path, cache: Path) -> None:
+    deep = "a/" * 200 + "a"
+    entries = [entry("a"), *(entry(deep[: 2 * n + 1]) for n in range(1, 201))]
+    for number in range(6):  # each link leads to the end of what is there, where more is made
+        entries += [
+            link(f"s{number}", f"s{number - 1}/{deep}" if number else deep),
+            entry(f"s{number}/{deep}"),
+        ]
+    for _ in range(2):
+        with pytest.raises(ImageError, match="leaves the image"):
+            unpacked(tmp_path, layer(*entries, entry("../x", b"")))
+        assert [path.suffix for path in (cache / "airloom/images").iterdir()] == [".lock"]
+    with pytest.raises(ImageError, match="nested deeper than 256 folders"):
+        unpacked(tmp_path, layer(entry("b/" * 1900 + "b")))
+
+
+@root
 def test_a_bomb_does_not_fill_the_disk(tmp_path: Path, cache: Path) -> None:
     info = tarfile.TarInfo("huge")
     info.size = 1 << 50

@@ -157,11 +157,13 @@ def test_what_programs_wrote_cannot_become_markup(page: Path) -> None:
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_page(run_folder: Path, page: Path) -> None:
     before = page.read_text()
     assert report.write([run_folder]).read_text() == before
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_curves_and_its_runs(sweep_folder: Path) -> None:
     found = parsed(report.write([sweep_folder]))
     assert found.wrong == []
@@ -200,6 +202,7 @@ def test_an_empty_run_has_a_report(tmp_path: Path) -> None:
     assert "Ledger" in found.titles
 
 
+@pytest.mark.slow
 def test_progress_goes_from_nothing_to_everything(run_folder: Path, tmp_path: Path) -> None:
     told: list[tuple[str, float]] = []
     report.write([run_folder], tmp_path / "page.html", lambda what, share: told.append((what, share)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from airloom.errors import ScenarioError
 from airloom.results import Measurement, evaluate
 from airloom.results.claims import Unmeasured, from_measurements
-from airloom.scenario.claims_grammar import parse
+from airloom.scenario.claims_grammar import MOST_TERMS, parse
 from airloom.units.figures import RATE, TIME, UNITS, Quantity, readable
 
 MEASURED = [
@@ -184,3 +184,32 @@ def test_figures_as_people_read_them(value: float | None, unit: str, text: str) 
 
 def test_a_quantity_knows_its_dimension() -> None:
     assert Quantity.of(94, "Mbit/s") == Quantity(94e6, RATE)
+
+
+@pytest.mark.parametrize("text", ["(" * 99 + "1" + ")" * 99, "max(" * 99 + "1" + ")" * 99, "-" * 98 + "1"])
+def test_a_claim_may_be_as_deep_as_its_bound(text):
+    assert evaluate("c", "s", f"{text} <= 1", {}.__getitem__).outcome == "holds"
+
+
+def test_a_claim_may_be_as_long_as_its_bound():
+    long = " + ".join(["1"] * (MOST_TERMS - 1))
+    deep = "(" * 90 + long + ")" * 90
+    assert evaluate("c", "s", f"{deep} == {MOST_TERMS - 1}", {}.__getitem__).outcome == "holds"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 500 + "1" + ")" * 500,
+        "max(" * 3000 + "1" + ")" * 3000,
+        "-" * 5000 + "1",
+        "+".join(["1"] * 20_000),
+        "1 < " + " and 1 < ".join(["2"] * 20_000),
+        "(" * 100_000,
+    ],
+)
+def test_beyond_its_bounds_a_claim_is_refused(text):
+    with pytest.raises(ScenarioError) as caught:
+        parse(f"{text} < 1")
+    assert caught.value.code == "claim.syntax"
+    assert len(str(caught.value)) < 1000

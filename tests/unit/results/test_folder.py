@@ -150,6 +150,22 @@ def test_the_same_scenario_with_another_file_is_another(tmp_path: Path) -> None:
     assert "/t/a" not in error.message
 
 
+def test_an_edited_scenario_in_the_folder_is_no_way_round(tmp_path: Path) -> None:
+    finish(sweep(tmp_path), 1)
+    edited = TEXT.replace("10 Mbit/s", "1 Mbit/s")
+    (tmp_path / "scenario.yaml").write_text(edited)
+    error = refused("results.other-sweep", lambda: sweep(tmp_path, edited))
+    assert "scenario.yaml in it is no longer the one that was run" in error.message
+
+
+def test_a_damaged_scenario_in_the_folder_is_put_right(tmp_path: Path) -> None:
+    finish(sweep(tmp_path), 1)
+    (tmp_path / "scenario.yaml").write_bytes(b"\xff")
+    assert "cannot be read" in refused("results.other-sweep", lambda: sweep(tmp_path, TEXT + "#")).message
+    sweep(tmp_path).close()
+    assert (tmp_path / "scenario.yaml").read_text() == TEXT
+
+
 def test_only_the_first_differences_are_told(tmp_path: Path) -> None:
     finish(sweep(tmp_path, inputs={f"/t/{n}": "sha256:1" for n in range(9)}), 1)
     assert "and 6 more" in refused("results.other-sweep", lambda: sweep(tmp_path)).message

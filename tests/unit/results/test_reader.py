@@ -99,6 +99,24 @@ def test_columns_have_one_type_whether_there_are_rows_or_not(tmp_path: Path) -> 
     assert [one.name for one in of_empty] == [one.name for one in of_full]
 
 
+def test_swept_values_are_columns_of_the_samples(tmp_path: Path) -> None:
+    frame = RunReader(sweep(tmp_path / "sweep")).samples("rtt")
+    assert frame.groupby("nodes", observed=True)["value"].sum().to_dict() == {2: 60.0, 3: 60.0, 4: 60.0}
+    assert RunReader(sweep(tmp_path / "none", finished=0)).samples()["nodes"].empty
+    assert "nodes" not in RunReader(run(tmp_path / "run")).samples()
+
+
+def test_a_swept_value_may_be_a_mapping(tmp_path: Path) -> None:
+    queues = [{"packets": 10}, {"packets": 20}]
+    writer = SweepWriter(tmp_path, scenario="chain", seed=1, sweep={"links[a].queue": queues})
+    for point in writer.unfinished():
+        with writer.run(point, kinds=["netns"], seed=1) as one:
+            fill(one)
+            one.finish(Verdict(), Ledger())
+    frame = RunReader(tmp_path).samples("rtt")
+    assert frame["links[a].queue"].tolist() == [queues[0]] * 3 + [queues[1]] * 3
+
+
 @pytest.mark.parametrize("octets", [0, 3, 300])
 def test_damaged_samples_are_left_out_with_a_note(tmp_path: Path, octets: int) -> None:
     folder = run(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from airloom.errors import RunError
 from airloom.nodes.kind import Exit
-from airloom.runs.programs import GRACE, Supervised, signal_number
+from airloom.runs.programs import GRACE, PIECE, WINDOW, Supervised, signal_number
 from airloom.runs.timeline import Timeline
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Program
@@ -197,3 +197,35 @@ def test_signals_by_name(name, number):
 def test_an_unknown_signal_is_refused():
     with pytest.raises(RunError, match="no signal NONSENSE"):
         signal_number("NONSENSE")
+
+
+def test_a_readiness_pattern_against_a_hostile_line_takes_no_time_to_speak_of(tmp_path):
+    """Python's own matcher would take longer than the universe is old."""
+    bench = Bench(tmp_path, ready={"log": "(a+)+$", "within": "3 s"})
+    bench.log.write_text("a" * 5000 + "!\n" + "b" * 3_000_000)
+    bench.go(SECOND)
+    assert bench.supervised.state == "running"
+    bench.go(3 * SECOND)
+    assert bench.supervised.state == "failed"
+
+
+def test_a_readiness_pattern_is_found_in_a_long_log_and_across_its_pieces(tmp_path):
+    bench = Bench(tmp_path, ready={"log": "^server (is )+ready$", "within": "9 s"})
+    with bench.log.open("w") as log:
+        log.write("x" * (PIECE - 10) + "\nserver is is")
+        log.flush()
+        bench.go(SECOND)
+        assert bench.supervised.state == "running"
+        log.write(" ready\n" + "y" * PIECE)
+    bench.go(SECOND)
+    assert bench.supervised.state == "ready"
+
+
+def test_the_begin_of_a_line_is_not_found_within_one(tmp_path):
+    bench = Bench(tmp_path, ready={"log": "^ready", "within": "9 s"})
+    with bench.log.open("w") as log:
+        for _ in range(3):
+            log.write("x" * (PIECE - WINDOW) + "ready" + "x" * (WINDOW - 5))
+            log.flush()
+            bench.go(SECOND)
+    assert bench.supervised.state == "running"

@@ -77,8 +77,8 @@ class Doors:
 
     def connect(self, node: str) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(60)
         connection.connect(self.addresses[node])
+        connection.settimeout(60)
         return connection
 
     def say(self, node: str, octets: bytes) -> Any:

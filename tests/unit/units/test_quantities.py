@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from airloom.errors import ScenarioError
-from airloom.units import quantities
+from airloom.units import figures, quantities
+from airloom.units.addresses import Address
 from airloom.units.quantities import (
-    Address,
     Chance,
     Duration,
     Fraction,
@@ -23,8 +23,9 @@ from airloom.units.quantities import (
     Rate,
     Size,
     Speed,
-    UnitError,
 )
+from airloom.units.reading import UnitError
+from helpers import DATA
 
 INTEGRAL = [Rate, Duration, Size, Frequency]
 
@@ -179,3 +180,31 @@ def test_fractions_are_from_0_to_1(said: Any) -> None:
 def test_addresses_need_their_prefix_length(said: Any) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Address).validate_python(said)
+
+
+VECTORS = [line.split(",") for line in (DATA / "units.csv").read_text("ascii").split("\n")[1:-1]]
+KINDS = {"rate": Rate, "duration": Duration, "size": Size}
+
+
+@pytest.mark.parametrize(("kind", "text", "base"), VECTORS)
+def test_a_scenario_and_the_generator_read_the_same(kind: str, text: str, base: str) -> None:
+    """The generator's own test reads the same file (``traffic/src/quantity.rs``)."""
+    if base:
+        assert KINDS[kind](text) == int(base)
+    else:
+        with pytest.raises(UnitError):
+            KINDS[kind](text)
+
+
+@pytest.mark.parametrize(("word", "kind"), KINDS.items())
+def test_every_unit_is_compared_with_the_generator(word: str, kind: Any) -> None:
+    read = {text.strip(" +-.0123456789eE") for name, text, base in VECTORS if name == word and base}
+    assert set(kind.UNITS) <= read
+
+
+def test_the_units_of_results_are_those_of_scenarios_and_more() -> None:
+    for kind, base in ((Rate, "bit/s"), (Duration, "ns"), (Size, "B"), (Frequency, "Hz")):
+        for unit, factor in kind.UNITS.items():
+            value, dimension = figures.UNITS[unit]
+            assert dimension == figures.UNITS[base][1]
+            assert value == pytest.approx(float(factor) * figures.UNITS[base][0], rel=1e-15)

@@ -171,6 +171,75 @@ def test_it_cannot_write_to_the_host_see_its_processes_or_reach_its_network(up: 
     assert list(Path("/var/lib").iterdir())
 
 
+TRIAL = """
+import os, socket, sys
+for path in sys.argv[2:]:
+    try:
+        os.close(os.open(path, os.O_RDWR))
+        print("opened", path)
+    except OSError:
+        pass
+try:
+    socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).connect(sys.argv[1])
+    print("connected")
+except OSError:
+    pass
+print(len(open("/etc/shadow").read()) > 0, os.access("/root", os.R_OK | os.X_OK))
+"""
+HOSTS = ["/dev/kvm", "/dev/net/tun", "/dev/kmsg", "/dev/mem", "/dev/tty0", "/dev/vda", "/dev/loop-control"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to go where a machine is")
+def test_its_machine_reaches_neither_sockets_nor_devices_of_the_host(g: GuestNode) -> None:
+    # What a guest that has broken out of its machine could do: whatever the machine's own process may.
+    g.exec(["true"], timeout=60)
+    machine = g.processes()[0]
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{machine}/status").read_text().splitlines())
+    user, group = status["Uid"].split()[0], status["Gid"].split()[0]
+    kept = [
+        name
+        for number, name in ((2, "dac_read_search"), (13, "net_raw"))
+        if int(status["CapEff"], 16) >> number & 1
+    ]
+    assert int(status["CapEff"], 16) & ~(1 << 2 | 1 << 13) == 0
+    capabilities = ",".join(["-all", *(f"+{name}" for name in kept)])
+    become = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs"]
+    become += [
+        f"--inh-caps={capabilities}",
+        f"--ambient-caps={capabilities}",
+        f"--bounding-set={capabilities}",
+    ]
+    if user != "0":
+        become.append("--securebits=+no_setuid_fixup")
+    path = Path(f"/var/airloom-test-{uuid.uuid4()}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen()
+        try:
+            done = subprocess.run(
+                [
+                    "nsenter",
+                    "-t",
+                    str(machine),
+                    "-m",
+                    *become,
+                    sys.executable,
+                    "-c",
+                    TRIAL,
+                    str(path),
+                    *HOSTS,
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        finally:
+            path.unlink()
+    # It still reads every file, for its guest.
+    assert done.stdout.split() == ["True", "True"], done.stdout + done.stderr
+
+
 def test_a_guest_that_dies_says_why_and_leaves_the_others_alone(up: Up) -> None:
     failed: list[NodeHandle] = []
     nodes = up(guest("g"), guest("h"), on_failure=failed.append)

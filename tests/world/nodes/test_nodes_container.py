@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from airloom import images
 from airloom.errors import HostError, RunError
 from airloom.host import binaries
-from airloom.images import Image
+from airloom.images import Image, own
 from airloom.nodes.kind import NodeHandle
 from airloom.planning.plan import NodePlan
 from helpers.images import busybox, entry, layer, oci
@@ -105,6 +106,49 @@ def test_the_host_is_out_of_reach(up: Up, store: Path, tmp_path: Path) -> None:
     shell(handle, "echo 1 > /proc/sys/net/ipv4/ip_forward; ip link set eth0 mtu 1400")
     assert (shared / "given").read_text() == "read me"
     assert mount_points() == mounts
+
+
+LIFT = """
+mkdir /tmp/g && mount -t {kind} none /tmp/g || exit 0
+for limit in /tmp/g/cpu.cfs_quota_us /tmp/g/cpu.max; do test -e $limit && echo {free} > $limit; done
+mkdir -p /tmp/g/airloom-test/below
+"""
+MOUNTS = {"cgroup -o cpu": "-1", "cgroup -o memory": "-1", "cgroup2": "max 100000"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to have shares of processors")
+def test_its_share_of_a_processor_cannot_be_lifted(up: Up, store: Path) -> None:
+    own.make(store / "tools", ["sh", "unshare", "mount", "mkdir", "timeout"])
+    tools = images.read(str(store / "tools"), os.uname().machine)
+    card = interface("eth0", 1, "10.1.0.1/24")
+    handle = up(node("c", card, kind="container", image=tools, cpu=0.1))["c"]
+    for kind, free in MOUNTS.items():
+        script = LIFT.format(kind=kind, free=free)
+        handle.exec(["unshare", "-UrmC", "sh", "-c", script], timeout=20)
+        handle.exec(["unshare", "-Urm", "sh", "-c", script], timeout=20)
+    walked = [folder for _, folders, _ in os.walk("/sys/fs/cgroup") for folder in folders]
+    assert "airloom-test" not in walked
+    assert not handle.exec(["unshare", "-UrC", "sh", "-c", "exit 0"], timeout=20).exit.ok
+    assert handle.exec(["unshare", "-Urm", "sh", "-c", "exit 0"], timeout=20).exit.ok
+    before, begun = handle.cpu(), time.monotonic()
+    handle.exec(["sh", "-c", "timeout 2 sh -c 'while :; do :; done'"], timeout=60)
+    used, passed = handle.cpu(), time.monotonic() - begun
+    spent = (used.user_ns + used.system_ns - before.user_ns - before.system_ns) / 1e9
+    assert spent < 0.15 * passed
+
+
+def test_what_airloom_itself_needs_of_the_host_is_not_shown(
+    up: Up, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where Airloom is installed below /tmp.
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "code").write_text("of Airloom")
+    monkeypatch.setattr(binaries, "hidden_places", lambda: [place])
+    handles = up(container(store), node("n", interface("eth0", 2, "10.1.0.2/24")))
+    assert shell(handles["n"], f"cat {place}/code") == "of Airloom"
+    assert not handles["c"].exec(["cat", f"{place}/code"], timeout=20).exit.ok
+    assert not handles["c"].exec(["test", "-e", str(place)], timeout=20).exit.ok
 
 
 def test_its_interfaces_are_ports_and_static_programs_of_the_host_run(up: Up, store: Path) -> None:

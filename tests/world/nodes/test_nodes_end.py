@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -108,13 +109,7 @@ def test_kill_9_leaves_nothing(victim: str) -> None:
             controller.kill()
     eventually(lambda: not Path(f"/proc/{keeper}").exists(), "the keeper is left")
     eventually(lambda: processes_in(set(inodes)) == [], "namespaces are held")
-    if victim == "both":
-        # Nobody is left to remove its control groups, which are empty: the next keeper does.
-        with Keeper() as other, Nodes(plan_of([node("a")]), other) as world:
-            world.bring_up()["a"].exec(["true"], timeout=20)
-            assert groups_of(keeper) == []
-    elif victim == "controller":
-        eventually(lambda: groups_of(keeper) == [], "control groups are left")
+    eventually(lambda: groups_of(keeper) == [], "control groups are left")
     watched = {"/etc/hosts", "/etc/hostname", "/etc", "/tmp", "/run", "/var/tmp"}
     assert watched.intersection(mount_points()) == watched.intersection(mounts)
 
@@ -154,6 +149,22 @@ def test_the_death_of_a_first_process_is_a_failure_of_its_node(up: Up) -> None:
     assert handles["a"].exec(["true"], timeout=20).exit.ok
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to take the socket of another process")
+def test_a_first_process_that_does_not_speak_as_agreed_is_a_failure_of_its_node(up: Up) -> None:
+    handles = up(node("a"), node("b"))
+    for handle in handles.values():
+        handle.exec(["true"], timeout=20)
+    process = os.pidfd_open(handles["a"]._made.pid)  # type: ignore[attr-defined]
+    control = ctypes.CDLL(None, use_errno=True).syscall(438, process, 3, 0)  # pidfd_getfd(2)
+    assert control >= 0, os.strerror(ctypes.get_errno())
+    os.write(control, b"\x04\x00\x00\x00evil")
+    os.close(control)
+    os.close(process)
+    eventually(lambda: handles["a"].state == "failed", "it has not failed")
+    assert str(handles["a"].failure).startswith("its first process does not speak as agreed")
+    assert handles["b"].exec(["true"], timeout=20).exit.ok
+
+
 def test_a_keeper_that_dies_is_reported() -> None:
     failed: list[str] = []
     with (
@@ -168,7 +179,32 @@ def test_a_keeper_that_dies_is_reported() -> None:
         eventually(lambda: failed == ["a"], "nobody was told")
         with pytest.raises(RunError, match="keeper"):
             handles["b"].exec(["true"], timeout=20)
-    assert groups_of(keeper.pid) == []
+    eventually(lambda: groups_of(keeper.pid) == [], "control groups are left")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to have control groups")
+def test_a_keeper_that_is_killed_leaves_no_control_group() -> None:
+    for _ in range(5):
+        with Keeper() as keeper, Nodes(plan_of([node("a", cpu=0.5)]), keeper) as world:
+            a = world.bring_up()["a"]
+            a.start(["sleep", "1000"])
+            assert groups_of(keeper.pid)
+            os.kill(keeper.pid, signal.SIGKILL)
+            eventually(lambda pid=keeper.pid: groups_of(pid) == [], "control groups are left")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make control groups")
+def test_groups_that_a_node_made_below_its_own_go_with_it(up: Up, keeper: Keeper) -> None:
+    handle = up(node("a", cpu=0.5))["a"]
+    handle.exec(["true"], timeout=20)
+    for kind, options in (("cgroup2", "rw"), ("cgroup", "cpu")):
+        mounted = f"mkdir /tmp/{kind} && mount -t {kind} -o {options} none /tmp/{kind}"
+        handle.exec(["sh", "-c", f"{mounted} && mkdir -p /tmp/{kind}/mine/and/below"], timeout=20)
+    made = [path for base in groups_of(keeper.pid) for path in base.glob("*/*/mine/and/below")]
+    assert made, "no hierarchy could be mounted in the node"
+    handle.kill()
+    handle.restart()
+    assert not any(path.exists() for path in made)
 
 
 def test_stop_is_polite_first(up: Up, tmp_path: Path) -> None:

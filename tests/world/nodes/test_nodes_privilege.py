@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ from airloom.nodes.process.supervisor import Keeper
 from airloom.nodes.all_nodes import Nodes
 
 print(privilege.ensure(), privilege.ensure())
-plan = node("a", interface("eth0", 1, "10.1.0.1/24"), cpu=0.5, files={{"/etc/airloom-test.conf": "x"}})
+plan = node("a", interface("eth0", 1, "10.1.0.1/24"), files={{"/etc/airloom-test.conf": "x"}})
 with Keeper() as keeper, Nodes(plan_of([plan]), keeper) as world:
     a = world.bring_up()["a"]
     ping = "ping -c1 -W5 10.1.0.1 >/dev/null && echo pinged"
@@ -116,7 +117,47 @@ def test_an_ordinary_user_has_nodes(tmp_path: Path, threads: bool) -> None:
     assert r"stdout='a\npinged\n/etc/airloom-test.conf\n'" in lines[1]
     assert lines[2] == "used True None"
     assert "no control group" in lines[3]
-    assert "share is not held" in lines[3]
+
+
+RUN = """
+import json, sys
+from pathlib import Path
+import airloom
+from airloom.cli import main
+
+Path({folder!r}, "pair.yaml").write_text({scenario!r})
+sys.argv = ["airloom", "run", {folder!r} + "/pair.yaml", "--out", {folder!r} + "/out", *{words!r}]
+main()
+"""
+BUSY = """
+name: busy
+nodes: {a: {cpu: 10 %}, b: }
+links: [{ends: [a, b]}]
+measurements: [{name: rtt, ping: {from: a, to: b, count: 3, interval: 100 ms}}]
+"""
+
+
+def test_a_share_that_cannot_be_held_is_refused_before_the_start(tmp_path: Path) -> None:
+    done = as_nobody(RUN.format(folder=str(tmp_path), scenario=BUSY, words=[]), tmp_path, "666")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 3, done.stdout + done.stderr
+    said = " ".join(done.stderr.split())
+    assert "node a: a share of a processor (`cpu`) cannot be held on this machine" in said
+    assert "run as root" in said
+    assert "host.cpu-share" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_node_does_without_stands_in_the_result(tmp_path: Path) -> None:
+    script = RUN.format(folder=str(tmp_path), scenario=BUSY.replace("{cpu: 10 %}", ""), words=[])
+    done = as_nobody(script, tmp_path, "666")
+    if "no user namespace" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    notes = json.loads((tmp_path / "out" / "result.json").read_text())["verdict"]["notes"]
+    assert any(note.startswith("node a: no control group") for note in notes), notes
+    assert "no control group" in done.stdout
 
 
 CONTAINER = """

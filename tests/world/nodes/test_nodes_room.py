@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from airloom.errors import HostError
 from airloom.nodes.process.supervisor import Keeper
-from helpers.nodes import Up, interface, mount_points, node
+from helpers.nodes import Up, groups_of, interface, mount_points, node
 
 pytestmark = pytest.mark.world
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 def shell(handle: object, command: str) -> str:
@@ -118,6 +122,74 @@ def test_the_host_keeps_its_mounts_and_files(up: Up, keeper: Keeper) -> None:
     assert Path("/etc/hosts").read_bytes() == hosts
     assert Path("/proc/self/mountinfo").read_text().count("shared:") == propagation
     assert os.readlink(f"/proc/{keeper.pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
+
+
+@pytest.fixture
+def host_socket() -> Iterator[Path]:
+    """A socket of the host that only root may use, outside of the folders that nodes have for themselves."""
+    path = Path(f"/var/airloom-test-{uuid.uuid4()}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen()
+        yield path
+        path.unlink()
+
+
+STEAL = "import ctypes, os, sys; sys.exit(ctypes.CDLL(None).syscall(438, os.pidfd_open(1), 3, 0) < 0)"
+"""Takes the control socket of the node's first process (``pidfd_getfd(2)``)."""
+
+
+@needs_root
+def test_its_root_cannot_change_the_machine_by_the_ways_that_are_closed(up: Up) -> None:
+    handle = up(node("a", interface("eth0", 1, "10.1.0.1/24")))["a"]
+    before = Path("/proc/sys/kernel/panic").read_text()
+    for attempt in (
+        f"echo {before.strip()} > /proc/sys/kernel/panic",
+        "echo h > /proc/sysrq-trigger",
+        "umount /proc && test -e /proc/1",
+        "umount /sys && test -e /sys/kernel",
+        f"{sys.executable} -c 'import os; os.nice(-5)'",
+        f"{sys.executable} -c 'import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))'",
+        f"{sys.executable} -c 'import time; time.clock_settime(time.CLOCK_REALTIME, time.time())'",
+        f"{sys.executable} -c 'import os; os.stat(\"/proc/1/fd/3\")'",
+        f"{sys.executable} -c '{STEAL}'",
+        "readlink /proc/1/root",
+    ):
+        assert not handle.exec(["sh", "-c", attempt], timeout=20).exit.ok, attempt
+    assert Path("/proc/sys/kernel/panic").read_text() == before
+
+
+@needs_root
+def test_its_control_groups_are_all_that_it_sees_of_them(up: Up, keeper: Keeper) -> None:
+    handle = up(node("a", cpu=0.5))["a"]
+    assert {line.rpartition(":")[2] for line in shell(handle, "cat /proc/self/cgroup").split()} >= {"/"}
+    for kind, options, limit in (("cgroup", "cpu", "cpu.cfs_quota_us"), ("cgroup2", "rw", "cpu.max")):
+        mounted = f"mkdir /tmp/{kind} && mount -t {kind} -o {options} none /tmp/{kind} && ls /tmp/{kind}"
+        seen = handle.exec(["sh", "-c", mounted], timeout=20).stdout.split()
+        assert not any(name.startswith("airloom-") for name in seen)
+        handle.exec(["sh", "-c", f"echo -1 > /tmp/{kind}/{limit}"], timeout=20)
+    held = [
+        path.read_text().split()[0]
+        for base in groups_of(keeper.pid)
+        for name in ("cpu.cfs_quota_us", "cpu.max")
+        for path in base.glob(f"node*/{name}")
+    ]
+    assert [quota for quota in held if quota not in ("-1", "max")] == ["5000"]
+
+
+def test_what_programs_need_stays_possible(up: Up) -> None:
+    handle = up(node("a", interface("eth0", 1, "10.1.0.1/24")))["a"]
+    shell(handle, "echo 1 > /proc/sys/net/ipv4/ip_forward && cat /proc/sys/kernel/osrelease")
+    shell(handle, "mount -t tmpfs none /mnt && umount /mnt && nice -n 5 true && ulimit -c 0")
+    trace = (
+        "import ctypes, os, signal, sys\n"
+        "pid = os.fork()\n"
+        "if pid == 0: signal.pause()\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "sys.exit(0 if libc.ptrace(16, pid, None, None) == 0 else ctypes.get_errno())\n"
+    )
+    assert handle.exec([sys.executable, "-c", trace], timeout=20).exit.ok
 
 
 def test_hosts_file_cannot_be_spoiled_for_others(up: Up) -> None:

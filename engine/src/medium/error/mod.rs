@@ -51,11 +51,18 @@ const POINTS: usize = 1200;
 /// more than 1 - 1e-9.
 const NEGLIGIBLE: f64 = 3e-14;
 
+/// Frames whose probability of survival has this negative logarithm or more are lost for certain.
+const LOST: f64 = 66.0;
+/// Numbers of bits are told apart by their power of two.
+const BIT_CLASSES: usize = 20;
+
 struct Curve {
     /// From this ratio on (linear) nothing is lost.
     certain: f64,
     /// Up to this ratio (linear) some hundred bits are lost for certain.
     hopeless: f64,
+    /// Up to these ratios (linear) 2^n bits and more are lost but for e^-[`LOST`].
+    lost: [f64; BIT_CLASSES],
     /// Natural logarithm of `-ln_bit` every 1/[`PER_DB`] dB from [`LOWEST_DB`].
     points: Vec<f64>,
 }
@@ -77,7 +84,15 @@ impl Curve {
         // Harm falls with the ratio; 0.3 for each bit leaves e^-60 of 200.
         let good = (0..used).find(|&index| harm(index) < 0.3).unwrap_or(used);
         let hopeless = good.checked_sub(1).map_or(0.0, ratio);
-        Self { certain, hopeless, points: (0..used).map(point).collect() }
+        let points: Vec<f64> = (0..used).map(point).collect();
+        let mut bits = 0.5;
+        let lost = [(); BIT_CLASSES].map(|()| {
+            bits *= 2.0;
+            // Between two points harm lies between theirs.
+            let open = points.iter().position(|point| point.exp() * bits < LOST).unwrap_or(used);
+            open.checked_sub(1).map_or(0.0, ratio)
+        });
+        Self { certain, hopeless, lost, points }
     }
 
     fn ln_bits(&self, ratio: f64, bits: f64) -> f64 {
@@ -132,6 +147,17 @@ impl Decoder {
     pub fn header(&self, index: u8, ratio: f64, bits: f64) -> f64 {
         let curve = &self.header[usize::from(index)];
         curve.ln_bits(ratio, bits)
+    }
+
+    /// The ratio (linear) up to which so many payload bits at rate `index` survive with less than
+    /// e^-66.
+    #[must_use]
+    pub fn lost(&self, index: u8, bits: f64) -> f64 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some thousand bits
+        let class = (bits as u64).checked_ilog2();
+        class.map_or(0.0, |class| {
+            self.payload[usize::from(index)].lost[BIT_CLASSES.min(class as usize + 1) - 1]
+        })
     }
 
     /// The ratio (linear) from which the header before a rate's payload is never harmed.

@@ -4,7 +4,7 @@
 //! 10.4 (fragments), 10.23.2.8 (transmission opportunities).
 
 use super::classify::{CHECK, DATA_HEADER, QOS_FIELD};
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::medium::air::Sending;
 use crate::medium::phy::{ACK_OCTETS, Channel, RTS_OCTETS};
 use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};

@@ -1,7 +1,7 @@
 //! What waits to be sent, and the driver's two limits.
 
 use super::classify::{LARGEST_BODY, body_octets, category};
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::medium::radio::{Kind, RadioId, Stage, To, Waiting};
 use crate::medium::{Medium, Outside};

@@ -2,7 +2,7 @@
 
 use super::classify::{body_octets, category};
 use crate::calendar::Class;
-use crate::fate::Why;
+use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::medium::air::Sending;
 use crate::medium::bss::Course;

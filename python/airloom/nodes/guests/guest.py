@@ -55,6 +55,8 @@ class Machine:
     """What it is given from descriptor 4 on."""
     env: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[int, ...] = ()
+    devices: tuple[str, ...] = ()
+    """Names below /dev of devices that it opens itself."""
     modules: tuple[str, ...] = ()
     """Kernel modules to load, in order."""
     module_folder: str | None = None
@@ -151,7 +153,11 @@ class GuestNode(InnerNode):
             "argv": machine.argv,
             "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
             "descriptors": len(machine.descriptors),
-            "cell": {"memory": machine.memory, "capabilities": machine.capabilities},
+            "cell": {
+                "memory": machine.memory,
+                "capabilities": machine.capabilities,
+                "devices": machine.devices,
+            },
             "scheduling": {
                 "processors": settings.processors,
                 "nice": settings.nice,

@@ -125,7 +125,9 @@ class InnerNode(NetnsNode):
             "root": root,
             "files": {**self._site.keeper.common, **plan.files},
             # What the host shows is not in a root of the guest's own.
-            "visible": [str(path) for path in self._site.visible] if self.settings.root is None else [],
+            "visible": [str(path) for path in (*self._site.visible, *self._site.own)]
+            if self.settings.root is None
+            else [],
             "network": spec_of(plan, {interface.name for interface in plan.interfaces}),
         }
 

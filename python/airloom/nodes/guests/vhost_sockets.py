@@ -28,6 +28,8 @@ class Door:
         with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
             path = Path(folder, "door")
             listener.bind(str(path))
+            # The machine runs as another user. Nobody else can reach the file: its folder is closed.
+            path.chmod(0o666)
             listener.listen(1)
             return cls(listener, os.open(path, os.O_PATH | os.O_CLOEXEC))
 

@@ -14,18 +14,22 @@ import zlib
 from functools import lru_cache
 from pathlib import Path
 
+from airloom.host.files import content
+
 _MAGIC, _MAGIC_AT = b"HdrS", 0x202
 _SETUP_AT, _VERSION_AT, _PAYLOAD_AT = 0x1F1, 0x206, 0x248
 _SECTOR = 512
 _WITH_PAYLOAD = 0x0208
 """The first version of the protocol that says where the payload is."""
+_LARGEST = 1 << 30
+"""Octets of an image."""
 _NOTES = tuple(struct.pack("<III4s", 4, size, 18, b"Xen") for size in (4, 8))
 
 
 @lru_cache
 def descriptor(image: Path) -> int | None:
     """A descriptor of the plain kernel in an image, this module's; None if there is none to start."""
-    plain = plain_of(image.read_bytes())
+    plain = plain_of(content(image, _LARGEST))
     if plain is None:
         return None
     held = os.memfd_create("airloom-vmlinux", os.MFD_CLOEXEC)

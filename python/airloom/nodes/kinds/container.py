@@ -41,7 +41,7 @@ class ContainerNode(NetnsNode):
 
     def _visible(self) -> tuple[Path, ...]:
         """Also the generator of traffic, which is static: an image has none, wherever the host keeps it."""
-        return (*super()._visible(), binaries.find("airloom-traffic"))
+        return (*self._site.visible, binaries.find("airloom-traffic"))
 
     def _of_plan(self) -> images.Image:
         assert self._plan.image is not None

@@ -246,10 +246,12 @@ class NetnsNode(NodeHandle):
 
     def _visible(self) -> tuple[Path, ...]:
         """What it sees of the host even below folders of its own."""
-        return (*self._site.visible, *(_MACHINE if self._plan.machine_network else ()))
+        return (*self._site.visible, *self._site.own, *(_MACHINE if self._plan.machine_network else ()))
 
     def _how(self, message: Message) -> str:
         """How its first process ended, by the keeper's message."""
+        if self._init is not None and self._init.misspoke is not None:
+            return f"its first process does not speak as agreed: it said {self._init.misspoke}"
         if message["signal"] is not None:
             how = f"was killed by signal {message['signal']}"
         elif message["code"] is not None:

@@ -22,7 +22,7 @@ from airloom import _engine
 from airloom.errors import HostError
 from airloom.host import cache
 from airloom.nodes.guests import accelerator, initramfs, modules, tap_bridge, vmlinux
-from airloom.nodes.guests.guest import GuestNode, Machine
+from airloom.nodes.guests.guest import CAP_DAC_READ_SEARCH, GuestNode, Machine
 from airloom.nodes.guests.shared import GuestKind
 from airloom.nodes.kind import Nature, NodeHandle, Properties, Site
 from airloom.nodes.kinds.uml import file_system
@@ -97,6 +97,8 @@ class QemuNode(GuestNode):
             patience=_PATIENCE,
             descriptors=(*held, *(knocker for _, knocker in doors), *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
+            capabilities=(CAP_DAC_READ_SEARCH,),
+            devices=("kvm",) if by.name == "kvm" else (),
             module_folder=str(folder) if settings.root is None and folder != _MODULES.resolve() else None,
         )
 

@@ -20,8 +20,14 @@ from typing import Any
 
 _HEAD = struct.Struct("<I")
 _PIECE = 1 << 16
+_LONGEST = 64 << 20
+"""Octets of the longest message: the text of a file, with every octet escaped."""
 
 Message = dict[str, Any]
+
+
+class Misspoken(Exception):
+    """What came over a channel is no message, or none that was agreed on."""
 
 
 class Channel:
@@ -43,7 +49,10 @@ class Channel:
                 self.socket.sendall(octets[sent:], socket.MSG_NOSIGNAL)
 
     def receive(self) -> list[Message] | None:
-        """The messages that are complete after one more read; None at the end of the stream."""
+        """The messages that are complete after one more read; None at the end of the stream.
+
+        Raises :class:`Misspoken` for what is no message.
+        """
         try:
             piece = self.socket.recv(_PIECE)
         except OSError:
@@ -54,9 +63,11 @@ class Channel:
         messages = []
         while len(self._octets) >= _HEAD.size:
             end = _HEAD.size + _HEAD.unpack_from(self._octets)[0]
+            if end > _LONGEST:
+                raise Misspoken(f"a message of {end} octets")
             if len(self._octets) < end:
                 break
-            messages.append(json.loads(self._octets[_HEAD.size : end]))
+            messages.append(_message(self._octets[_HEAD.size : end]))
             del self._octets[:end]
         return messages
 
@@ -66,8 +77,20 @@ class Channel:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
+def _message(octets: bytes | bytearray) -> Message:
+    try:
+        message = json.loads(octets)
+    except (ValueError, RecursionError) as error:
+        raise Misspoken(f"no JSON: {error}") from None
+    if not isinstance(message, dict) or not isinstance(message.get("event"), str):
+        raise Misspoken("a message that reports nothing")
+    return message
+
+
 Heard = Callable[[Message], None]
-Ended = Callable[[], None]
+"""It raises :class:`Misspoken` for a message that was not agreed on."""
+Ended = Callable[[str | None], None]
+"""It is told what was wrong with the last message; None if nothing was."""
 
 
 class Switchboard:
@@ -84,13 +107,15 @@ class Switchboard:
         self._thread.start()
 
     def join(self, channel: Channel, heard: Heard, ended: Ended) -> None:
-        """From now on ``heard`` is called for each message, and ``ended`` once at the end."""
+        """From now on ``heard`` is called for each message, and ``ended`` once at the end, which also
+        comes after what was not agreed on.
+        """
         with self._lock:
             if not self._closing:
                 self._joining.append((channel, heard, ended))
                 os.eventfd_write(self._bell, 1)
                 return
-        ended()
+        ended(None)
 
     def close(self) -> None:
         """Closes all channels, calls their ``ended``, and ends the thread."""
@@ -126,23 +151,29 @@ class Switchboard:
                     return False
                 continue
             channel, heard, ended = key.data
-            messages = channel.receive()
+            try:
+                messages = channel.receive()
+                for message in messages or ():
+                    _call(heard, message)
+            except Misspoken as error:
+                channel.close()
+                self._end(channel, heard, ended, str(error))
+                continue
             if messages is None:
                 self._end(channel, heard, ended)
-                continue
-            for message in messages:
-                _call(heard, message)
         return True
 
-    def _end(self, channel: Channel, _: Heard, ended: Ended) -> None:
+    def _end(self, channel: Channel, _: Heard, ended: Ended, why: str | None = None) -> None:
         self._selector.unregister(channel.socket)
         channel.socket.close()
-        _call(ended)
+        _call(ended, why)
 
 
-def _call(listener: Callable[..., None], *words: Message) -> None:
+def _call(listener: Callable[..., None], words: object) -> None:
     """An error of one listener is shown and must not make the others deaf."""
     try:
-        listener(*words)
+        listener(words)
+    except Misspoken:
+        raise
     except Exception:
         traceback.print_exc()

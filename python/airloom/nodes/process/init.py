@@ -17,6 +17,7 @@ from pathlib import Path
 
 from airloom.errors import HostError, RunError
 from airloom.nodes.kind import Completed, Exit, Process
+from airloom.nodes.process import reports
 from airloom.nodes.process.channel import Channel, Message, Switchboard
 
 _PATIENCE = 30.0
@@ -81,12 +82,18 @@ class InitClient:
         self._hosting = 0
         self._ready: Message | None = None
         self._gone = False
+        self._misspoke: str | None = None
         switchboard.join(channel, self._heard, self._ended)
 
     @property
     def is_gone(self) -> bool:
         """Whether it has ended."""
         return self._gone
+
+    @property
+    def misspoke(self) -> str | None:
+        """What it said that was not agreed on, which ended it; None if it said nothing such."""
+        return self._misspoke
 
     @property
     def is_hosted(self) -> bool:
@@ -277,10 +284,13 @@ class InitClient:
 
     def _lost(self) -> RunError:
         why = "has ended" if self._gone else f"does not answer within {_PATIENCE:g} s"
+        if self._misspoke is not None:
+            why = f"does not speak as agreed: it said {self._misspoke}"
         return RunError("node.gone", f"node {self.node}: its first process {why}")
 
     def _heard(self, message: Message) -> None:
         event = message["event"]
+        reports.check(message)
         if event == "exited":
             with self._lock:
                 program = self._programs.pop(message["id"], None)
@@ -294,9 +304,10 @@ class InitClient:
                 self._answers[message["id"]] = message
             self._lock.notify_all()
 
-    def _ended(self) -> None:
+    def _ended(self, why: str | None) -> None:
         with self._lock:
             self._gone = True
+            self._misspoke = why
             programs, self._programs = self._programs, {}
             self._lock.notify_all()
         for program in programs.values():

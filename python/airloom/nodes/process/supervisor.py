@@ -7,7 +7,6 @@ descriptor limit that was in force then.
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import subprocess
 import threading
@@ -20,8 +19,9 @@ from typing import Self
 from airloom.errors import HostError, RunError
 from airloom.host import binaries
 from airloom.nodes.process.channel import Channel, Message, Switchboard
+from airloom.units.text import of_nodes
 
-_PROTOCOL = 6
+_PROTOCOL = 7
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
@@ -63,13 +63,13 @@ class Keeper:
         self._lock = threading.Condition()
         self._waiting: dict[str, Message | None] = {}
         self._ends: dict[str, Callable[[Message], None]] = {}
-        self._groups: set[Path] = set()
         self._gone = False
         self._closed = False
         self._common: Mapping[str, str] = {}
         self.failure: str | None = None
         """Why it can make no more nodes; None while it can."""
         self._protocol: int | None = None
+        self._shares: Message | None = None
         self.switchboard.join(self._channel, self._heard, self._lost)
         self._greet(program)
 
@@ -88,6 +88,24 @@ class Keeper:
         if files != self._common:
             self._common = dict(files)
             self._send({"op": "common", "files": self._common})
+
+    def require_shares(self, shares: Mapping[str, float]) -> None:
+        """:class:`HostError` if this machine cannot hold nodes to their shares of a processor; tries it."""
+        if not shares:
+            return
+        self._send({"op": "shares"})
+        with self._lock:
+            there = self._lock.wait_for(lambda: self._gone or self._shares is not None, _PATIENCE)
+            answer, self._shares = self._shares, None
+        if answer is None:
+            raise self._broken("it has ended" if there else f"no answer within {_PATIENCE:g} s")
+        if answer["why"] is not None:
+            raise HostError(
+                "host.cpu-share",
+                f"{of_nodes(list(shares))}: a share of a processor (`cpu`) cannot be held on this machine: "
+                f"{answer['why']}",
+                cure="run as root with control groups of its own, or take `cpu` out",
+            )
 
     def make(
         self,
@@ -136,7 +154,6 @@ class Keeper:
                 cure="see `airloom doctor`",
             )
         group, cpu_group = (Path(answer[word]) if answer[word] else None for word in ("group", "cpu_group"))
-        self._groups.update(path.parent for path in (group, cpu_group) if path)
         return Made(
             Channel(near),
             answer["pid"],
@@ -162,8 +179,6 @@ class Keeper:
             self._process.kill()
             self._process.wait()
         self.switchboard.close()
-        if self._process.returncode != 0:
-            self._remove_groups()
 
     def __enter__(self) -> Self:
         return self
@@ -172,13 +187,6 @@ class Keeper:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _remove_groups(self) -> None:
-        """Does what a keeper that was killed could not do; groups in use stay."""
-        for base in self._groups:
-            for folder in (*(path for path in base.glob("*") if path.is_dir()), base):
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
 
     def _greet(self, program: Path) -> None:
         """Waits until the keeper has said who it is, which it does when it is ready."""
@@ -221,6 +229,11 @@ class Keeper:
                 self._protocol = message["protocol"]
                 self._lock.notify_all()
             return
+        if message["event"] == "shares":
+            with self._lock:
+                self._shares = message
+                self._lock.notify_all()
+            return
         name = message["name"]
         if message["event"] == "ended":
             with self._lock:
@@ -235,11 +248,11 @@ class Keeper:
                 self.failure = f"files for all nodes: {message['why']}"
             self._lock.notify_all()
 
-    def _lost(self) -> None:
+    def _lost(self, why: str | None) -> None:
         with self._lock:
             self._gone = True
             if not self._closed:
-                self.failure = self.failure or "it has ended"
+                self.failure = self.failure or ("it has ended" if why is None else f"it said {why}")
             ends, self._ends = self._ends, {}
             self._lock.notify_all()
         for on_end in ends.values():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from airloom.host.files import head
 from airloom.planning.guests import LEAST, MEMORY, said, shared_by
 from airloom.planning.network import Network
 from airloom.scenario.model import Node, Scenario
@@ -136,13 +138,46 @@ def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
 def _kernel(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Which kernels a kind's machine starts."""
     for name, node in network.nodes.items():
-        if (node.kind or scenario.kind) == "qemu" and said(scenario, node).kernel == BUILT:
+        kind = node.kind or scenario.kind
+        if kind == "qemu" and said(scenario, node).kernel == BUILT:
             yield Problem(
                 "guest.kernel",
                 "the kernel that is built here is for User Mode Linux",
                 _of_machine("kernel", name, scenario, node) or ("guest", "kernel"),
                 "leave it out, or name a file",
             )
+            continue
+        kernel = said(scenario, node).kernel if kind in _NEEDED else None
+        wrong = None if kernel in (None, BUILT) else _startable(str(kernel), kind)
+        if wrong is not None:
+            yield Problem(
+                "guest.kernel",
+                wrong,
+                _of_machine("kernel", name, scenario, node) or ("guest", "kernel"),
+                "leave it out, or name a kernel",
+            )
+
+
+_NEEDED = {
+    "uml": ("User Mode Linux", "an ELF executable"),
+    "qemu": ("virtual machines", "a bootable image or an ELF file"),
+}
+_ELF = b"\x7fELF"
+_HEADERS = ((0, _ELF), (0x202, b"HdrS"), (0x38, b"ARM\x64"))
+"""Where a kernel for a machine has which octets: ELF; x86's boot protocol; arm64's image."""
+
+
+def _startable(file: str, kind: str) -> str | None:
+    """What is wrong with a kernel's file, as far as its first octets tell."""
+    try:
+        octets = head(file, 0x210)
+    except OSError as error:
+        return f"the kernel {Path(file).name} cannot be read: {error.strerror}"
+    headers = _HEADERS[:1] if kind == "uml" else _HEADERS
+    whose, what = _NEEDED[kind]
+    if any(octets[at : at + len(magic)] == magic for at, magic in headers):
+        return None
+    return f"{Path(file).name} is no kernel for {whose}: that is {what}"
 
 
 def _once(problems: Iterable[Problem]) -> Iterator[Problem]:

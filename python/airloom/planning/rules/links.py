@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from airloom.planning.network import Network, Wire
 from airloom.planning.ports import ports_of
 from airloom.planning.rules import ranges
+from airloom.planning.rules.names import interface
 from airloom.scenario.model import Direction, Node, Queue, Scenario, Topology
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
-
-_INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", re.ASCII)
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -85,9 +83,9 @@ def _generated(topology: Topology, network: Network) -> Iterator[Problem]:
 
 
 def _adapters(node: Node, path: Path_) -> Iterator[Problem]:
-    for name, interface in node.interfaces.items():
-        if interface.adapter is not None:
-            yield from ranges.of_adapter(interface.adapter, (*path, "interfaces", name, "adapter"))
+    for name, one in node.interfaces.items():
+        if one.adapter is not None:
+            yield from ranges.of_adapter(one.adapter, (*path, "interfaces", name, "adapter"))
 
 
 def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
@@ -152,15 +150,8 @@ def _ends(wire: Wire, network: Network) -> Iterator[Problem]:
                     f"{end.name!r} is a {word} and takes no addresses",
                     (*wire.path, "addresses", side),
                 )
-        elif end.interface is not None and (
-            not _INTERFACE.fullmatch(end.interface) or end.interface in ("lo", "all", "default")
-        ):
-            yield Problem(
-                "interface.name",
-                f"{end.interface!r} cannot be an interface's name",
-                path,
-                "at most 15 letters, digits, '-', '_' and '.', and not lo, all or default",
-            )
+        elif end.interface is not None:
+            yield from interface(end.interface, path)
     if a.name == b.name:
         yield Problem(
             "link.self", f"both ends are {a.name!r}", wire.path if generated else (*wire.path, "ends")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import Any
 
 from airloom.errors import ScenarioError
+from airloom.planning import tables
 from airloom.planning.network import Network
 from airloom.planning.rules import media
 from airloom.planning.rules.links import direction
@@ -26,6 +27,7 @@ _ACTIONS = {
     "program": ("start", "stop", "signal"),
 }
 _LARGEST_PAYLOAD = 65507
+_LARGEST_WRITE = 16 << 20
 _OWN_HEADER = 18
 """What the generator writes into every packet: see traffic/src/packet.rs."""
 _RTP_HEADER = 12
@@ -41,7 +43,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     programs = {program.name for program in scenario.programs if program.name is not None}
     for index, event in enumerate(scenario.events):
         yield from _event(event, ("events", index), scenario, network, links, programs)
-    yield from _measurements(scenario, network)
+    yield from measurements(scenario, network)
     yield from _claims(scenario)
 
 
@@ -130,7 +132,8 @@ def _signal(event: Event, path: Path_) -> Iterator[Problem]:
         )
 
 
-def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+def measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Everything that is wrong with measurements."""
     linked = {end.name for wire in network.wires for end in wire.ends}
     linked |= {radio.node for radio in network.radios}
     yield from unique("measurements", (measurement.name for measurement in scenario.measurements))
@@ -144,7 +147,7 @@ def _measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 if given
                 else "the measurement has no tool",
                 path,
-                "exactly one of ping, iperf3, traffic",
+                f"exactly one of {', '.join(TOOLS)}",
             )
             continue
         yield from _tool(measurement, (*path, given[0]), scenario, network, linked)
@@ -165,7 +168,7 @@ def _tool(
             )
     if tool.source == tool.to:
         yield Problem("measurement.self", "both ends are the same node", (*path, "to"))
-    if scenario.duration is not None and tool.at + _lasts(tool) > scenario.duration:
+    if scenario.duration is not None and tool.at + tool.least > scenario.duration:
         yield Problem(
             "event.time",
             f"the measurement would end after the run, which lasts {scenario.duration.text}",
@@ -173,16 +176,7 @@ def _tool(
             "let the run last longer, or leave 'duration' out",
         )
     yield from _nothing(tool, path, "duration", "interval")
-    match tool:
-        case Ping():
-            if tool.size > _LARGEST_PAYLOAD:
-                yield Problem(
-                    "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
-                )
-        case Iperf3():
-            yield from _iperf3(tool, path)
-        case Traffic():
-            yield from _traffic(tool, path)
+    yield from _RULES[measurement.word](tool, path)
 
 
 def is_address(text: str) -> bool:
@@ -194,14 +188,17 @@ def is_address(text: str) -> bool:
     return True
 
 
-def _lasts(tool: Ping | Iperf3 | Traffic) -> int:
-    return int(tool.interval) * (tool.count - 1) if isinstance(tool, Ping) else int(tool.duration)
-
-
 def _nothing(tool: Any, path: Path_, *names: str) -> Iterator[Problem]:
     for name in names:
         if getattr(tool, name, None) == 0:
             yield Problem("measurement.zero", f"{name!r} must be above zero", (*path, name))
+
+
+def _ping(tool: Ping, path: Path_) -> Iterator[Problem]:
+    if tool.size > _LARGEST_PAYLOAD:
+        yield Problem(
+            "measurement.size", f"at most {_LARGEST_PAYLOAD} B fit into one packet", (*path, "size")
+        )
 
 
 def _iperf3(tool: Iperf3, path: Path_) -> Iterator[Problem]:
@@ -236,6 +233,13 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
     if tool.pattern == "trace":
         if tool.trace is None:
             yield Problem("measurement.pattern", "the pattern trace needs 'trace', a file", path)
+        else:
+            least = 1 if tool.protocol == "tcp" else _least(tool)
+            most = _LARGEST_WRITE if tool.protocol == "tcp" else _LARGEST_PAYLOAD
+            try:
+                tables.packets(tool.trace, least, most)
+            except tables.TableError as error:
+                yield Problem(error.code, error.message, (*path, "trace"), error.cure)
         for name in ("rate", "interval"):
             if getattr(tool, name) is not None:
                 yield Problem(
@@ -272,9 +276,14 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
             )
 
 
+def _least(tool: Traffic) -> int:
+    """What the generator itself needs of a packet: octets."""
+    return _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+
+
 def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
     """Packets must have room for what the generator writes into them."""
-    least = _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
+    least = _least(tool)
     if tool.protocol != "tcp" and tool.frame is None and 0 < tool.size < least:
         yield Problem(
             "measurement.size", f"the generator needs {least} B or more in a packet", (*path, "size")
@@ -292,6 +301,14 @@ def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
         elif not least + headers <= tool.frame <= _LARGEST_PAYLOAD + headers:
             allowed = f"{least + headers} to {_LARGEST_PAYLOAD + headers} B"
             yield Problem("measurement.size", f"the frame is not of {allowed}", (*path, "frame"))
+
+
+_RULES: dict[str, Callable[[Any, Path_], Iterator[Problem]]] = {
+    "ping": _ping,
+    "iperf3": _iperf3,
+    "traffic": _traffic,
+}
+"""What holds for each tool alone."""
 
 
 def _claims(scenario: Scenario) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from airloom.planning.channels import number_of
 from airloom.planning.network import Network
 from airloom.planning.radios import RadioEnd
 from airloom.planning.rules.ask import asked
+from airloom.planning.rules.names import interface
 from airloom.scenario.model import Event, Medium, Mobility, Noise, Scenario, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.scenario.problems import Problem
@@ -67,7 +68,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from _medium(name, medium, network)
     said: set[tuple[str, Path_]] = set()
     for end in network.radios:
-        for problem in _radio(end, network, scenario.kind):
+        for problem in (*interface(end.name, end.path, key=True), *_radio(end, network, scenario.kind)):
             # What is said once for many radios is wrong once.
             if (problem.code, problem.path) not in said:
                 said.add((problem.code, problem.path))
@@ -91,8 +92,11 @@ def _takes(
 
 
 def _asked(check: Callable[[Any], object]) -> tuple[str, str] | None:
-    """The code and the message of what the engine objects to."""
-    error = asked(check)
+    """The objection of the engine, or of the reader of a file: code and message."""
+    try:
+        error = asked(check)
+    except tables.TableError as unreadable:
+        return unreadable.code, unreadable.message
     return None if error is None else (str(error.args[0]), str(error.args[1]))
 
 
@@ -108,6 +112,10 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
             tables.frame_errors(medium.errors.file)
         except tables.TableError as error:
             wrong.append(Problem(error.code, error.message, (*path, "errors", "file"), error.cure))
+    matrix = medium.propagation.file
+    unreadable = None if wrong or matrix is None else _asked(lambda _: tables.text(matrix))
+    if unreadable is not None:
+        wrong.append(Problem(*unreadable, (*path, "propagation", "file")))
     yield from wrong
     if not wrong:
         settings = words.medium(medium, [end.node for end in ends])

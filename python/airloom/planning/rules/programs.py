@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
@@ -11,6 +10,7 @@ from airloom.planning.names import words
 from airloom.planning.network import Network
 from airloom.planning.rules.names import unique
 from airloom.planning.rules.nodes import node_exists
+from airloom.scenario import patterns
 from airloom.scenario.model import Program, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
@@ -46,6 +46,19 @@ def _program(program: Program, path: Path_, scenario: Scenario, network: Network
             yield from containers.nothing_to_run(scenario, network, program, path)
         elif empty:
             yield Problem("program.run", "the command line is empty", (*path, "run"))
+    if any("\0" in word for word in program.run or ()):
+        yield Problem("program.run", "a NUL in the command line", (*path, "run"), "leave it out")
+    for name, value in program.env.items():
+        if not name or "=" in name or "\0" in name:
+            yield Problem(
+                "program.env",
+                f"{name!r} cannot be the name of a variable",
+                (*path, "env", name),
+                "a name is not empty, and has neither '=' nor NUL",
+                key=True,
+            )
+        elif "\0" in value:
+            yield Problem("program.env", "a NUL in the value", (*path, "env", name), "leave it out")
     if program.ready is not None:
         given = [name for name in ("log", "port", "command") if getattr(program.ready, name) is not None]
         if len(given) != 1:
@@ -57,8 +70,8 @@ def _program(program: Program, path: Path_, scenario: Scenario, network: Network
             )
         if program.ready.log is not None:
             try:
-                re.compile(program.ready.log)
-            except (re.error, OverflowError, RecursionError) as error:
+                patterns.checked(program.ready.log)
+            except patterns.PatternError as error:
                 yield Problem("program.ready", f"not a regular expression: {error}", (*path, "ready", "log"))
 
 

@@ -52,7 +52,8 @@ from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Progra
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.slices import Grant, Slice
 from airloom.scenario.model.tunnels import Tunnel
-from airloom.units.quantities import Duration, Prefix
+from airloom.units.addresses import Prefix
+from airloom.units.quantities import Duration
 
 
 class Pools(Model):

@@ -11,7 +11,8 @@ from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Radio
 from airloom.scenario.model.nodes import Node
 from airloom.scenario.model.openflow import Controller, Datapath, OpenFlow
-from airloom.units.quantities import Address, Chance, Duration, Fraction, Length, Rate, Size
+from airloom.units.addresses import Address
+from airloom.units.quantities import Chance, Duration, Fraction, Length, Rate, Size
 
 
 class GilbertElliott(Model):

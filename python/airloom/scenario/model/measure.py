@@ -40,6 +40,8 @@ class Event(Model):
 
 
 Family = Literal["ipv4", "ipv6"]
+_USUAL_SIZE = 1470
+"""Octets of a UDP datagram where none are given."""
 
 
 class Ping(Model):
@@ -54,6 +56,21 @@ class Ping(Model):
         default=None, description="address family; by default that of the first address"
     )
     at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
+
+    @property
+    def least(self) -> int:
+        """How long it takes at least: ns."""
+        return self.interval * (self.count - 1)
+
+    @property
+    def expected(self) -> int:
+        """How long it takes if all goes well: ns."""
+        return self.interval * self.count
+
+    @property
+    def offered(self) -> float | None:
+        """Packets a second that it puts on the path: requests and answers."""
+        return 2e9 / max(1, self.interval)
 
 
 class Iperf3(Model):
@@ -72,6 +89,21 @@ class Iperf3(Model):
         default=None, description="address family; by default that of the first address"
     )
     at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
+
+    @property
+    def least(self) -> int:
+        """How long it takes at least: ns."""
+        return self.duration
+
+    @property
+    def expected(self) -> int:
+        """How long it takes if all goes well: ns."""
+        return self.duration
+
+    @property
+    def offered(self) -> float | None:
+        """Packets a second that it puts on the path; None: as many as the path carries."""
+        return None if self.rate is None else self.rate / (8 * (self.size or _USUAL_SIZE))
 
 
 class Traffic(Model):
@@ -107,6 +139,23 @@ class Traffic(Model):
     stages: bool = Field(
         default=False, description="UDP, RTP: also measures the delay of each stage of the packets' path"
     )
+
+    @property
+    def least(self) -> int:
+        """How long it takes at least: ns."""
+        return self.duration
+
+    @property
+    def expected(self) -> int:
+        """How long it takes if all goes well: ns."""
+        return self.duration
+
+    @property
+    def offered(self) -> float | None:
+        """Packets a second that it puts on the path; None: as many as the path carries."""
+        if self.interval:
+            return 1e9 / self.interval
+        return None if self.rate is None else self.rate / (8 * self.size)
 
 
 TOOLS = ("ping", "iperf3", "traffic")

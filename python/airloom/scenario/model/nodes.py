@@ -22,7 +22,8 @@ from airloom.scenario.model.base import (
 )
 from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Mobility, Position, Radio
-from airloom.units.quantities import Address, Duration, Share, Size
+from airloom.units.addresses import Address
+from airloom.units.quantities import Duration, Share, Size
 
 
 class Adapter(Model):

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from airloom.scenario.model.base import Model
-from airloom.units.quantities import Prefix
+from airloom.units.addresses import Prefix
 
 _ADDRESS = re.compile(r"tcp:(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", re.ASCII)
 

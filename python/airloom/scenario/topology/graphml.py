@@ -7,6 +7,7 @@ other attributes, such as positions for drawing, are left alone.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,18 +15,21 @@ from typing import Any
 import networkx
 from pydantic import ValidationError
 
+from airloom.host.files import content
 from airloom.scenario.model import Direction, Switch
 from airloom.scenario.model.base import NAME_PATTERN
 from airloom.scenario.problems import Problem
 from airloom.scenario.topology.generators import MOST_LINKS, MOST_NODES, Edge, Graph
 
 _WHERE = ("topology", "file")
+LARGEST = 64 * 2**20
+"""Octets of a file."""
 
 
 def read(path: str) -> Graph:
     """The graph in a GraphML file; raises :class:`Problem` if it cannot be one of a network."""
     try:
-        graph = networkx.read_graphml(path)
+        graph = networkx.read_graphml(io.BytesIO(content(path, LARGEST)))
     except Exception as error:
         # Its reader raises whatever its XML, its type conversions and the graph's keys raise.
         first = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,101 @@
+//! What an element may touch while it handles an event.
+
+use std::collections::VecDeque;
+
+use crate::calendar::{Calendar, Class};
+use crate::drop_reason::DropReason;
+use crate::egress::{Clock, Delivery, Egress};
+use crate::element::{End, Place, PortId};
+use crate::frame::{Frame, Pool};
+use crate::ledger::{Ledger, Tally};
+use crate::link::in_flight::InFlight;
+use crate::time::Instant;
+
+/// An event of the calendar. Small, because the calendar moves it about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Frames offered at a port are due.
+    Enter(u32),
+    /// Frames under way on a wire are due at its far end.
+    Arrive(u32),
+    /// A wire has sent what it was sending, and more is waiting.
+    Release(u32),
+    /// Something is due in a radio medium.
+    Medium(u32),
+    /// A scheduled change is due.
+    Change(u32),
+}
+
+/// Numbers by which elements order events of one instant: ports first, then wires, then media.
+pub(crate) mod source {
+    pub const CHANGE: u32 = 0;
+    pub const PORT: u32 = 0;
+    pub const WIRE: u32 = 1 << 30;
+    pub const MEDIUM: u32 = 1 << 31;
+}
+
+/// A frame that has come to an end of a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub end: End,
+    /// The wire that brought it.
+    pub wire: u32,
+    pub flight: InFlight,
+    /// When it was to be there; earlier than now if a late host holds it up.
+    pub due: Instant,
+}
+
+/// The parts of the engine that all elements share, borrowed for one event.
+pub(crate) struct Context<'a> {
+    pub now: Instant,
+    pub calendar: &'a mut Calendar<Event>,
+    pub pool: &'a mut Pool,
+    pub ledger: &'a mut Ledger,
+    /// Frames that reached an end at this very instant and wait to be carried on.
+    pub work: &'a mut VecDeque<Arrived>,
+    pub egress: &'a mut dyn Egress,
+    /// The clock that drives the engine; none while it is stepped.
+    pub clock: Option<&'a dyn Clock>,
+    /// Set by an element that changed something on which shortcuts through switches rest.
+    pub ways_changed: bool,
+}
+
+impl Context<'_> {
+    /// Hands a frame to a port's node.
+    pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame) {
+        let (taken, loss) = match self.egress.deliver(port, due, &frame, self.pool) {
+            Delivery::Taken => (frame.count, None),
+            Delivery::Partly(taken, loss) => (taken.min(frame.count), Some(loss)),
+            Delivery::Lost(loss) => (0, Some(loss)),
+            Delivery::NotUp => return self.drop(Place::Port(port), frame, DropReason::NotUp),
+        };
+        if taken > 0 {
+            let tally = Tally::of(&frame.part(frame.first, taken));
+            self.ledger.delivered += tally;
+            self.ledger.ports[port.index()].delivered += tally;
+        }
+        if let (Some(loss), true) = (loss, taken < frame.count) {
+            let lost = frame.part(frame.first + taken, frame.count - taken);
+            self.ledger.lose(port, loss, Tally::of(&lost));
+        }
+        self.pool.release(frame.buffer);
+    }
+
+    /// Ends a frame for a reason.
+    pub fn drop(&mut self, place: Place, frame: Frame, why: DropReason) {
+        self.ledger.drop(place, why, Tally::of(&frame));
+        self.egress.dropped(place, self.now, &frame, why, self.pool);
+        self.pool.release(frame.buffer);
+    }
+
+    /// One frame more that shares the buffer.
+    pub fn copy(&mut self, frame: &Frame) {
+        self.ledger.copies += Tally::of(frame);
+        self.pool.share(frame.buffer);
+    }
+
+    /// Enters an event of a wire into the calendar.
+    pub fn at(&mut self, at: Instant, class: Class, source: u32, event: Event) {
+        self.calendar.push(at, class, source, event);
+    }
+}

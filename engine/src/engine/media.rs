@@ -1,0 +1,195 @@
+//! Radio media as elements of the engine.
+
+use super::{Engine, Out, number};
+use crate::calendar::Class;
+use crate::deadline::Deadline;
+use crate::drop_reason::DropReason;
+use crate::element::{End, MediumId, Place, PortId};
+use crate::engine::context::{Context, Event, source};
+use crate::error::Error;
+use crate::frame::Frame;
+use crate::ledger::Tally;
+use crate::medium::capture::Sniffed;
+use crate::medium::mobility::Mobility;
+use crate::medium::{Medium, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings};
+use crate::time::Instant;
+
+/// A medium, and the ports that its radios belong to.
+pub(crate) struct AttachedMedium {
+    number: u32,
+    pub(crate) medium: Medium,
+    ports: Vec<PortId>,
+    deadline: Deadline,
+}
+
+/// The engine as a medium sees it.
+struct EngineSide<'a, 'b> {
+    context: &'a mut Context<'b>,
+    medium: MediumId,
+    ports: &'a [PortId],
+}
+
+impl Outside for EngineSide<'_, '_> {
+    fn octets(&self, frame: &Frame) -> &[u8] {
+        self.context.pool.octets(frame.buffer)
+    }
+
+    fn share(&mut self, frame: &Frame) {
+        self.context.pool.share(frame.buffer);
+    }
+
+    fn release(&mut self, frame: Frame) {
+        self.context.pool.release(frame.buffer);
+    }
+
+    fn deliver(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
+        let now = self.context.now;
+        self.context.deliver(self.ports[radio.number() as usize], now, frame);
+    }
+
+    fn dropped(&mut self, radio: RadioId, _at: Instant, frame: Frame, why: DropReason) {
+        self.context.drop(Place::Port(self.ports[radio.number() as usize]), frame, why);
+    }
+
+    fn sniffed(&mut self, sniffed: &Sniffed) {
+        self.context.egress.sniffed(self.medium, sniffed, self.context.pool);
+    }
+
+    fn copied(&mut self, frame: &Frame, copies: u32) {
+        for _ in 0..copies {
+            self.context.ledger.copies += Tally::of(frame);
+        }
+    }
+}
+
+impl AttachedMedium {
+    /// A frame of the port that `radio` belongs to.
+    pub(crate) fn offer(&mut self, context: &mut Context, radio: RadioId, frame: Frame) {
+        let now = context.now;
+        self.medium.offer(
+            radio,
+            now,
+            frame,
+            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
+        );
+        self.arm_deadline(context);
+    }
+
+    /// Something is due.
+    pub(crate) fn wake(&mut self, context: &mut Context) {
+        self.deadline.expired(context.now);
+        self.medium.advance(
+            context.now,
+            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
+        );
+        self.arm_deadline(context);
+    }
+
+    /// A change of the scenario; it was checked when it was scheduled.
+    pub(crate) fn change(&mut self, context: &mut Context, radio: RadioId, change: &RadioChange) {
+        self.medium.pass(context.now);
+        self.medium.change(
+            radio,
+            change,
+            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
+        );
+        self.arm_deadline(context);
+    }
+
+    fn arm_deadline(&mut self, context: &mut Context) {
+        let Some(at) = self.medium.next_at() else { return };
+        if self.deadline.arm(at) {
+            let event = Event::Medium(self.number);
+            context.at(at, Class::Release, source::MEDIUM + self.number, event);
+        }
+    }
+}
+
+impl Engine {
+    /// Adds a radio medium. Its random streams follow from the engine's seed only if it was made
+    /// with [`Engine::seed`].
+    ///
+    /// # Errors
+    /// If another one has that name.
+    pub fn add_medium(&mut self, name: &str, medium: Medium) -> Result<MediumId, Error> {
+        self.take_name("medium", name)?;
+        let id = MediumId(number(self.media.len()));
+        let mut air =
+            AttachedMedium { number: id.0, medium, ports: Vec::new(), deadline: Deadline::default() };
+        air.medium.pass(self.calendar.now());
+        self.media.push(air);
+        Ok(id)
+    }
+
+    /// Puts a radio behind a port: what the port is offered goes on the air.
+    ///
+    /// # Errors
+    /// If the port or the medium is unknown, the port has a link or a radio already, or a
+    /// setting cannot work.
+    pub fn add_radio(
+        &mut self,
+        medium: MediumId,
+        port: PortId,
+        settings: RadioSettings,
+        mobility: Box<dyn Mobility>,
+    ) -> Result<RadioId, Error> {
+        self.check_end(End::Port(port))?;
+        let name = self.ports[port.index()].name.clone();
+        let now = self.calendar.now();
+        let air = self.air(medium)?;
+        air.medium.pass(now);
+        let radio = air.medium.add_radio(&name, settings, mobility)?;
+        air.ports.push(port);
+        self.ports[port.index()].out = Some(Out::Radio(medium.0, radio));
+        self.arm(medium);
+        Ok(radio)
+    }
+
+    /// Adds a source of noise to a medium.
+    ///
+    /// # Errors
+    /// If the medium is unknown or a setting cannot work.
+    pub fn add_noise(
+        &mut self,
+        medium: MediumId,
+        settings: NoiseSettings,
+        mobility: Box<dyn Mobility>,
+    ) -> Result<(), Error> {
+        self.medium(medium)?.add_noise(settings, mobility)?;
+        self.arm(medium);
+        Ok(())
+    }
+
+    /// What was added may want to be called before anything is offered: beacons, noise.
+    fn arm(&mut self, medium: MediumId) {
+        let Some(air) = self.media.get_mut(medium.index()) else { return };
+        let Some(at) = air.medium.next_at() else { return };
+        if air.deadline.arm(at) {
+            let event = Event::Medium(medium.0);
+            self.calendar.push(at, Class::Release, source::MEDIUM + medium.0, event);
+        }
+    }
+
+    /// A medium, at the present instant: to read its accounts, or to change its laws.
+    ///
+    /// # Errors
+    /// If it is unknown.
+    pub fn medium(&mut self, medium: MediumId) -> Result<&mut Medium, Error> {
+        let now = self.calendar.now();
+        let air = self.air(medium)?;
+        air.medium.pass(now);
+        Ok(&mut air.medium)
+    }
+
+    fn air(&mut self, medium: MediumId) -> Result<&mut AttachedMedium, Error> {
+        self.media.get_mut(medium.index()).ok_or(Error::Unknown { kind: "medium", number: medium.0 })
+    }
+
+    /// The medium of a radio, if there are both.
+    pub(crate) fn check_radio(&self, medium: MediumId, radio: RadioId) -> Result<&Medium, Error> {
+        let unknown = |kind, number| Error::Unknown { kind, number };
+        let air = self.media.get(medium.index()).ok_or_else(|| unknown("medium", medium.0))?;
+        let known = (radio.number() as usize) < air.ports.len();
+        if known { Ok(&air.medium) } else { Err(unknown("radio", radio.number())) }
+    }
+}

@@ -1,0 +1,483 @@
+//! The engine: elements, their calendar, and the way of a frame through them.
+
+pub(crate) mod context;
+mod media;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::calendar::{Calendar, Class};
+use crate::drop_reason::DropReason;
+use crate::egress::{Clock, Egress};
+use crate::element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
+use crate::engine::context::{Arrived, Context, Event, source};
+use crate::engine::media::AttachedMedium;
+use crate::error::Error;
+use crate::frame::segment;
+use crate::frame::{Frame, Pool};
+use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
+use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::wire::{Site, Wire};
+use crate::medium::{RadioChange, RadioId};
+use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
+use crate::switch::Switch;
+use crate::switch::forward;
+use crate::switch::shortcuts::Shortcuts;
+use crate::time::Instant;
+
+/// Something that the scenario changes while time goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// New settings for one direction of a link.
+    Link(LinkId, Direction, Box<LinkSettings>),
+    /// The link comes up, both directions.
+    Up(LinkId),
+    /// The link goes down, both directions.
+    Down(LinkId),
+    /// New settings for a switch or hub.
+    Switch(SwitchId, SwitchSettings),
+    /// A change of a radio.
+    Radio(MediumId, RadioId, Box<RadioChange>),
+}
+
+/// What leads away from a port.
+#[derive(Clone, Copy)]
+pub(crate) enum Out {
+    /// A wire.
+    Wire(u32),
+    /// A radio of a medium.
+    Radio(u32, RadioId),
+}
+
+pub(crate) struct Port {
+    pub(crate) name: String,
+    transit: bool,
+    pub(crate) out: Option<Out>,
+    /// Frames offered and not yet entered.
+    offered: InFlightQueue,
+}
+
+/// An emulated network under one clock.
+///
+/// Whoever drives it offers frames at ports, lets time pass with [`Engine::advance`], and takes
+/// frames at the [`Egress`]. Given the same calls it does the same to the last bit.
+pub struct Engine {
+    seed: u64,
+    pub(crate) calendar: Calendar<Event>,
+    pool: Pool,
+    ledger: Ledger,
+    shortcuts: Shortcuts,
+    pub(crate) ports: Vec<Port>,
+    wires: Vec<Wire>,
+    switches: Vec<Switch>,
+    pub(crate) media: Vec<AttachedMedium>,
+    /// Which switch is joined to which, as a forest: each points towards its tree's root.
+    trees: Vec<u32>,
+    names: BTreeSet<(&'static str, String)>,
+    changes: BTreeMap<u32, Change>,
+    next_change: u32,
+    work: VecDeque<Arrived>,
+}
+
+impl Engine {
+    /// An engine without elements. All its random numbers follow from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            calendar: Calendar::default(),
+            pool: Pool::default(),
+            ledger: Ledger::default(),
+            shortcuts: Shortcuts::default(),
+            ports: Vec::new(),
+            wires: Vec::new(),
+            switches: Vec::new(),
+            media: Vec::new(),
+            trees: Vec::new(),
+            names: BTreeSet::new(),
+            changes: BTreeMap::new(),
+            next_change: 0,
+            work: VecDeque::with_capacity(64),
+        }
+    }
+
+    /// Adds a port. A `transit` port belongs to a node that passes frames on (a router), an
+    /// end port to one that does not; the difference matters only to links that carry
+    /// super-frames together (see [`crate::settings::Segments`]).
+    ///
+    /// # Errors
+    /// If another port has that name.
+    pub fn add_port(&mut self, name: &str, transit: bool) -> Result<PortId, Error> {
+        self.take_name("port", name)?;
+        let id = PortId(number(self.ports.len()));
+        self.ports.push(Port { name: name.into(), transit, out: None, offered: InFlightQueue::default() });
+        self.ledger.ports.push(PortAccount::default());
+        Ok(id)
+    }
+
+    /// Adds a switch or hub.
+    ///
+    /// # Errors
+    /// If another one has that name, or a setting is out of its range.
+    pub fn add_switch(&mut self, name: &str, settings: &SwitchSettings) -> Result<SwitchId, Error> {
+        settings.check()?;
+        self.take_name("switch", name)?;
+        let id = SwitchId(number(self.switches.len()));
+        self.switches.push(Switch::new(id, settings));
+        self.trees.push(id.0);
+        self.ledger.switches.push(SwitchAccount::default());
+        Ok(id)
+    }
+
+    /// Joins two ends by a link; `forward` holds from `a` to `b`, `backward` from `b` to `a`.
+    ///
+    /// # Errors
+    /// If the name is taken, a setting is out of its range, an end is unknown, a port already
+    /// has a link, or the link would close a loop of switches.
+    pub fn connect(
+        &mut self,
+        name: &str,
+        a: End,
+        b: End,
+        forward: &LinkSettings,
+        backward: &LinkSettings,
+    ) -> Result<LinkId, Error> {
+        forward.check()?;
+        backward.check()?;
+        self.check_end(a)?;
+        self.check_end(b)?;
+        if let (End::Port(port), true) = (a, a == b) {
+            return Err(Error::PortTaken { port: self.ports[port.index()].name.clone() });
+        }
+        if let (End::Switch(a), End::Switch(b)) = (a, b) {
+            if self.root(a.0) == self.root(b.0) {
+                return Err(Error::Loop { link: name.into() });
+            }
+        }
+        self.take_name("link", name)?;
+        if let (End::Switch(a), End::Switch(b)) = (a, b) {
+            let (a, b) = (self.root(a.0), self.root(b.0));
+            self.trees[b as usize] = a;
+        }
+        self.shortcuts.forget(&mut self.switches, &mut self.ledger);
+        let id = LinkId(number(self.wires.len() / 2));
+        for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
+            let wire = number(self.wires.len());
+            let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
+            let begins = matches!(from, End::Port(_));
+            let site = Site { number: wire, name, seed: self.seed, begins, to, waits_for_last };
+            self.wires.push(Wire::new(site, settings, self.calendar.now()));
+            self.ledger.wires.push(WireAccount::default());
+            match from {
+                End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
+                End::Switch(switch) => self.switches[switch.index()].join(wire, to),
+            }
+        }
+        Ok(id)
+    }
+
+    /// Says which VLANs a link carries at the switch from which `direction` leads away. With the
+    /// first such port a switch begins to know VLANs: its other ports are access ports of VLAN 1.
+    ///
+    /// # Errors
+    /// If the link is unknown, begins at no switch there, or a number is out of its range.
+    pub fn set_vlan(
+        &mut self,
+        link: LinkId,
+        direction: Direction,
+        settings: &VlanSettings,
+    ) -> Result<(), Error> {
+        self.check_link(link)?;
+        settings.check()?;
+        self.shortcuts.forget(&mut self.switches, &mut self.ledger);
+        let wire = 2 * link.0 + direction as u32;
+        let switch = self.switches.iter_mut().find(|switch| switch.out.contains(&wire));
+        let switch = switch.ok_or(Error::Unknown { kind: "switch at link", number: link.0 })?;
+        switch.set_vlan(wire, settings);
+        Ok(())
+    }
+
+    /// Has a change carried out at `at`, before anything else of that instant; at once if `at`
+    /// has passed (with the next [`Engine::advance`]).
+    ///
+    /// # Errors
+    /// If an element is unknown or a setting is out of its range.
+    pub fn schedule(&mut self, at: Instant, change: Change) -> Result<(), Error> {
+        match &change {
+            Change::Link(link, _, settings) => {
+                self.check_link(*link)?;
+                settings.check()?;
+            }
+            Change::Up(link) | Change::Down(link) => self.check_link(*link)?,
+            Change::Switch(switch, settings) => {
+                self.check_end(End::Switch(*switch))?;
+                settings.check()?;
+            }
+            Change::Radio(medium, radio, change) => {
+                self.check_radio(*medium, *radio)?.check(*radio, change)?;
+            }
+        }
+        let index = self.next_change;
+        self.next_change = self.next_change.wrapping_add(1);
+        self.changes.insert(index, change);
+        let at = at.max(self.calendar.now());
+        self.calendar.push(at, Class::Change, source::CHANGE, Event::Change(index));
+        Ok(())
+    }
+
+    /// The buffers of all frames.
+    pub fn pool(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// The account so far.
+    #[must_use]
+    pub fn ledger(&mut self) -> &Ledger {
+        self.shortcuts.settle(&mut self.switches, &mut self.ledger);
+        &self.ledger
+    }
+
+    /// The seed it was made with.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// A frame is to enter at a port at `now`, or at once if `now` has passed; the next
+    /// [`Engine::advance`] that reaches that instant lets it in, and the ledger counts it then.
+    /// The buffer now belongs to the engine. If its offload description does not fit its octets,
+    /// it is dropped as malformed.
+    ///
+    /// # Panics
+    /// If the port is not of this engine.
+    pub fn offer(&mut self, port: PortId, now: Instant, frame: Frame) {
+        let at = now.max(self.calendar.now());
+        if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
+            self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
+        }
+    }
+
+    /// Whether a wire is there that loses what its host is late ([`crate::settings::Late::Slip`]): then it is worth
+    /// something to be on time.
+    #[must_use]
+    pub fn slips(&self) -> bool {
+        self.wires.iter().any(Wire::slips)
+    }
+
+    /// When the engine next has something to do.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        self.calendar.next_at()
+    }
+
+    /// How far time has come.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.calendar.now()
+    }
+
+    /// Lets time pass until `until`, that instant included. With [`Instant::NEVER`] it runs until
+    /// nothing is left to do, and time stops there.
+    pub fn advance(&mut self, until: Instant, egress: &mut dyn Egress) {
+        self.run(until, None, egress);
+    }
+
+    /// The same where a wall clock drives the engine, so that what happens may be late by it. A wire
+    /// with a constant rate then hands over hardly faster than its rate to make up for it, and
+    /// pauses for what it cannot make up for ([`WireAccount::paused`]).
+    pub fn advance_on(&mut self, clock: &dyn Clock, until: Instant, egress: &mut dyn Egress) {
+        self.run(until, Some(clock), egress);
+    }
+
+    fn run(&mut self, until: Instant, clock: Option<&dyn Clock>, egress: &mut dyn Egress) {
+        while let Some((key, event)) = self.calendar.pop(until) {
+            let mut context = Context {
+                now: key.at,
+                calendar: &mut self.calendar,
+                pool: &mut self.pool,
+                ledger: &mut self.ledger,
+                work: &mut self.work,
+                egress: &mut *egress,
+                clock,
+                ways_changed: false,
+            };
+            let (wires, switches) = (&mut self.wires, &mut self.switches);
+            match event {
+                Event::Arrive(wire) => wires[wire as usize].arrive(&mut context),
+                Event::Release(wire) => wires[wire as usize].release(&mut context),
+                Event::Enter(port) => enter(&mut context, &mut self.ports, wires, &mut self.media, port),
+                Event::Medium(medium) => self.media[medium as usize].wake(&mut context),
+                Event::Change(index) => {
+                    if let Some(change) = self.changes.remove(&index) {
+                        if !matches!(change, Change::Radio(..)) {
+                            self.shortcuts.forget(switches, context.ledger);
+                        }
+                        apply(&mut context, wires, switches, &mut self.media, &change);
+                    }
+                }
+            }
+            while let Some(arrived) = context.work.pop_front() {
+                self.shortcuts.shake_if(&mut context.ways_changed);
+                carry_on(&mut context, &mut self.shortcuts, wires, switches, arrived);
+            }
+            self.shortcuts.shake_if(&mut context.ways_changed);
+        }
+        if until < Instant::NEVER {
+            self.calendar.pass(until);
+        }
+    }
+
+    /// Counts, one by one, what is inside: in queues and on wires. It equals
+    /// [`Ledger::in_flight`], which is derived from the other columns.
+    #[must_use]
+    pub fn recount(&self) -> Tally {
+        let mut sum = Tally::default();
+        for wire in &self.wires {
+            wire.visit(&mut |frame| sum += Tally::of(frame));
+        }
+        for air in &self.media {
+            air.medium.visit(&mut |frame| sum += Tally::of(frame));
+        }
+        sum
+    }
+
+    pub(crate) fn take_name(&mut self, kind: &'static str, name: &str) -> Result<(), Error> {
+        if self.names.insert((kind, name.into())) {
+            Ok(())
+        } else {
+            Err(Error::DuplicateName { kind, name: name.into() })
+        }
+    }
+
+    pub(crate) fn check_end(&self, end: End) -> Result<(), Error> {
+        match end {
+            End::Port(port) => match self.ports.get(port.index()) {
+                None => Err(Error::Unknown { kind: "port", number: port.0 }),
+                Some(port) if port.out.is_some() => Err(Error::PortTaken { port: port.name.clone() }),
+                Some(_) => Ok(()),
+            },
+            End::Switch(switch) if switch.index() < self.switches.len() => Ok(()),
+            End::Switch(switch) => Err(Error::Unknown { kind: "switch", number: switch.0 }),
+        }
+    }
+
+    fn check_link(&self, link: LinkId) -> Result<(), Error> {
+        if 2 * link.index() < self.wires.len() {
+            Ok(())
+        } else {
+            Err(Error::Unknown { kind: "link", number: link.0 })
+        }
+    }
+
+    fn root(&self, switch: u32) -> u32 {
+        let mut at = switch;
+        while self.trees[at as usize] != at {
+            at = self.trees[at as usize];
+        }
+        at
+    }
+}
+
+/// Frames offered at a port are due.
+fn enter(
+    context: &mut Context,
+    ports: &mut [Port],
+    wires: &mut [Wire],
+    media: &mut [AttachedMedium],
+    number: u32,
+) {
+    let port = &mut ports[number as usize];
+    port.offered.expired(context.now);
+    let place = Place::Port(PortId(number));
+    while let Some(flight) = port.offered.pop(context.now) {
+        let admitted = segment::admit(&flight.frame, context.pool);
+        // What is not a frame counts as one all the same.
+        let frame = admitted.unwrap_or(Frame { first: 0, count: 1, segmentation: None, ..flight.frame });
+        let frame = Frame { origin: number, entered: context.now, ..frame };
+        let tally = Tally::of(&frame);
+        context.ledger.offered += tally;
+        context.ledger.ports[number as usize].offered += tally;
+        context.egress.entered(PortId(number), context.now, &frame, context.pool);
+        match port.out {
+            _ if admitted.is_none() => context.drop(place, frame, DropReason::Malformed),
+            None => context.drop(place, frame, DropReason::Nowhere),
+            Some(Out::Wire(wire)) => wires[wire as usize].enter(context, InFlight { frame, ..flight }),
+            Some(Out::Radio(medium, radio)) => media[medium as usize].offer(context, radio, frame),
+        }
+    }
+    if let Some(at) = port.offered.arm() {
+        context.at(at, Class::Arrival, source::PORT + number, Event::Enter(number));
+    }
+}
+
+/// A frame has come to the end of a link.
+fn carry_on(
+    context: &mut Context,
+    shortcuts: &mut Shortcuts,
+    wires: &mut [Wire],
+    switches: &mut [Switch],
+    arrived: Arrived,
+) {
+    let Arrived { end, wire, flight, due } = arrived;
+    match end {
+        End::Port(port) => {
+            context.deliver(port, due, flight.frame);
+            wires[wire as usize].handed_over(context);
+        }
+        End::Switch(switch) => {
+            // The two directions of a link have neighbouring numbers.
+            let back = wire ^ 1;
+            // Of several at one instant each goes one step in its turn.
+            let alone = context.work.is_empty();
+            if alone
+                && wires[wire as usize].may_begin()
+                && shortcuts.may_begin(&mut switches[switch.index()], wires)
+            {
+                let frame = (wire, &flight);
+                let books = (&*context.pool, &mut *context.ledger);
+                if let Some(exit) = shortcuts.take(context.now, (wires, switches), books, frame) {
+                    let flight = InFlight { at: context.now, last: context.now, ..flight };
+                    wires[exit as usize].enter(context, flight);
+                    return;
+                }
+            }
+            let crossed = shortcuts.cross(&switches[switch.index()]);
+            if crossed {
+                shortcuts.settle(switches, context.ledger);
+            }
+            if forward::pass(context, wires, &mut switches[switch.index()], back, flight) && crossed {
+                context.ways_changed = true;
+            }
+        }
+    }
+}
+
+/// A change of the scenario is due.
+fn apply(
+    context: &mut Context,
+    wires: &mut [Wire],
+    switches: &mut [Switch],
+    media: &mut [AttachedMedium],
+    change: &Change,
+) {
+    match change {
+        Change::Link(link, direction, settings) => {
+            wires[2 * link.index() + *direction as usize].change(context, settings);
+        }
+        Change::Up(link) | Change::Down(link) => {
+            let up = matches!(change, Change::Up(_));
+            for wire in [2 * link.0, 2 * link.0 + 1] {
+                wires[wire as usize].set_up(context, up);
+                if !up {
+                    switches.iter_mut().for_each(|switch| switch.forget(wire));
+                }
+            }
+        }
+        Change::Switch(switch, settings) => switches[switch.index()].change(settings),
+        Change::Radio(medium, radio, change) => media[medium.index()].change(context, *radio, change),
+    }
+}
+
+/// The number of an element or change.
+pub(crate) fn number(count: usize) -> u32 {
+    u32::try_from(count).ok().filter(|&count| count < 1 << 30).expect("fewer than 2^30 elements")
+}

@@ -1,0 +1,295 @@
+//! Frames and the pool that holds their octets.
+//!
+//! The data path allocates nothing per frame: octets live in the buffers of a [`Pool`], and a
+//! [`Frame`] is a small value that refers to one of them. A frame may be a *super-frame*: one
+//! buffer that stands for many frames of a TCP or UDP flow (segmentation offload). Links charge
+//! it as the frames it stands for, and where single frames meet different fates it is narrowed
+//! to parts (`first`, `count`) that share the buffer: no octet is copied to split it.
+
+pub(crate) mod packet;
+pub mod segment;
+
+use crate::time::Instant;
+
+/// Octets of an Ethernet header: two addresses and a type.
+pub const ETHERNET_HEADER: u32 = 14;
+
+/// Names one buffer of a [`Pool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId(u32);
+
+/// Which protocol's segmentation a super-frame stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4 or IPv6, cut into datagrams (UDP segmentation offload).
+    Udp,
+}
+
+/// How a super-frame is cut into frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segmentation {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Octets of headers, Ethernet to transport, that every segment repeats.
+    pub header: u16,
+    /// Octets of transport payload in each segment; the last one may be shorter.
+    pub size: u16,
+}
+
+/// A transport checksum that the sender left to the device: the sum of the octets from `start`
+/// to the end of the frame belongs at `start + offset`, where the pseudo-header's sum stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checksum {
+    /// Where summing starts, octets from the start of the frame.
+    pub start: u16,
+    /// Where the result goes, octets from `start`.
+    pub offset: u16,
+}
+
+/// One frame, or several consecutive segments of one super-frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The buffer with the octets, Ethernet header first, frame check sequence not included.
+    pub buffer: BufferId,
+    /// Octets in the buffer: of the whole super-frame, not of this part of it.
+    pub length: u32,
+    /// First segment that this value stands for.
+    pub first: u16,
+    /// Number of segments that it stands for, at least 1.
+    pub count: u16,
+    /// Present if the buffer holds a super-frame.
+    pub segmentation: Option<Segmentation>,
+    /// Present if the transport checksum is still to be computed.
+    pub checksum: Option<Checksum>,
+    /// The port through which it entered the engine.
+    pub origin: u32,
+    /// When it entered the engine.
+    pub entered: Instant,
+}
+
+/// The sizes of the frames that a run of segments consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Octets of each full segment; of the tail if there is none.
+    pub full: u32,
+    /// Number of full segments before the tail.
+    pub fulls: u32,
+    /// Octets of the last frame of the super-frame, if the run includes it; else 0.
+    pub tail: u32,
+}
+
+impl Sizes {
+    /// Sum over all frames of the run of what `charge` says for a frame of so many octets.
+    #[must_use]
+    pub fn sum(&self, charge: impl Fn(u32) -> u64) -> u64 {
+        let fulls = if self.fulls > 0 { u64::from(self.fulls) * charge(self.full) } else { 0 };
+        fulls + if self.tail > 0 { charge(self.tail) } else { 0 }
+    }
+
+    /// Octets of the largest frame of the run.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        if self.fulls > 0 { self.full } else { self.tail }
+    }
+}
+
+impl Frame {
+    /// A frame to be offered: `length` octets in `buffer`. The engine fills in the rest when it
+    /// is offered.
+    #[must_use]
+    pub fn new(
+        buffer: BufferId,
+        length: u32,
+        segmentation: Option<Segmentation>,
+        checksum: Option<Checksum>,
+    ) -> Self {
+        Self { buffer, length, first: 0, count: 1, segmentation, checksum, origin: 0, entered: Instant::ZERO }
+    }
+
+    /// Number of segments of the whole super-frame; 1 for an ordinary frame.
+    #[must_use]
+    pub fn segments(&self) -> u32 {
+        match self.segmentation {
+            Some(cut) if cut.size > 0 => {
+                self.length.saturating_sub(u32::from(cut.header)).div_ceil(u32::from(cut.size)).max(1)
+            }
+            _ => 1,
+        }
+    }
+
+    /// True if it stands for all of its buffer, not for a part.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.first == 0 && u32::from(self.count) == self.segments()
+    }
+
+    /// Octets of the given segment (counted from the start of the super-frame), headers
+    /// included, without the frame check sequence.
+    #[must_use]
+    pub fn segment_octets(&self, segment: u16) -> u32 {
+        match self.segmentation {
+            None => self.length,
+            Some(cut) => {
+                let header = u32::from(cut.header);
+                let size = u32::from(cut.size);
+                let payload = self.length.saturating_sub(header);
+                header + payload.saturating_sub(u32::from(segment) * size).min(size)
+            }
+        }
+    }
+
+    /// The sizes of all frames that this value stands for.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let Some(cut) = self.segmentation else {
+            return Sizes { full: self.length, fulls: 0, tail: self.length };
+        };
+        let full = u32::from(cut.header) + u32::from(cut.size);
+        let end = u32::from(self.first) + u32::from(self.count);
+        // The run reaches the end of the buffer if what its full segments would hold does.
+        if u32::from(cut.header) + end * u32::from(cut.size) >= self.length {
+            let tail = self.segment_octets(self.first + (self.count - 1));
+            Sizes { full, fulls: u32::from(self.count) - 1, tail }
+        } else {
+            Sizes { full, fulls: u32::from(self.count), tail: 0 }
+        }
+    }
+
+    /// Octets of all frames that this value stands for.
+    #[inline]
+    #[must_use]
+    pub fn octets(&self) -> u64 {
+        let Some(cut) = self.segmentation else { return self.length.into() };
+        let (header, size) = (u64::from(cut.header), u64::from(cut.size));
+        let payload = u64::from(self.length).saturating_sub(header);
+        let (start, end) = (u64::from(self.first), u64::from(self.first) + u64::from(self.count));
+        u64::from(self.count) * header + payload.min(end * size).saturating_sub(start * size)
+    }
+
+    /// The part of this frame with the given segments.
+    #[must_use]
+    pub fn part(&self, first: u16, count: u16) -> Self {
+        debug_assert!(first >= self.first && first + count <= self.first + self.count && count > 0);
+        Self { first, count, ..*self }
+    }
+}
+
+struct Slot {
+    octets: Box<[u8]>,
+    users: u32,
+    class: u8,
+}
+
+/// Octets a buffer of each class holds: an ordinary frame, a jumbo frame, a super-frame.
+pub const CLASSES: [usize; 3] = [2_048, 9_728, 65_536 + 2_048];
+
+/// Buffers by reference count, recycled for ever.
+#[derive(Default)]
+pub struct Pool {
+    slots: Vec<Slot>,
+    free: [Vec<u32>; CLASSES.len()],
+    in_use: usize,
+}
+
+impl Pool {
+    /// A buffer of at least `octets`, with one user. Its content is whatever was there before.
+    ///
+    /// # Panics
+    /// If `octets` is more than the largest class holds.
+    pub fn take(&mut self, octets: usize) -> BufferId {
+        let class = CLASSES.iter().position(|&size| octets <= size).expect("frame fits a buffer");
+        self.in_use += 1;
+        if let Some(index) = self.free[class].pop() {
+            self.slots[index as usize].users = 1;
+            return BufferId(index);
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 buffers");
+        #[allow(clippy::cast_possible_truncation)] // three classes
+        self.slots.push(Slot {
+            octets: vec![0; CLASSES[class]].into_boxed_slice(),
+            users: 1,
+            class: class as u8,
+        });
+        BufferId(index)
+    }
+
+    /// The octets of a buffer, all that it can hold.
+    #[must_use]
+    pub fn octets(&self, buffer: BufferId) -> &[u8] {
+        &self.slots[buffer.0 as usize].octets
+    }
+
+    /// The octets of a buffer, to be filled.
+    pub fn octets_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        &mut self.slots[buffer.0 as usize].octets
+    }
+
+    /// The octets of one buffer to read and of another to fill from it.
+    ///
+    /// # Panics
+    /// If the two are the same.
+    pub(crate) fn pair(&mut self, source: BufferId, target: BufferId) -> (&[u8], &mut [u8]) {
+        assert_ne!(source, target, "two buffers");
+        let (source, target) = (source.0 as usize, target.0 as usize);
+        let (low, high) = self.slots.split_at_mut(source.max(target));
+        if source < target {
+            (&low[source].octets, &mut high[0].octets)
+        } else {
+            (&high[0].octets, &mut low[target].octets)
+        }
+    }
+
+    /// Counts one more user of a buffer.
+    pub fn share(&mut self, buffer: BufferId) {
+        self.slots[buffer.0 as usize].users += 1;
+    }
+
+    /// Number of users of a buffer.
+    #[must_use]
+    pub fn users(&self, buffer: BufferId) -> u32 {
+        self.slots[buffer.0 as usize].users
+    }
+
+    /// Counts one user less; without users the buffer is free again.
+    pub fn release(&mut self, buffer: BufferId) {
+        let slot = &mut self.slots[buffer.0 as usize];
+        slot.users = slot.users.checked_sub(1).expect("a buffer is released once per user");
+        if slot.users == 0 {
+            self.in_use -= 1;
+            self.free[slot.class as usize].push(buffer.0);
+        }
+    }
+
+    /// Number of buffers that somebody uses.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        self.in_use
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_and_sizes_of_every_part_are_those_of_its_segments() {
+        for (length, segments) in [(67, 1), (1_066, 1), (1_067, 2), (3_066, 3), (3_166, 4)] {
+            let cut = Segmentation { protocol: Protocol::Tcp4, header: 66, size: 1_000 };
+            let whole = Frame { count: segments, ..Frame::new(BufferId(0), length, Some(cut), None) };
+            assert!(whole.is_whole());
+            for first in 0..segments {
+                for count in 1..=segments - first {
+                    let part = whole.part(first, count);
+                    let sum: u32 = (first..first + count).map(|segment| whole.segment_octets(segment)).sum();
+                    assert_eq!(part.octets(), u64::from(sum), "{part:?}");
+                    assert_eq!(part.sizes().sum(u64::from), u64::from(sum), "{part:?}");
+                }
+            }
+        }
+        assert_eq!(Frame::new(BufferId(0), 60, None, None).octets(), 60);
+    }
+}

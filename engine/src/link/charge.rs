@@ -1,0 +1,33 @@
+//! What a frame costs on the wire.
+
+use crate::frame::Frame;
+use crate::settings::LinkSettings;
+
+/// Octets charged beside, or at least for, each frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Charge {
+    overhead: u64,
+    shortest: u64,
+}
+
+impl Charge {
+    pub fn new(settings: &LinkSettings) -> Self {
+        Self { overhead: settings.overhead.into(), shortest: settings.shortest.into() }
+    }
+
+    /// Octets charged for one frame of so many.
+    pub fn of_frame(self, octets: u32) -> u64 {
+        u64::from(octets).max(self.shortest) + self.overhead
+    }
+
+    /// Octets of a frame's charge that may be missed without the frame being faster than the wire:
+    /// the 12 of Ethernet's gap, and as large a part of any other overhead.
+    pub fn spare(self) -> u64 {
+        self.overhead / 2
+    }
+
+    /// Octets charged for a frame, or for all frames of a run.
+    pub fn of(self, frame: &Frame) -> u64 {
+        frame.sizes().sum(|octets| self.of_frame(octets))
+    }
+}

@@ -1,0 +1,145 @@
+//! Controlled delay (RFC 8289): drop from the head while packets have stood too long for too long.
+//!
+//! A packet that has waited `target` or longer is a sign; when the signs have not ceased for an
+//! `interval`, one packet is dropped and the next drop is set `interval / sqrt(count)` later,
+//! where `count` is the number of drops since this began (section 5.3). It ends with the first
+//! packet that has waited less, or when no more than one packet's worth of octets is left.
+
+use std::collections::VecDeque;
+
+use super::{Desk, pop};
+use crate::drop_reason::DropReason;
+use crate::link::in_flight::InFlight;
+use crate::time::{Instant, Span};
+
+/// The two parameters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    target: Span,
+    interval: Span,
+}
+
+impl Law {
+    pub fn new(target_ns: u64, interval_ns: u64) -> Self {
+        Self { target: Span::from_nanos(target_ns), interval: Span::from_nanos(interval_ns) }
+    }
+
+    /// When the next drop is due after one at `at`, the `count`th.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    fn next(self, at: Instant, count: u32) -> Instant {
+        // An interval is below 2^53 ns; the square root is exactly rounded on every machine.
+        at + Span::from_nanos((self.interval.nanos() as f64 / f64::from(count).sqrt()) as u64)
+    }
+}
+
+/// The state of one queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CoDel {
+    dropping: bool,
+    count: u32,
+    /// `count` when dropping last began.
+    before: u32,
+    drop_next: Instant,
+    /// When the signs will have lasted for an interval, if they last.
+    above_until: Option<Instant>,
+}
+
+/// A queue and the number of octets in it.
+#[derive(Default)]
+pub(super) struct Backlog {
+    pub waiting: VecDeque<InFlight>,
+    pub octets: u64,
+}
+
+impl Backlog {
+    pub fn put(&mut self, flight: InFlight) {
+        self.octets += flight.frame.octets();
+        self.waiting.push_back(flight);
+    }
+
+    pub fn pop(&mut self, desk: &mut Desk, whole: bool) -> Option<InFlight> {
+        let flight = pop(&mut self.waiting, desk.context.pool, whole)?;
+        self.octets -= flight.frame.octets();
+        desk.went(&flight.frame);
+        Some(flight)
+    }
+}
+
+impl CoDel {
+    /// The next frame to be sent (`deque` of section 5.5).
+    pub fn take(
+        &mut self,
+        desk: &mut Desk,
+        law: Law,
+        backlog: &mut Backlog,
+        largest: u64,
+        whole: bool,
+    ) -> Option<InFlight> {
+        let now = desk.context.now;
+        let mut drop = self.judge(law, now, backlog, largest);
+        if self.dropping {
+            self.dropping = drop;
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                let next = law.next(self.drop_next, self.count);
+                if let Some(marked) = discard(desk, backlog) {
+                    self.drop_next = next;
+                    return Some(marked);
+                }
+                drop = self.judge(law, now, backlog, largest);
+                self.dropping = drop;
+                if drop {
+                    self.drop_next = next;
+                }
+            }
+        } else if drop {
+            let marked = discard(desk, backlog);
+            if marked.is_none() {
+                self.judge(law, now, backlog, largest);
+            }
+            self.dropping = true;
+            // If it ended not long ago, the rate that was needed then is a good one to begin with.
+            let delta = self.count.saturating_sub(self.before);
+            let recent = now.since(self.drop_next) < law.interval * 16;
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.drop_next = law.next(now, self.count);
+            self.before = self.count;
+            if marked.is_some() {
+                return marked;
+            }
+        }
+        backlog.pop(desk, whole)
+    }
+
+    /// Whether the first frame may be dropped (`dodeque` of section 5.5).
+    fn judge(&mut self, law: Law, now: Instant, backlog: &Backlog, largest: u64) -> bool {
+        let Some(first) = backlog.waiting.front() else {
+            self.above_until = None;
+            return false;
+        };
+        let left = backlog.octets - u64::from(first.frame.segment_octets(first.frame.first));
+        if now.since(first.at) < law.target || left <= largest {
+            self.above_until = None;
+            return false;
+        }
+        match self.above_until {
+            None => {
+                self.above_until = Some(now + law.interval);
+                false
+            }
+            Some(until) => now >= until,
+        }
+    }
+}
+
+/// Drops the first frame, or gives it back marked.
+fn discard(desk: &mut Desk, backlog: &mut Backlog) -> Option<InFlight> {
+    let flight = backlog.pop(desk, false)?;
+    match desk.mark(flight) {
+        Ok(marked) => Some(marked),
+        Err(flight) => {
+            desk.context.drop(desk.place, flight.frame, DropReason::EarlyDrop);
+            None
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Flow queues with controlled delay in each (RFC 8290).
+//!
+//! Packets are sorted by a hash of addresses, protocol and ports; the queues take turns of
+//! `quantum` octets (deficit round robin), those that have just become active first; each queue
+//! is a `CoDel` queue of its own. When all queues together are full, the one with most octets
+//! loses up to half of its packets, at most 64 at once, from the head (section 4.1).
+
+use std::collections::VecDeque;
+
+use super::codel::{Backlog, CoDel, Law};
+use super::{Desk, Limits};
+use crate::drop_reason::DropReason;
+use crate::frame::packet;
+use crate::link::in_flight::InFlight;
+
+/// Most packets that the fattest queue loses at once.
+const BATCH: u64 = 64;
+
+#[derive(Default)]
+struct Flow {
+    backlog: Backlog,
+    codel: CoDel,
+    deficit: i64,
+    /// Whether it stands in one of the two lists.
+    listed: bool,
+}
+
+/// All flow queues of a wire.
+pub(super) struct Flows {
+    law: Law,
+    quantum: i64,
+    number: u32,
+    salt: u64,
+    /// Made when the first frame comes: an idle link costs nothing.
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+}
+
+impl Flows {
+    pub fn new(law: Law, quantum: u32, number: u32, salt: u64) -> Self {
+        let quantum = i64::from(quantum);
+        Self { law, quantum, number, salt, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new() }
+    }
+
+    /// What waits, flow by flow.
+    pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
+        self.flows.iter().flat_map(|flow| &flow.backlog.waiting)
+    }
+
+    /// Takes a run; if the queues are too full then, others pay for it.
+    pub fn put(&mut self, desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) {
+        if self.flows.is_empty() {
+            self.flows.resize_with(self.number as usize, Flow::default);
+        }
+        let octets = desk.context.pool.octets(flight.frame.buffer);
+        let hash = packet::flow(&octets[..flight.frame.length as usize], self.salt);
+        #[allow(clippy::cast_possible_truncation)] // below `number`
+        let index = ((u64::from(hash) * u64::from(self.number)) >> 32) as u32;
+        let flow = &mut self.flows[index as usize];
+        desk.came(&flight.frame);
+        flow.backlog.put(flight);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.quantum;
+            self.new.push_back(index);
+        }
+        while desk.totals.tally.frames > u64::from(exempt) && limits.exceeded(desk.totals) {
+            self.drop_from_fattest(desk);
+        }
+    }
+
+    fn drop_from_fattest(&mut self, desk: &mut Desk) {
+        let fattest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.octets);
+        let Some(flow) = fattest else { return };
+        let half = flow.backlog.octets / 2;
+        for _ in 0..BATCH {
+            let Some(flight) = flow.backlog.pop(desk, false) else { return };
+            desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);
+            if flow.backlog.octets <= half {
+                return;
+            }
+        }
+    }
+
+    /// The next frame in turn.
+    pub fn take(&mut self, desk: &mut Desk, largest: u64, whole: bool) -> Option<InFlight> {
+        loop {
+            let (index, is_new) = match self.new.front() {
+                Some(&index) => (index, true),
+                None => (*self.old.front()?, false),
+            };
+            let flow = &mut self.flows[index as usize];
+            let next = if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                None
+            } else {
+                let next = flow.codel.take(desk, self.law, &mut flow.backlog, largest, whole);
+                if next.is_none() && !is_new {
+                    flow.listed = false;
+                    self.old.pop_front();
+                    continue;
+                }
+                next
+            };
+            if let Some(flight) = next {
+                flow.deficit -= i64::try_from(flight.frame.octets()).unwrap_or(i64::MAX);
+                return Some(flight);
+            }
+            // Its turn is over, or a new queue has run empty: to the end of the old ones.
+            if is_new {
+                self.new.pop_front()
+            } else {
+                self.old.pop_front()
+            };
+            self.old.push_back(index);
+        }
+    }
+
+    /// Takes out whatever is there.
+    pub fn take_any(&mut self, desk: &mut Desk) -> Option<InFlight> {
+        self.flows.iter_mut().find_map(|flow| flow.backlog.pop(desk, true))
+    }
+}

@@ -1,0 +1,408 @@
+//! Where frames wait for the wire: limits, and the discipline that manages them.
+//!
+//! Super-frames count as the frames that they stand for, and each of those is judged for itself:
+//! a run is split only where its frames meet different fates.
+
+mod codel;
+mod flows;
+mod red;
+
+use std::collections::VecDeque;
+
+use crate::drop_reason::DropReason;
+use crate::element::Place;
+use crate::engine::context::Context;
+use crate::frame::packet::{self, Ecn};
+use crate::frame::segment;
+use crate::frame::{Frame, Pool};
+use crate::ledger::Tally;
+use crate::link::charge::Charge;
+use crate::link::in_flight::InFlight;
+use crate::link::serializer::Serializer;
+use crate::random::Stream;
+use crate::settings::{Discipline, QueueSettings};
+use codel::{Backlog, CoDel, Law};
+use flows::Flows;
+use red::{Red, Verdict};
+
+/// The queue of one wire.
+pub(crate) struct Queue {
+    limits: Limits,
+    totals: Totals,
+    charge: Charge,
+    ecn: bool,
+    /// Octets of the largest frame that ever came.
+    largest: u64,
+    dice: Stream,
+    kind: Kind,
+}
+
+enum Kind {
+    Tail(VecDeque<InFlight>),
+    Red(Box<Red>, VecDeque<InFlight>),
+    CoDel(Law, CoDel, Backlog),
+    Flows(Box<Flows>),
+}
+
+/// What waits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    tally: Tally,
+    /// Octets that the wire will be charged for it.
+    charged: u64,
+}
+
+/// How much may wait. No limit is the largest number.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    frames: u64,
+    octets: u64,
+    charged: u64,
+}
+
+impl Limits {
+    fn new(settings: &QueueSettings, serializer: &Serializer) -> Self {
+        let charged = settings.time_ns.zip(serializer.mean()).map(|(time, rate)| {
+            let octets = u128::from(time) * u128::from(rate) / 8_000_000_000;
+            u64::try_from(octets).unwrap_or(u64::MAX)
+        });
+        Self {
+            frames: settings.packets.map_or(u64::MAX, u64::from),
+            octets: settings.octets.unwrap_or(u64::MAX),
+            charged: charged.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The limits beyond which drop-tail marks.
+    fn half(self) -> Self {
+        Self { frames: self.frames / 2, octets: self.octets / 2, charged: self.charged / 2 }
+    }
+
+    fn exceeded(&self, totals: &Totals) -> bool {
+        let Totals { tally, charged } = totals;
+        tally.frames > self.frames || tally.octets > self.octets || *charged > self.charged
+    }
+
+    /// How many frames of a run fit behind what waits.
+    fn room(&self, totals: &Totals, frame: &Frame, charge: Charge) -> u16 {
+        let sizes = frame.sizes();
+        let fit = |room: u64, cost: &dyn Fn(u32) -> u64| {
+            let fulls = u64::from(sizes.fulls);
+            let fit = room.checked_div(cost(sizes.full)).unwrap_or(fulls).min(fulls);
+            let tail = sizes.tail > 0 && fit == fulls;
+            fit + u64::from(tail && room - fit * cost(sizes.full) >= cost(sizes.tail))
+        };
+        let mut room = self.frames.saturating_sub(totals.tally.frames);
+        if self.octets < u64::MAX {
+            room = room.min(fit(self.octets.saturating_sub(totals.tally.octets), &u64::from));
+        }
+        if self.charged < u64::MAX {
+            let one = |octets| charge.of_frame(octets);
+            room = room.min(fit(self.charged.saturating_sub(totals.charged), &one));
+        }
+        u16::try_from(room).unwrap_or(u16::MAX).min(frame.count)
+    }
+}
+
+/// What a discipline needs besides its own state.
+struct Desk<'a, 'b> {
+    context: &'a mut Context<'b>,
+    place: Place,
+    totals: &'a mut Totals,
+    charge: Charge,
+    ecn: bool,
+}
+
+impl Desk<'_, '_> {
+    fn came(&mut self, frame: &Frame) {
+        self.totals.tally += Tally::of(frame);
+        self.totals.charged += self.charge.of(frame);
+    }
+
+    fn went(&mut self, frame: &Frame) {
+        self.totals.tally -= Tally::of(frame);
+        self.totals.charged -= self.charge.of(frame);
+    }
+
+    /// Marks a frame or a run if marks are wanted and its flow knows them; gives it back
+    /// unchanged if not.
+    fn mark(&mut self, flight: InFlight) -> Result<InFlight, InFlight> {
+        let frame = flight.frame;
+        let octets = &self.context.pool.octets(frame.buffer)[..frame.length as usize];
+        let state = if self.ecn { packet::ecn(octets) } else { Ecn::Incapable };
+        let frame = match state {
+            Ecn::Incapable => return Err(flight),
+            Ecn::Marked => frame,
+            Ecn::Capable => {
+                let pool = &mut *self.context.pool;
+                let alone = frame.is_whole() && pool.users(frame.buffer) == 1;
+                let frame = if alone { frame } else { segment::detach(&frame, pool) };
+                packet::mark(&mut pool.octets_mut(frame.buffer)[..frame.length as usize]);
+                frame
+            }
+        };
+        self.context.ledger.wire(self.place).marked += Tally::of(&frame);
+        Ok(InFlight { frame, ..flight })
+    }
+
+    /// Splits a run after its first `count` frames, of which it may have none or all.
+    fn split(&mut self, flight: InFlight, count: u16) -> (Option<InFlight>, Option<InFlight>) {
+        let frame = flight.frame;
+        if count == 0 {
+            return (None, Some(flight));
+        }
+        if count >= frame.count {
+            return (Some(flight), None);
+        }
+        let (head, rest) = flight.split(count, self.context.pool);
+        (Some(head), Some(rest))
+    }
+}
+
+/// The first frame of a queue; with `whole`, the run that it belongs to.
+fn pop(waiting: &mut VecDeque<InFlight>, pool: &mut Pool, whole: bool) -> Option<InFlight> {
+    let next = waiting.pop_front()?;
+    if whole || next.frame.count == 1 {
+        return Some(next);
+    }
+    let (first, rest) = next.split(1, pool);
+    waiting.push_front(rest);
+    Some(first)
+}
+
+/// Borrows what a desk needs of a queue and leaves its discipline free.
+macro_rules! desk {
+    ($queue:ident, $context:ident, $place:ident) => {
+        Desk {
+            context: $context,
+            place: $place,
+            totals: &mut $queue.totals,
+            charge: $queue.charge,
+            ecn: $queue.ecn,
+        }
+    };
+}
+
+impl Queue {
+    /// A queue with dice of its own.
+    pub fn new(settings: &QueueSettings, serializer: &Serializer, charge: Charge, mut dice: Stream) -> Self {
+        let kind = Kind::new(&settings.discipline, serializer, dice.bits());
+        Self {
+            limits: Limits::new(settings, serializer),
+            totals: Totals::default(),
+            charge,
+            ecn: settings.ecn,
+            largest: 0,
+            dice,
+            kind,
+        }
+    }
+
+    /// Takes new settings. What waits stays, in its order, also if it is now too much; a
+    /// discipline whose own settings change starts anew.
+    pub fn change(
+        &mut self,
+        context: &mut Context,
+        place: Place,
+        old: &QueueSettings,
+        new: &QueueSettings,
+        serializer: &Serializer,
+        charge: Charge,
+    ) {
+        let mut waiting = VecDeque::new();
+        while let Some(flight) = self.take_any(context, place) {
+            waiting.push_back(flight);
+        }
+        if old.discipline != new.discipline {
+            self.kind = Kind::new(&new.discipline, serializer, self.dice.bits());
+        } else if let Kind::Red(red, _) = &mut self.kind {
+            red.follow(serializer);
+        }
+        (self.limits, self.charge, self.ecn) = (Limits::new(new, serializer), charge, new.ecn);
+        let unlimited = Limits { frames: u64::MAX, octets: u64::MAX, charged: u64::MAX };
+        for flight in waiting {
+            let (mut desk, kind) = (desk!(self, context, place), &mut self.kind);
+            match kind {
+                Kind::Flows(flows) => flows.put(&mut desk, &unlimited, flight, 0),
+                Kind::CoDel(_, _, backlog) => {
+                    desk.came(&flight.frame);
+                    backlog.put(flight);
+                }
+                Kind::Tail(waiting) | Kind::Red(_, waiting) => {
+                    desk.came(&flight.frame);
+                    waiting.push_back(flight);
+                }
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.totals.tally.frames == 0
+    }
+
+    /// Whether frames that need not wait may pass it by.
+    pub fn may_be_passed(&self) -> bool {
+        matches!(self.kind, Kind::Tail(_))
+    }
+
+    pub fn tally(&self) -> Tally {
+        self.totals.tally
+    }
+
+    /// Calls `visit` for all that waits.
+    pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
+        match &self.kind {
+            Kind::Tail(waiting) | Kind::Red(_, waiting) => waiting.iter().for_each(|m| visit(&m.frame)),
+            Kind::CoDel(_, _, backlog) => backlog.waiting.iter().for_each(|m| visit(&m.frame)),
+            Kind::Flows(flows) => flows.iter().for_each(|m| visit(&m.frame)),
+        }
+    }
+
+    /// Takes in a run. The first `exempt` frames do not wait, so no limit counts for them.
+    pub fn put(&mut self, context: &mut Context, place: Place, flight: InFlight, exempt: u16) {
+        let sizes = flight.frame.sizes();
+        let largest = if sizes.fulls > 0 { sizes.full } else { sizes.tail };
+        self.largest = self.largest.max(u64::from(largest));
+        let mut desk = desk!(self, context, place);
+        match &mut self.kind {
+            Kind::Tail(waiting) => {
+                let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) else { return };
+                let calm = if desk.ecn {
+                    self.limits.half().room(desk.totals, &flight.frame, desk.charge).max(exempt)
+                } else {
+                    u16::MAX
+                };
+                let (calm, crowded) = desk.split(flight, calm);
+                let crowded = crowded.map(|flight| desk.mark(flight).unwrap_or_else(|flight| flight));
+                for flight in [calm, crowded].into_iter().flatten() {
+                    desk.came(&flight.frame);
+                    waiting.push_back(flight);
+                }
+            }
+            Kind::CoDel(_, _, backlog) => {
+                if let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) {
+                    desk.came(&flight.frame);
+                    backlog.put(flight);
+                }
+            }
+            Kind::Flows(flows) => flows.put(&mut desk, &self.limits, flight, exempt),
+            Kind::Red(red, waiting) => {
+                put_by_red(&mut desk, red, &mut self.dice, &self.limits, waiting, flight, exempt);
+            }
+        }
+    }
+
+    /// The next frame for the wire; with `whole`, the run that it belongs to.
+    pub fn take(&mut self, context: &mut Context, place: Place, whole: bool) -> Option<InFlight> {
+        let mut desk = desk!(self, context, place);
+        match &mut self.kind {
+            Kind::Tail(waiting) => {
+                let flight = pop(waiting, desk.context.pool, whole)?;
+                desk.went(&flight.frame);
+                Some(flight)
+            }
+            Kind::Red(red, waiting) => {
+                let flight = pop(waiting, desk.context.pool, whole)?;
+                desk.went(&flight.frame);
+                if waiting.is_empty() {
+                    red.idle(desk.context.now);
+                }
+                Some(flight)
+            }
+            Kind::CoDel(law, codel, backlog) => codel.take(&mut desk, *law, backlog, self.largest, whole),
+            Kind::Flows(flows) => flows.take(&mut desk, self.largest, whole),
+        }
+    }
+
+    /// Takes out whatever is there, past all discipline.
+    pub fn take_any(&mut self, context: &mut Context, place: Place) -> Option<InFlight> {
+        let mut desk = desk!(self, context, place);
+        match &mut self.kind {
+            Kind::Tail(waiting) | Kind::Red(_, waiting) => {
+                let flight = waiting.pop_front()?;
+                desk.went(&flight.frame);
+                Some(flight)
+            }
+            Kind::CoDel(_, _, backlog) => backlog.pop(&mut desk, true),
+            Kind::Flows(flows) => flows.take_any(&mut desk),
+        }
+    }
+}
+
+impl Kind {
+    fn new(discipline: &Discipline, serializer: &Serializer, salt: u64) -> Self {
+        match *discipline {
+            Discipline::DropTail => Self::Tail(VecDeque::new()),
+            Discipline::Red { min_octets, max_octets, probability, weight } => {
+                let red = Red::new(min_octets, max_octets, probability, weight, serializer);
+                Self::Red(Box::new(red), VecDeque::new())
+            }
+            Discipline::CoDel { target_ns, interval_ns } => {
+                Self::CoDel(Law::new(target_ns, interval_ns), CoDel::default(), Backlog::default())
+            }
+            Discipline::FqCoDel { target_ns, interval_ns, quantum, flows } => {
+                let law = Law::new(target_ns, interval_ns);
+                Self::Flows(Box::new(Flows::new(law, quantum, flows, salt)))
+            }
+        }
+    }
+}
+
+/// Takes what fits of a run, and drops the rest.
+fn admit(desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) -> Option<InFlight> {
+    let fit = limits.room(desk.totals, &flight.frame, desk.charge).max(exempt);
+    let (fits, rest) = desk.split(flight, fit);
+    if let Some(flight) = rest {
+        desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);
+    }
+    fits
+}
+
+/// Takes in a run, frame by frame; those that pass stay together.
+fn put_by_red(
+    desk: &mut Desk,
+    red: &mut Red,
+    dice: &mut Stream,
+    limits: &Limits,
+    waiting: &mut VecDeque<InFlight>,
+    flight: InFlight,
+    exempt: u16,
+) {
+    let mut rest = Some(flight);
+    let mut exempt = exempt;
+    let mut passed = 0;
+    while let Some(flight) = rest.take() {
+        // How many frames pass before the first that does not?
+        let mut octets = desk.totals.tally.octets;
+        let mut verdict = Verdict::Pass;
+        while verdict == Verdict::Pass && passed < flight.frame.count {
+            verdict = red.judge(desk.context.now, octets, dice);
+            octets += u64::from(flight.frame.segment_octets(flight.frame.first + passed));
+            passed += u16::from(verdict == Verdict::Pass);
+        }
+        let (run, after) = desk.split(flight, passed);
+        if let Some(run) = run {
+            if let Some(run) = admit(desk, limits, run, exempt) {
+                desk.came(&run.frame);
+                waiting.push_back(run);
+            }
+            exempt = exempt.saturating_sub(passed);
+            passed = 0;
+        }
+        let Some(after) = after else { return };
+        let (one, after) = desk.split(after, 1);
+        rest = after;
+        let Some(one) = one else { return };
+        let marked = if verdict == Verdict::Signal { desk.mark(one) } else { Err(one) };
+        match marked {
+            Err(one) => desk.context.drop(desk.place, one.frame, DropReason::EarlyDrop),
+            Ok(one) => {
+                if let Some(one) = admit(desk, limits, one, exempt) {
+                    desk.came(&one.frame);
+                    waiting.push_back(one);
+                }
+                exempt = exempt.saturating_sub(1);
+            }
+        }
+    }
+}

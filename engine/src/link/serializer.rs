@@ -1,0 +1,154 @@
+//! When a wire has sent so many octets: exact arithmetic for constant and trace-driven rates.
+
+use crate::settings::Rate;
+use crate::time::{Instant, Span};
+
+const NANOS: u64 = 1_000_000_000;
+
+/// How fast the bits of one direction leave, and how far it has come.
+#[derive(Clone, Debug)]
+pub(crate) enum Serializer {
+    Unlimited,
+    Constant(Constant),
+    Trace(Box<Trace>),
+}
+
+/// A constant rate. The exact end of the last transmission is `floor + rest / rate` ns, so that
+/// rounding to whole nanoseconds never adds up: a busy wire is exact for ever, and no end is
+/// reported before it has come.
+#[derive(Clone, Debug)]
+pub(crate) struct Constant {
+    rate: u64,
+    floor: u64,
+    rest: u64,
+}
+
+/// A trace: at each opportunity so many octets may leave; what is not used is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    /// Ascending, within `0..=period`.
+    opportunities: Vec<u64>,
+    period: u64,
+    octets: u64,
+    /// The instant from which the trace counts.
+    base: u64,
+    /// The opportunity in use, counted over all periods.
+    current: u64,
+    /// Octets that it has left.
+    left: u64,
+}
+
+impl Serializer {
+    /// The pace of `rate` from `now` on, when a trace begins; the wire is free from `free` on.
+    pub fn new(rate: &Rate, now: Instant, free: Instant) -> Self {
+        match rate {
+            Rate::Unlimited => Self::Unlimited,
+            Rate::BitsPerSecond(rate) => {
+                Self::Constant(Constant { rate: *rate, floor: free.nanos(), rest: 0 })
+            }
+            Rate::Trace { opportunities_ns, period_ns, octets } => Self::Trace(Box::new(Trace {
+                opportunities: opportunities_ns.clone(),
+                period: *period_ns,
+                octets: u64::from(*octets),
+                base: now.nanos(),
+                current: 0,
+                left: u64::from(*octets),
+            })),
+        }
+    }
+
+    /// When the last of `octets` has left that begin to leave at `now`. With `behind`, they
+    /// follow the octets before them without a gap, and `now` is the rounded end of those.
+    pub fn send(&mut self, now: Instant, behind: bool, octets: u64) -> Instant {
+        match self {
+            Self::Unlimited => now,
+            Self::Constant(constant) => constant.send(now, behind, octets),
+            Self::Trace(trace) => trace.send(now, octets),
+        }
+    }
+
+    /// Has a constant rate go on `pause` later than it would have.
+    pub fn pause(&mut self, pause: Span) {
+        if let Self::Constant(constant) = self {
+            constant.floor = constant.floor.saturating_add(pause.nanos());
+        }
+    }
+
+    /// How long `octets` take at a constant rate, rounded down; none at any other.
+    pub fn length(&self, octets: u64) -> Option<Span> {
+        match self {
+            Self::Constant(constant) => Some(Span::from_nanos(octets * 8 * NANOS / constant.rate)),
+            Self::Unlimited | Self::Trace(_) => None,
+        }
+    }
+
+    pub fn is_unlimited(&self) -> bool {
+        matches!(self, Self::Unlimited)
+    }
+
+    /// Mean rate in bit/s; none if there is no limit.
+    pub fn mean(&self) -> Option<u64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Constant(constant) => Some(constant.rate),
+            Self::Trace(trace) => {
+                let bits = u128::from(trace.octets) * 8 * trace.opportunities.len() as u128;
+                u64::try_from(bits * u128::from(NANOS) / u128::from(trace.period)).ok()
+            }
+        }
+    }
+}
+
+impl Constant {
+    fn send(&mut self, now: Instant, behind: bool, octets: u64) -> Instant {
+        if !behind {
+            self.floor = now.nanos();
+            self.rest = 0;
+        }
+        // Below 2^64: a super-frame of 65,536 segments, each charged a few thousand octets at
+        // most, is under 2^32 bits; and a rate is below 2^50.
+        let work = self.rest + octets * 8 * NANOS;
+        self.floor = self.floor.saturating_add(work / self.rate);
+        self.rest = work % self.rate;
+        Instant::from_nanos(self.floor.saturating_add(u64::from(self.rest > 0)))
+    }
+}
+
+impl Trace {
+    /// When the opportunity with this number comes.
+    fn time(&self, number: u64) -> u64 {
+        let count = self.opportunities.len() as u64;
+        let (round, index) = (number / count, number % count);
+        #[allow(clippy::cast_possible_truncation)] // below the length of a vector
+        let within = self.opportunities[index as usize];
+        self.base.saturating_add(round.saturating_mul(self.period)).saturating_add(within)
+    }
+
+    /// The first opportunity at `now` or later.
+    fn first_from(&self, now: u64) -> u64 {
+        let since = now.saturating_sub(self.base);
+        // At a multiple of the period the last opportunity of the round before may coincide.
+        let round = (since / self.period).saturating_sub(u64::from(since % self.period == 0));
+        let within = since - round * self.period;
+        let index = self.opportunities.partition_point(|&at| at < within) as u64;
+        round * self.opportunities.len() as u64 + index
+    }
+
+    fn send(&mut self, now: Instant, octets: u64) -> Instant {
+        if self.time(self.current) < now.nanos() {
+            self.current = self.first_from(now.nanos());
+            self.left = self.octets;
+        }
+        let mut octets = octets;
+        if self.left < octets {
+            octets -= self.left;
+            // Whole opportunities that are used up before the one in which the last octet leaves.
+            let more = octets.div_ceil(self.octets);
+            self.current += more;
+            octets -= (more - 1) * self.octets;
+            self.left = self.octets;
+        }
+        self.left -= octets;
+        Instant::from_nanos(self.time(self.current))
+    }
+}

@@ -1,0 +1,473 @@
+//! One direction of a link: queue, serialization, then propagation.
+//!
+//! A frame that comes to a wire waits in its queue until the wire is free, occupies the wire for
+//! the time that its octets and the overhead take at the rate, and reaches the far end after the
+//! propagation delay: store and forward, with no bucket of credit that a burst could spend. The
+//! time at which the last bit leaves is known when the first does, so an idle wire costs one
+//! event of the calendar for each frame, a busy one two.
+//!
+//! # What a change does
+//!
+//! A change takes effect for what begins to be sent after it: what is on its way keeps the time
+//! it was given, and the frame being sent keeps its rate. What waits in the queue is sent by the
+//! new settings. If the delay becomes shorter, later frames still do not overtake earlier ones,
+//! unless `jitter_reorders` allows it.
+//!
+//! A link that goes down loses what waits, what is being sent and what is on its way, as a cut
+//! cable does; while it is down, whatever comes is dropped too. All of it counts as `link-down`.
+
+mod launch;
+
+use crate::calendar::Class;
+use crate::deadline::Deadline;
+use crate::drop_reason::DropReason;
+use crate::egress::Clock;
+use crate::element::{Direction, End, LinkId, Place};
+use crate::engine::context::{Arrived, Context, Event, source};
+use crate::frame::segment;
+use crate::frame::{ETHERNET_HEADER, Frame};
+use crate::ledger::Tally;
+use crate::link::charge::Charge;
+use crate::link::impairments::Impairments;
+use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::pacing::{Length, Pacing};
+use crate::link::queue::Queue;
+use crate::link::receiver::Receiver;
+use crate::link::serializer::Serializer;
+use crate::random::Stream;
+use crate::settings::{Late, LinkSettings, Segments};
+use crate::time::{Instant, Span};
+
+/// Where a wire stands in its engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site<'a> {
+    pub number: u32,
+    /// Name of the link.
+    pub name: &'a str,
+    /// Seed of the run; with the name it gives the wire its dice.
+    pub seed: u64,
+    /// Whether it leads away from a port.
+    pub begins: bool,
+    pub to: End,
+    /// Whether the far end wants a carried super-frame when its last segment is there, rather
+    /// than its first.
+    pub waits_for_last: bool,
+}
+
+/// From the end of a frame's transmission to its arrival at whatever the wire ends in.
+fn delay(settings: &LinkSettings) -> Span {
+    Span::from_nanos(settings.delay_ns.saturating_add(settings.receiver.latency_ns))
+}
+
+/// One direction of a link.
+pub(crate) struct Wire {
+    number: u32,
+    place: Place,
+    begins: bool,
+    to: End,
+    waits_for_last: bool,
+    up: bool,
+    /// Whether what comes is at the far end at once, as it is: see [`Wire::is_bare`].
+    bare: bool,
+    settings: Box<LinkSettings>,
+    serializer: Serializer,
+    charge: Charge,
+    delay: Span,
+    /// Of the settings, here because every frame asks for it.
+    mtu: u32,
+    carried: bool,
+    queue: Queue,
+    impairments: Impairments,
+    receiver: Receiver,
+    /// How long the sender rests after a frame.
+    gap: Span,
+    /// When the wire is free.
+    free: Instant,
+    /// Until when it pauses although it had nothing to send when the pause began.
+    shut: Instant,
+    deadline: Deadline,
+    in_flight: InFlightQueue,
+    /// When the last frame in order arrives: none after it may arrive earlier.
+    newest: Instant,
+    /// Segments of the run being launched that are to be sent again.
+    again: Vec<Frame>,
+    pacing: Pacing,
+}
+
+impl Wire {
+    pub fn new(site: Site, settings: &LinkSettings, now: Instant) -> Self {
+        let Site { number, name, seed, begins, to, waits_for_last } = site;
+        let direction = if number % 2 == 0 { Direction::Forward } else { Direction::Backward };
+        let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
+        let serializer = Serializer::new(&settings.rate, now, now);
+        let charge = Charge::new(settings);
+        let mut wire = Self {
+            number,
+            place: Place::Link(LinkId(number / 2), direction),
+            begins,
+            to,
+            waits_for_last,
+            up: true,
+            bare: false,
+            queue: Queue::new(&settings.queue, &serializer, charge, stream("queue")),
+            impairments: Impairments::new(stream("wire"), settings),
+            receiver: Receiver::new(stream("receiver"), &settings.receiver),
+            gap: Span::from_nanos(settings.gap_ns),
+            serializer,
+            charge,
+            delay: delay(settings),
+            mtu: settings.mtu,
+            carried: settings.segments == Segments::Carried,
+            settings: Box::new(settings.clone()),
+            free: now,
+            shut: now,
+            deadline: Deadline::default(),
+            in_flight: InFlightQueue::default(),
+            newest: now,
+            again: Vec::new(),
+            pacing: Pacing::new(settings.late),
+        };
+        wire.bare = wire.is_bare(now);
+        wire
+    }
+
+    /// The link that this wire belongs to is up.
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// What it ends in.
+    pub fn end(&self) -> End {
+        self.to
+    }
+
+    /// True if a shortcut may start at this wire.
+    pub fn may_begin(&self) -> bool {
+        self.begins || !self.bare
+    }
+
+    /// If this wire is transparent and ends at a switch, the largest frame it passes, in octets.
+    pub fn leads_on(&self) -> Option<u32> {
+        (self.bare && matches!(self.to, End::Switch(_))).then_some(self.largest_frame())
+    }
+
+    /// Octets of the largest frame without a VLAN tag that the MTU lets pass.
+    fn largest_frame(&self) -> u32 {
+        self.mtu + ETHERNET_HEADER
+    }
+
+    /// Whether it hands frames over to a node and loses the time that it was late.
+    pub fn slips(&self) -> bool {
+        self.settings.late == Late::Slip && matches!(self.to, End::Port(_))
+    }
+
+    /// Calls `visit` for all that waits and all that is on its way.
+    pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
+        self.queue.visit(visit);
+        self.in_flight.iter().for_each(|flight| visit(&flight.frame));
+    }
+
+    /// Takes new settings.
+    pub fn change(&mut self, context: &mut Context, settings: &LinkSettings) {
+        if settings.rate != self.settings.rate {
+            self.serializer = Serializer::new(&settings.rate, context.now, self.free.max(context.now));
+        }
+        self.charge = Charge::new(settings);
+        let old = &self.settings.queue;
+        self.queue.change(context, self.place, old, &settings.queue, &self.serializer, self.charge);
+        self.impairments.change(settings);
+        self.receiver.change(&settings.receiver);
+        self.pacing.change(settings.late);
+        self.gap = Span::from_nanos(settings.gap_ns);
+        self.delay = delay(settings);
+        self.mtu = settings.mtu;
+        self.carried = settings.segments == Segments::Carried;
+        *self.settings = settings.clone();
+        self.look_bare(context);
+    }
+
+    /// Cuts or mends the wire.
+    pub fn set_up(&mut self, context: &mut Context, up: bool) {
+        self.up = up;
+        self.look_bare(context);
+        if up {
+            return;
+        }
+        while let Some(flight) = self.in_flight.pop(Instant::NEVER) {
+            context.drop(self.place, flight.frame, DropReason::LinkDown);
+        }
+        while let Some(flight) = self.queue.take_any(context, self.place) {
+            context.drop(self.place, flight.frame, DropReason::LinkDown);
+        }
+        self.note_queue(context);
+        self.free = context.now;
+        self.newest = context.now;
+    }
+
+    /// A frame has come to this wire.
+    pub fn enter(&mut self, context: &mut Context, mut flight: InFlight) {
+        let tally = Tally::of(&flight.frame);
+        let account = &mut context.ledger.wires[self.number as usize];
+        account.entered += tally;
+        if self.bare && flight.last <= context.now && flight.frame.sizes().largest() <= self.largest_frame() {
+            account.left += tally;
+            let (end, wire, due) = (self.to, self.number, context.now);
+            let flight = InFlight { at: due, last: due, ..flight };
+            context.work.push_back(Arrived { end, wire, flight, due });
+            return;
+        }
+        if !self.up {
+            context.drop(self.place, flight.frame, DropReason::LinkDown);
+            return;
+        }
+        if !self.limit(context, &mut flight) {
+            return;
+        }
+        let whole = self.sends_whole();
+        self.mind_pause(context);
+        if context.now < self.free || !self.queue.is_empty() {
+            self.queue.put(context, self.place, flight, 0);
+        } else if !self.queue.may_be_passed() && !self.serializer.is_unlimited() {
+            let exempt = if whole { flight.frame.count } else { 1 };
+            self.queue.put(context, self.place, flight, exempt);
+            if let Some(flight) = self.queue.take(context, self.place, whole) {
+                self.transmit(context, flight, false);
+            }
+        } else if whole || flight.frame.count == 1 {
+            self.transmit(context, flight, false);
+            return;
+        } else {
+            let (first, rest) = flight.split(1, context.pool);
+            self.transmit(context, first, false);
+            self.queue.put(context, self.place, rest, 0);
+        }
+        self.wake(context);
+    }
+
+    /// The wire may be free for what waits.
+    pub fn release(&mut self, context: &mut Context) {
+        self.deadline.expired(context.now);
+        let mut behind = context.now == self.free;
+        while context.now >= self.free {
+            let Some(flight) = self.queue.take(context, self.place, self.sends_whole()) else { break };
+            self.transmit(context, flight, behind);
+            behind = true;
+        }
+        self.wake(context);
+        self.look_bare(context);
+    }
+
+    /// Frames are due at the far end.
+    pub fn arrive(&mut self, context: &mut Context) {
+        self.in_flight.expired(context.now);
+        while let Some((due, frame)) = self.in_flight.first().filter(|&(due, _)| due <= context.now) {
+            if let Some(open) = self.held_until(context, due, &frame) {
+                self.in_flight.hold(open);
+                break;
+            }
+            if let Some(flight) = self.in_flight.pop(context.now) {
+                self.hand_over(context, flight, due);
+            }
+        }
+        if let Some(at) = self.in_flight.arm() {
+            context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
+        }
+        self.look_bare(context);
+    }
+
+    /// Whether nothing is said of the wire but its MTU, nothing waits and nothing is on its way. Frames that cross many
+    /// switches at once find little of them in the processor's caches, so such a wire answers from few fields.
+    fn is_bare(&self, now: Instant) -> bool {
+        self.up
+            && self.serializer.is_unlimited()
+            && self.delay == Span::ZERO
+            && self.gap == Span::ZERO
+            && !self.impairments.any
+            && !self.receiver.any()
+            && self.queue.is_empty()
+            && self.in_flight.next().is_none()
+            && self.free.max(self.shut).max(self.newest) <= now
+    }
+
+    fn look_bare(&mut self, context: &mut Context) {
+        self.set_bare(context, self.is_bare(context.now));
+    }
+
+    fn set_bare(&mut self, context: &mut Context, bare: bool) {
+        if bare != self.bare && matches!(self.to, End::Switch(_)) {
+            context.ways_changed = true;
+        }
+        self.bare = bare;
+    }
+
+    /// Whether super-frames stay together here.
+    fn sends_whole(&self) -> bool {
+        self.carried || self.serializer.is_unlimited()
+    }
+
+    /// Drops what is larger than the MTU; false if nothing is left. Of a run only the last frame may be
+    /// small enough.
+    fn limit(&self, context: &mut Context, flight: &mut InFlight) -> bool {
+        let frame = flight.frame;
+        let sizes = frame.sizes();
+        let fits = |octets: u32| {
+            // Most frames need no look at their octets.
+            octets <= self.largest_frame() || {
+                let start = segment::network(context.pool.octets(frame.buffer))
+                    .map_or(ETHERNET_HEADER as usize, |(at, _)| at);
+                octets as usize <= self.mtu as usize + start
+            }
+        };
+        if fits(sizes.largest()) {
+            return true;
+        }
+        if sizes.fulls == 0 || sizes.tail == 0 || !fits(sizes.tail) {
+            context.drop(self.place, frame, DropReason::TooBig);
+            return false;
+        }
+        let (large, tail) = flight.split(frame.count - 1, context.pool);
+        context.drop(self.place, large.frame, DropReason::TooBig);
+        *flight = tail;
+        true
+    }
+
+    /// Puts a frame, or a run that stays together, on the wire. With `behind` it follows what was
+    /// sent before without a gap.
+    fn transmit(&mut self, context: &mut Context, flight: InFlight, behind: bool) {
+        let now = context.now;
+        let frame = flight.frame;
+        let (mut first, mut last) = self.occupy(now, behind, &frame);
+        self.free = last + self.gap;
+        self.serializer.pause(self.gap);
+        if flight.last > now {
+            // Carried here as a run whose later segments are still coming: the wire is charged
+            // for them now, but none leaves before it has come.
+            let each = first.since(now);
+            first = first.max(flight.at + each);
+            last = last.max(flight.last + each);
+        }
+        if self.impairments.any {
+            self.launch_impaired(context, frame, first, last);
+        } else {
+            let at = self.order(first + self.delay);
+            self.fly(context, InFlight { frame, at, last: last + self.delay });
+        }
+    }
+
+    /// When the first frame of a run has left that begins to leave at `now`, and when the last.
+    fn occupy(&mut self, now: Instant, behind: bool, frame: &Frame) -> (Instant, Instant) {
+        if self.serializer.is_unlimited() {
+            return (now, now);
+        }
+        let all = self.charge.of(frame);
+        if frame.count == 1 {
+            let left = self.serializer.send(now, behind, all);
+            return (left, left);
+        }
+        let one = self.charge.of_frame(frame.segment_octets(frame.first));
+        let first = self.serializer.send(now, behind, one);
+        (first, self.serializer.send(first, true, all - one))
+    }
+
+    /// The time of an arrival that must not be before those ahead of it.
+    fn order(&mut self, at: Instant) -> Instant {
+        if self.impairments.overtakes {
+            return at;
+        }
+        self.newest = self.newest.max(at);
+        self.newest
+    }
+
+    /// A frame or run is on its way.
+    fn fly(&mut self, context: &mut Context, flight: InFlight) {
+        let last = flight.last.max(flight.at);
+        let flight = InFlight { last, ..flight };
+        let due = self.receiver.sees(if self.waits_for_last { last } else { flight.at });
+        let first = due == context.now && self.in_flight.next().is_none_or(|next| next > due);
+        if first && self.held_until(context, due, &flight.frame).is_none() {
+            self.hand_over(context, flight, due);
+        } else {
+            self.set_bare(context, false);
+            if let Some(at) = self.in_flight.push(due, flight) {
+                context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
+            }
+        }
+    }
+
+    fn hand_over(&mut self, context: &mut Context, flight: InFlight, due: Instant) {
+        if let Some(wall) = self.wall(context)
+            && let Some(length) = self.length(&flight.frame)
+        {
+            let pause = self.pacing.passed(wall, due, length);
+            self.pause(context, pause);
+        }
+        context.ledger.wires[self.number as usize].left += Tally::of(&flight.frame);
+        context.work.push_back(Arrived { end: self.to, wire: self.number, flight, due });
+    }
+
+    /// Until when a frame that is due has to wait because the host was late with those before it.
+    fn held_until(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
+        self.pacing.hold(self.wall(context)?, due, self.length(frame)?)
+    }
+
+    /// How long a frame, or a run, takes on the wire, and what part of that is gap.
+    fn length(&self, frame: &Frame) -> Option<Length> {
+        let all = self.serializer.length(self.charge.of(frame))?;
+        let spare = self.serializer.length(self.charge.spare() * u64::from(frame.count))?;
+        Some(Length { all, spare })
+    }
+
+    /// The node has the frame that was handed over last.
+    pub fn handed_over(&mut self, context: &Context) {
+        if let Some(wall) = self.wall(context) {
+            self.pacing.done(wall);
+        }
+    }
+
+    /// The wall clock's time, if this wire is paced by it: it has a rate, and a node behind it.
+    fn wall(&self, context: &Context) -> Option<Instant> {
+        let minds = matches!(self.to, End::Port(_)) && self.serializer.length(0).is_some();
+        let wall = if minds { context.clock.map(Clock::now) } else { None };
+        wall.map(|wall| wall.max(context.now))
+    }
+
+    /// Sends what waits so much later, or what comes until then. A wire that has nothing to send
+    /// loses nothing.
+    fn pause(&mut self, context: &mut Context, pause: Span) {
+        if pause == Span::ZERO {
+            return;
+        }
+        if self.free <= context.now && self.queue.is_empty() {
+            self.shut = context.now + pause;
+            return;
+        }
+        self.free = self.free.max(context.now) + pause;
+        self.serializer.pause(pause);
+        context.ledger.wires[self.number as usize].paused += pause;
+    }
+
+    /// Has a frame that comes during a pause wait for its end.
+    fn mind_pause(&mut self, context: &mut Context) {
+        if self.shut > context.now && self.free <= context.now && self.queue.is_empty() {
+            self.serializer.pause(self.shut.since(self.free));
+            self.free = self.shut;
+            context.ledger.wires[self.number as usize].paused += self.shut.since(context.now);
+        }
+    }
+
+    fn wake(&mut self, context: &mut Context) {
+        if !self.queue.is_empty() && self.deadline.arm(self.free) {
+            let source = source::WIRE + self.number;
+            context.at(self.free, Class::Release, source, Event::Release(self.number));
+        }
+        self.note_queue(context);
+    }
+
+    fn note_queue(&self, context: &mut Context) {
+        let account = &mut context.ledger.wires[self.number as usize];
+        let queue = self.queue.tally();
+        account.queue = queue;
+        account.queue_highest.frames = account.queue_highest.frames.max(queue.frames);
+        account.queue_highest.octets = account.queue_highest.octets.max(queue.octets);
+    }
+}

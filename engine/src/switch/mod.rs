@@ -1,0 +1,232 @@
+//! Learning switch and hub.
+//!
+//! A switch (IEEE 802.1D, 2004, clauses 7.7 to 7.9) learns behind which link an address lives
+//! from the frames that it sends, forwards to that link alone, and floods what it does not know
+//! and what is sent to a group. It takes no time: rates, delays and queues belong to links.
+//! A switch whose ports belong to VLANs does all of it for each VLAN by itself.
+
+pub(crate) mod forward;
+pub(crate) mod shortcuts;
+mod vlan;
+
+use std::collections::BTreeMap;
+
+use crate::element::{End, SwitchId};
+use crate::frame::{Frame, Pool};
+use crate::settings::{SwitchSettings, VlanSettings};
+use crate::switch::vlan::{Class, Member};
+use crate::time::{Instant, Span};
+
+/// Where to send a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Out on this wire alone.
+    To(u32),
+    /// Out on every wire but that on which it came.
+    Everywhere,
+    /// Nowhere: the destination is where it came from, or on the link only.
+    Filtered,
+}
+
+/// A switch or hub.
+pub(crate) struct Switch {
+    pub id: SwitchId,
+    /// Wires that lead away from it.
+    pub out: Vec<u32>,
+    /// Those of them that lead to another switch.
+    pub trunks: Vec<u32>,
+    /// The generation of shortcuts of which one crosses it.
+    pub crossed: u64,
+    /// Whether one may begin here, and the generation in which that was found.
+    pub begins: (u64, bool),
+    table: Option<Table>,
+    /// VLANs by the wire that leads away, of the ports of which something is said; empty in a
+    /// switch that knows no VLANs and passes tags like any content.
+    members: BTreeMap<u32, Member>,
+    /// The port of which nothing is said.
+    other: Member,
+}
+
+/// What a switch knows about addresses.
+struct Table {
+    ageing: Span,
+    limit: usize,
+    /// By VLAN and address.
+    known: BTreeMap<u64, Known>,
+    /// No entry is older than the ageing time before this instant.
+    next_purge: Instant,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    wire: u32,
+    seen: Instant,
+}
+
+/// Set in the address of a group.
+pub(crate) const GROUP: u64 = 0x0100_0000_0000;
+/// 01-80-C2-00-00-00 to 0F: for the link only, never forwarded (IEEE 802.1D, table 7-10).
+const RESERVED: u64 = 0x0180_c200_0000;
+
+impl Switch {
+    pub fn new(id: SwitchId, settings: &SwitchSettings) -> Self {
+        let table = Table::new(settings);
+        let (members, other) = (BTreeMap::new(), Member::default());
+        let (out, trunks) = (Vec::new(), Vec::new());
+        Self { id, out, trunks, crossed: 0, begins: (0, false), table, members, other }
+    }
+
+    /// A wire leads away from it from now on.
+    pub fn join(&mut self, wire: u32, to: End) {
+        self.out.push(wire);
+        if let End::Switch(_) = to {
+            self.trunks.push(wire);
+        }
+    }
+
+    /// Says which VLANs the port has from which `wire` leads away.
+    pub fn set_vlan(&mut self, wire: u32, settings: &VlanSettings) {
+        self.members.insert(wire, Member::new(settings));
+        self.forget(wire);
+    }
+
+    fn member(&self, wire: u32) -> &Member {
+        self.members.get(&wire).unwrap_or(&self.other)
+    }
+
+    /// To which VLAN a frame belongs that came from where `back` leads; `Some(None)` where there
+    /// are no VLANs, `None` if the port does not take it.
+    #[allow(clippy::option_option)]
+    pub fn classify(&self, octets: &[u8], back: u32) -> Option<Option<Class>> {
+        if self.members.is_empty() {
+            return Some(None);
+        }
+        vlan::classify(self.member(back), octets).map(Some)
+    }
+
+    /// Whether a frame of this class may leave on `wire`.
+    pub fn leaves(&self, wire: u32, class: Option<Class>) -> bool {
+        class.is_none_or(|class| vlan::leaves(self.member(wire), class))
+    }
+
+    /// The frame as it leaves on `wire`; none if its headers leave no room for a tag.
+    pub fn dress(&self, wire: u32, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
+        vlan::dress(self.member(wire), class, frame, pool)
+    }
+
+    /// Takes new settings; a switch that stays one keeps what it knows.
+    pub fn change(&mut self, settings: &SwitchSettings) {
+        let known = self.table.take().map(|table| table.known);
+        self.table = Table::new(settings);
+        if let (Some(table), Some(known)) = (&mut self.table, known) {
+            table.known = known;
+            while table.known.len() > table.limit {
+                table.known.pop_last();
+            }
+        }
+    }
+
+    /// Forgets who lives behind a wire that leads away from here.
+    pub fn forget(&mut self, wire: u32) {
+        if let Some(table) = &mut self.table {
+            table.known.retain(|_, known| known.wire != wire);
+        }
+    }
+
+    /// Remembers that a frame with these first octets came from where `back` leads. True if an address that was known
+    /// now lives elsewhere.
+    pub fn learn(&mut self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> bool {
+        let Some(table) = &mut self.table else { return false };
+        table.learn(now, vlan(class), address(&octets[6..12]), back)
+    }
+
+    /// Where to send a frame with these first octets that came from where `back` leads.
+    pub fn route(&self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> Way {
+        let Some(table) = &self.table else { return Way::Everywhere };
+        let destination = address(&octets[..6]);
+        if destination & GROUP != 0 {
+            return if destination & !0xf == RESERVED { Way::Filtered } else { Way::Everywhere };
+        }
+        match table.known.get(&(vlan(class) | destination)) {
+            Some(known) if now.since(known.seen) <= table.ageing => {
+                if known.wire == back {
+                    Way::Filtered
+                } else {
+                    Way::To(known.wire)
+                }
+            }
+            _ => Way::Everywhere,
+        }
+    }
+
+    /// Whether it learns and minds no VLANs.
+    pub fn is_plain(&self) -> bool {
+        self.table.is_some() && self.members.is_empty()
+    }
+
+    /// The wire on which frames for `destination` leave that come from where `back` leads, and until when nothing of that
+    /// has aged; only if it knows that `source` lives there, and no VLANs are to be minded.
+    pub fn knows(&self, now: Instant, source: u64, destination: u64, back: u32) -> Option<(u32, Instant)> {
+        let table = self.table.as_ref().filter(|_| self.is_plain())?;
+        let (from, to) = (table.known.get(&source)?, table.known.get(&destination)?);
+        let until = from.seen.min(to.seen) + table.ageing;
+        (from.wire == back && to.wire != back && now <= until).then_some((to.wire, until))
+    }
+
+    /// Frames from `source` that came from where `back` leads, as it is known, passed until `last`.
+    pub fn renew(&mut self, last: Instant, source: u64, back: u32) {
+        let known = self.table.as_mut().and_then(|table| table.known.get_mut(&source));
+        debug_assert!(known.as_ref().is_some_and(|known| known.wire == back), "a void shortcut was taken");
+        if let Some(known) = known {
+            known.seen = known.seen.max(last);
+        }
+    }
+}
+
+/// The part of a table's key that says the VLAN.
+fn vlan(class: Option<Class>) -> u64 {
+    class.map_or(0, |class| u64::from(class.vlan) << 48)
+}
+
+/// The address in these octets.
+pub(crate) fn address(octets: &[u8]) -> u64 {
+    octets.iter().fold(0, |address, &octet| address << 8 | u64::from(octet))
+}
+
+impl Table {
+    fn new(settings: &SwitchSettings) -> Option<Self> {
+        match settings {
+            SwitchSettings::Hub => None,
+            SwitchSettings::Switch { ageing_ns, addresses } => Some(Self {
+                ageing: Span::from_nanos(*ageing_ns),
+                limit: *addresses as usize,
+                known: BTreeMap::new(),
+                next_purge: Instant::ZERO,
+            }),
+        }
+    }
+
+    /// Remembers where `source` lives in a VLAN. A group address never is one; a full table learns nobody
+    /// new until somebody has aged. True if somebody moved.
+    fn learn(&mut self, now: Instant, vlan: u64, source: u64, wire: u32) -> bool {
+        if source & GROUP != 0 {
+            return false;
+        }
+        let source = vlan | source;
+        if let Some(known) = self.known.get_mut(&source) {
+            let moved = known.wire != wire;
+            *known = Known { wire, seen: now };
+            return moved;
+        }
+        if self.known.len() >= self.limit && now >= self.next_purge {
+            let ageing = self.ageing;
+            self.known.retain(|_, known| now.since(known.seen) <= ageing);
+            let oldest = self.known.values().map(|known| known.seen).min().unwrap_or(now);
+            self.next_purge = oldest + ageing;
+        }
+        if self.known.len() < self.limit {
+            self.known.insert(source, Known { wire, seen: now });
+        }
+        false
+    }
+}

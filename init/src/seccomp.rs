@@ -1,0 +1,150 @@
+//! A filter of system calls (`seccomp(2)`) that keeps programs of an image from making control group
+//! namespaces.
+//!
+//! Who has one in a user namespace of its own may mount hierarchies of control groups; their files
+//! belong to root, whom a container's root is to the kernel, so it could write them. All other calls
+//! pass, and the kernel knows of most, without running the filter, that they do.
+
+use std::io;
+
+use crate::system::check;
+
+/// How the kernel numbers the calls that make namespaces, for one of the kinds of programs that a
+/// processor runs.
+struct Abi {
+    /// `AUDIT_ARCH_*`.
+    architecture: u32,
+    unshare: u32,
+    clone: u32,
+}
+
+#[cfg(target_arch = "x86_64")]
+const ABIS: [Abi; 2] = [
+    Abi { architecture: 0xc000_003e, unshare: 272, clone: 56 },
+    Abi { architecture: 0x4000_0003, unshare: 310, clone: 120 },
+];
+#[cfg(target_arch = "aarch64")]
+const ABIS: [Abi; 2] = [
+    Abi { architecture: 0xc000_00b7, unshare: 97, clone: 220 },
+    Abi { architecture: 0x4000_0028, unshare: 337, clone: 120 },
+];
+
+/// The same everywhere. Its flags are out of a filter's reach; told that there is no such call, C
+/// libraries take `clone`.
+const CLONE3: u32 = 435;
+/// Added to the numbers of a third kind of programs of x86-64 (x32).
+const X32: u32 = 0x4000_0000;
+
+const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+
+/// Places in `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
+/// The lower half of the first argument, on processors that store it first.
+const FLAGS: u32 = 16;
+
+fn load(place: u32) -> libc::sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, place, 0, 0)
+}
+
+fn answer(value: u32) -> libc::sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, value, 0, 0)
+}
+
+/// Passes over so many instructions if the loaded number is, or is not, a value.
+fn if_equal(value: u32, is: u8, is_not: u8) -> libc::sock_filter {
+    instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, value, is, is_not)
+}
+
+fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
+    libc::sock_filter { code: u16::try_from(code).expect("codes have 16 bits"), jt, jf, k }
+}
+
+fn filter() -> Vec<libc::sock_filter> {
+    let mut filter = vec![load(ARCHITECTURE)];
+    for abi in &ABIS {
+        let calls = [
+            load(NUMBER),
+            instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32, 0, 0),
+            if_equal(CLONE3, 6, 0),
+            if_equal(abi.unshare, 1, 0),
+            if_equal(abi.clone, 0, 2),
+            load(FLAGS),
+            instruction(
+                libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K,
+                libc::CLONE_NEWCGROUP.unsigned_abs(),
+                1,
+                0,
+            ),
+            answer(ALLOW),
+            answer(REFUSE),
+            answer(UNKNOWN),
+        ];
+        filter.push(if_equal(abi.architecture, 0, u8::try_from(calls.len()).expect("a few")));
+        filter.extend(calls);
+    }
+    filter.push(answer(UNKNOWN));
+    filter
+}
+
+/// Puts the filter on this process, for good; it needs the right to administer its user namespace.
+pub fn refuse_control_group_namespaces() -> io::Result<()> {
+    let mut filter = filter();
+    let program = libc::sock_fprog {
+        len: u16::try_from(filter.len()).map_err(io::Error::other)?,
+        filter: filter.as_mut_ptr(),
+    };
+    // Nothing here hides a secret from the program itself, so it keeps its speculation.
+    let flags = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+    // SAFETY: the program and its instructions outlive the call, and their number is given.
+    check(unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
+    })
+    .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ABIS, ALLOW, Abi, CLONE3, REFUSE, UNKNOWN, X32, filter};
+
+    /// What the filter answers, by the rules of `bpf(4)`.
+    fn answered(architecture: u32, number: u32, flags: u32) -> u32 {
+        let filter = filter();
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let one = filter[at];
+            at += 1;
+            match u32::from(one.code) {
+                0x20 => {
+                    loaded = match one.k {
+                        0 => number,
+                        4 => architecture,
+                        _ => flags,
+                    }
+                }
+                0x54 => loaded &= one.k,
+                0x06 => return one.k,
+                0x15 => at += usize::from(if loaded == one.k { one.jt } else { one.jf }),
+                0x45 => at += usize::from(if loaded & one.k != 0 { one.jt } else { one.jf }),
+                other => panic!("an instruction that is not in the test: {other:#x}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_control_group_namespaces_are_refused() {
+        let (group, others) = (0x0200_0000, 0x1000_0000 | 0x0002_0000 | 0x4000_0000 | 17);
+        for Abi { architecture, unshare, clone } in ABIS {
+            for call in [unshare, clone] {
+                assert_eq!(answered(architecture, call, group | others), REFUSE);
+                assert_eq!(answered(architecture, call, others), ALLOW);
+            }
+            assert_eq!(answered(architecture, CLONE3, 0), UNKNOWN);
+            assert_eq!(answered(architecture, 1, group), ALLOW);
+        }
+        assert_eq!(answered(ABIS[0].architecture, X32 | ABIS[0].unshare, group), REFUSE);
+        assert_eq!(answered(0x1234, 1, 0), UNKNOWN);
+    }
+}

@@ -1,0 +1,444 @@
+//! The loop: one thread that takes frames from ports, lets the engine's time follow the wall
+//! clock, and hands frames to ports, until it is told to stop.
+//!
+//! Frames of ready ports are read in batches that adapt to what was there last time; each frame
+//! is offered at the time of its read and followed by whatever is due, so a busy port delays no
+//! event. Everything else that is to happen comes as a command, carried out between two frames.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use airloom_engine::PortId;
+use airloom_engine::time::{Instant, Span};
+
+use crate::error::Error;
+use crate::port::Port;
+use crate::runtime::affinity::Affinity;
+use crate::runtime::coalescing::Coalescing;
+use crate::runtime::lateness::Histogram;
+use crate::runtime::pm_qos;
+use crate::runtime::poller::Poller;
+use crate::runtime::priority::Priority;
+use crate::runtime::spin_policy::SpinPolicy;
+use crate::runtime::status::Status;
+use crate::runtime::timer::Timer;
+use crate::runtime::wall_clock::{self, WallClock};
+use crate::sys::check;
+use crate::world::{Taken, World};
+
+/// Most frames read from one port before the others have their turn.
+const BATCH: u32 = 64;
+/// Most octets read from one port before the others have their turn.
+const BATCH_OCTETS: u32 = 512 * 1024;
+/// Before an instant that it waits for awake, the loop does not look at the ports any more for so long.
+const LAST: Span = Span::from_micros(1);
+/// Length of a line of the loop's own account.
+const SECOND: Span = Span::from_secs(1);
+/// Sleeps that are tried at the start to learn what one costs; a few milliseconds together.
+const TRIALS: u64 = 32;
+/// The number of the commands' eventfd among the numbers of the ports.
+const COMMANDS: u64 = u64::MAX;
+/// The number of the timer for peers that may have to be notified again.
+const TIMER: u64 = u64::MAX - 1;
+
+/// A world that is being driven, with the account of how that went.
+pub struct Driven {
+    /// The engine and its edge.
+    pub world: World,
+    /// Its clock.
+    pub clock: WallClock,
+    /// How long frames may have stood in their ports unseen: for each frame the time between the
+    /// loop's last look at the port, or its wake, and the read; an upper bound.
+    pub ingress: Histogram,
+    /// How late the loop woke when it waited for an instant.
+    pub wakes: Histogram,
+    /// Second by second.
+    pub status: Status,
+    /// Whether the loop's thread may be real-time.
+    pub preferred: bool,
+    poller: Poller,
+}
+
+impl Driven {
+    /// Puts another port in the place of one while the loop runs.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the descriptor cannot be watched.
+    pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) -> Result<(), Error> {
+        if let Some(fd) = self.world.edge.ports[id.index()].port.fd() {
+            self.poller.remove(fd);
+        }
+        self.world.exchange(id, port);
+        self.watch(id)
+    }
+
+    /// Watches a port that was added while the loop runs.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the descriptor cannot be watched.
+    pub fn watch(&mut self, port: PortId) -> Result<(), Error> {
+        match (u64::try_from(port.index()), self.world.edge.ports[port.index()].port.fd()) {
+            (Ok(number), Some(fd)) => self.poller.add(fd, number),
+            _ => Ok(()),
+        }
+    }
+}
+
+type Command = Box<dyn FnOnce(&mut Driven) + Send>;
+
+/// What the loop leaves behind, with the error that ended it if one did.
+type Ended = (Driven, Option<Error>);
+
+/// The handle of a running loop; dropping it ends the loop.
+pub struct Driver {
+    /// Taken when the loop is to end: that there are no more commands is the sign.
+    commands: Option<Sender<Command>>,
+    eventfd: Arc<OwnedFd>,
+    thread: Option<JoinHandle<Ended>>,
+    clock: WallClock,
+}
+
+impl Driver {
+    /// Starts the clock at zero and the loop on a thread of its own.
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the kernel refuses what the loop needs; the world is lost then.
+    pub fn start(mut world: World) -> Result<Self, Error> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+        check(fd).map_err(|source| Error::Loop { what: "an eventfd", source })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let eventfd = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
+        let poller = Poller::new()?;
+        poller.add(eventfd.as_raw_fd(), COMMANDS)?;
+        for (number, attached) in (0u64..).zip(&world.edge.ports) {
+            if let Some(fd) = attached.port.fd() {
+                poller.add(fd, number)?;
+            }
+        }
+        let timer = Timer::new()?;
+        poller.add(timer.as_raw_fd(), TIMER)?;
+        let (commands, orders) = channel();
+        let clock = WallClock::start();
+        world.start(clock);
+        let driven = Driven {
+            world,
+            clock,
+            ingress: Histogram::default(),
+            wakes: Histogram::default(),
+            status: Status::default(),
+            preferred: false,
+            poller,
+        };
+        let looper = Loop { driven, orders, eventfd: Arc::clone(&eventfd), timer };
+        let thread = std::thread::Builder::new()
+            .name("airloom-engine".into())
+            .spawn(move || looper.run())
+            .map_err(|source| Error::Loop { what: "a thread", source })?;
+        Ok(Self { commands: Some(commands), eventfd, thread: Some(thread), clock })
+    }
+
+    /// The clock that drives the engine.
+    #[must_use]
+    pub fn clock(&self) -> WallClock {
+        self.clock
+    }
+
+    /// Has the loop do something, with its time brought up to now, and returns the answer.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if the loop has ended.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Driven) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = channel();
+        let command = move |driven: &mut Driven| {
+            // Whoever asked may be gone; then nobody needs the answer.
+            let _ = reply.send(question(driven));
+        };
+        let commands = self.commands.as_ref().ok_or(Error::Stopped)?;
+        commands.send(Box::new(command)).map_err(|_| Error::Stopped)?;
+        notify(&self.eventfd);
+        answer.recv().map_err(|_| Error::Stopped)
+    }
+
+    /// Ends the loop and returns what it drove. An error of the loop itself comes beside it.
+    ///
+    /// # Errors
+    /// [`Error::Panicked`] if the loop met a bug; what it drove is lost then.
+    pub fn stop(mut self) -> Result<(Driven, Option<Error>), Error> {
+        self.end().unwrap_or(Err(Error::Stopped))
+    }
+
+    fn end(&mut self) -> Option<Result<Ended, Error>> {
+        let thread = self.thread.take()?;
+        self.commands = None;
+        notify(&self.eventfd);
+        Some(thread.join().map_err(|panic| Error::Panicked(message(&*panic))))
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+fn notify(eventfd: &OwnedFd) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: eight octets that outlive the call. A full counter has notified already.
+    unsafe { libc::write(eventfd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+}
+
+/// How a wait ended.
+struct Look {
+    /// Members that are ready.
+    ready: usize,
+    /// When the loop last knew that the ready ones were empty, or was woken by them.
+    since: Instant,
+}
+
+struct Loop {
+    driven: Driven,
+    orders: Receiver<Command>,
+    eventfd: Arc<OwnedFd>,
+    timer: Timer,
+}
+
+impl Loop {
+    fn run(mut self) -> Ended {
+        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it is used.
+        unsafe {
+            // The default lets the kernel be 50 us late on purpose.
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+            // Signals are for the program's other threads.
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            // Not this one, which a guest's memory can cause.
+            libc::sigdelset(&raw mut all, libc::SIGBUS);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        }
+        // A thread that has this one's signals, and not its priority.
+        let _affinity = Affinity::begin();
+        let priority = Priority::take();
+        self.driven.preferred = priority.is_allowed();
+        let _latency = pm_qos::request();
+        let error = self.turn_until_stopped(priority).err();
+        (self.driven, error)
+    }
+
+    fn turn_until_stopped(&mut self, mut priority: Priority) -> Result<(), Error> {
+        let clock = self.driven.clock;
+        let mut looked = clock.now();
+        let mut spin_policy = SpinPolicy::new(self.cost_of_sleep()?);
+        spin_policy.mind(self.driven.world.engine.slips(), false);
+        let mut coalescing = Coalescing::default();
+        let mut woken = looked;
+        self.driven.status.begin(looked);
+        loop {
+            let look = self.look(looked, &mut spin_policy, coalescing.wait())?;
+            let start = clock.now();
+            let mut taken = (0, 0);
+            // Of a full list nobody knows what did not get into it.
+            if look.ready == 0 {
+                looked = look.since;
+            } else if !self.driven.poller.is_full(look.ready) {
+                looked = start;
+            }
+            let mut stopped = false;
+            for index in 0..look.ready {
+                match self.driven.poller.ready(index) {
+                    COMMANDS => stopped = !self.obey(),
+                    TIMER => self.timer.expired(),
+                    number => {
+                        let (frames, octets) = self.take_in(usize::try_from(number).unwrap_or(0), look.since);
+                        taken = (taken.0 + frames, taken.1 + octets);
+                    }
+                }
+            }
+            if look.ready > 0 {
+                coalescing.woke(taken.0, taken.1, start.since(woken));
+                woken = start;
+            }
+            let now = clock.now();
+            self.note_backlog(now);
+            self.driven.world.advance(now);
+            let again = self.driven.world.edge.notify(now);
+            if again < Instant::NEVER {
+                self.timer.arm(again.since(now));
+            }
+            let end = clock.now();
+            let second = self.driven.status.current();
+            let busy = end.since(start);
+            second.busy += busy;
+            second.stall = second.stall.max(busy);
+            second.turns += 1;
+            if self.driven.status.close(end, SECOND) {
+                self.driven.world.each_second();
+                spin_policy.mind(self.driven.world.engine.slips(), self.driven.status.spare());
+                priority.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
+                if let Some(cost) = self.driven.status.cost_of_sleep() {
+                    spin_policy.learn(cost);
+                }
+            }
+            if stopped {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note_backlog(&mut self, now: Instant) {
+        if let Some(due) = self.driven.world.engine.next_at() {
+            let second = self.driven.status.current();
+            second.backlog = second.backlog.max(now.since(due));
+        }
+    }
+
+    /// Processor time that one short sleep takes, as the mean of a few.
+    fn cost_of_sleep(&mut self) -> Result<Span, Error> {
+        let before = wall_clock::thread_cpu();
+        for _ in 0..TRIALS {
+            self.driven.poller.wait(Some(Span::from_micros(1)))?;
+        }
+        Ok(Span::from_nanos(wall_clock::thread_cpu().saturating_sub(before) / TRIALS))
+    }
+
+    /// Waits until a port is ready, a command is there, or the next event is due.
+    fn look(
+        &mut self,
+        looked: Instant,
+        spin_policy: &mut SpinPolicy,
+        gather: Option<Span>,
+    ) -> Result<Look, Error> {
+        let clock = self.driven.clock;
+        if let Some(wait) = gather {
+            let now = clock.now();
+            let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
+            let (advance, awake) = spin_policy.before();
+            if due > now + awake + wait {
+                wall_clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
+                self.driven.status.current().sleeps += 1;
+                spin_policy.slept(clock.now().since(now));
+            }
+        }
+        // Without a wait first: what is ready now may have come since the last look.
+        let ready = self.driven.poller.wait(Some(Span::ZERO))?;
+        if ready > 0 {
+            return Ok(Look { ready, since: looked });
+        }
+        let now = clock.now();
+        let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
+        let (advance, awake) = spin_policy.before();
+        if due <= now + awake {
+            return self.spin(now, due, spin_policy);
+        }
+        let early = due - advance;
+        let second_ends = self.driven.status.current().start + SECOND;
+        let wake = early.min(second_ends);
+        let ready = self.driven.poller.wait(Some(wake.since(now)))?;
+        let woken = clock.now();
+        self.driven.status.current().sleeps += 1;
+        spin_policy.slept(woken.since(now));
+        // By a frame, by a signal, or only to close the second.
+        if ready > 0 || woken < wake || wake < early {
+            return Ok(Look { ready, since: woken });
+        }
+        let late = woken.since(wake);
+        spin_policy.woke(late);
+        self.driven.wakes.record(late, woken, 0);
+        self.spin(woken, due, spin_policy)
+    }
+
+    /// Spins until something is ready or `until` has come: an instant that is too near for a sleep. A poll
+    /// of the ports takes a good part of a microsecond, so at the end it only watches the clock.
+    fn spin(&mut self, now: Instant, until: Instant, spin_policy: &mut SpinPolicy) -> Result<Look, Error> {
+        let clock = self.driven.clock;
+        let mut look = Look { ready: 0, since: now };
+        let mut at = now;
+        while look.ready == 0 && at < until {
+            if until.since(at) > LAST {
+                look.ready = self.driven.poller.wait(Some(Span::ZERO))?;
+                at = clock.now();
+                if look.ready == 0 {
+                    look.since = at;
+                }
+            } else {
+                std::hint::spin_loop();
+                at = clock.now();
+            }
+        }
+        spin_policy.spend(at.since(now));
+        self.driven.status.current().spun += at.since(now);
+        Ok(look)
+    }
+
+    /// Reads what a port has, at most a batch; says how many frames and octets that was.
+    fn take_in(&mut self, index: usize, since: Instant) -> (u64, u64) {
+        let Driven { world, clock, ingress, status, .. } = &mut self.driven;
+        let batch = world.edge.ports[index].batch;
+        let mut octets = 0;
+        let mut frames = 0;
+        let mut seen = since.max(world.edge.ports[index].looked);
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let mut closed = false;
+        let emptied = loop {
+            let enough = frames >= batch || octets > BATCH_OCTETS;
+            if enough && !world.edge.ports[index].port.has_more() {
+                break false;
+            }
+            let (now, length) = match world.take_in(index, clock) {
+                Taken::Frame(now, length) => (now, length),
+                Taken::Nothing => break true,
+                Taken::Closed => {
+                    closed = true;
+                    break true;
+                }
+            };
+            ingress.record(now.since(seen), now, number);
+            world.advance(now);
+            frames += 1;
+            octets += length;
+        };
+        world.edge.notify(clock.now());
+        status.current().taken_in += u64::from(frames);
+        let attached = &mut world.edge.ports[index];
+        if emptied {
+            // Next time stop at what was there, without a read that finds nothing.
+            attached.batch = frames.max(1);
+            seen = clock.now();
+            attached.looked = seen;
+        } else {
+            attached.batch = (batch * 2).min(BATCH);
+        }
+        if let (true, Some(fd)) = (closed, attached.port.fd()) {
+            self.driven.poller.remove(fd);
+        }
+        (u64::from(frames), u64::from(octets))
+    }
+
+    /// Carries out what is commanded; false once nobody can command any more.
+    fn obey(&mut self) -> bool {
+        let mut count = [0u8; 8];
+        // SAFETY: eight octets that outlive the call. An empty counter was read before.
+        unsafe { libc::read(self.eventfd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        loop {
+            match self.orders.try_recv() {
+                Ok(command) => {
+                    let now = self.driven.clock.now();
+                    self.driven.world.advance(now);
+                    command(&mut self.driven);
+                }
+                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The loop that drives an engine by the wall clock, and what keeps it on time.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`driver`] | the loop and its thread |
+//! | `poller`, `timer` | waiting for frames and for time |
+//! | [`wall_clock`] | the clock that the engine follows |
+//! | `spin_policy` | when to sleep and when to spin |
+//! | `coalescing` | fewer wakes for dense streams of frames |
+//! | `priority`, `affinity`, `pm_qos` | the thread's scheduling class, its processor, processor sleep states |
+//! | [`lateness`], [`status`] | how late frames and wakes were; the loop's own account |
+
+mod affinity;
+mod coalescing;
+pub mod driver;
+pub mod lateness;
+mod pm_qos;
+pub(crate) mod poller;
+mod priority;
+mod spin_policy;
+pub mod status;
+mod timer;
+pub mod wall_clock;

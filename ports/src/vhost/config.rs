@@ -1,0 +1,70 @@
+//! Features and configuration of the network device that a guest sees.
+
+use super::message::CONFIG;
+
+/// Features of a network device (virtio 1.2, section 5.1.3), by number.
+pub(super) mod feature {
+    pub const CSUM: u64 = 1 << 0;
+    pub const GUEST_CSUM: u64 = 1 << 1;
+    pub const MTU: u64 = 1 << 3;
+    pub const MAC: u64 = 1 << 5;
+    pub const GUEST_TSO4: u64 = 1 << 7;
+    pub const GUEST_TSO6: u64 = 1 << 8;
+    pub const GUEST_ECN: u64 = 1 << 9;
+    pub const HOST_TSO4: u64 = 1 << 11;
+    pub const HOST_TSO6: u64 = 1 << 12;
+    pub const HOST_ECN: u64 = 1 << 13;
+    pub const MRG_RXBUF: u64 = 1 << 15;
+    pub const INDIRECT_DESC: u64 = 1 << 28;
+    pub const EVENT_IDX: u64 = 1 << 29;
+    pub const PROTOCOL_FEATURES: u64 = 1 << 30;
+    pub const VERSION_1: u64 = 1 << 32;
+    pub const GUEST_USO4: u64 = 1 << 54;
+    pub const GUEST_USO6: u64 = 1 << 55;
+    pub const HOST_USO: u64 = 1 << 56;
+}
+
+/// What a device can have.
+pub const FEATURES: u64 = feature::CSUM
+    | feature::GUEST_CSUM
+    | feature::MTU
+    | feature::MAC
+    | feature::GUEST_TSO4
+    | feature::GUEST_TSO6
+    | feature::GUEST_ECN
+    | feature::HOST_TSO4
+    | feature::HOST_TSO6
+    | feature::HOST_ECN
+    | feature::MRG_RXBUF
+    | feature::INDIRECT_DESC
+    | feature::EVENT_IDX
+    | feature::PROTOCOL_FEATURES
+    | feature::VERSION_1
+    | feature::GUEST_USO4
+    | feature::GUEST_USO6
+    | feature::HOST_USO;
+
+/// Parts of the protocol: an answer to every message, the MTU, a channel of the back end's own, the
+/// configuration, a reset. The channel is never used, but without it User Mode Linux asks for no interrupt.
+pub(super) const REPLY_ACK: u64 = 1 << 3;
+pub(super) const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
+
+/// What a guest reads of its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceConfig {
+    /// Ethernet address.
+    pub mac: [u8; 6],
+    /// Octets of the longest packet, Ethernet header apart.
+    pub mtu: u16,
+}
+
+impl DeviceConfig {
+    /// The configuration as the guest sees it: address, status, pairs of queues, MTU.
+    pub(super) fn octets(self) -> [u8; CONFIG] {
+        let mut octets = [0; CONFIG];
+        octets[..6].copy_from_slice(&self.mac);
+        octets[8..10].copy_from_slice(&1u16.to_le_bytes());
+        octets[10..12].copy_from_slice(&self.mtu.to_le_bytes());
+        octets
+    }
+}

@@ -1,0 +1,91 @@
+"""Files that others have made: read without waiting and without end, removed however deep they nest."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def content(path: str | Path, largest: int) -> bytes:
+    """What is in a regular file of at most ``largest`` octets; :class:`OSError` that says what else it is.
+
+    A device or a pipe may never end, and a file of the kernel (``/proc``) may have any length.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if stat.S_ISDIR(about.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        octets = b"" if about.st_size > largest else file.read(largest + 1)
+    if max(about.st_size, len(octets)) > largest:
+        raise OSError(errno.EFBIG, f"it is larger than {largest} octets", str(path))
+    return octets
+
+
+def head(path: str | Path, length: int) -> bytes:
+    """The first octets of a regular file; :class:`OSError` as :func:`content`."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        return os.pread(descriptor, length, 0)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: str | Path) -> None:
+    """Takes a folder away with everything in it; one that is not there is gone already.
+
+    What is nested is moved up into the folder before it is emptied, so that neither the depth nor the length
+    of a path plays a part. Links are not followed.
+    """
+    try:
+        root = _opened(path, None)
+    except FileNotFoundError:
+        return
+    try:
+        number = 0
+        while folders := _emptied(root):
+            for name in folders:
+                inner = _opened(name, root)
+                try:
+                    for nested in _emptied(inner):
+                        number += 1
+                        while _exists(f"{number}", root):
+                            number += 1
+                        os.rename(nested, f"{number}", src_dir_fd=inner, dst_dir_fd=root)
+                finally:
+                    os.close(inner)
+                os.rmdir(name, dir_fd=root)
+    finally:
+        os.close(root)
+    os.rmdir(path)
+
+
+def _opened(name: str | Path, parent: int | None) -> int:
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.fchmod(folder, stat.S_IRWXU)
+    return folder
+
+
+def _exists(name: str, parent: int) -> bool:
+    try:
+        os.lstat(name, dir_fd=parent)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _emptied(folder: int) -> list[str]:
+    """Removes what is no folder; the names of the folders in it."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in found if is_folder]

@@ -1,0 +1,68 @@
+"""What a plan asks of this machine's own kernel and it has not.
+
+Such a scenario is right, and runs elsewhere: ``airloom check`` notes it, a run ends with it before it begins.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from airloom.errors import HostError
+from airloom.planning.plan import Plan
+
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+MODULES = Path("/lib/modules")
+SYSCTL = "net.ipv4.tcp_congestion_control"
+_OWN_KERNELS = ("uml", "qemu")
+
+
+def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
+    """What this machine lacks for a plan, each once; without ``measure`` its measurements are not made."""
+    found: dict[str, HostError] = {}
+    for where, name in _congestion(plan, measure):
+        if not _has(name):
+            found.setdefault(name, _lacking(where, name))
+    return list(found.values())
+
+
+def _congestion(plan: Plan, measure: bool) -> Iterator[tuple[str, str]]:
+    """TCP's congestion controls that nodes of this machine's kernel are to have, and where that is said."""
+    own = [name for name, node in plan.nodes.items() if node.kind not in _OWN_KERNELS]
+    for name in own:
+        said = plan.nodes[name].sysctl.get(SYSCTL)
+        if said is not None:
+            yield f"nodes.{name}.sysctl.{SYSCTL}", said.strip()
+    for measurement in plan.scenario.measurements if measure else ():
+        tool = measurement.iperf3
+        if tool is not None and tool.congestion is not None and (tool.source in own or tool.to in own):
+            yield f"measurements[{measurement.name}].iperf3.congestion", tool.congestion
+
+
+def _has(name: str) -> bool:
+    """Whether the kernel has it, or a module of its that it loads when it is asked for."""
+    if name in _available():
+        return True
+    modules = MODULES / os.uname().release / "kernel" / "net" / "ipv4"
+    return name.isidentifier() and any(modules.glob(f"tcp_{name}.ko*"))
+
+
+def _available() -> list[str]:
+    try:
+        return AVAILABLE.read_text().split()
+    except OSError:
+        return []
+
+
+def _lacking(where: str, name: str) -> HostError:
+    known = _available()
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return HostError(
+        "host.congestion",
+        f"this machine's kernel has no TCP congestion control {name!r}",
+        where=where,
+        cure=f"{hint}it has: {', '.join(known) or 'none that can be read'}",
+    )

@@ -1,0 +1,61 @@
+"""What a scenario asks of this machine's kernel."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from airloom.errors import HostError
+from airloom.planning import host_needs
+from airloom.planning.gate import check
+from airloom.scenario.model import Scenario
+
+LINKS = [{"ends": ["a", "b"]}]
+
+
+@pytest.fixture(autouse=True)
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "available").write_text("reno cubic bbr\n")
+    monkeypatch.setattr(host_needs, "AVAILABLE", tmp_path / "available")
+    monkeypatch.setattr(host_needs, "MODULES", tmp_path / "modules")
+    return tmp_path
+
+
+def lacks(congestion: str | None = None, **more: object) -> list[HostError]:
+    flow = {"from": "a", "to": "b", "congestion": congestion}
+    measurements = [{"name": name, "iperf3": flow} for name in ("first", "second")] if congestion else []
+    said = {"nodes": {"a": {}, "b": {}}, **more}
+    scenario = Scenario(name="x", links=LINKS, measurements=measurements, **said)
+    return host_needs.lacks(check(scenario).plans[0])
+
+
+def test_a_congestion_control_of_this_kernel_is_no_lack():
+    assert lacks("bbr") == []
+    assert lacks() == []
+
+
+def test_one_that_it_has_not_is_named_once_with_its_place_and_those_there_are():
+    (found,) = lacks("bbr3")
+    assert found.exit_code == 3
+    assert str(found) == (
+        "measurements[first].iperf3.congestion: this machine's kernel has no TCP congestion control 'bbr3' "
+        "(did you mean bbr? it has: reno, cubic, bbr) [host.congestion]"
+    )
+
+
+def test_a_nodes_own_setting_too():
+    nodes = {"a": {"sysctl": {host_needs.SYSCTL: "vegas"}}, "b": {}}
+    assert [lack.where for lack in lacks(nodes=nodes)] == [f"nodes.a.sysctl.{host_needs.SYSCTL}"]
+
+
+def test_a_module_is_loaded_when_it_is_asked_for(kernel: Path):
+    folder = kernel / "modules" / os.uname().release / "kernel/net/ipv4"
+    folder.mkdir(parents=True)
+    (folder / "tcp_vegas.ko.xz").touch()
+    assert lacks("vegas") == []
+
+
+def test_nodes_with_a_kernel_of_their_own_are_not_judged():
+    assert lacks("bbr3", kind="uml") == []
