@@ -178,8 +178,8 @@ wrong units:
 
 A mistake in a swept path is reported at the line of the sweep.
 
-A value out of its range is refused with the allowed range. The ranges of links, queues, adapters, switches and
-radios are those of the engine.
+A value out of its range is refused with the allowed range. The ranges of links, queues, adapters, switches
+and radios are those of the engine.
 
 `tests/refused/` has the exact message of each rule.
 """
