@@ -11,7 +11,7 @@
         print(lab["h1"].run("ping -c 3 h2").stdout)
         lab.link("h1", "h2").set(delay="20 ms")
 
-Names are imported when they are first used, so that ``import airloom`` is quick.
+Names are imported at their first use, so ``import airloom`` is fast.
 """
 
 from __future__ import annotations

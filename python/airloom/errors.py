@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class LabError(Exception):
-    """Base of all of Airloom's errors.
+    """Base class of all errors of Airloom.
 
     ``code`` is stable and dotted (``link.rate.zero``); ``where`` names the place (``net.yaml:12:11
     links[3].rate``: line, column, path); ``cure`` says what to do.
@@ -22,7 +22,7 @@ class LabError(Exception):
 
     exit_code = 1
     further: tuple[LabError, ...] = ()
-    """The others that were found with it."""
+    """Further errors found at the same time."""
 
     def __init__(self, code: str, message: str, *, where: str | None = None, cure: str | None = None):
         super().__init__(message)
@@ -38,7 +38,7 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError):
-    """The description is wrong; nothing was started.
+    """Bad input; nothing was started.
 
     It speaks of the first mistake; ``further`` holds the others that were found with it.
     """
@@ -51,13 +51,13 @@ class ScenarioError(LabError):
 
 
 class HostError(LabError):
-    """This machine lacks something that has a name."""
+    """The machine lacks a feature."""
 
     exit_code = 3
 
 
 class RunError(LabError):
-    """It ran, and failed."""
+    """The run failed."""
 
     exit_code = 1
 

@@ -43,7 +43,7 @@ def page() -> str:
         "",
         *_text(airloom.__doc__),
         "",
-        "A program may rely on the names on this page. They change only with a line in the changelog.",
+        "The names on this page are stable. Changes are in the changelog.",
     ]
     for title, things in _PARTS:
         lines += ["", f"## {title}"]

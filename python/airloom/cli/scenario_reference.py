@@ -122,6 +122,14 @@ paths of files start at the folder of the scenario.
 
 Names of nodes, switches, tunnels, links, programs and measurements consist of letters, digits, `-` and
 `_`. They have at most 63 characters and start and end with a letter or digit.
+Names of radios are names of interfaces: at most 15 letters, digits, `-`, `_` and `.`, and not `lo`, `all` or
+`default`.
+
+## Files
+
+A scenario and the files that it names are regular files, or folders where stated. Devices and pipes are
+refused. A scenario, trace, table, matrix, movement trace or GraphML file has at most 64 MiB, an image's tar
+file 64 GiB. `guest.kernel` is an ELF executable for `uml`, and a bootable image or an ELF file for `qemu`.
 """
 
 _PATHS = """\
@@ -164,7 +172,14 @@ wrong units:
 * a missing file;
 * events and measurements after the end of the run;
 * a measurement without a route, unless a routing daemon may find one;
-* a native node on a link that the kernel's links cannot provide.
+* a native node on a link that the kernel's links cannot provide;
+* a variable of `env` with an empty name, or with `=` or NUL in the name, or NUL in the value;
+* a claim with more than 200 quantities and names, or more than 100 nested parentheses, functions and signs.
+
+A mistake in a swept path is reported at the line of the sweep.
+
+A value out of its range is refused with the allowed range. The ranges of links, queues, adapters, switches
+and radios are those of the engine.
 
 `tests/refused/` has the exact message of each rule.
 """

@@ -23,18 +23,18 @@ from airloom.scenario.model import Direction
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that has ended, or was killed at its time limit."""
+    """A command that has ended or reached its time limit."""
 
     argv: tuple[str, ...]
     code: int
-    """Exit code; 128 + n after signal n, as shells have it."""
+    """Exit code; 128 + n after signal n."""
     stdout: str
     stderr: str
     timed_out: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with exit code 0."""
+        """True if the exit code is 0."""
         return self.code == 0
 
 
@@ -46,7 +46,7 @@ def code_of(exit: Exit) -> int:
 
 
 class LiveProgram:
-    """A program that was started in a node and goes on by itself."""
+    """A program running in a node."""
 
     def __init__(self, node: str, argv: Sequence[str], process: Process, log: Path) -> None:
         self.node = node
@@ -62,25 +62,25 @@ class LiveProgram:
 
     @property
     def code(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """Exit code; None while it runs."""
         exit = self._process.poll()
         return None if exit is None else code_of(exit)
 
     @property
     def output(self) -> str:
-        """What it has written until now."""
+        """Output so far."""
         return self.log.read_text("utf-8", "replace")
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end, in seconds; its exit code. :class:`TimeoutError` if it goes on."""
+        """Waits ``timeout`` seconds for the end. Returns the exit code, or raises :class:`TimeoutError`."""
         return code_of(self._process.wait(timeout))
 
     def signal(self, which: int | str) -> None:
-        """Sends it a signal: ``15``, ``"TERM"`` or ``"SIGTERM"``."""
+        """Sends a signal: ``15``, ``"TERM"`` or ``"SIGTERM"``."""
         self._process.signal(signal_number(str(which)))
 
     def stop(self, grace: float = 2.0) -> int:
-        """Ends it with SIGTERM, after ``grace`` seconds with SIGKILL; its exit code."""
+        """Sends SIGTERM, after ``grace`` seconds SIGKILL. Returns the exit code."""
         self._process.signal(signal.SIGTERM)
         try:
             return self.wait(grace)
@@ -90,7 +90,7 @@ class LiveProgram:
 
 
 class Switched:
-    """What has a power switch: a node, or a guest that several share."""
+    """Base of nodes and shared guests, which can be paused, stopped, killed and started."""
 
     name: str
 
@@ -104,28 +104,28 @@ class Switched:
         return self._handle.state
 
     def pause(self) -> None:
-        """Halts it: all programs, and in a guest its kernel too."""
+        """Pauses all programs, and in a guest the kernel."""
         self._world.pause(self.name)
 
     def resume(self) -> None:
-        """Lets it go on."""
+        """Resumes after a pause."""
         self._world.resume(self.name)
 
     def stop(self, grace: float = 2.0) -> None:
-        """Switches it off: programs get SIGTERM, after ``grace`` seconds SIGKILL; links go down."""
+        """Stops in an orderly way: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
         self._world.switch_off(self.name, grace)
 
     def kill(self) -> None:
-        """Switches it off at once, as if its power failed."""
+        """Stops immediately, like a power failure."""
         self._world.switch_off(self.name)
 
     def restart(self) -> None:
-        """Switches it on again, with the addresses and routes of the beginning."""
+        """Starts again, with the initial addresses and routes."""
         self._world.switch_on(self.name)
 
 
 class LiveGuest(Switched):
-    """A guest that several nodes share, as a whole: ``lab.guest("box")``."""
+    """A guest that several nodes share: ``lab.guest("box")``."""
 
     def __init__(self, world: World, guest: GuestNode) -> None:
         super().__init__(world, guest)
@@ -136,12 +136,12 @@ class LiveGuest(Switched):
 
     @property
     def nodes(self) -> list[str]:
-        """The names of the nodes inside."""
+        """Names of the nodes inside."""
         return self._world.members(self.name)
 
 
 class LiveNode(Switched):
-    """A node of a live laboratory: ``lab["h1"]``."""
+    """A node of a running laboratory: ``lab["h1"]``."""
 
     def __init__(self, world: World, plan: NodePlan, log_path: Callable[[str, str], Path]) -> None:
         super().__init__(world, world.nodes[plan.name])
@@ -154,17 +154,17 @@ class LiveNode(Switched):
 
     @property
     def kind(self) -> str:
-        """How it is made."""
+        """Kind of the node."""
         return self._plan.kind
 
     @property
     def interfaces(self) -> dict[str, list[str]]:
-        """Interface: its addresses with prefix lengths."""
+        """Addresses with prefix lengths, by interface."""
         return {one.name: [str(address) for address in one.addresses] for one in self._plan.interfaces}
 
     @property
     def address(self) -> str | None:
-        """Its first address, without prefix length."""
+        """First address, without prefix length."""
         for interface in self._plan.interfaces:
             for address in interface.addresses:
                 return str(address.ip)
@@ -182,7 +182,7 @@ class LiveNode(Switched):
     ) -> Completed:
         """Runs a command to its end, at most ``timeout`` seconds; names of nodes are known to it.
 
-        A text with shell signs in it goes through ``/bin/sh``. With ``check`` a failure raises
+        A command with shell syntax runs in ``/bin/sh``. With ``check`` a failure raises
         :class:`~airloom.RunError`.
         """
         argv = words_of(command if isinstance(command, str) else list(command))
@@ -203,7 +203,7 @@ class LiveNode(Switched):
         env: Mapping[str, str] | None = None,
         folder: str | None = None,
     ) -> LiveProgram:
-        """Starts a program that goes on by itself; its output goes to a log in the results."""
+        """Starts a program and returns; its output goes to a log in the results."""
         argv = words_of(command if isinstance(command, str) else list(command))
         stem = name or Path(argv[0]).name
         log = self._log_path(self.name, stem)
@@ -215,20 +215,20 @@ class LiveNode(Switched):
         return LiveProgram(self.name, argv, process, log)
 
     def listens(self, port: int, protocol: str = "tcp") -> bool:
-        """Whether some program in it listens on a port."""
+        """True if a program in the node listens on the port."""
         return self._handle.listens("udp" if protocol == "udp" else "tcp", port)
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """Interface: packets, octets, errors and drops, as the node's kernel counts."""
+        """Packets, octets, errors and drops by interface, from the node's kernel."""
         return self._handle.counters()
 
     def move(self, *position: str) -> None:
-        """Puts it somewhere else, where it stays: ``move("10 m", "0 m")``, height third."""
+        """Moves the node to a fixed position: ``move("10 m", "0 m")``, height third."""
         move(self._world, self.name, position)
 
 
 class LiveLink:
-    """A link of a live laboratory: ``lab.link("h1", "h2")``."""
+    """A link of a running laboratory: ``lab.link("h1", "h2")``."""
 
     def __init__(self, plan: LinkPlan, world: World) -> None:
         self._plan = plan
@@ -246,28 +246,28 @@ class LiveLink:
 
     @property
     def a(self) -> str:
-        """Its first end: ``node:interface`` or a switch."""
+        """First end: ``node:interface`` or a switch."""
         return self._plan.a
 
     @property
     def b(self) -> str:
-        """Its second end."""
+        """Second end."""
         return self._plan.b
 
     @property
     def is_up(self) -> bool:
-        """Whether it carries frames."""
+        """True if the link is up."""
         return self._up
 
     def describe(self) -> str:
-        """Its properties in a few words; both ways where they differ."""
+        """Properties as text; of both directions if they differ."""
         there, back = self._now["forward"].text, self._now["backward"].text
         return there if there == back else f"{there} / {back}"
 
     def set(self, /, *, direction: str = "both", **properties: Any) -> None:
         """Changes properties now, in the scenario's words: ``set(delay="20 ms", loss="1 %")``.
 
-        What is not named stays as it is. ``direction``: ``forward`` is from :attr:`a` to :attr:`b`.
+        Other properties stay. ``direction``: ``forward`` is from :attr:`a` to :attr:`b`.
         """
         if direction not in ("both", "forward", "backward"):
             raise ScenarioError(
@@ -281,12 +281,12 @@ class LiveLink:
                 self._now[one] = after
 
     def down(self) -> None:
-        """Cuts it: what is sent is lost as ``link-down``."""
+        """Sets the link down: frames are dropped as ``link-down``."""
         self._world.set_link_up(self.name, False)
         self._up = False
 
     def up(self) -> None:
-        """Joins it again."""
+        """Sets the link up."""
         self._world.set_link_up(self.name, True)
         self._up = True
 

@@ -55,10 +55,10 @@ __all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram
 
 
 class Lab:
-    """A laboratory that is up while its ``with`` block lasts.
+    """A laboratory that runs during its ``with`` block.
 
-    The scenario's programs and events run as in ``airloom run``; its measurements do not, they are
-    made with :meth:`measure`. The results are in a folder as after a run: :attr:`result`.
+    Programs and events of the scenario run as in ``airloom run``. Its measurements do not run;
+    use :meth:`measure`. The results are in a folder as after a run: :attr:`result`.
     """
 
     def __init__(
@@ -144,17 +144,17 @@ class Lab:
 
     @property
     def nodes(self) -> list[str]:
-        """The names of the nodes."""
+        """Names of the nodes."""
         return list(self.plan.nodes)
 
     @property
     def switches(self) -> list[str]:
-        """The names of the switches and hubs."""
+        """Names of the switches and hubs."""
         return list(self.plan.switches)
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Node: the address that its name stands for."""
+        """Address of each node, by name."""
         return dict(self.plan.hosts)
 
     @property
@@ -170,7 +170,7 @@ class Lab:
         return LiveNode(self._up().world, plan, self._up().writer.log_path)
 
     def guest(self, name: str) -> LiveGuest:
-        """A guest that several nodes share, as a whole: to be paused, stopped, killed and started again."""
+        """A guest that several nodes share."""
         world = self._up().world
         try:
             return LiveGuest(world, world.guests[name])
@@ -203,7 +203,7 @@ class Lab:
         return self[name]
 
     def link(self, first: str, second: str | None = None) -> LiveLink:
-        """A link by its name, or by what it joins; the latter must be one link only."""
+        """A link by its name, or by its two ends if they have exactly one link."""
         self._up()
         if second is None:
             if first in self._links:
@@ -241,11 +241,11 @@ class Lab:
         raise _unknown("radio", name, radios)
 
     def positions(self) -> dict[str, tuple[float, float, float]]:
-        """Node with radios: where it is now, in metres (east, north, height)."""
+        """Position of each node with radios, in metres (east, north, height)."""
         return positions(self._up().world)
 
     def unmet_controllers(self) -> list[str]:
-        """The controllers of Open vSwitches that have met none of theirs: ``s1: tcp:c0:6653``."""
+        """Open vSwitches without a connection to a controller: ``s1: tcp:c0:6653``."""
         relay = self._up().world.relay
         return [str(line) for line in relay.waiting()] if relay is not None else []
 
@@ -255,26 +255,26 @@ class Lab:
         return Look(world.now(), world.radios(), world.channels())
 
     def now(self) -> int:
-        """Engine time in nanoseconds."""
+        """Engine time, in nanoseconds."""
         return self._up().world.now()
 
     def ledger(self) -> dict[str, Any]:
-        """The engine's ledger now: where every frame went."""
+        """Present ledger of the engine."""
         return self._up().world.engine.ledger()
 
     def verdict(self) -> Verdict:
-        """How far what has happened until now can be trusted."""
+        """Verdict on the run so far."""
         return self._up().verdict()
 
     @property
     def result(self) -> RunResult:
-        """What is in the folder of results; complete when the block has been left."""
+        """The results; complete after the end of the block."""
         return RunResult(self.folder)
 
     # What can be done
 
     def measure(self, name: str | None = None, **tool: Mapping[str, Any]) -> Reading:
-        """Makes a measurement now and waits for it, in the scenario's words.
+        """Runs a measurement and waits for its end. Keys are those of a scenario.
 
         ``lab.measure("rtt", ping={"from": "h1", "to": "h2", "count": 10})``; the figures and
         samples also go into the results.
@@ -319,13 +319,13 @@ class Lab:
     # The door for other terminals (see airloom.lab.server)
 
     def info(self) -> dict[str, Any]:
-        """What visitors are told."""
+        """Description of the laboratory for other terminals."""
         return {"scenario": self.plan.scenario.name, "nodes": self.nodes, "folder": str(self.folder)}
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
     ) -> Guest:
-        """Starts a visitor's program."""
+        """Starts a program for another terminal."""
         if node not in self.plan.nodes:
             raise self._no_node(node)
         stdin, stdout, stderr = descriptors
@@ -333,7 +333,7 @@ class Lab:
         return Guest(handle.start(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty))
 
     def control(self, node: str, action: str) -> None:
-        """Switches a node, or a guest that several share, for a visitor."""
+        """Controls a node or shared guest for another terminal."""
         acts = {"pause": Switched.pause, "resume": Switched.resume, "stop": Switched.stop}
         acts |= {"kill": Switched.kill, "start": Switched.restart}
         acts[action](self.guest(node) if node in self._up().world.guests else self[node])

@@ -13,7 +13,7 @@ from airloom.scenario.model import Node
 
 
 class LiveRadio:
-    """A radio of a node, and what can be done with it."""
+    """A radio of a node."""
 
     def __init__(self, plan: RadioPlan, world: World) -> None:
         self._plan = plan
@@ -31,21 +31,21 @@ class LiveRadio:
 
     @property
     def is_up(self) -> bool:
-        """Whether it is switched on."""
+        """True if the radio is on."""
         return bool(self._now()["on"])
 
     def info(self) -> dict[str, Any]:
-        """Settings, counts and airtime, as ``airloom radio info --json`` gives them."""
+        """Settings, counters and airtime, as in ``airloom radio info --json``."""
         answer: list[dict[str, Any]] = self._ask("info")
         return answer[0]
 
     def link(self) -> dict[str, Any]:
-        """The access point that a station has, as ``airloom radio link --json`` gives it."""
+        """Access point of a station, as in ``airloom radio link --json``."""
         answer: list[dict[str, Any]] = self._ask("link")
         return answer[0]
 
     def stations(self) -> list[dict[str, Any]]:
-        """Whom it has sent to or heard, as ``airloom radio station --json`` gives them."""
+        """Known stations, as in ``airloom radio station --json``."""
         answer: list[dict[str, Any]] = self._ask("station")
         return answer
 
@@ -62,7 +62,7 @@ class LiveRadio:
     def set(self, **values: Any) -> None:
         """Tunes it now, in the scenario's words: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``.
 
-        The radio of a sliver is held to its grant.
+        Settings outside the grant of a sliver are refused.
         """
         for key, value in values.items():
             changes = radio_control.changes_of(key, value, self._plan.settings["phy"])
@@ -70,11 +70,11 @@ class LiveRadio:
                 self._world.set_radio(self.name, change)
 
     def up(self) -> None:
-        """Switches it on."""
+        """Switches the radio on."""
         self._world.set_radio(self.name, {"on": True})
 
     def down(self) -> None:
-        """Switches it off: what waits in it is dropped as ``radio-off``."""
+        """Switches the radio off: waiting frames are dropped as ``radio-off``."""
         self._world.set_radio(self.name, {"on": False})
 
     def _ask(self, what: Literal["info", "link", "station"]) -> Any:

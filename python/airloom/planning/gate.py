@@ -59,8 +59,7 @@ def check(
     ``overrides`` are ``path=value`` texts as after ``--set``, the value in YAML, or a mapping from
     path to value. ``seed`` overrides the scenario's.
 
-    Raises :class:`ScenarioError` for the first mistake in the text's order; its ``further`` holds
-    the others.
+    Raises ``ScenarioError`` for the first mistake in the text; ``further`` has the others.
     """
     raw = _override(opened(source), overrides)
     if seed is not None:

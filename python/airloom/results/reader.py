@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class RunReader:
-    """What one folder holds; a sweep's folder reads like one run whose samples name their point.
+    """The contents of a folder of results. In a sweep, samples contain their point.
 
-    What is missing or damaged is left out; :attr:`notes` say what that is.
+    Missing or damaged parts are omitted; ``notes`` lists them.
     """
 
     def __init__(self, folder: Path | str):
@@ -38,14 +38,13 @@ class RunReader:
 
     @property
     def name(self) -> str:
-        """What to call this run in a table: its folder's name."""
+        """Name of the run in tables: the name of its folder."""
         return self.folder.resolve().name
 
     @property
     def finished(self) -> bool:
-        """Whether the folder was closed in good order, rather than left by a run that was killed.
-
-        Of a sweep: whether every run is done.
+        """True if the run closed the folder; false if it was killed. Of a sweep: true if all runs are
+        done.
         """
         if self.is_sweep:
             return all(point.state == "finished" for point in self.index.points)
@@ -53,22 +52,22 @@ class RunReader:
 
     @property
     def complete(self) -> bool:
-        """Whether the run came to its end by itself: neither killed nor stopped, and without failing."""
+        """True if the run was neither killed nor stopped and did not fail."""
         return self.finished and CUT_SHORT not in self.result.verdict.codes
 
     @property
     def is_sweep(self) -> bool:
-        """Whether this folder holds many runs."""
+        """True for the folder of a sweep."""
         return (self.folder / SWEEP).exists()
 
     @cached_property
     def index(self) -> sweep.Index:
-        """A sweep's index."""
+        """Index of a sweep."""
         return sweep.read_index(self.folder)
 
     @property
     def notes(self) -> list[str]:
-        """What is missing or damaged in the folder, each in a sentence that begins with its place."""
+        """Missing or damaged parts of the folder, one sentence each."""
         _ = self.scenario, self.details
         runs = [(f"{point.folder}/", run) for point, run in self.begun] if self.is_sweep else [("", self)]
         lost = [f"{place}{note}" for place, run in runs for note in run._samples_lost()]
@@ -76,7 +75,7 @@ class RunReader:
 
     @cached_property
     def begun(self) -> list[tuple[Point, RunReader]]:
-        """The points of a sweep whose runs have been begun and can be read, and these runs."""
+        """Points of a sweep with started, readable runs, and these runs."""
         found: list[tuple[Point, RunReader]] = []
         for point in self.index.points if self.is_sweep else ():
             try:
@@ -88,12 +87,12 @@ class RunReader:
 
     @property
     def points(self) -> list[RunReader]:
-        """The runs of a sweep that have been begun; none if this is a single run."""
+        """The started runs of a sweep; empty for a single run."""
         return [run for _, run in self.begun]
 
     @cached_property
     def details(self) -> Details:
-        """What the report shows beyond the verdict; a sweep has its first run's."""
+        """Contents of ``details.json``; for a sweep those of its first run."""
         first = self.points[0].folder if self.points else self.folder
         try:
             return details.read(first / "details.json")
@@ -104,7 +103,7 @@ class RunReader:
 
     @cached_property
     def scenario_text(self) -> str:
-        """The scenario as it ran."""
+        """The scenario of the run, as text."""
         try:
             return (self.folder / "scenario.yaml").read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -115,7 +114,7 @@ class RunReader:
 
     @cached_property
     def scenario(self) -> dict[str, Any]:
-        """The scenario as plain values."""
+        """The scenario as dictionaries and lists."""
         if not self.scenario_text:
             return {}
         try:
@@ -150,7 +149,7 @@ class RunReader:
 
     @cached_property
     def measurements(self) -> pd.DataFrame:
-        """The figures of ``result.json``: one row each, labels as further columns."""
+        """The figures of ``result.json``, one row each, with labels as columns."""
         import pandas as pd
 
         rows = [{**one.model_dump(exclude={"labels"}), **one.labels} for one in self.result.measurements]

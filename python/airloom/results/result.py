@@ -53,7 +53,7 @@ class Ledger(Part):
 
 
 class Measurement(Part):
-    """One measured figure.
+    """A measured figure.
 
     ``mean`` is the mean over ``n`` observations; ``ci95`` is half the width of its 95 % confidence
     interval (mean - ci95 to mean + ci95), null where one observation gives none. ``mean`` is null
@@ -70,18 +70,18 @@ class Measurement(Part):
     labels: dict[str, str] = {}
 
     def to_json(self) -> str:
-        """Its text as it stands in ``result.json``."""
+        """The figure as in ``result.json``."""
         return _json(self.model_dump(mode="json")).replace("\n", "\n    ")
 
 
 class Claim(Part):
-    """Something the results should show, and whether they do."""
+    """A claim about the results, and its outcome."""
 
     id: str
     statement: str
     source: str | None = None
     published: str = ""
-    """What the source says, in its own figures."""
+    """Statement of the source, in its own figures."""
     expected: str = ""
     measured: str = ""
     outcome: Outcome

@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 class RunResult(RunReader):
-    """What a run left behind: the verdict, the ledger, figures and samples.
+    """Result of a run: verdict, ledger, figures and samples.
 
     ``measurements`` and ``samples("rtt")`` are pandas frames, ``table("rtt")`` is an Arrow table.
     """
 
     @property
     def verdict(self) -> Verdict:
-        """How far to trust it, and why not further."""
+        """The verdict, with reasons."""
         return self.result.verdict
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Every claim of the scenario with what was measured."""
+        """All claims of the scenario with their outcomes."""
         return self.result.claims
 
 
@@ -56,13 +56,13 @@ def run(
     resume: bool = False,
     watcher: Watcher | None = None,
 ) -> RunResult:
-    """Runs a scenario, with all points of its sweep and all repetitions, one after the other.
+    """Runs a scenario: all points of its sweep and all repetitions, one after the other.
 
     ``overrides`` are as after ``--set``, or a mapping from path to value. ``out`` is the folder of
     the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes all frames as pcapng, ``profile``
     samples with perf where the processors' time goes.
-    ``resume`` goes on with a sweep that was cut short. Raises :class:`LabError` for what made it
-    fail; what was measured until then is in the folder. Ctrl-C stops it in good order.
+    ``resume`` continues an interrupted sweep. Raises ``LabError`` if the run fails; the folder has the
+    data so far. Ctrl-C stops it in an orderly way.
     """
     experiment = prepare(source, overrides=overrides, seed=seed, repetitions=repetitions)
     doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)

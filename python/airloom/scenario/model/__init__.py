@@ -128,11 +128,11 @@ class Scenario(Model):
 
     @property
     def switch_slices(self) -> dict[str, Slice]:
-        """The slices that are networks on Open vSwitches."""
+        """Slices that are networks on Open vSwitches."""
         return {name: one for name, one in self.slices.items() if one.has_switches}
 
     def to_yaml(self) -> str:
-        """The scenario as YAML that reads back as an equal scenario; defaults are left out."""
+        """The scenario as YAML, without defaults. Reading it gives an equal scenario."""
         from airloom.scenario.source import write
 
         return write(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))

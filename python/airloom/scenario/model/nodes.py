@@ -147,7 +147,11 @@ class Node(Model):
 class Ready(Model):
     """Readiness check of a program. The given check must succeed."""
 
-    log: str | None = Field(default=None, description="regular expression that matches its output")
+    log: str | None = Field(
+        default=None,
+        description="regular expression (RE2, at most 1000 characters) that matches at most 4096 octets of "
+        "its output; `^` and `$` match at each line",
+    )
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] | None = Field(
         default=None, description="TCP port in the node that accepts connections"
     )

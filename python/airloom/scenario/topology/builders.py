@@ -1,4 +1,4 @@
-"""Common topologies for scenarios made in Python.
+"""Topologies for scenarios in Python.
 
 Each function gives a :class:`Topology`, the same as ``topology:`` in YAML; keywords beside its own
 parameters are properties of every link::
@@ -38,17 +38,17 @@ def _make(generator: str, prefix: str, link: dict[str, Any], **parameters: Any) 
 
 
 def chain(nodes: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
-    """n1 - n2 - ...; ``switched`` makes switches of the inner ones."""
+    """Chain n1 - n2 - ...; with ``switched``, inner nodes are switches."""
     return _make("chain", prefix, link, nodes=nodes, switched=switched)
 
 
 def star(nodes: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
-    """n1 in the middle of the others; ``switched`` makes it a switch."""
+    """n1 in the centre; with ``switched`` it is a switch."""
     return _make("star", prefix, link, nodes=nodes, switched=switched)
 
 
 def tree(depth: int, fanout: int, *, switched: bool = False, prefix: str = "n", **link: Any) -> Topology:
-    """n1 the root, ``depth`` levels below it; ``switched`` makes switches of all but the leaves."""
+    """n1 is the root, with ``depth`` levels below; with ``switched``, all but the leaves are switches."""
     return _make("tree", prefix, link, depth=depth, fanout=fanout, switched=switched)
 
 
@@ -63,7 +63,7 @@ def ring(nodes: int, *, prefix: str = "n", **link: Any) -> Topology:
 
 
 def full_mesh(nodes: int, *, prefix: str = "n", **link: Any) -> Topology:
-    """Everyone linked with everyone."""
+    """All pairs linked."""
     return _make("full-mesh", prefix, link, nodes=nodes)
 
 
@@ -80,7 +80,7 @@ def random(
 
 
 def graphml(file: str, **link: Any) -> Topology:
-    """The graph in a GraphML file; ``link`` holds what its edges do not say."""
+    """The graph of a GraphML file. ``link`` has defaults for its edges."""
     return _make("graphml", "n", link, file=file)
 
 
