@@ -363,7 +363,7 @@ class NetnsKind(Kind):
         start="milliseconds",
         memory="0.3 MB: thousands on one machine (`bench bringup`)",
         porting="none: namespaces are the kernel's own",
-        isolation="processes, network and folders for temporary files; files are the host's, and so is root",
+        isolation="processes, network and folders for temporary files; files are the host's",
         transparency="programs, and the kernel's network code as it is; no other kernel",
         flexibility="this kernel only, with settings of its own (`sysctl`)",
     )

@@ -166,7 +166,7 @@ class QemuKind(GuestKind):
         start="about a second by KVM; some 4 s of processor in software, which is full emulation",
         memory="the machine's own, 160 MiB or more, and some 130 MB of QEMU's: dozens need a large host",
         porting="none: the distribution's kernel, with virtio drivers as everywhere",
-        isolation="a machine of its own; its process without rights reads the host's files",
+        isolation="a machine of its own; its process has none of root's rights and reads the host's files",
         transparency="programs, kernel and drivers",
         flexibility="any Linux kernel with virtio and 9P as modules, each node its own",
     )
