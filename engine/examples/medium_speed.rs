@@ -29,7 +29,7 @@ fn saturated(n: u32, seconds: f64) -> (f64, f64) {
     let sink = world.add(at_rate(54.0), 0.0, 0.0);
     for station in 0..n {
         let angle = f64::from(station) / f64::from(n) * core::f64::consts::TAU;
-        let from = world.add(at_rate(54.0), 5.0 * angle.cos(), 5.0 * angle.sin());
+        let from = world.add(at_rate(54.0), 5.0 * libm::cos(angle), 5.0 * libm::sin(angle));
         world.saturate(at(0.0), from, sink, PAYLOAD);
     }
     world.run(at(0.2));
