@@ -441,11 +441,11 @@ impl Engine {
         guests::view(py, &guests)
     }
 
-    fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.read(py, Books::of, |driven, _| Books::of(&mut driven.world))?.view(py)
     }
 
-    fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let still = |world: &mut World| Punctuality {
             capture: world.capture.as_ref().map(|capture| (*capture.counts(), capture.failed())),
             ..Punctuality::default()

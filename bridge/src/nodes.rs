@@ -152,20 +152,7 @@ pub fn counters_of<'py>(
 fn as_dict(py: Python<'_>, counters: Vec<(String, Counters)>) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     for (name, counters) in counters {
-        let fields = PyDict::new(py);
-        for (field, value) in [
-            ("rx_packets", counters.rx_packets),
-            ("tx_packets", counters.tx_packets),
-            ("rx_octets", counters.rx_octets),
-            ("tx_octets", counters.tx_octets),
-            ("rx_errors", counters.rx_errors),
-            ("tx_errors", counters.tx_errors),
-            ("rx_dropped", counters.rx_dropped),
-            ("tx_dropped", counters.tx_dropped),
-        ] {
-            fields.set_item(field, value)?;
-        }
-        found.set_item(name, fields)?;
+        found.set_item(name, pythonize::pythonize(py, &counters)?)?;
     }
     Ok(found)
 }

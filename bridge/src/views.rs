@@ -1,21 +1,25 @@
-//! The ledger and the lateness as dictionaries.
+//! The ledger and the lateness, as Python gets them.
 
 use airloom_engine::ledger::{Drops, HostLosses};
+use airloom_engine::time::Span;
 use airloom_engine::{Direction, DropReason, HostLoss, Ledger, LinkId, PortId, SwitchId, Tally};
 use airloom_ports::capture::Counts;
 use airloom_ports::port::Report;
 use airloom_ports::runtime::driver::Driven;
-use airloom_ports::runtime::lateness::Histogram;
+use airloom_ports::runtime::lateness::{Histogram, Worst};
 use airloom_ports::runtime::status::Second;
 use airloom_ports::tunnel;
 use airloom_ports::world::World;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use serde::{Serialize, Serializer};
+
+/// Of a port: name, number, frames missed, whether it is gone, and what a tunnel counted.
+type PortBook = (String, PortId, u64, bool, Option<Report>);
 
 /// What is needed to tell Python of a ledger, taken on the engine's thread.
 pub struct Books {
     ledger: Ledger,
-    ports: Vec<(String, PortId, u64, bool, Option<Report>)>,
+    ports: Vec<PortBook>,
     links: Vec<(String, LinkId)>,
     switches: Vec<(String, SwitchId)>,
 }
@@ -39,105 +43,169 @@ impl Books {
     }
 
     /// The dictionary that the stub of `Engine.ledger` describes.
-    pub fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    pub fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let ledger = &self.ledger;
-        let found = PyDict::new(py);
-        let octets = PyDict::new(py);
-        for (name, tally) in [
-            ("offered", ledger.offered),
-            ("copies", ledger.copies),
-            ("delivered", ledger.delivered),
-            ("in_flight", ledger.in_flight()),
-        ] {
-            found.set_item(name, tally.frames)?;
-            octets.set_item(name, tally.octets)?;
-        }
-        found.set_item("octets", octets)?;
-        found.set_item("dropped", drops(py, &ledger.dropped)?)?;
-        found.set_item("host_lost", losses(py, &ledger.host_lost)?)?;
-        found.set_item("missed", self.ports.iter().map(|(_, _, missed, ..)| missed).sum::<u64>())?;
-        let ports = PyDict::new(py);
-        for (name, id, missed, gone, report) in &self.ports {
-            let account = ledger.port(*id);
-            let view = PyDict::new(py);
-            tally(&view, "offered", account.offered)?;
-            tally(&view, "delivered", account.delivered)?;
-            view.set_item("dropped", drops(py, &account.dropped)?)?;
-            view.set_item("host_lost", losses(py, &account.host_lost)?)?;
-            view.set_item("missed", missed)?;
-            view.set_item("gone", gone)?;
-            if let Some(report) = report {
-                view.set_item(report.kind, pythonize::pythonize(py, &report.figures)?)?;
-            }
-            ports.set_item(name, view)?;
-        }
-        found.set_item("ports", ports)?;
-        let links = PyDict::new(py);
-        for (name, id) in &self.links {
-            let both = PyDict::new(py);
-            for direction in [Direction::Forward, Direction::Backward] {
-                let account = ledger.link(*id, direction);
-                let view = PyDict::new(py);
-                for (name, value) in [
-                    ("entered", account.entered),
-                    ("left", account.left),
-                    ("duplicated", account.duplicated),
-                    ("corrupted", account.corrupted),
-                    ("reordered", account.reordered),
-                    ("marked", account.marked),
-                    ("queue", account.queue),
-                    ("queue_highest", account.queue_highest),
-                ] {
-                    tally(&view, name, value)?;
-                }
-                view.set_item("dropped", drops(py, &account.dropped)?)?;
-                view.set_item("paused_ns", account.paused.nanos())?;
-                both.set_item(direction.name(), view)?;
-            }
-            links.set_item(name, both)?;
-        }
-        found.set_item("links", links)?;
-        let switches = PyDict::new(py);
-        for (name, id) in &self.switches {
-            let account = ledger.switch(*id);
-            let view = PyDict::new(py);
-            tally(&view, "entered", account.entered)?;
-            tally(&view, "copies", account.copies)?;
-            view.set_item("dropped", drops(py, &account.dropped)?)?;
-            switches.set_item(name, view)?;
-        }
-        found.set_item("switches", switches)?;
-        Ok(found)
+        let view = LedgerView {
+            offered: ledger.offered.frames,
+            copies: ledger.copies.frames,
+            delivered: ledger.delivered.frames,
+            in_flight: ledger.in_flight().frames,
+            octets: OctetsView {
+                offered: ledger.offered.octets,
+                copies: ledger.copies.octets,
+                delivered: ledger.delivered.octets,
+                in_flight: ledger.in_flight().octets,
+            },
+            dropped: Reasons::of_drops(&ledger.dropped),
+            host_lost: Reasons::of_losses(&ledger.host_lost),
+            missed: self.ports.iter().map(|(_, _, missed, ..)| missed).sum(),
+            ports: Named(self.ports.iter().map(|port| (port.0.as_str(), port_view(ledger, port))).collect()),
+            links: Named(
+                self.links.iter().map(|(name, id)| (name.as_str(), link_view(ledger, *id))).collect(),
+            ),
+            switches: Named(
+                self.switches.iter().map(|(name, id)| (name.as_str(), switch_view(ledger, *id))).collect(),
+            ),
+        };
+        Ok(pythonize::pythonize(py, &view)?)
     }
 }
 
-/// A tally as two entries, of frames and of octets.
-fn tally(view: &Bound<'_, PyDict>, name: &str, tally: Tally) -> PyResult<()> {
-    view.set_item(name, tally.frames)?;
-    view.set_item(format!("{name}_octets"), tally.octets)
+fn port_view<'a>(ledger: &Ledger, (_, id, missed, gone, report): &'a PortBook) -> PortView<'a> {
+    let account = ledger.port(*id);
+    PortView {
+        tallies: Tallies([("offered", account.offered), ("delivered", account.delivered)]),
+        dropped: Reasons::of_drops(&account.dropped),
+        host_lost: Reasons::of_losses(&account.host_lost),
+        missed: *missed,
+        gone: *gone,
+        report: Named(report.iter().map(|report| (report.kind, &*report.figures)).collect()),
+    }
+}
+
+fn link_view(ledger: &Ledger, id: LinkId) -> Named<'static, WireView> {
+    let wire = |direction: Direction| {
+        let account = ledger.link(id, direction);
+        let view = WireView {
+            tallies: Tallies([
+                ("entered", account.entered),
+                ("left", account.left),
+                ("duplicated", account.duplicated),
+                ("corrupted", account.corrupted),
+                ("reordered", account.reordered),
+                ("marked", account.marked),
+                ("queue", account.queue),
+                ("queue_highest", account.queue_highest),
+            ]),
+            dropped: Reasons::of_drops(&account.dropped),
+            paused_ns: account.paused.nanos(),
+        };
+        (direction.name(), view)
+    };
+    Named([Direction::Forward, Direction::Backward].map(wire).into())
+}
+
+fn switch_view(ledger: &Ledger, id: SwitchId) -> SwitchView {
+    let account = ledger.switch(id);
+    SwitchView {
+        tallies: Tallies([("entered", account.entered), ("copies", account.copies)]),
+        dropped: Reasons::of_drops(&account.dropped),
+    }
+}
+
+#[derive(Serialize)]
+struct LedgerView<'a> {
+    offered: u64,
+    copies: u64,
+    delivered: u64,
+    in_flight: u64,
+    octets: OctetsView,
+    dropped: Reasons,
+    host_lost: Reasons,
+    missed: u64,
+    ports: Named<'a, PortView<'a>>,
+    links: Named<'a, Named<'static, WireView>>,
+    switches: Named<'a, SwitchView>,
+}
+
+#[derive(Serialize)]
+struct OctetsView {
+    offered: u64,
+    copies: u64,
+    delivered: u64,
+    in_flight: u64,
+}
+
+#[derive(Serialize)]
+struct PortView<'a> {
+    #[serde(flatten)]
+    tallies: Tallies<2>,
+    dropped: Reasons,
+    host_lost: Reasons,
+    missed: u64,
+    gone: bool,
+    /// What a tunnel counted, under its own key.
+    #[serde(flatten)]
+    report: Named<'a, &'a (dyn erased_serde::Serialize + Send)>,
+}
+
+#[derive(Serialize)]
+struct WireView {
+    #[serde(flatten)]
+    tallies: Tallies<8>,
+    dropped: Reasons,
+    paused_ns: u64,
+}
+
+#[derive(Serialize)]
+struct SwitchView {
+    #[serde(flatten)]
+    tallies: Tallies<2>,
+    dropped: Reasons,
+}
+
+/// Values by name, in order.
+struct Named<'a, T>(Vec<(&'a str, T)>);
+
+impl<T: Serialize> Serialize for Named<'_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// Tallies as two entries each: of frames, and of octets with `_octets` behind the name.
+struct Tallies<const N: usize>([(&'static str, Tally); N]);
+
+impl<const N: usize> Serialize for Tallies<N> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let both = |&(name, tally): &(&str, Tally)| {
+            [(name.to_owned(), tally.frames), (format!("{name}_octets"), tally.octets)]
+        };
+        to.collect_map(self.0.iter().flat_map(both))
+    }
 }
 
 /// The reasons that occurred, in frames.
-fn drops<'py>(py: Python<'py>, drops: &Drops) -> PyResult<Bound<'py, PyDict>> {
-    let found = PyDict::new(py);
-    for why in DropReason::ALL {
-        let frames = drops.of(why).frames;
-        if frames > 0 {
-            found.set_item(why.name(), frames)?;
-        }
+struct Reasons(Vec<(&'static str, u64)>);
+
+impl Reasons {
+    fn of_drops(drops: &Drops) -> Self {
+        Self::of(DropReason::ALL.map(|why| (why.name(), drops.of(why).frames)))
     }
-    Ok(found)
+
+    fn of_losses(losses: &HostLosses) -> Self {
+        Self::of(HostLoss::ALL.map(|loss| (loss.name(), losses.of(loss).frames)))
+    }
+
+    fn of<const N: usize>(all: [(&'static str, u64); N]) -> Self {
+        Self(all.into_iter().filter(|(_, frames)| *frames > 0).collect())
+    }
 }
 
-fn losses<'py>(py: Python<'py>, losses: &HostLosses) -> PyResult<Bound<'py, PyDict>> {
-    let found = PyDict::new(py);
-    for loss in HostLoss::ALL {
-        let frames = losses.of(loss).frames;
-        if frames > 0 {
-            found.set_item(loss.name(), frames)?;
-        }
+impl Serialize for Reasons {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().copied())
     }
-    Ok(found)
 }
 
 /// How the engine kept up with the clock, taken on its thread.
@@ -187,66 +255,98 @@ impl Punctuality {
     }
 
     /// The dictionary that the stub of `Engine.lateness` describes.
-    pub fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let found = PyDict::new(py);
-        for (name, histogram) in &self.histograms {
-            found.set_item(name, self.histogram(py, histogram)?)?;
-        }
-        let status = PyList::empty(py);
-        for second in &self.seconds {
-            let view = PyDict::new(py);
-            for (name, value) in [
-                ("start", second.start.nanos()),
-                ("end", second.end.nanos()),
-                ("busy", second.busy.nanos()),
-                ("spun", second.spun.nanos()),
-                ("cpu", second.cpu.nanos()),
-                ("waited", second.waited.nanos()),
-                ("stall", second.stall.nanos()),
-                ("backlog", second.backlog.nanos()),
-                ("taken_in", second.taken_in),
-                ("turns", second.turns),
-                ("sleeps", second.sleeps),
-            ] {
-                view.set_item(name, value)?;
-            }
-            status.append(view)?;
-        }
-        found.set_item("status", status)?;
-        found.set_item("preferred", self.preferred)?;
-        let capture = match &self.capture {
-            None => None,
-            Some((account, failed)) => {
-                let view = PyDict::new(py);
-                view.set_item("written", account.written)?;
-                view.set_item("skipped", account.skipped)?;
-                view.set_item("failed", failed)?;
-                Some(view)
-            }
+    pub fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let view = LatenessView {
+            histograms: Named(
+                self.histograms.iter().map(|(name, own)| (*name, self.histogram(own))).collect(),
+            ),
+            status: self.seconds.iter().map(SecondView::of).collect(),
+            preferred: self.preferred,
+            capture: self.capture.map(|(counts, failed)| CaptureView {
+                written: counts.written,
+                skipped: counts.skipped,
+                failed,
+            }),
         };
-        found.set_item("capture", capture)?;
-        Ok(found)
+        Ok(pythonize::pythonize(py, &view)?)
     }
 
-    fn histogram<'py>(&self, py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py, PyDict>> {
-        let view = PyDict::new(py);
-        let nanos = |span: Option<airloom_engine::time::Span>| span.map_or(0, |span| span.nanos());
-        view.set_item("count", histogram.count())?;
-        view.set_item("mean", nanos(histogram.mean()))?;
-        for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
-            view.set_item(name, nanos(histogram.quantile(share)))?;
+    fn histogram(&self, histogram: &Histogram) -> HistogramView<'_> {
+        let nanos = |span: Option<Span>| span.map_or(0, Span::nanos);
+        let worst = |worst: &Worst| {
+            let port = self.ports.get(worst.port as usize).map_or("", String::as_str);
+            (worst.at.nanos(), worst.value.nanos(), port)
+        };
+        HistogramView {
+            count: histogram.count(),
+            mean: nanos(histogram.mean()),
+            p50: nanos(histogram.quantile(0.5)),
+            p99: nanos(histogram.quantile(0.99)),
+            p999: nanos(histogram.quantile(0.999)),
+            max: nanos(histogram.max()),
+            worst: histogram.worst().iter().map(worst).collect(),
+            buckets: histogram.buckets().collect(),
         }
-        view.set_item("max", nanos(histogram.max()))?;
-        let worst: Vec<(u64, u64, &str)> = histogram
-            .worst()
-            .iter()
-            .map(|worst| {
-                let port = self.ports.get(worst.port as usize).map_or("", String::as_str);
-                (worst.at.nanos(), worst.value.nanos(), port)
-            })
-            .collect();
-        view.set_item("worst", worst)?;
-        view.set_item("buckets", histogram.buckets().collect::<Vec<_>>())?;
-        Ok(view)
+    }
+}
+
+#[derive(Serialize)]
+struct LatenessView<'a> {
+    #[serde(flatten)]
+    histograms: Named<'a, HistogramView<'a>>,
+    status: Vec<SecondView>,
+    preferred: bool,
+    capture: Option<CaptureView>,
+}
+
+#[derive(Serialize)]
+struct HistogramView<'a> {
+    count: u64,
+    mean: u64,
+    p50: u64,
+    p99: u64,
+    p999: u64,
+    max: u64,
+    worst: Vec<(u64, u64, &'a str)>,
+    buckets: Vec<(u64, u64)>,
+}
+
+#[derive(Serialize)]
+struct CaptureView {
+    written: u64,
+    skipped: u64,
+    failed: bool,
+}
+
+#[derive(Serialize)]
+struct SecondView {
+    start: u64,
+    end: u64,
+    busy: u64,
+    spun: u64,
+    cpu: u64,
+    waited: u64,
+    stall: u64,
+    backlog: u64,
+    taken_in: u64,
+    turns: u64,
+    sleeps: u64,
+}
+
+impl SecondView {
+    fn of(second: &Second) -> Self {
+        Self {
+            start: second.start.nanos(),
+            end: second.end.nanos(),
+            busy: second.busy.nanos(),
+            spun: second.spun.nanos(),
+            cpu: second.cpu.nanos(),
+            waited: second.waited.nanos(),
+            stall: second.stall.nanos(),
+            backlog: second.backlog.nanos(),
+            taken_in: second.taken_in,
+            turns: second.turns,
+            sleeps: second.sleeps,
+        }
     }
 }

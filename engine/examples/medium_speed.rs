@@ -3,12 +3,13 @@
 //! Saturated 802.11a stations at 54 Mbit/s, all in range of each other, and a grid of 400 nodes on
 //! 12 channels. Islands out of each other's reach show that cost grows with who hears whom. Run with `cargo run --release --example medium_speed`.
 
-#![allow(clippy::cast_precision_loss)]
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 
 #[path = "../tests/world/mod.rs"]
 mod world;
 
 use airloom_engine::medium::RadioSettings;
+use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
@@ -28,13 +29,38 @@ fn saturated(n: u32, seconds: f64) -> (f64, f64) {
     let sink = world.add(at_rate(54.0), 0.0, 0.0);
     for station in 0..n {
         let angle = f64::from(station) / f64::from(n) * core::f64::consts::TAU;
-        let from = world.add(at_rate(54.0), 5.0 * angle.cos(), 5.0 * angle.sin());
+        let from = world.add(at_rate(54.0), 5.0 * libm::cos(angle), 5.0 * libm::sin(angle));
         world.saturate(at(0.0), from, sink, PAYLOAD);
     }
     world.run(at(0.2));
     let start = cpu_seconds();
     world.run(at(0.2 + seconds));
     ((cpu_seconds() - start) / seconds, world.ground.delivered as f64 / (seconds + 0.2))
+}
+
+/// `n` stations in one cell that share 800 frames a second, to each other: cost, and share delivered.
+fn shared(n: u32, seconds: f64) -> (f64, f64) {
+    let mut world = World::new(1, reference_loss());
+    let mut dice = Stream::named(1, "shared");
+    let nodes: Vec<_> = (0..n)
+        .map(|station| {
+            let angle = f64::from(station) / f64::from(n) * core::f64::consts::TAU;
+            world.add(at_rate(54.0), 5.0 * angle.cos(), 5.0 * angle.sin())
+        })
+        .collect();
+    let (mut now, mut start) = (0.0, None);
+    while now < 0.2 + seconds {
+        now += dice.exponential() / 800.0;
+        let (from, to) = (dice.below(u64::from(n)), 1 + dice.below(u64::from(n) - 1));
+        let to = nodes[((from + to) % u64::from(n)) as usize];
+        world.run(at(now));
+        world.offer(at(now), nodes[from as usize], Some(to), PAYLOAD);
+        if now >= 0.2 {
+            start.get_or_insert_with(cpu_seconds);
+        }
+    }
+    let share = world.ground.delivered as f64 / world.offered as f64;
+    ((cpu_seconds() - start.unwrap_or_default()) / seconds, share)
 }
 
 /// 20 by 20 nodes a metre apart, 12 channels, 100 flows of 1 Mbit/s between neighbours on a channel.
@@ -80,11 +106,14 @@ fn islands(number: u16, seconds: f64) -> f64 {
     (cpu_seconds() - start) / seconds / f64::from(number)
 }
 
-/// What other programs ask for: `saturated STATIONS SECONDS` or `grid SECONDS`.
+/// What other programs ask for: `saturated STATIONS SECONDS`, `shared STATIONS SECONDS` or `grid SECONDS`.
 fn asked(words: &[String]) -> Option<(f64, f64)> {
     match words {
         [what, stations, seconds] if what == "saturated" => {
             Some(saturated(stations.parse().ok()?, seconds.parse().ok()?))
+        }
+        [what, stations, seconds] if what == "shared" => {
+            Some(shared(stations.parse().ok()?, seconds.parse().ok()?))
         }
         [what, seconds] if what == "grid" => Some(grid(seconds.parse().ok()?)),
         _ => None,
@@ -95,7 +124,9 @@ fn main() -> std::process::ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if !words.is_empty() {
         let Some((cost, yielded)) = asked(&words) else {
-            eprintln!("usage: medium_speed [saturated STATIONS SECONDS | grid SECONDS]");
+            eprintln!(
+                "usage: medium_speed [saturated STATIONS SECONDS | shared STATIONS SECONDS | grid SECONDS]"
+            );
             return std::process::ExitCode::from(2);
         };
         println!("{cost:.6} {yielded:.6}");
@@ -106,6 +137,13 @@ fn main() -> std::process::ExitCode {
         println!(
             "{n:>3} stations: {own:.5} CPU s per simulated s, {frames:.0} frames/s; ns-3.44 {peer}: {:.0} times",
             peer / own
+        );
+    }
+    for n in [50, 100] {
+        let (own, share) = shared(n, 10.0);
+        println!(
+            "{n:>3} stations share 800 frames/s: {own:.5} CPU s per simulated s, {:.2} % delivered",
+            share * 100.0
         );
     }
     for number in [1, 10, 100] {

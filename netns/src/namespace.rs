@@ -23,7 +23,7 @@ pub struct Namespace {
 }
 
 /// What an interface has seen since it was made, from the node's side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counters {
     /// Frames received; a super-frame counts as one.
     pub rx_packets: u64,

@@ -4,6 +4,7 @@
 //! the wire like any other. For each frame the dice fall in one order: loss; and if it is not
 //! lost, duplication, corruption, reordering, jitter. A model that is switched off draws nothing.
 
+use crate::math;
 use crate::random::Stream;
 use crate::settings::{Jitter, LinkSettings, Loss};
 
@@ -143,7 +144,7 @@ impl Jitter {
             Self::Normal { sigma_ns } => nanos(stream.normal() * float(*sigma_ns)),
             Self::Pareto { scale_ns, shape } => {
                 let u = 1.0 - stream.unit();
-                nanos(float(*scale_ns) * (libm::pow(u, -1.0 / shape) - 1.0))
+                nanos(float(*scale_ns) * (math::pow(u, -1.0 / shape) - 1.0))
             }
             Self::Exponential { mean_ns } => nanos(stream.exponential() * float(*mean_ns)),
             Self::Table { values_ns } => {
@@ -167,7 +168,7 @@ fn float(value: u64) -> f64 {
 /// Rounds to whole nanoseconds; what is beyond the type stops at its ends.
 #[allow(clippy::cast_possible_truncation)] // the cast saturates
 fn nanos(value: f64) -> i64 {
-    libm::round(value) as i64
+    value.round() as i64
 }
 
 #[allow(clippy::cast_possible_wrap)] // twice a day in nanoseconds is far below 2^63

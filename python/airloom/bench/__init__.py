@@ -27,7 +27,7 @@ BENCHMARKS: dict[str, str] = {
     "grid": "radio in real time: 400 nodes and 100 flows on 12 channels; one flow's cost",
     "guests": "User Mode Linux guests: time to the first program, one and twenty; memory",
     "kinds": "what each kind of node carries beside the native stack, and at a radio",
-    "medium": "the radio medium's engine alone beside ns-3.44: 10 and 50 saturated stations",
+    "medium": "the radio medium's engine alone: beside ns-3.44, and with twice as many stations",
     "mininet": "beside Mininet with Linux bridges: linear,100, TCP over 16 and 64 switches, memory",
     "ovs": "fifty Open vSwitches with one controller: time up, memory; TCP through one",
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",

@@ -1,5 +1,7 @@
 """The radio medium's engine alone, beside ns-3.44 in the same run: 10 and 50 saturated stations.
 
+Then what twice as many stations cost in one cell: saturated ones, and ones that share the same frames.
+
 The engine is measured by its own example ``medium_speed``, built in release, so that neither Python nor
 the ports have a part in the figure. ns-3 is fetched from PyPI into an environment of its own and the same
 scene is compiled against it.
@@ -20,8 +22,12 @@ from airloom.host import cache
 
 PEER = "ns-3.44"
 PACKAGE = "ns3==3.44.post0"
-LEAST = 50.0
+LEAST = 200.0
 """Times faster than the peer with 50 stations."""
+GROWTH = 1.5
+"""Times the processor time that twice as many stations may take."""
+DOUBLED = (("saturated", 50), ("shared", 50))
+"""Scenes of the example, and the stations that are doubled in them."""
 ROUNDS = 3
 STATIONS = (10, 50)
 OWN_SECONDS, PEER_SECONDS = 5.0, 1.0
@@ -79,7 +85,27 @@ def run(progress: Progress) -> list[BenchResult]:
             results.append(
                 BenchResult(f"{what}: simulated seconds a processor second", "1", 1 / mine, missing)
             )
+    for scene, stations in DOUBLED:
+        results.append(doubled(scene, stations, progress))
     return results
+
+
+def doubled(scene: str, stations: int, progress: Progress) -> BenchResult:
+    """What twice as many stations of one cell cost, in turns with the fewer."""
+    own = built()
+    few: list[float] = []
+    many: list[float] = []
+    for turn in range(ROUNDS):
+        progress(f"{2 * stations} stations against {stations}, {scene}, round {turn + 1} of {ROUNDS}")
+        few.append(asked(own, scene, stations, OWN_SECONDS)[0])
+        many.append(asked(own, scene, 2 * stations, OWN_SECONDS)[0])
+    less, more = statistics.median(few), statistics.median(many)
+    traffic = "all saturated" if scene == "saturated" else "that share 800 frames a second"
+    return BenchResult(
+        f"{2 * stations} stations of one cell, {traffic}: processor seconds a simulated second", "s", more,
+        f"{stations} stations", less, more / less,
+        f"at most {GROWTH:g} times what {stations} cost", more / less <= GROWTH,
+    )  # fmt: skip
 
 
 def asked(program: Path, *words: object) -> tuple[float, float]:

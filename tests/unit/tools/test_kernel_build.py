@@ -20,8 +20,12 @@ BUILDS = 77
 
 
 def recipe() -> str:
-    files = [KERNEL / "build", KERNEL / "fragment.config", *sorted(KERNEL.glob("patches/*.patch"))]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    script = (KERNEL / "build").read_text().splitlines(keepends=True)
+    options = (KERNEL / "fragment.config").read_text().splitlines(keepends=True)
+    parts = [line for line in script if not line.lstrip(" ").startswith("#")]
+    parts += [line for line in options if line.startswith(("CONFIG_", "# CONFIG_"))]
+    parts += [path.read_text() for path in sorted(KERNEL.glob("patches/*.patch"))]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 @pytest.fixture

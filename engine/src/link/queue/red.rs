@@ -10,6 +10,7 @@
 //! depend on the packet's size (RFC 7141).
 
 use crate::link::serializer::Serializer;
+use crate::math;
 use crate::random::Stream;
 use crate::time::Instant;
 
@@ -81,7 +82,7 @@ impl Red {
             self.mean += self.weight * (float(waiting) - self.mean);
         } else {
             let idle = float(now.since(self.idle_since).nanos());
-            self.mean *= libm::pow(1.0 - self.weight, idle / self.typical);
+            self.mean *= math::pow(1.0 - self.weight, idle / self.typical);
         }
         if self.mean < self.min {
             self.count = -1.0;

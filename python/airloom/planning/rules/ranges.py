@@ -1,11 +1,12 @@
 """Ranges of what a scenario says of links, queues, adapters and switches: the engine is asked.
 
-Each property is asked about by itself, so that every one that is out of its range is found. The engine's
-code is the path of its own setting, and tells the scenario's key.
+If there is an objection, each property is asked about by itself, so that every one that is out of its range
+is found. The engine's code is the path of its own setting, and tells the scenario's key.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -56,13 +57,18 @@ _MOST = 2**32 - 1
 
 def of_direction(said: Direction, path: Path_) -> Iterator[Problem]:
     """What of a direction's properties is out of its range, or stands in a file that cannot be used."""
-    for name in Direction.model_fields:
-        value = getattr(said, name)
-        if value is None:
-            continue
+    given = {
+        name: _within_32_bits(value)
+        for name in Direction.model_fields
+        if (value := getattr(said, name)) is not None
+    }
+    with contextlib.suppress(tables.TableError):
+        if not any(_link(settings.link(Direction.model_construct(**given)), said, path)):
+            return
+    for name, value in given.items():
         where: Path_ = (*path, "jitter", "table") if name == "jitter" else (*path, name)
         try:
-            one = settings.link(Direction.model_construct(**{name: _within_32_bits(value)}))
+            one = settings.link(Direction.model_construct(**{name: value}))
         except tables.TableError as error:
             yield Problem(error.code, error.message, where, error.cure)
             continue
