@@ -251,7 +251,7 @@ class Radio(Tuning):
     )
     capture_window: Duration | Literal["none"] | None = Field(
         default=None,
-        description="time after a frame's first symbol in which `capture` applies; `none` (default): to its end",
+        description="time from a frame's first symbol in which `capture` applies; `none` (default): always",
     )
     basic_rates: Annotated[list[Rate], Listed] | None = Field(
         default=None, description="basic rates, used for responses; the mandatory rates by default"
