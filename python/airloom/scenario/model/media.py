@@ -187,6 +187,15 @@ Margin = Annotated[
 ]
 
 
+def _window(value: Any) -> str:
+    return "<none>" if value == "none" else "<duration>"
+
+
+Window = Annotated[
+    Annotated[Duration, Tag("<duration>")] | Annotated[Literal["none"], Tag("<none>")], Discriminator(_window)
+]
+
+
 class Tuning(Model):
     """What can change in a radio while the run goes on."""
 
@@ -227,7 +236,7 @@ class Radio(Tuning):
     capture: Margin | None = Field(
         default=None, description="a later frame that is so much stronger is followed instead; 10 dB"
     )
-    capture_window: Duration | Literal["none"] | None = Field(
+    capture_window: Window | None = Field(
         default=None,
         description="from a frame's first symbol; only within it the frame is left so; `none`, to its end",
     )
