@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use airloom_netns::{self as netns, Counters, Error, NodeSpec, Shape, WireEnd, WireSpec};
+use airloom_netns::{self as netns, Counters, Error, NodeSpec, Shape, VethEnd, VethSpec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -105,11 +105,11 @@ pub fn bring_up(
 ) -> PyResult<Vec<Namespace>> {
     let specs: Vec<NodeSpec> =
         pythonize::depythonize(nodes).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let wires: Vec<WireSpec> = wires
+    let wires: Vec<VethSpec> = wires
         .into_iter()
-        .map(|(a, a_interface, b, b_interface)| WireSpec {
-            a: WireEnd { node: a, interface: a_interface },
-            b: WireEnd { node: b, interface: b_interface },
+        .map(|(a, a_interface, b, b_interface)| VethSpec {
+            a: VethEnd { node: a, interface: a_interface },
+            b: VethEnd { node: b, interface: b_interface },
         })
         .collect();
     let made = py.detach(|| netns::bring_up(&specs, &wires)).map_err(|error| raise(&error))?;

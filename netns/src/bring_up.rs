@@ -13,7 +13,7 @@ use crate::limits;
 use crate::namespace::{Namespace, enter};
 use crate::netlink::Batch;
 use crate::rtnetlink;
-use crate::spec::{self, NodeSpec, WireEnd, WireSpec};
+use crate::spec::{self, NodeSpec, VethEnd, VethSpec};
 use crate::sysctl::Parameters;
 use crate::tap;
 
@@ -26,7 +26,7 @@ const THREADS: usize = 2;
 ///
 /// # Errors
 /// The first thing that went wrong, with the node's name.
-pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Result<Vec<Namespace>, Error> {
+pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Result<Vec<Namespace>, Error> {
     spec::check(nodes)?;
     let taps: usize =
         nodes.iter().flat_map(|node| &node.interfaces).filter(|interface| interface.tap).count();
@@ -136,9 +136,9 @@ fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
 }
 
 /// Makes all wires, then sets up the nodes that have some.
-fn connect(namespaces: &[Namespace], wires: &[WireSpec]) -> Result<(), Error> {
+fn connect(namespaces: &[Namespace], wires: &[VethSpec]) -> Result<(), Error> {
     let by_name: HashMap<&str, &Namespace> = namespaces.iter().map(|node| (node.name(), node)).collect();
-    let find = |end: &WireEnd| {
+    let find = |end: &VethEnd| {
         let fail = |what, value: &str| Error::Spec {
             node: end.node.clone(),
             what,

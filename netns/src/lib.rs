@@ -33,4 +33,4 @@ pub use error::Error;
 pub use htb::Shape;
 pub use in_place::{bring_here, configure_here};
 pub use namespace::{Counters, Namespace, counters_of, enter_network, inside};
-pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, WireEnd, WireSpec, read_mac};
+pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, VethEnd, VethSpec, read_mac};

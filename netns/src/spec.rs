@@ -47,7 +47,7 @@ pub struct InterfaceSpec {
     /// Addresses with prefix length, such as `10.0.0.1/24`.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether a TAP is made for it; otherwise it is one end of a [`WireSpec`].
+    /// Whether a TAP is made for it; otherwise it is one end of a [`VethSpec`].
     #[serde(default = "yes")]
     pub tap: bool,
 }
@@ -77,24 +77,24 @@ pub struct NeighbourSpec {
     pub interface: String,
 }
 
-/// One end of a wire.
+/// One end of a veth pair.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WireEnd {
+pub struct VethEnd {
     /// Name of the node.
     pub node: String,
     /// Name of the interface.
     pub interface: String,
 }
 
-/// A bare veth pair between two nodes: no engine, the reference.
+/// A veth pair between two native nodes, without an engine between them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WireSpec {
+pub struct VethSpec {
     /// One end.
-    pub a: WireEnd,
+    pub a: VethEnd,
     /// The other.
-    pub b: WireEnd,
+    pub b: VethEnd,
 }
 
 fn yes() -> bool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use airloom_engine::settings::{LinkSettings, Loss, Rate};
 use airloom_engine::{DropReason, HostLoss};
-use airloom_netns::{self as netns, WireEnd, WireSpec};
+use airloom_netns::{self as netns, VethEnd, VethSpec};
 use airloom_ports::detached::Detached;
 use airloom_ports::runtime::driver::Driver;
 use airloom_ports::world::World;
@@ -173,8 +173,8 @@ fn a_node_made_anew_takes_its_place_again() {
 
 #[test]
 fn a_real_interface_is_a_port() {
-    let end = |node: &str| WireEnd { node: node.into(), interface: "eth0".into() };
-    let wire = WireSpec { a: end("n1"), b: end("n3") };
+    let end = |node: &str| VethEnd { node: node.into(), interface: "eth0".into() };
+    let wire = VethSpec { a: end("n1"), b: end("n3") };
     // Node 3 lends its end of the wire to the engine, as a host lends a card; it has no address.
     let mut lender = world::node(3, false);
     lender.interfaces[0].addresses.clear();

@@ -168,9 +168,9 @@ def test_a_node_that_used_more_than_its_share_is_a_reason_and_has_no_such_note()
     )
     verdict = judge(evidence, Limits())
     (reason,) = verdict.reasons
-    assert (reason.status, reason.code) == ("degraded", "node.share")
-    assert "node evil used 110 % of a processor from 0.5 s to 1.5 s" in reason.sentence
-    assert "its share of 20 %" in reason.sentence
+    assert (verdict.status, verdict.codes) == ("degraded", ("node.share",))
+    assert "node evil used 110 % of a processor from 0.5 s to 1.5 s" in reason
+    assert "its share of 20 %" in reason
     (note,) = verdict.notes
     assert note.startswith("node good used up")
 

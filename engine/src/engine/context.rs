@@ -36,7 +36,7 @@ pub(crate) mod source {
 
 /// A frame that has come to an end of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct HandOver {
     pub end: End,
     /// The wire that brought it.
     pub wire: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Context<'a> {
     pub pool: &'a mut Pool,
     pub ledger: &'a mut Ledger,
     /// Frames that reached an end at this very instant and wait to be carried on.
-    pub work: &'a mut VecDeque<Arrived>,
+    pub work: &'a mut VecDeque<HandOver>,
     pub egress: &'a mut dyn Egress,
     /// The clock that drives the engine; none while it is stepped.
     pub clock: Option<&'a dyn Clock>,

@@ -9,7 +9,7 @@ use crate::calendar::{Calendar, Class};
 use crate::drop_reason::DropReason;
 use crate::egress::{Clock, Egress};
 use crate::element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
-use crate::engine::context::{Arrived, Context, Event, source};
+use crate::engine::context::{Context, Event, HandOver, source};
 use crate::engine::media::AttachedMedium;
 use crate::error::Error;
 use crate::frame::segment;
@@ -75,7 +75,7 @@ pub struct Engine {
     names: BTreeSet<(&'static str, String)>,
     changes: BTreeMap<u32, Change>,
     next_change: u32,
-    work: VecDeque<Arrived>,
+    work: VecDeque<HandOver>,
 }
 
 impl Engine {
@@ -315,9 +315,9 @@ impl Engine {
                     }
                 }
             }
-            while let Some(arrived) = context.work.pop_front() {
+            while let Some(hand_over) = context.work.pop_front() {
                 self.shortcuts.shake_if(&mut context.ways_changed);
-                carry_on(&mut context, &mut self.shortcuts, wires, switches, arrived);
+                carry_on(&mut context, &mut self.shortcuts, wires, switches, hand_over);
             }
             self.shortcuts.shake_if(&mut context.ways_changed);
         }
@@ -415,9 +415,9 @@ fn carry_on(
     shortcuts: &mut Shortcuts,
     wires: &mut [Wire],
     switches: &mut [Switch],
-    arrived: Arrived,
+    hand_over: HandOver,
 ) {
-    let Arrived { end, wire, flight, due } = arrived;
+    let HandOver { end, wire, flight, due } = hand_over;
     match end {
         End::Port(port) => {
             context.deliver(port, due, flight.frame);

@@ -23,7 +23,7 @@ use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
 use crate::egress::Clock;
 use crate::element::{Direction, End, LinkId, Place};
-use crate::engine::context::{Arrived, Context, Event, source};
+use crate::engine::context::{Context, Event, HandOver, source};
 use crate::frame::segment;
 use crate::frame::{ETHERNET_HEADER, Frame};
 use crate::ledger::Tally;
@@ -213,7 +213,7 @@ impl Wire {
             account.left += tally;
             let (end, wire, due) = (self.to, self.number, context.now);
             let flight = InFlight { at: due, last: due, ..flight };
-            context.work.push_back(Arrived { end, wire, flight, due });
+            context.work.push_back(HandOver { end, wire, flight, due });
             return;
         }
         if !self.up {
@@ -402,7 +402,7 @@ impl Wire {
             self.pause(context, pause);
         }
         context.ledger.wires[self.number as usize].left += Tally::of(&flight.frame);
-        context.work.push_back(Arrived { end: self.to, wire: self.number, flight, due });
+        context.work.push_back(HandOver { end: self.to, wire: self.number, flight, due });
     }
 
     /// Until when a frame that is due has to wait because the host was late with those before it.

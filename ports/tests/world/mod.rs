@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
 use airloom_engine::settings::LinkSettings;
-use airloom_netns::{self as netns, InterfaceSpec, Namespace, NodeSpec, WireSpec};
+use airloom_netns::{self as netns, InterfaceSpec, Namespace, NodeSpec, VethSpec};
 use airloom_ports::port::Port;
 use airloom_ports::runtime::driver::Driver;
 use airloom_ports::tap::Tap;
@@ -51,7 +51,7 @@ pub fn node(number: u8, tap: bool) -> NodeSpec {
 }
 
 /// The namespaces of some nodes, or none, with the reason said, where that is not permitted.
-pub fn bring_up(nodes: &[NodeSpec], wires: &[WireSpec]) -> Option<Vec<Namespace>> {
+pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Option<Vec<Namespace>> {
     match netns::bring_up(nodes, wires) {
         Ok(namespaces) => Some(namespaces),
         Err(netns::Error::Permission { source, .. }) => {

@@ -50,8 +50,8 @@ def test_a_links_numbers_are_taken_or_refused(word, value):
         settings = direction(**{word: value})
     except Misused:
         return
-    assert settings.get("delay_ns", 0) <= 3600 * 10**9
-    assert settings.get("queue", {}).get("packets", 1) <= 10**9
+    assert settings.delay <= 3600 * 10**9
+    assert settings.queue is None or (settings.queue.packets or 0) <= 10**9
 
 
 class Params:

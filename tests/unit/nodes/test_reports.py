@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.errors import RunError
-from airloom.nodes import reports
+from airloom.nodes.process import reports
 from airloom.nodes.process.channel import Channel, Misspoken, Switchboard
 from airloom.nodes.process.init import InitClient
 

@@ -7,13 +7,11 @@
 
 mod fixed;
 mod nist;
-mod special;
 mod spread;
 mod table;
 
 pub use fixed::Fixed;
 pub use nist::Nist;
-pub use special::erfc;
 pub use spread::Spread;
 pub use table::Table;
 

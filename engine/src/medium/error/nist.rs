@@ -1,6 +1,7 @@
 //! Bit errors of convolutionally coded OFDM.
 
-use super::{ErrorModel, erfc};
+use super::ErrorModel;
+use crate::math::erfc;
 use crate::medium::phy::{Coding, Modulation};
 
 /// The model of NIST for OFDM: an exact raw bit error rate, and a union bound for the decoder.

@@ -1,6 +1,7 @@
 //! Bit errors of DSSS and CCK.
 
-use super::{ErrorModel, erfc};
+use super::ErrorModel;
+use crate::math::erfc;
 use crate::medium::phy::{Coding, Modulation};
 
 /// Bit errors of 802.11b in additive white Gaussian noise, counted in 22 MHz.

@@ -208,6 +208,15 @@ Margin = Annotated[
 ]
 
 
+def _window(value: Any) -> str:
+    return "<none>" if value == "none" else "<duration>"
+
+
+Window = Annotated[
+    Annotated[Duration, Tag("<duration>")] | Annotated[Literal["none"], Tag("<none>")], Discriminator(_window)
+]
+
+
 class Tuning(Model):
     """Settings of a radio that events can change."""
 
@@ -249,7 +258,7 @@ class Radio(Tuning):
         description="capture threshold: the receiver switches to a later frame that is stronger by this; 10 "
         "dB by default",
     )
-    capture_window: Duration | Literal["none"] | None = Field(
+    capture_window: Window | None = Field(
         default=None,
         description="time from a frame's first symbol in which `capture` applies; `none` (default): always",
     )
