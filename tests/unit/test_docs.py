@@ -14,7 +14,9 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from airloom import bench
 from airloom.cli import app
+from airloom.experiments import registry
 from airloom.mininet import options
 from airloom.planning.gate import check
 from helpers import REPOSITORY
@@ -208,6 +210,26 @@ def test_options_of_mn_are_all_documented() -> None:
 def test_every_example_passes_the_gate() -> None:
     for path in ROOT.glob("examples/*.yaml"):
         assert check(path).plans, path.name
+
+
+def test_the_specification_names_benchmarks_and_experiments_that_exist() -> None:
+    text = (ROOT / "SPECIFICATION.md").read_text()
+    benchmarks = set(re.findall(r"`bench ([a-z]+)`", text))
+    experiments = set(re.findall(r"`experiment ([a-z-]+)`", text))
+    assert benchmarks
+    assert benchmarks <= set(bench.BENCHMARKS)
+    assert experiments
+    assert experiments <= set(registry.discover())
+
+
+def test_every_row_of_the_specification_has_a_figure_and_a_test() -> None:
+    rows = [line for line in (ROOT / "SPECIFICATION.md").read_text().splitlines() if line.startswith("|")]
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        assert len(cells) == 4, row
+        assert all(cells), row
+        if cells[3] not in ("kept by", "---"):
+            assert "`" in cells[3], row
 
 
 def tracked() -> list[Path]:

@@ -94,7 +94,7 @@ PROGRAMS = {
     "iperf3": "`iperf3` measurements",
     "iperf": "`iperf` in Mininet's scripts and prompt, which take iperf3 without it",
     "iptables": "`NAT` between networks of Mininet's scripts",
-    "slirp4netns": "`addNAT` of Mininet's scripts, the way out to the machine's network",
+    "slirp4netns": "`addNAT` of Mininet's scripts: access to the machine's network",
     "xterm": "windows of nodes in Mininet's scripts",
     "tcpdump": "looking into a node's interfaces",
     "ip": "looking at a node's addresses and routes",
@@ -167,7 +167,7 @@ def _namespaces() -> Finding:
 
 
 def _tap() -> Finding:
-    serves = "the wires of nodes"
+    serves = "links of nodes"
     cure = f"modprobe tun; in a container pass the device through (--device {TUN})"
     if not TUN.exists():
         return Finding("tap", False, "basic", f"{TUN} does not exist", cure, serves)
