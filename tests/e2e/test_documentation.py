@@ -60,6 +60,8 @@ def test_marked_blocks_run(page: Path, block: str, tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
+    if done.returncode == 3:
+        pytest.skip(f"this machine lacks something: {done.stderr}")
     assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
 
 

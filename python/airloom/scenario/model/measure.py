@@ -205,9 +205,9 @@ class Limits(Model):
     steal: Fraction = Field(default=0.05, description="share of processor time taken by a hypervisor")
     paused: Fraction = Field(
         default=0.002,
-        description="share of the run in which a link stood still because the engine was late; above it the "
+        description="share of the run that a link lost because the engine was late; above it the "
         "run is `degraded`",
     )
     """Within it the mean rate of a link is right to 0.2 %."""
-    paused_max: Fraction = Field(default=0.05, description="the same share; above it the run is `invalid`")
+    paused_max: Fraction = Field(default=0.05, description="the same share, above which the run is `invalid`")
     """Above it a mean rate over the link is 5 % or more too low."""

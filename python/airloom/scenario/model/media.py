@@ -260,7 +260,7 @@ class Radio(Tuning):
     )
     capture_window: Window | None = Field(
         default=None,
-        description="from a frame's first symbol; only within it the frame is left so; `none`, to its end",
+        description="time from a frame's first symbol in which `capture` applies; `none` (default): always",
     )
     basic_rates: Annotated[list[Rate], Listed] | None = Field(
         default=None, description="basic rates, used for responses; the mandatory rates by default"
