@@ -245,3 +245,34 @@ fn twice_as_many_bystanders_are_hardly_more_to_tell() {
     let (few, many) = (of(40), of(80));
     assert!(many < 1.2 * few && many < 12.0, "{few:.2} and {many:.2} for each frame");
 }
+
+/// A cell of saturated stations, and a strong sender far away that does not hear them.
+fn reached(together: bool) -> (Vec<(u32, u32, Instant)>, Vec<RadioCounts>) {
+    let mut world = World::new(1, reference_loss());
+    let faint = RadioSettings { power_dbm: 10.0, ..at_rate(24.0) };
+    let sink = world.add(faint.clone(), 0.0, 0.0);
+    let stations: Vec<_> = (0..10).map(|n| world.add(faint.clone(), 0.5 * f64::from(n), 1.0)).collect();
+    let strong = world.add(RadioSettings { power_dbm: 45.0, ..at_rate(6.0) }, 600.0, 0.0);
+    if !together {
+        world.medium.set_frame_error(sink, sink, 0.0);
+    }
+    assert!(world.medium.power_at(sink, strong) < -117.0 && world.medium.power_at(strong, sink) > -90.0);
+    world.ground.keep_arrivals = true;
+    stations.iter().for_each(|&station| world.saturate(at(0.0), station, sink, PAYLOAD));
+    for round in 1..200u32 {
+        let now = at(f64::from(round) * 0.017);
+        world.run(now);
+        world.offer(now, strong, None, 1000);
+    }
+    world.run(at(4.0));
+    let arrivals = world.ground.arrivals.iter();
+    let arrivals = arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect();
+    (arrivals, stations.iter().map(|&station| world.medium.counts(station)).collect())
+}
+
+#[test]
+fn a_sender_that_does_not_hear_a_cell_is_heard_by_it() {
+    let (together, apart) = (reached(true), reached(false));
+    assert!(apart.0.len() > 2000, "{}", apart.0.len());
+    assert_eq!(together, apart);
+}

@@ -92,6 +92,11 @@ impl Medium {
         }
         let Some((number, own)) = self.radios[from].cluster else {
             self.reach.receivers(from, now, out);
+            if out.iter().any(|ear| self.radios[ear.radio as usize].asleep) {
+                // A radio reaches a cluster that does not reach it: so it is none.
+                self.dissolve();
+                self.set_apart(out);
+            }
             return None;
         };
         if self.clusters[number].asleep() {
@@ -107,7 +112,7 @@ impl Medium {
         Some((self.generation, number))
     }
 
-    /// A frame is about to begin: wakes who has to hear it for himself.
+    /// A frame is about to begin: wakes those who have to hear it for themselves.
     fn hush(&mut self, number: usize, now: Instant, signal: &Signal, to: To) {
         let cluster = &self.clusters[number];
         let Common { detect, spread, loud, .. } = cluster.common;
@@ -329,6 +334,13 @@ impl Medium {
         self.settled = 0;
     }
 
+    /// Those who hear somebody in no cluster are in none themselves.
+    fn set_apart(&mut self, heard: &[Heard]) {
+        for ear in heard {
+            self.radios[ear.radio as usize].alone = self.generation;
+        }
+    }
+
     /// Looks for the cluster of a radio.
     fn gather(&mut self, from: usize, now: Instant) {
         if self.settled < SETTLED || self.radios[from].alone == self.generation {
@@ -347,11 +359,12 @@ impl Medium {
             self.spare.push(heard);
             return;
         }
+        let around = heard.clone();
         let found = self.are_alike(&radios, now, &mut heard);
         self.spare.push(heard);
         let Some((members, common)) = found else {
             self.radios[from].alone = self.generation;
-            return;
+            return self.set_apart(&around);
         };
         for (rank, &radio) in radios.iter().enumerate() {
             self.radios[radio as usize].cluster = Some((self.clusters.len(), rank));
