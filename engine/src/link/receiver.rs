@@ -51,7 +51,8 @@ impl Receiver {
     /// When a frame is seen that arrives at `at`; never before one that arrived earlier.
     pub fn sees(&mut self, at: Instant) -> Instant {
         if !self.any {
-            return at;
+            // A model that was removed may still hold frames that arrived earlier.
+            return at.max(self.newest);
         }
         let interrupt = self.interrupt.map_or(at, |last| at.max(last + self.moderation));
         // A frame that comes while an interrupt is pending goes with it.
@@ -81,6 +82,14 @@ mod tests {
     #[test]
     fn without_models_a_frame_is_seen_when_it_arrives() {
         assert_eq!(seen(&mut receiver(&settings::Receiver::default()), [0, 7, 5]), [0, 7, 5]);
+    }
+
+    #[test]
+    fn the_order_survives_the_removal_of_a_model() {
+        let mut changed = receiver(&settings::Receiver { tick_ns: 1_000_000, ..Default::default() });
+        assert_eq!(seen(&mut changed, [1]), [1000]);
+        changed.change(&settings::Receiver::default());
+        assert_eq!(seen(&mut changed, [2, 999, 1001]), [1000, 1000, 1001]);
     }
 
     #[test]
