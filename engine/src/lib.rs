@@ -76,8 +76,6 @@ pub mod frame;
 pub mod ledger;
 mod link;
 mod math;
-// Its models still call functions of the platform.
-#[allow(clippy::disallowed_methods)]
 pub mod medium;
 pub mod random;
 pub mod settings;

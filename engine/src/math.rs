@@ -18,6 +18,36 @@ pub(crate) fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
+/// e to the power of `x`.
+pub(crate) fn exp(x: f64) -> f64 {
+    libm::exp(x)
+}
+
+/// e to the power of `x`, less 1; exact also near 0.
+pub(crate) fn exp_m1(x: f64) -> f64 {
+    libm::expm1(x)
+}
+
+/// The natural logarithm of 1 + `x`; exact also near 0.
+pub(crate) fn ln_1p(x: f64) -> f64 {
+    libm::log1p(x)
+}
+
+/// The decimal logarithm.
+pub(crate) fn log10(x: f64) -> f64 {
+    libm::log10(x)
+}
+
+/// The sine of an angle in radians.
+pub(crate) fn sin(x: f64) -> f64 {
+    libm::sin(x)
+}
+
+/// The length of the hypotenuse over two sides.
+pub(crate) fn hypot(x: f64, y: f64) -> f64 {
+    libm::hypot(x, y)
+}
+
 /// The complementary error function: 2/sqrt(pi) times the integral of exp(-t^2) from `x` to infinity.
 pub(crate) fn erfc(x: f64) -> f64 {
     libm::erfc(x)

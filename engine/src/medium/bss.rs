@@ -10,6 +10,7 @@
 //! every member draws a delay, and the first to send speaks for all (11.1.3.5); their
 //! clocks are taken to agree. A cell without a name sends nothing.
 
+use crate::math;
 use std::collections::BTreeSet;
 
 use super::air::Sending;
@@ -431,7 +432,7 @@ impl Medium {
     pub(super) fn managed(&mut self, sending: &Sending, ear: &Heard, outside: &mut impl Outside) {
         let index = ear.radio as usize;
         let (from, own) = (RadioId(sending.from), ear.radio);
-        let dbm = 10.0 * ear.power.log10();
+        let dbm = 10.0 * math::log10(ear.power);
         let theirs = self.network_name(from.index(), sending.kind).to_owned();
         let is_access_point = matches!(self.radios[from.index()].cell, Cell::AccessPoint { .. });
         let channel = sending.channel;

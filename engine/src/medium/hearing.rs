@@ -7,6 +7,7 @@
 use super::airtime::Doing;
 use super::error::Decoder;
 use super::radio::{Lock, Radio};
+use crate::math;
 use crate::random::Stream;
 use crate::time::Instant;
 
@@ -52,7 +53,7 @@ impl Lock {
 
     /// True if the frame arrived well; draws only if that is open.
     pub(super) fn survives(&self, dice: &mut Stream) -> bool {
-        self.ln_survival >= -1e-9 || (self.ln_survival > HOPELESS && dice.chance(self.ln_survival.exp()))
+        self.ln_survival >= -1e-9 || (self.ln_survival > HOPELESS && dice.chance(math::exp(self.ln_survival)))
     }
 }
 

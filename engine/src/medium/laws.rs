@@ -1,5 +1,6 @@
 //! What a scenario can say about a medium, in plain numbers.
 
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ErrorModel, Fixed, Standard, Table};
@@ -241,7 +242,7 @@ impl MediumSettings {
             FadingSettings::Rayleigh => Fading::Rayleigh,
             FadingSettings::Rician { k_db } => {
                 within("fading.rician.k_db", k_db, -20.0, 40.0)?;
-                Fading::Rician { k: 10f64.powf(k_db / 10.0) }
+                Fading::Rician { k: math::pow(10.0, k_db / 10.0) }
             }
             FadingSettings::Nakagami { m } => {
                 within("fading.nakagami.m", m, 0.5, 100.0)?;

@@ -1,6 +1,7 @@
 //! What a radio knows of the others that it exchanges frames with.
 
 use super::{Medium, RadioId};
+use crate::math;
 
 /// One other radio, as a radio has met it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +34,7 @@ impl PeerCounts {
     /// Power of the last frame received from it in dBm; none before the first.
     #[must_use]
     pub fn signal_dbm(&self) -> Option<f64> {
-        (self.received > 0).then(|| 10.0 * self.power_mw.log10())
+        (self.received > 0).then(|| 10.0 * math::log10(self.power_mw))
     }
 }
 

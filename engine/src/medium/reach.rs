@@ -9,6 +9,7 @@ use super::index::{Index, travel};
 use super::mobility::{Mobility, Position};
 use super::phy::Channel;
 use super::propagation::{LIGHT, PathLoss, Site};
+use crate::math;
 use crate::time::Instant;
 
 /// A receiver of one transmission.
@@ -76,7 +77,7 @@ pub(super) struct Reach {
 
 /// dB to a linear ratio.
 pub(super) fn linear(db: f64) -> f64 {
-    10f64.powf(db / 10.0)
+    math::pow(10.0, db / 10.0)
 }
 
 impl Reach {

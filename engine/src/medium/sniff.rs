@@ -1,5 +1,6 @@
 //! Telling sniffers what is on the air, and keeping each channel's account.
 
+use crate::math;
 use std::collections::BTreeMap;
 
 use super::air::Sending;
@@ -112,7 +113,7 @@ impl Medium {
                 (Direction::ToAccessPoint, home, Span::ZERO)
             }
         };
-        let dbm = |milliwatts: f64| 10.0 * milliwatts.log10();
+        let dbm = |milliwatts: f64| 10.0 * math::log10(milliwatts);
         let seen = Sniffed {
             radio: ear.map(|(ear, _)| RadioId(ear.radio)),
             at: ear

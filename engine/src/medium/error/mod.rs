@@ -16,6 +16,7 @@ pub use spread::Spread;
 pub use table::Table;
 
 use super::phy::{Coding, Modulation, Phy};
+use crate::math;
 
 /// Probability that bits arrive unharmed.
 pub trait ErrorModel: Send + Sync {
@@ -68,7 +69,7 @@ struct Curve {
 impl Curve {
     fn new(model: &dyn ErrorModel, modulation: Modulation, coding: Coding) -> Self {
         #[allow(clippy::cast_precision_loss)] // some thousand points
-        let ratio = |index: usize| 10f64.powf((LOWEST_DB + index as f64 / PER_DB) / 10.0);
+        let ratio = |index: usize| math::pow(10.0, (LOWEST_DB + index as f64 / PER_DB) / 10.0);
         let harm = |index: usize| -model.ln_bit(modulation, coding, ratio(index));
         let last = (0..POINTS).rev().find(|&index| harm(index) > NEGLIGIBLE);
         let (used, certain) = match last {
@@ -78,7 +79,7 @@ impl Curve {
             Some(last) => (last + 2, ratio(last + 1)),
         };
         // e^50 for each bit is certain loss, and finite so that interpolation stays a number.
-        let point = |index| harm(index).max(NEGLIGIBLE / 10.0).ln().min(50.0);
+        let point = |index| math::ln(harm(index).max(NEGLIGIBLE / 10.0)).min(50.0);
         // Harm falls with the ratio; 0.3 for each bit leaves e^-60 of 200.
         let good = (0..used).find(|&index| harm(index) < 0.3).unwrap_or(used);
         let hopeless = good.checked_sub(1).map_or(0.0, ratio);
@@ -87,7 +88,7 @@ impl Curve {
         let lost = [(); BIT_CLASSES].map(|()| {
             bits *= 2.0;
             // Between two points harm lies between theirs.
-            let open = points.iter().position(|point| point.exp() * bits < LOST).unwrap_or(used);
+            let open = points.iter().position(|point| math::exp(point) * bits < LOST).unwrap_or(used);
             open.checked_sub(1).map_or(0.0, ratio)
         });
         Self { certain, hopeless, lost, points }
@@ -104,7 +105,7 @@ impl Curve {
     }
 
     fn ln_bit(&self, ratio: f64) -> f64 {
-        let at = (10.0 * ratio.log10() - LOWEST_DB) * PER_DB;
+        let at = (10.0 * math::log10(ratio) - LOWEST_DB) * PER_DB;
         if at.is_nan() || at < 0.0 {
             return f64::NEG_INFINITY;
         }
@@ -112,7 +113,7 @@ impl Curve {
         let below = (at as usize).min(self.points.len() - 2);
         #[allow(clippy::cast_precision_loss)]
         let share = (at - below as f64).min(1.0);
-        -(self.points[below] * (1.0 - share) + self.points[below + 1] * share).exp()
+        -math::exp(self.points[below] * (1.0 - share) + self.points[below + 1] * share)
     }
 }
 
@@ -182,9 +183,9 @@ mod tests {
             let decoder = Decoder::new(&Standard, phy);
             for (index, rate) in (0u8..).zip(phy.rates) {
                 for step in 0..2000 {
-                    let ratio = 10f64.powf((-10.0 + f64::from(step) * 0.02) / 10.0);
-                    let direct = (Standard.ln_bit(rate.modulation, rate.coding, ratio) * 12_000.0).exp();
-                    let tabled = decoder.payload(index, ratio, 12_000.0).exp();
+                    let ratio = math::pow(10.0, (-10.0 + f64::from(step) * 0.02) / 10.0);
+                    let direct = math::exp(Standard.ln_bit(rate.modulation, rate.coding, ratio) * 12_000.0);
+                    let tabled = math::exp(decoder.payload(index, ratio, 12_000.0));
                     assert!(
                         (direct - tabled).abs() < 2e-3,
                         "{} {index} {ratio}: {direct} {tabled}",
@@ -200,7 +201,7 @@ mod tests {
         for phy in tables::ALL {
             for rate in phy.rates {
                 let harm = |db: i32| {
-                    -Standard.ln_bit(rate.modulation, rate.coding, 10f64.powf(f64::from(db) / 10.0))
+                    -Standard.ln_bit(rate.modulation, rate.coding, math::pow(10.0, f64::from(db) / 10.0))
                 };
                 assert!((-12..40).all(|db| harm(db + 1) <= harm(db)), "{rate:?}");
             }

@@ -1,6 +1,7 @@
 //! Bit errors of convolutionally coded OFDM.
 
 use super::ErrorModel;
+use crate::math;
 use crate::math::erfc;
 use crate::medium::phy::{Coding, Modulation};
 
@@ -67,14 +68,14 @@ impl ErrorModel for Nist {
     fn ln_bit(&self, modulation: Modulation, coding: Coding, ratio: f64) -> f64 {
         let p = raw(modulation, ratio.max(0.0));
         let (least, step, entering, spectrum) = match coding {
-            Coding::None => return (-p.min(0.5)).ln_1p(),
+            Coding::None => return math::ln_1p(-p.min(0.5)),
             Coding::Half => HALF,
             Coding::TwoThirds => TWO_THIRDS,
             Coding::ThreeQuarters => THREE_QUARTERS,
         };
         let d = (4.0 * p * (1.0 - p)).sqrt();
         let sum: f64 = (0..).zip(spectrum).map(|(n, a)| a * d.powi(least + step * n)).sum();
-        (-(sum / (2.0 * entering)).min(0.5)).ln_1p()
+        math::ln_1p(-(sum / (2.0 * entering)).min(0.5))
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
     fn lost(rate: usize, db: f64) -> f64 {
         let rate = &A.rates[rate];
         let bits = f64::from(1534 * 8 + 22);
-        1.0 - (Nist.ln_bit(rate.modulation, rate.coding, 10f64.powf(db / 10.0)) * bits).exp()
+        1.0 - math::exp(Nist.ln_bit(rate.modulation, rate.coding, math::pow(10.0, db / 10.0)) * bits)
     }
 
     #[test]
@@ -97,7 +98,7 @@ mod tests {
         for (modulation, db, expected) in
             [(Modulation::Bpsk, 6.79, 1e-3), (Modulation::Bpsk, 9.59, 1e-5), (Modulation::Qpsk, 12.60, 1e-5)]
         {
-            let p = raw(modulation, 10f64.powf(db / 10.0));
+            let p = raw(modulation, math::pow(10.0, db / 10.0));
             assert!((p / expected - 1.0).abs() < 0.03, "{modulation:?} {db} dB: {p}");
         }
     }

@@ -1,6 +1,7 @@
 //! Bit errors of DSSS and CCK.
 
 use super::ErrorModel;
+use crate::math;
 use crate::math::erfc;
 use crate::medium::phy::{Coding, Modulation};
 
@@ -31,11 +32,11 @@ fn biorthogonal_error(edge: f64) -> f64 {
     const STEPS: u32 = 400;
     let from = (-edge).max(-9.0);
     let step = (9.0 - from) / f64::from(STEPS);
-    let density = |v: f64| (-v * v / 2.0).exp() / (2.0 * core::f64::consts::PI).sqrt();
+    let density = |v: f64| math::exp(-v * v / 2.0) / (2.0 * core::f64::consts::PI).sqrt();
     // 1 - (1 - x)^7 with x = 2 Q(v + edge) = erfc((v + edge)/sqrt2)
     let wrong = |v: f64| {
         let x = erfc((v + edge) / core::f64::consts::SQRT_2).min(1.0);
-        -(7.0 * (-x).ln_1p()).exp_m1()
+        -math::exp_m1(7.0 * math::ln_1p(-x))
     };
     let sum: f64 = (0..=STEPS)
         .map(|n| {
@@ -52,11 +53,11 @@ impl ErrorModel for Spread {
     fn ln_bit(&self, modulation: Modulation, _coding: Coding, ratio: f64) -> f64 {
         let s = ratio.max(0.0);
         let p = match modulation {
-            Modulation::Dbpsk => 0.5 * (-s * BANDWIDTH / 1e6).exp(),
+            Modulation::Dbpsk => 0.5 * math::exp(-s * BANDWIDTH / 1e6),
             Modulation::Dqpsk => {
                 let bit = s * BANDWIDTH / 2e6;
                 let root2 = core::f64::consts::SQRT_2;
-                (root2 + 1.0) / (8.0 * core::f64::consts::PI * root2).sqrt() * (-(2.0 - root2) * bit).exp()
+                (root2 + 1.0) / (8.0 * core::f64::consts::PI * root2).sqrt() * math::exp(-(2.0 - root2) * bit)
                     / bit.sqrt()
             }
             _ => {
@@ -64,11 +65,11 @@ impl ErrorModel for Spread {
                 if modulation == Modulation::Cck4 {
                     8.0 / 15.0 * error
                 } else {
-                    -128.0 / 255.0 * (16.0 * (-error).ln_1p()).exp_m1()
+                    -128.0 / 255.0 * math::exp_m1(16.0 * math::ln_1p(-error))
                 }
             }
         };
-        (-p.min(0.5)).ln_1p()
+        math::ln_1p(-p.min(0.5))
     }
 }
 
@@ -77,8 +78,8 @@ mod tests {
     use super::*;
 
     fn bit_error(modulation: Modulation, bit_over_noise_db: f64, bits_per_second: f64) -> f64 {
-        let ratio = 10f64.powf(bit_over_noise_db / 10.0) * bits_per_second / BANDWIDTH;
-        -Spread.ln_bit(modulation, Coding::None, ratio).exp_m1()
+        let ratio = math::pow(10.0, bit_over_noise_db / 10.0) * bits_per_second / BANDWIDTH;
+        -math::exp_m1(Spread.ln_bit(modulation, Coding::None, ratio))
     }
 
     #[test]
@@ -106,7 +107,7 @@ mod tests {
         let needed = |modulation: Modulation| {
             (0..400)
                 .map(|n| -15.0 + f64::from(n) * 0.1)
-                .find(|db| -Spread.ln_bit(modulation, Coding::None, 10f64.powf(db / 10.0)) < 1e-5)
+                .find(|db| -Spread.ln_bit(modulation, Coding::None, math::pow(10.0, db / 10.0)) < 1e-5)
                 .expect("a ratio")
         };
         let [dbpsk, dqpsk, cck4, cck8] =

@@ -1,6 +1,7 @@
 //! Frame errors by measured table.
 
 use super::ErrorModel;
+use crate::math;
 use crate::medium::error::Standard;
 use crate::medium::phy::{Coding, Modulation};
 
@@ -60,7 +61,7 @@ impl ErrorModel for Table {
     fn ln_bit(&self, modulation: Modulation, coding: Coding, ratio: f64) -> f64 {
         let found = self.curves.iter().find(|curve| curve.modulation == modulation && curve.coding == coding);
         let Some(curve) = found else { return Standard.ln_bit(modulation, coding, ratio) };
-        (-curve.frame_error(10.0 * ratio.log10())).ln_1p() / (f64::from(curve.octets) * 8.0)
+        math::ln_1p(-curve.frame_error(10.0 * math::log10(ratio))) / (f64::from(curve.octets) * 8.0)
     }
 }
 
@@ -74,8 +75,8 @@ mod tests {
         let points = vec![(4.0, 1.0), (6.0, 0.5), (8.0, 0.0)];
         assert!(table.add(Modulation::Bpsk, Coding::Half, 1000, points));
         let lost = |db: f64, octets: f64| {
-            let bit = table.ln_bit(Modulation::Bpsk, Coding::Half, 10f64.powf(db / 10.0));
-            -(bit * octets * 8.0).exp_m1()
+            let bit = table.ln_bit(Modulation::Bpsk, Coding::Half, math::pow(10.0, db / 10.0));
+            -math::exp_m1(bit * octets * 8.0)
         };
         assert!((lost(6.0, 1000.0) - 0.5).abs() < 1e-9);
         assert!((lost(7.0, 1000.0) - 0.25).abs() < 1e-9);

@@ -2,6 +2,7 @@
 
 use super::legs::{Leg, Legs, Walker};
 use super::{Mobility, Position};
+use crate::math;
 use crate::random::Stream;
 use crate::time::Instant;
 
@@ -23,7 +24,7 @@ struct Roam {
 
 fn place(radius_m: f64, dice: &mut Stream) -> Position {
     let (radius, angle) = (radius_m * dice.unit().sqrt(), dice.unit() * core::f64::consts::TAU);
-    Position::new(radius * angle.cos(), radius * angle.sin(), 0.0)
+    Position::new(radius * math::cos(angle), radius * math::sin(angle), 0.0)
 }
 
 impl GroupMember {

@@ -2,6 +2,7 @@
 
 use super::legs::{Area, Leg, Legs, Walker};
 use super::{Mobility, Position};
+use crate::math;
 use crate::random::Stream;
 
 /// Every `interval_s` seconds a new direction and a new speed, both uniform.
@@ -25,7 +26,7 @@ impl RandomWalk {
 }
 
 fn heading(direction: f64, speed: f64, seconds: f64) -> Leg {
-    let velocity = Position::new(speed * direction.cos(), speed * direction.sin(), 0.0);
+    let velocity = Position::new(speed * math::cos(direction), speed * math::sin(direction), 0.0);
     Leg { velocity, ..Leg::rest(seconds) }
 }
 

@@ -2,6 +2,7 @@
 
 use super::legs::{Area, Leg, Legs, Walker};
 use super::{Mobility, Position};
+use crate::math;
 use crate::random::Stream;
 
 /// Goes to a place drawn uniformly from the area at a speed drawn uniformly, rests there for a
@@ -29,7 +30,7 @@ fn uniform(range: [f64; 2], dice: &mut Stream) -> f64 {
 /// Mean distance of two places drawn uniformly from a rectangle (Ghosh, "Random distances within a
 /// rectangle", Bull. Calcutta Math. Soc. 43, 1951).
 fn mean_distance(a: f64, b: f64) -> f64 {
-    let d = a.hypot(b);
+    let d = math::hypot(a, b);
     let (a2, b2) = (a * a, b * b);
     (a2 * a / b2 + b2 * b / a2 + d * (3.0 - a2 / b2 - b2 / a2)) / 15.0
         + (b2 / a * (d / b).acosh() + a2 / b * (d / a).acosh()) / 6.0
@@ -40,7 +41,7 @@ impl RandomWaypoint {
     #[must_use]
     pub fn start(area: Area, speed: [f64; 2], rest: [f64; 2], mut dice: Stream) -> Box<dyn Mobility> {
         let slowness = if speed[1] > speed[0] {
-            (speed[1] / speed[0]).ln() / (speed[1] - speed[0])
+            math::ln(speed[1] / speed[0]) / (speed[1] - speed[0])
         } else {
             1.0 / speed[0]
         };
@@ -56,14 +57,14 @@ impl RandomWaypoint {
             return Box::new(Legs::new(walker, dice, here, Some(Leg::rest(left))));
         }
         // So are longer ways and slower journeys.
-        let diagonal = area.width.hypot(area.height);
+        let diagonal = math::hypot(area.width, area.height);
         let (from, to) = loop {
             let (from, to) = (area.place(&mut dice), area.place(&mut dice));
             if dice.unit() * diagonal < from.distance(to) {
                 break (from, to);
             }
         };
-        let pace = speed[0] * (speed[1] / speed[0]).powf(dice.unit());
+        let pace = speed[0] * math::pow(speed[1] / speed[0], dice.unit());
         let here = from + (to - from) * dice.unit();
         Box::new(Legs::new(walker, dice, here, Some(Leg::towards(here, to, pace))))
     }

@@ -1,6 +1,7 @@
 //! Over the roofs of a city.
 
 use super::{PathLoss, Site};
+use crate::math;
 
 /// COST-231 extension of Hata's formula:
 /// `L = 46.3 + 33.9 log10 f - 13.82 log10 hb - a(hm) + (44.9 - 6.55 log10 hb) log10 d + C` dB,
@@ -29,12 +30,12 @@ pub enum City {
 impl Cost231 {
     fn at(self, metres: f64, higher: f64, lower: f64, hertz: f64) -> f64 {
         let (base, mobile) = (higher.clamp(30.0, 200.0), lower.clamp(1.0, 10.0));
-        let f = (hertz / 1e6).log10();
+        let f = math::log10(hertz / 1e6);
         let correction = (1.1 * f - 0.7) * mobile - (1.56 * f - 0.8);
-        let slope = 44.9 - 6.55 * base.log10();
+        let slope = 44.9 - 6.55 * math::log10(base);
         let centre = if self.city == City::Metropolitan { 3.0 } else { 0.0 };
-        46.3 + 33.9 * f - 13.82 * base.log10() - correction
-            + slope * (metres.max(20.0) / 1000.0).log10()
+        46.3 + 33.9 * f - 13.82 * math::log10(base) - correction
+            + slope * math::log10(metres.max(20.0) / 1000.0)
             + centre
     }
 }

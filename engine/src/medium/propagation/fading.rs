@@ -1,5 +1,6 @@
 //! Fading from frame to frame.
 
+use crate::math;
 use crate::random::Stream;
 
 /// Power gain drawn anew for each frame and receiver, mean 1: block fading, a coherence time
@@ -69,7 +70,7 @@ impl Fading {
 /// A gamma variate of the given shape and scale 1.
 fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
-        let boost = (1.0 - stream.unit()).powf(1.0 / shape);
+        let boost = math::pow(1.0 - stream.unit(), 1.0 / shape);
         return gamma(shape + 1.0, stream) * boost;
     }
     let d = shape - 1.0 / 3.0;
@@ -78,7 +79,7 @@ fn gamma(shape: f64, stream: &mut Stream) -> f64 {
         let x = stream.normal();
         let v = (1.0 + c * x).powi(3);
         let u = 1.0 - stream.unit();
-        if v > 0.0 && u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+        if v > 0.0 && math::ln(u) < 0.5 * x * x + d - d * v + d * math::ln(v) {
             return d * v;
         }
     }

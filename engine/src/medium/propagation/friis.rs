@@ -1,6 +1,7 @@
 //! Free space.
 
 use super::{LIGHT, PathLoss, Site};
+use crate::math;
 
 /// Free space between isotropic antennas: `L = 20 log10(4 pi d f / c)` dB, d in m, f in Hz.
 ///
@@ -12,7 +13,7 @@ pub struct Friis;
 
 /// Free-space loss in dB over `metres` at `hertz`.
 pub(super) fn free_space_db(metres: f64, hertz: f64) -> f64 {
-    (20.0 * (4.0 * core::f64::consts::PI * metres * hertz / LIGHT).log10()).max(0.0)
+    (20.0 * math::log10(4.0 * core::f64::consts::PI * metres * hertz / LIGHT)).max(0.0)
 }
 
 impl PathLoss for Friis {
@@ -21,7 +22,7 @@ impl PathLoss for Friis {
     }
 
     fn reach_m(&self, budget_db: f64, hertz: f64) -> Option<f64> {
-        Some(10f64.powf(budget_db / 20.0) * LIGHT / (4.0 * core::f64::consts::PI * hertz) * 1.001)
+        Some(math::pow(10.0, budget_db / 20.0) * LIGHT / (4.0 * core::f64::consts::PI * hertz) * 1.001)
     }
 }
 

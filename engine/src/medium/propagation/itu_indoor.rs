@@ -1,6 +1,7 @@
 //! Inside buildings, by kind of building and floors between.
 
 use super::{PathLoss, Site, solve_reach};
+use crate::math;
 
 /// `L = 20 log10 f + N log10 d + Lf(n) - 28` dB, f in MHz, d in m (at least 1), n floors between.
 ///
@@ -54,8 +55,8 @@ impl ItuIndoor {
 
     fn at(self, metres: f64, floors: f64, hertz: f64) -> f64 {
         let megahertz = hertz / 1e6;
-        20.0 * megahertz.log10()
-            + self.slope(megahertz) * metres.max(1.0).log10()
+        20.0 * math::log10(megahertz)
+            + self.slope(megahertz) * math::log10(metres.max(1.0))
             + self.floors_db(floors, megahertz)
             - 28.0
     }

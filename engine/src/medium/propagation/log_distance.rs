@@ -1,6 +1,7 @@
 //! Loss growing with a power of the distance.
 
 use super::{PathLoss, Site};
+use crate::math;
 
 /// `L = L0 + 10 n log10(d / d0)` dB; at `d0` and closer, `L0`.
 ///
@@ -19,12 +20,12 @@ pub struct LogDistance {
 impl PathLoss for LogDistance {
     fn loss_db(&self, from: Site, to: Site, _hertz: f64) -> f64 {
         let ratio = from.position.distance(to.position) / self.reference_m;
-        self.reference_db + 10.0 * self.exponent * ratio.max(1.0).log10()
+        self.reference_db + 10.0 * self.exponent * math::log10(ratio.max(1.0))
     }
 
     fn reach_m(&self, budget_db: f64, _hertz: f64) -> Option<f64> {
         let decades = (budget_db - self.reference_db) / (10.0 * self.exponent);
-        Some(self.reference_m * 10f64.powf(decades) * 1.001)
+        Some(self.reference_m * math::pow(10.0, decades) * 1.001)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Log-normal shadowing that varies smoothly in space.
 
 use super::{PathLoss, Site};
+use crate::math;
 use crate::medium::mobility::Position;
 use crate::random::Stream;
 
@@ -41,7 +42,7 @@ impl<L: PathLoss> Shadowing<L> {
         let mut number = || {
             let k = ((1.0 - stream.unit()).powi(-2) - 1.0).sqrt() / decorrelation_m;
             let direction = stream.unit() * core::f64::consts::TAU;
-            [k * direction.cos(), k * direction.sin()]
+            [k * math::cos(direction), k * math::sin(direction)]
         };
         let pairs: Vec<_> = (0..WAVES).map(|_| (number(), number())).collect();
         let waves = pairs
@@ -59,7 +60,9 @@ impl<L: PathLoss> Shadowing<L> {
             .iter()
             .map(|wave| {
                 let field = |p: Position, q: Position| {
-                    (wave.a[0] * p.x + wave.a[1] * p.y + wave.b[0] * q.x + wave.b[1] * q.y + wave.phase).cos()
+                    math::cos(
+                        wave.a[0] * p.x + wave.a[1] * p.y + wave.b[0] * q.x + wave.b[1] * q.y + wave.phase,
+                    )
                 };
                 field(one, other) + field(other, one)
             })
@@ -67,7 +70,7 @@ impl<L: PathLoss> Shadowing<L> {
         // Both orders are added so that the loss is mutual; their correlation is that of a field
         // displaced by the distance at both ends.
         let apart = Position { z: 0.0, ..one - other }.length();
-        let mutual = (-2.0 * apart / self.decorrelation_m).exp();
+        let mutual = math::exp(-2.0 * apart / self.decorrelation_m);
         #[allow(clippy::cast_precision_loss)]
         let scale = (2.0 / WAVES as f64 / (2.0 * (1.0 + mutual))).sqrt();
         self.sigma_db * scale * sum
@@ -113,7 +116,7 @@ mod tests {
         let (mean, variance, correlation) = moments(20.0);
         assert!(mean.abs() < 0.35, "mean {mean}");
         assert!((variance.sqrt() - 6.0).abs() < 0.3, "sigma {}", variance.sqrt());
-        assert!((correlation - (-1.0f64).exp()).abs() < 0.06, "correlation {correlation}");
+        assert!((correlation - math::exp(-1.0f64)).abs() < 0.06, "correlation {correlation}");
         assert!(moments(200.0).2.abs() < 0.08);
         assert!(moments(1.0).2 > 0.9);
     }

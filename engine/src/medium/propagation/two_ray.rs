@@ -2,6 +2,7 @@
 
 use super::friis::free_space_db;
 use super::{LIGHT, PathLoss, Site, solve_reach};
+use crate::math;
 
 /// Free space up to the crossover distance `4 pi h1 h2 f / c`, beyond it
 /// `L = 40 log10 d - 20 log10(h1 h2)` dB, with heights in metres from the sites' `z`.
@@ -20,7 +21,7 @@ impl TwoRay {
         if metres <= crossover {
             free_space_db(metres, hertz)
         } else {
-            40.0 * metres.log10() - 20.0 * (h1 * h2).log10()
+            40.0 * math::log10(metres) - 20.0 * math::log10(h1 * h2)
         }
     }
 }
