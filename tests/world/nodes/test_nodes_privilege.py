@@ -371,7 +371,7 @@ def test_a_process_with_threads_that_may_not_restart_says_so(tmp_path: Path) -> 
     script = (
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
-        "from airloom.nodes import privilege\n"
+        "from airloom.host import privilege\n"
         "privilege.ensure(restart=False)\n"
     )
     done = as_nobody(script, tmp_path, "666")
@@ -383,9 +383,9 @@ def test_a_process_with_threads_that_may_not_restart_says_so(tmp_path: Path) -> 
 def test_closed_user_namespaces_are_named(tmp_path: Path) -> None:
     script = (
         "import os\n"
-        "from airloom.nodes import privilege, usernamespace\n"
+        "from airloom.host import privilege, user_namespace\n"
         # In a namespace of its own the limit can be set to none, for all below it.
-        "usernamespace.enter()\n"
+        "user_namespace.enter()\n"
         "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n"
         "privilege._capable = lambda: False\n"
         "privilege.ensure()\n"
