@@ -88,7 +88,7 @@ impl Curve {
         let lost = [(); BIT_CLASSES].map(|()| {
             bits *= 2.0;
             // Between two points harm lies between theirs.
-            let open = points.iter().position(|point| math::exp(point) * bits < LOST).unwrap_or(used);
+            let open = points.iter().position(|point| math::exp(*point) * bits < LOST).unwrap_or(used);
             open.checked_sub(1).map_or(0.0, ratio)
         });
         Self { certain, hopeless, lost, points }
