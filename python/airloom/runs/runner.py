@@ -29,8 +29,8 @@ from airloom.units.text import seconds
 SETTLE = 5_000_000_000
 """Time for programs to end when the run stops, including SIGKILL: ns."""
 ANSWER = 15_000_000_000
-"""After programs are ready, time that measurements wait for OpenFlow controllers without a switch:
-ns.
+"""After programs are ready, time that measurements wait for controllers to connect to their
+switches: ns.
 """
 
 
@@ -239,8 +239,8 @@ class Conductor:
             self.timeline.end()
 
     def _take_held(self) -> list[Supervised]:
-        """Removes and returns the programs that still wait for others; no event could have come
-        earlier.
+        """Empties the list of held programs. Returns those still waiting; events may have changed
+        the others.
         """
         held, self._held = self._held, []
         return [one for one in held if one.state == "waiting"]
@@ -257,7 +257,7 @@ class Conductor:
         return relay.waiting() if relay is not None else []
 
     def _controllers_must_answer(self) -> None:
-        """Fails the run if a controller has no switch: measurements would be meaningless."""
+        """Fails the run if a controller has not answered: measurements would be meaningless."""
         unmet = self._unmet()
         if self._stopping or not unmet or not self._waiting:
             return
