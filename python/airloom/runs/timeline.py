@@ -72,4 +72,4 @@ class Timeline:
 
 
 def _nothing() -> None:
-    """No action; only wakes the loop when the clock starts."""
+    """Placeholder for a wait that ended without a due action."""
