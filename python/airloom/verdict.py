@@ -5,8 +5,8 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
 * Frames lost by the host, not by the emulated network: **invalid**.
 * Half of all frames later than the limit on the 99th percentile: **invalid**; the 99th percentile
   or the maximum above its limit: **degraded**.
-* Frames that waited in a port's ring before the engine took them, longer than the limits: likewise.
-* A link that stood still because the engine was late, for a larger part of the run than the limits
+* Frames that waited in a port's ring before the engine read them, longer than the limits: likewise.
+* A link that stalled because the engine was late, for a larger part of the run than the limits
   allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
@@ -14,9 +14,9 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
   at a stretch: **degraded**.
 * A traffic source that could not keep its own timetable: **degraded**.
 
-Each reason is a sentence that names who, when and how much, and the limit it was held to. What the
-scenario itself asked for (a node's share of a processor, super-frames carried whole) is a *note*: it
-bounds the result and is stated, but is no fault of the host.
+Each reason is a sentence that names the component, the time, the amount and the limit. What the
+scenario itself requests (a node's share of a processor, super-frames carried whole) is a *note*: it
+bounds the result and is reported, but is not a fault of the host.
 """
 
 from __future__ import annotations

@@ -121,14 +121,14 @@ class QemuNode(GuestNode):
         for number, one in enumerate(interfaces):
             words += ["-chardev", f"socket,id=door{number},path=/proc/self/fd/{first + number}"]
             words += ["-netdev", f"vhost-user,id=net{number},chardev=door{number}"]
-            # When emulating in software, QEMU 7.2 expects KVM's interrupts if such a card has more
-            # than one.
+            # Without KVM, QEMU 7.2 expects KVM's interrupts if such a card has more than one
+            # vector.
             words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]
         return words
 
     def _cards(self, first: int, kvm: bool) -> list[str]:
-        """Arguments for network cards in the host's kernel, whose descriptors are numbered from
-        ``first`` on in the machine.
+        """Arguments for network cards behind TAPs of the host's kernel. The machine sees the TAPs
+        as descriptors from ``first`` on.
         """
         self._give_back()
         words: list[str] = []

@@ -157,7 +157,7 @@ class Relay:
         self._changed.append(act)
 
     def waiting(self) -> list[Line]:
-        """The channels of bridges to which no controller has answered."""
+        """The channels of bridges that are not connected to any of their controllers."""
         with self._lock:
             lines = list(self.lines)
         met = {(line.switch, line.bridge) for line in lines if line.connected}

@@ -1,9 +1,9 @@
 """The supervisor process (`Keeper`): creates each node's first process and cleans up after all
 nodes.
 
-There is one for each run. It ignores Ctrl-C. When this process ends for any reason, it ends all
-nodes, removes the control groups that it created, and exits. Create it before the nodes: programs
-inherit the descriptor limit of that moment.
+There is one for each run. Ctrl-C does not reach it. When this process dies for any reason, the
+supervisor ends all nodes, removes the control groups that it created, and exits. Create it before
+the nodes: programs inherit the descriptor limit of that moment.
 """
 
 from __future__ import annotations
