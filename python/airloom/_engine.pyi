@@ -62,9 +62,7 @@ def check_link(name: str, settings: dict[str, Any]) -> None:
     """
 
 def check_switch(name: str, settings: dict[str, Any] | str) -> None:
-    """Raises an error for settings of a switch that are out of their range, as :func:`check_link`
-    does.
-    """
+    """Raises an error like :func:`check_link` for settings of a switch that are out of range."""
 
 def check_medium(name: str, settings: dict[str, Any]) -> None:
     """Raises EngineError(code, message) for invalid settings of a medium."""
@@ -92,8 +90,7 @@ class Engine:
     def add_tap_port(self, name: str, fd: int, transit: bool = False) -> None:
         """Adds a TAP by its descriptor, which is duplicated; possible while the engine runs."""
     def add_vhost_port(self, name: str, listener: int, mac: str, mtu: int, transit: bool = False) -> None:
-        """Adds a guest's network device (virtio-net), served to the client that connects over
-        vhost-user.
+        """Adds a guest's network device (virtio-net), served over vhost-user to its client.
 
         ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
         (``virtio_uml.device=PATH:1``, or ``-chardev socket,path=PATH``). The guest reads ``mac``
@@ -101,8 +98,7 @@ class Engine:
         meet_guests() before. A restarted guest connects again; one connection at a time.
         """
     def meet_guests(self) -> bool:
-        """Before the start: serves the handshakes of guests, without which their kernels do not
-        boot.
+        """Before the start: serves the guests' handshakes, without which their kernels do not boot.
 
         Returns False if there was nothing to do.
         """
@@ -111,19 +107,16 @@ class Engine:
     def attach_tap(self, name: str, fd: int) -> None:
         """Replaces the TAP behind a port, after its node was created anew."""
     def detach(self, name: str) -> None:
-        """Removes the device behind a port. A TAP port keeps its namespace alive until this, or
-        stop().
-        """
+        """Removes the device behind a port. Until then, or stop(), a TAP keeps its namespace alive."""
     def add_memory_port(self, name: str, transit: bool = False) -> None: ...
     def add_interface_port(self, name: str, interface: str) -> None:
-        """Adds a real interface of this thread's network namespace, promiscuous while the engine
-        exists.
+        """Adds a real interface of this thread's network namespace, promiscuous until the engine
+        ends.
         """
     def add_tunnel_port(
         self, name: str, receive: int, send: int, remote: str, encapsulation: dict[str, Any]
     ) -> None:
-        """Adds a tunnel to ``remote`` with its sockets, which are duplicated; ``send`` is
-        connected.
+        """Adds a tunnel to ``remote``. Its sockets are duplicated; ``send`` is connected.
 
         The keys of ``encapsulation`` are those of ports/src/tunnel/encapsulation.rs: ``{"gretap":
         {"key": 7}}``, ``{"vxlan": {"vni": 42}}``.
@@ -158,9 +151,7 @@ class Engine:
     ) -> None:
         """Puts a radio behind a port. Radios of one ``node`` with one motion move together."""
     def set_frame_error(self, sender: str, receiver: str, probability: float) -> None:
-        """Sets the probability that a frame from one port's radio to another's fails, in addition
-        to other losses.
-        """
+        """Sets an additional probability that a frame between two ports' radios fails."""
     def add_noise(self, medium: str, settings: dict[str, Any], motion: dict[str, Any], source: str) -> None:
         """Adds a noise source to a medium; settings are those of engine/src/medium/noise.rs. Random
         motions depend on the name of the source.
@@ -181,8 +172,7 @@ class Engine:
     def channels(self) -> list[dict[str, Any]]:
         """Every channel used so far: medium, channel, mhz, frames; busy, overlapped, sent in ns."""
     def scanned(self, port: str) -> dict[str, Any]:
-        """How many scans (``{"scan": ...}``) a radio has finished, and the radios heard in the last
-        one.
+        """The number of scans (``{"scan": ...}``) of a radio, and the radios heard in the last one.
 
         times; found, a list: port, ssid, access_point (or a member of an independent cell),
         channel, mhz, signal_dbm.
@@ -225,8 +215,6 @@ class Engine:
     def offer(self, port: str, at: int, octets: bytes) -> None:
         """Inserts a frame at ``at``, or at once if that has passed."""
     def step(self, until: int) -> list[tuple[str, int, bytes]]:
-        """Before the start: advances time; returns frames delivered to memory ports (port, ns,
-        octets).
-        """
+        """Before the start: advances time; returns what reached memory ports (port, ns, octets)."""
     def received(self) -> list[tuple[str, int, bytes]]:
         """Frames delivered to memory ports since the last call."""

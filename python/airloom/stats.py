@@ -50,9 +50,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Second minus first, with its interval and the probability of such a difference if there were
-    none.
-    """
+    """Second minus first, with its interval and its probability if there were no difference."""
 
     value: float
     low: float
@@ -145,8 +143,7 @@ def paired(first: Values, second: Values, level: float = LEVEL) -> Difference:
 
 
 def repetitions(pilot: Values, relative: float, level: float = LEVEL, *, most: int = 100_000) -> int:
-    """Number of repetitions that makes the mean's interval plus or minus ``relative`` of the mean,
-    or narrower.
+    """Number of repetitions for a mean's interval within plus or minus ``relative`` of it.
 
     The smallest n of 2 or more with ``t(n - 1) * s / sqrt(n) <= relative * |mean|``, where mean and
     s are those of the pilot runs (Law, Simulation Modeling and Analysis, section 9.4). It is an

@@ -61,9 +61,7 @@ def flow(
     receiver_port: str | None = None,
     number: int | None = None,
 ) -> FlowReading:
-    """The flow between two captures, or between two ports of one capture; octets are those of
-    frames.
-    """
+    """The flow between two captures, or two ports of one capture; octets are those of frames."""
     left = sightings(sender, port=sender_port, flow=number)
     came = sightings(receiver, port=receiver_port, flow=number)
     for place, seen in ((sender, left), (receiver, came)):

@@ -52,9 +52,7 @@ class FlowReading:
     extents: Integers
     """Reordering extent of each reordered packet (RFC 4737, section 4.2)."""
     host_lost: int
-    """Packets lost because the receiving socket's buffer was full: part of the loss, caused by the
-    host.
-    """
+    """Packets lost to a full receiving socket buffer: part of the loss, caused by the host."""
     complete: bool
     """Whether both ends ended normally. Otherwise records may be missing and the loss is an upper
     bound.
@@ -222,8 +220,7 @@ def fastest(times: Integers, octets: Integers, packets: int = 1) -> float:
 
 
 def intervals(times: Integers, octets: Integers, length: int) -> tuple[Integers, Floats]:
-    """Rates in bit/s in whole intervals of ``length`` ns from the first time on, and the intervals'
-    ends.
+    """Rates in bit/s in whole intervals of ``length`` ns from the first time, and their ends.
 
     The partial interval at the end is omitted, because its rate is meaningless.
     """

@@ -46,9 +46,7 @@ Passed = tuple[Integers, Integers]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowRecord:
-    """The events recorded at one end of a flow. Arrays are parallel, in the order of events; times
-    in ns.
-    """
+    """Events recorded at one end of a flow. Arrays are parallel, in event order; times in ns."""
 
     end: Literal["sender", "receiver"]
     protocol: Literal["udp", "tcp", "rtp"]
@@ -76,17 +74,13 @@ class FlowRecord:
     octets: Integers
     flags: npt.NDArray[np.uint32]
     passed: dict[str, Passed]
-    """Kernel boundary (``queued``, ``driver``, ``read``): packet numbers and the times at which
-    they passed it.
-    """
+    """Kernel boundary (``queued``, ``driver``, ``read``): packet numbers and their times there."""
     complete: bool
     """Whether the program ended normally; otherwise the last records may be missing."""
     announced: int | None
     """Number of packets (TCP: octets) that the sender reports as sent."""
     overflowed: int
-    """Packets lost because the receiving socket's buffer was full: lost by the host, not by the
-    network.
-    """
+    """Packets lost to a full receiving socket buffer: by the host, not by the network."""
 
     def moved(
         self, own: Callable[[Integers], Integers], senders: Callable[[Integers], Integers]

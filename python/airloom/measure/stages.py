@@ -107,8 +107,7 @@ def durations(boundaries: Mapping[str, Passed]) -> dict[str, Integers]:
 
 
 def moments(boundaries: Mapping[str, Passed], known: Sequence[str]) -> dict[str, float]:
-    """Boundary: mean time since a packet was sent, ns, over the packets with times at every
-    boundary.
+    """Boundary: mean time since sending, ns, over the packets with times at every boundary.
 
     Not every device timestamps the packets it sends, and not every path has an engine. Differences
     of these values are the stages between the boundaries that two runs have in common.

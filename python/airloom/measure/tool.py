@@ -105,9 +105,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """Offset of the clock of a step's node from the host's, at the start and the end of a
-    measurement.
-    """
+    """Clock offset of a step's node from the host, at the start and the end of a measurement."""
 
     first: ClockReading
     last: ClockReading
@@ -118,7 +116,7 @@ class Skew:
         return max(self.first.error, self.last.error)
 
     def to_host(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Converts times of the node's CLOCK_MONOTONIC to the host's, on the line through both
+        """Converts the node's CLOCK_MONOTONIC times to the host's on the line through both
         readings.
         """
         if self.first.ahead == self.last.ahead or self.last.at == self.first.at:
@@ -192,9 +190,7 @@ class Place:
     """Base folder of relative paths in the scenario (traces)."""
 
     def address(self, target: str, family: Literal["ipv4", "ipv6"] | None = None) -> str:
-        """The address of ``target``, which is a node's name (its first address of the family) or an
-        address.
-        """
+        """The address of ``target``: a node's name (its first of the family) or an address."""
         version = {"ipv4": 4, "ipv6": 6, None: 0}[family]
         known = self.addresses.get(target, ())
         fitting = [one for one in known if version in (0, ip_address(one).version)]
@@ -310,9 +306,7 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def labelled(table: pa.Table, measurement: str, *, repetition: int = 0, point: str = "{}") -> pa.Table:
-    """Converts the rows of a reading to rows of ``samples.parquet``; ``point`` is the sweep point
-    as JSON.
-    """
+    """Converts a reading to rows of ``samples.parquet``; ``point``: the sweep point as JSON."""
     rows = table.num_rows
     columns = {
         "measurement": pa.repeat(pa.scalar(measurement, pa.string()), rows),

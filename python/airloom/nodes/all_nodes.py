@@ -45,9 +45,7 @@ class Nodes:
     ) -> None:
         self._advice: list[str] = []
         self.shares: dict[str, float] = {}
-        """Per node or shared guest with a limit: the largest share of one processor that it may
-        use.
-        """
+        """Per node or shared guest with a limit: largest share of one processor that it may use."""
         self._plan = plan
         self._site = Site(
             keeper,
@@ -86,9 +84,7 @@ class Nodes:
 
     @property
     def notes(self) -> list[str]:
-        """Parts of the plan that this machine or a kind does not support; programs may reveal more
-        while they run.
-        """
+        """Parts of the plan that this machine or a kind does not support; the list may grow."""
         whose: dict[str, list[str]] = {}
         for name, node in {**self._nodes, **self.guests}.items():
             for note in node.notes:

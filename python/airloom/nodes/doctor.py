@@ -74,8 +74,7 @@ def lacking_basics(findings: list[Finding]) -> list[Finding]:
 def require_basics(
     *, restart: bool = False, taps: bool = True, shares: Mapping[str, float] | None = None
 ) -> None:
-    """Raises :class:`HostError` that names the first missing required capability. Call before a
-    run.
+    """Raises :class:`HostError` for the first missing required capability. Call before a run.
 
     Without root privileges this process enters a user namespace. If it has threads, and ``restart``
     is true, it re-executes itself for that. ``taps`` and ``shares`` are those of the run's

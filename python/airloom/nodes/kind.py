@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from airloom.planning.plan import LinkPlan, NodePlan
 
 State = Literal["up", "paused", "stopped", "failed", "closed"]
-"""``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: its first process ended
-unexpectedly.
-"""
+"""``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: ended unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +56,7 @@ class Properties:
 
 @dataclass(frozen=True, slots=True)
 class Nature:
-    """Classification of a kind of node among virtualization techniques, and its known trade-offs,
-    in the papers' terms.
-    """
+    """A node kind among virtualization techniques, and its trade-offs, in the papers' terms."""
 
     taxonomy: Literal[
         "full emulation",
@@ -120,9 +116,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """Processor time of all processes in a node; a field is None if this machine does not provide
-    it.
-    """
+    """Processor time of all processes in a node; fields not provided by this machine are None."""
 
     user_ns: int
     system_ns: int
@@ -180,9 +174,7 @@ class NodeHandle(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Starts to prepare the node for programs and returns at once. Optional: the first program
-        does it too.
-        """
+        """Starts to prepare the node for programs without waiting. The first program does it too."""
 
     @abstractmethod
     def start(
@@ -277,17 +269,13 @@ class Site:
     visible: tuple[Path, ...] = ()
     """Host folders and files visible in nodes, even below /tmp, /run, /var/tmp or /dev/shm."""
     own: tuple[Path, ...] = ()
-    """Airloom's own folders if they are below one of these: visible in nodes that use the host's
-    file system.
-    """
+    """Airloom's folders if below one of these: visible in nodes with the host's file system."""
     on_failure: Callable[[NodeHandle], None] | None = None
     """Called when a node's first process has ended unexpectedly."""
     links: tuple[LinkPlan, ...] = ()
     """All links of the plan."""
     namespace_of: Callable[[str], int | None] = lambda name: None
-    """Returns the network namespace of a node by name, as a descriptor; None while the node is not
-    up.
-    """
+    """Network namespace of a node by name, as a descriptor; None while the node is not up."""
     log_path: Callable[[str, str], Path] | None = None
     """Maps a node and the type of log to a log file of the run; None keeps logs in memory."""
 
@@ -306,9 +294,7 @@ class Kind(ABC):
 
     @classmethod
     def lacks(cls) -> list[HostError]:
-        """Missing requirements of this kind on this machine, beside those of all nodes; found by
-        testing.
-        """
+        """Missing requirements of this kind, beside those of all nodes; found by testing."""
         return []
 
     @classmethod
@@ -322,9 +308,7 @@ class Kind(ABC):
 
     @abstractmethod
     def settle(self) -> None:
-        """Waits until all its nodes can run programs and are reachable. The engine must have their
-        ports already.
-        """
+        """Waits until all its nodes can run programs and are reachable. Needs the engine's ports."""
 
     @abstractmethod
     def drop(self, name: str) -> None:

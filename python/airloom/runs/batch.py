@@ -224,8 +224,7 @@ def _conduct(one: OneRun) -> Result:
 
 @contextmanager
 def stopping_on_signals(one: OneRun) -> Iterator[None]:
-    """Context manager: a first SIGINT or SIGTERM stops the run in an orderly way, a second one
-    immediately.
+    """Stops the run in an orderly way on a first SIGINT or SIGTERM, immediately on a second.
 
     Immediately means that this process exits without clean-up; the kernel releases all its
     resources.

@@ -54,9 +54,7 @@ class World:
         self.running = False
         self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
         self.zero = time.monotonic_ns()
-        """CLOCK_MONOTONIC at time zero, in ns. Before :meth:`begin`: when the emulation was
-        created.
-        """
+        """CLOCK_MONOTONIC at time zero in ns; the creation time before :meth:`begin`."""
         self._off: set[str] = set()
         self._silenced: dict[str, list[str]] = {}
         """Per node that is switched off: its radios that were switched off with it."""
@@ -64,9 +62,7 @@ class World:
         self._wishes: list[tuple[int, str, bool]] = []
         """Link states set or scheduled: (engine time in ns, link, True for up)."""
         self.keeper_pid = 0
-        """PID of the supervisor process, the ancestor of all node processes, while the emulation is
-        open.
-        """
+        """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
         self._visible = tuple(visible)
         self._capture = capture
         self._on_node_failure = on_node_failure
@@ -138,9 +134,7 @@ class World:
         return time.monotonic_ns() - self.zero
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """By node and interface: packets, octets, errors and drops counted by the node's kernel up
-        to the end.
-        """
+        """By node and interface: the kernel's packets, octets, errors and drops until the end."""
         if self._last_counters is not None:
             return self._last_counters
         with translated():
@@ -205,18 +199,14 @@ class World:
         return handle
 
     def drop_node(self, name: str) -> None:
-        """Removes a node that was added. The caller has already detached the ports of any
-        interfaces it added.
-        """
+        """Removes an added node. The caller has detached the ports of interfaces added to it."""
         self.nodes = {other: handle for other, handle in self.nodes.items() if other != name}
         if self._nodes is not None:
             with translated():
                 self._nodes.drop(name)
 
     def is_emulated(self, link: LinkPlan) -> bool:
-        """True if the engine emulates the link; False for a direct veth pair between two native
-        nodes.
-        """
+        """True for links of the engine; False for a veth pair between two native nodes."""
         return not all(self._is_native(end) for end in (link.a, link.b))
 
     def set_link(self, name: str, direction: str, settings: LinkSettings) -> None:
@@ -225,9 +215,7 @@ class World:
             self.engine.set_link(name, direction, settings.engine())
 
     def set_link_up(self, name: str, up: bool) -> None:
-        """Sets a link down or up now. If its node is off, the link comes up when the node is
-        switched on.
-        """
+        """Sets a link down or up now. If its node is off, it comes up with the node."""
         self._wishes.append((self.now(), name, up))
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
@@ -251,8 +239,7 @@ class World:
         (self.guests.get(name) or self.nodes[name]).resume()
 
     def switch_off(self, name: str, grace: float | None = None) -> None:
-        """Switches off a node, or a shared guest with all its nodes. Its links and radios go down
-        for their peers.
+        """Switches off a node, or a shared guest with all its nodes, with their links and radios.
 
         Programs are killed at once, or have ``grace`` seconds to end by themselves.
         """
@@ -288,9 +275,7 @@ class World:
                 self.set_radio(port, {"on": False})
 
     def switch_on(self, name: str) -> None:
-        """Switches on a node, or the nodes of a shared guest that are off. Links come up unless
-        they are scheduled to be down.
-        """
+        """Switches on a node, or a shared guest's nodes; links come up unless scheduled to be down."""
         if name in self.guests:
             for part in self.guests[name].parts:
                 if part.state in ("stopped", "failed"):
@@ -360,9 +345,7 @@ class World:
 
     @contextlib.contextmanager
     def _meeting(self, engine: _engine.Engine) -> Iterator[None]:
-        """Context manager: serves the guests' network devices, without which their kernels cannot
-        boot.
-        """
+        """Serves the guests' network devices meanwhile, without which their kernels cannot boot."""
         over = threading.Event()
 
         def meet() -> None:
@@ -390,9 +373,7 @@ class World:
         return node is not None and node.kind == "native"
 
     def _connect(self, engine: _engine.Engine) -> None:
-        """Adds ports, switches and links in the plan's order, so that the engine numbers them in
-        this order.
-        """
+        """Adds ports, switches and links in the plan's order, which is then the engine's order."""
         for node in self.plan.nodes.values():
             self._add_ports(engine, node)
         for switch in self.plan.switches.values():

@@ -29,9 +29,7 @@ def gathered(
     watch: HostWatch,
     **more: Any,
 ) -> Evidence:
-    """Evidence of a run from the engine and the host. ``more``: further `Evidence` fields that only
-    the caller has.
-    """
+    """Evidence of a run. ``more``: further `Evidence` fields that only the caller has."""
     full, full_by_port = in_sockets(in_full_sockets)
     return Evidence(
         offered=offered(ledger),
@@ -114,9 +112,7 @@ def carried_note(plan: Plan) -> str | None:
 
 
 def refused_note(refused: Mapping[str, int]) -> str | None:
-    """Note on programs that read datagrams too late, by node. Flows of the traffic generator are
-    judged separately.
-    """
+    """Note on datagrams lost to full socket buffers, by node. Generator flows are judged too."""
     if not refused:
         return None
     named = ", ".join(
@@ -131,9 +127,7 @@ def offered(raw: Mapping[str, Any]) -> int:
 
 
 def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
-    """Frames that this machine lost, by reason: in the engine's ports, and before the engine
-    received them.
-    """
+    """Frames lost by this machine, by reason: in the engine's ports and before the engine."""
     found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}
     if raw["missed"]:
         found[MISSED] = int(raw["missed"])
@@ -174,8 +168,7 @@ def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[
 def with_missed(
     raw: Mapping[str, Any], counters: Mapping[str, Mapping[str, Mapping[str, int]]]
 ) -> dict[str, Any]:
-    """The ledger with the frames that nodes sent but that the queues of their TAPs dropped before
-    the engine read them.
+    """The ledger with the frames that the queues of the nodes' TAPs dropped.
 
     A TAP counts them as transmit drops; ``counters`` are by node and interface. They never entered
     the engine, so the engine's own frame balance is unchanged.

@@ -94,9 +94,7 @@ def of_run(
 def weigh(
     plan: Plan, measured: Sequence[Measurement], margins: Mapping[str, Margin], verdict: Verdict
 ) -> tuple[list[Claim], Verdict]:
-    """The claims of the scenario evaluated on the measurements, and the verdict lowered by
-    undecided claims.
-    """
+    """The scenario's claims on the measurements, and the verdict lowered by undecided claims."""
     values = from_measurements(measured)
     claims = []
     for asked in plan.scenario.claims:

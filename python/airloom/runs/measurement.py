@@ -92,9 +92,7 @@ class Measuring:
         self._next_service([step for step in self._steps if step.service])
 
     def begin(self, zero: int, zero_realtime: int) -> None:
-        """Starts its programs at their times. ``zero``, ``zero_realtime``: the two clocks at time
-        zero, in ns.
-        """
+        """Starts its programs at their times. Arguments: both clocks at time zero, in ns."""
         self._zero, self._zero_realtime = zero, zero_realtime
         self._set("running")
         for step in self._steps:

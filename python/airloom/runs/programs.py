@@ -70,9 +70,7 @@ def signal_number(name: str) -> int:
 
 
 class Reading:
-    """Reads the log of a running program piece by piece and searches for a pattern that matches at
-    most :data:`WINDOW` octets.
-    """
+    """Searches a running program's log piece by piece; matches have at most :data:`WINDOW` octets."""
 
     def __init__(self, log: Path, begin: int) -> None:
         self._log = log
@@ -82,9 +80,7 @@ class Reading:
         """True if the last piece did not reach the end of the log."""
 
     def has(self, pattern: str) -> bool:
-        """Whether the pattern occurs in the next piece, including a match that began in the
-        previous one.
-        """
+        """Whether the pattern is in the next piece, or in a match begun in the previous one."""
         try:
             with self._log.open("rb") as log:
                 log.seek(self._at)
@@ -153,9 +149,7 @@ class Supervised:
 
     @property
     def holds_up(self) -> bool:
-        """Whether measurements wait for it: it has a start-up readiness condition and is not ready
-        yet.
-        """
+        """Whether measurements wait for it: it must be ready at the start and is not yet."""
         expected = self.program.ready is not None and self.earliest == 0
         return expected and not self.was_ready and self.state in ("waiting", "running")
 

@@ -60,8 +60,8 @@ class _Connection:
         self._answer = bytearray()
 
     def hear(self) -> bytes | None:
-        """Reads. Returns the request when it is complete, which is at the first line end or the end
-        of the stream.
+        """Reads. Returns the request when it is complete: at the first line end or the stream's
+        end.
         """
         piece = self.socket.recv(LONGEST + 1 - len(self._heard))
         self._heard += piece
@@ -80,9 +80,7 @@ class _Connection:
 
 
 class RadioDoors:
-    """The control sockets of all nodes with radios, served by one thread while the emulation is
-    open.
-    """
+    """Control sockets of all nodes with radios, served by one thread while the emulation is open."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -355,9 +353,7 @@ def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator
 
 
 def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
-    """Converts a change in the scenario's terms to the engine's changes. Raises an error if it is
-    invalid.
-    """
+    """Converts a change to the engine's changes. Raises an error if it is invalid."""
     if key == "up":
         if not isinstance(value, bool):
             raise RunError("radio.value", f"{value!r} is neither true nor false")
@@ -372,9 +368,7 @@ def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
 
 
 def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the changes if the grant of the radio's slice permits all of them. Raises an error
-    otherwise.
-    """
+    """The changes if the grant of the radio's slice permits them all; otherwise an error."""
     for change in changes if grant is not None else ():
         assert grant is not None
         channel, power = change.get("channel"), change.get("power")

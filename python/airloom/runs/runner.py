@@ -29,9 +29,7 @@ from airloom.units.text import seconds
 SETTLE = 5_000_000_000
 """Time for programs to end when the run stops, including SIGKILL: ns."""
 ANSWER = 15_000_000_000
-"""After programs are ready, time that measurements wait for controllers to connect to their
-switches: ns.
-"""
+"""Time that measurements wait for switches to reach controllers once programs are ready: ns."""
 
 
 class Conductor:
@@ -114,9 +112,7 @@ class Conductor:
         self._on_measured = act
 
     def conduct(self) -> None:
-        """Executes the whole run: prepares, starts the clock, and returns when everything has
-        ended.
-        """
+        """Executes the whole run: prepares, starts the clock, and returns at the end."""
         self.prepare()
         if self.failure is None and self.stopped_by is None:
             self.begin()
@@ -239,9 +235,7 @@ class Conductor:
             self.timeline.end()
 
     def _take_held(self) -> list[Supervised]:
-        """Empties the list of held programs. Returns those still waiting; events may have changed
-        the others.
-        """
+        """Empties the list of held programs and returns those that still wait."""
         held, self._held = self._held, []
         return [one for one in held if one.state == "waiting"]
 
@@ -394,9 +388,7 @@ class Conductor:
             self.world.resume(name)
 
     def stop_node(self, name: str, *, kill: bool = False) -> None:
-        """Switches off a node or a shared guest: its programs end by themselves or are killed, and
-        its interfaces go down.
-        """
+        """Switches off a node or a shared guest: interfaces go down, programs end or are killed."""
         members = [member for member in self.world.members(name) if member not in self._down_nodes]
         if not members:
             return
@@ -420,9 +412,7 @@ class Conductor:
             self.fail(error)
 
     def start_node(self, name: str) -> None:
-        """Switches on a node, or the nodes of a shared guest: interfaces go up, and the programs
-        that ran before start again.
-        """
+        """Switches on a node or a shared guest's nodes, with the programs that ran before."""
         for member in self.world.members(name):
             before = self._down_nodes.pop(member, None)
             if before is None:

@@ -75,9 +75,7 @@ class OneRun:
         self._capture = writer.folder / "capture.pcapng" if capture else None
         self._profiler = Profiler(writer.folder, machines_of(plan)) if profile else None
         self._followed = measure and any(one.stages for one in traffic_of(plan))
-        """Whether packets are followed through the stages of their path, which requires an engine
-        capture.
-        """
+        """Whether packets are followed through their stages, which requires an engine capture."""
         self.stopped_by: str | None = None
         """The signal that requested the stop."""
         self._conductor: Conductor | None = None
@@ -204,9 +202,7 @@ class OneRun:
             self._conductor.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
 
     def _keep(self, measuring: Measuring) -> None:
-        """Writes the results of a measurement. A full disk fails the run; data written before is
-        kept.
-        """
+        """Writes a measurement's results. A full disk fails the run; earlier data is kept."""
         reading = measuring.reading
         if reading is None:
             return
@@ -239,9 +235,7 @@ class OneRun:
             path.unlink()
 
     def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
-        """Records what the verdict needs of a flow: the lateness of its source, and losses at its
-        receiving socket.
-        """
+        """Records a flow's source lateness and socket losses for the verdict."""
         lost = metrics.get("host_lost")
         if lost is not None and lost.value:
             self.socket_lost[name] = int(lost.value)
@@ -367,9 +361,7 @@ def folders_of(plan: Plan) -> list[Path]:
 
 
 def addresses_of(plan: Plan) -> dict[str, list[str]]:
-    """Per node: its addresses without prefix length, starting with the one that its name resolves
-    to.
-    """
+    """Per node: addresses without prefix length, starting with the one its name resolves to."""
     found = {}
     for name, node in plan.nodes.items():
         own = [str(address.ip) for interface in node.interfaces for address in interface.addresses]

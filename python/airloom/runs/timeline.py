@@ -30,19 +30,15 @@ class Timeline:
         return self._now()
 
     def at(self, moment: int, action: Action) -> None:
-        """Schedules an action at ``moment``, or at once if that has passed. Call from the
-        timeline's thread only.
-        """
+        """Schedules an action at ``moment``, or at once if that has passed. Timeline thread only."""
         heapq.heappush(self._due, (moment, next(self._order), action))
 
     def after(self, span: int, action: Action) -> None:
-        """Schedules an action ``span`` nanoseconds from now. Call from the timeline's thread only."""
+        """Schedules an action ``span`` nanoseconds from now. Timeline thread only."""
         self.at(self._now() + span, action)
 
     def post(self, action: Action) -> None:
-        """Schedules an action as soon as possible. Callable from any thread and from signal
-        handlers.
-        """
+        """Schedules an action as soon as possible, from any thread and from signal handlers."""
         self._posted.put(action)
 
     def end(self) -> None:

@@ -63,9 +63,7 @@ class Sockets:
 
 
 def survey(plans: Iterable[Plan]) -> list[str]:
-    """Raises an error for tunnels that cannot carry the nodes' packets. Returns what could not be
-    determined.
-    """
+    """Refuses tunnels that cannot carry the nodes' packets. Returns what is undetermined."""
     seen: set[str] = set()
     notes = []
     for plan in plans:
@@ -223,9 +221,7 @@ class _Echo:
         self._raw.close()
 
     def ask(self, octets: int, seconds: float) -> Literal["answered", "too big", "unreachable", "silent"]:
-        """Sends a request in a packet of ``octets`` octets and waits for the outcome, at most
-        ``seconds``.
-        """
+        """Sends a packet of ``octets`` octets and waits for the outcome, at most ``seconds``."""
         head = 28 if self._old else 48
         message = bytes([8 if self._old else 128, 0, 0, 0]) + self._mark + bytes(octets - head)
         if self._old:

@@ -1,3 +1,1 @@
-"""Nodes with their own kernel: boot, shared guests, kernels, file systems, connection to the
-engine.
-"""
+"""Nodes with their own kernel: boot, shared guests, kernels, file systems, engine connection."""

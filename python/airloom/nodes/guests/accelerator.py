@@ -36,9 +36,7 @@ class Accelerator:
 
     @property
     def argument(self) -> str:
-        """Value of QEMU's ``-accel``. The cache of translated code is limited to what a kernel and
-        a few programs need.
-        """
+        """Value of QEMU's ``-accel``, with a small cache of translated code for emulation."""
         return self.name if self.name == "kvm" else "tcg,tb-size=64"
 
     @property

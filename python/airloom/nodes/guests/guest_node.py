@@ -70,9 +70,7 @@ class InnerNode(NetnsNode):
 
     @property
     def knockers(self) -> list[tuple[InterfacePlan, int]]:
-        """The interfaces that the engine serves, each with the descriptor through which its machine
-        connects.
-        """
+        """Interfaces that the engine serves, with the descriptors for the machine's connections."""
         plans = {one.name: one for one in self.guest.interfaces}
         return [(plans[name], door.knocker) for name, door in self._doors.items()]
 
@@ -87,9 +85,7 @@ class InnerNode(NetnsNode):
         return ""
 
     def clock(self) -> ClockReading:
-        """Intersects the bounds of all readings: both clocks run at the same rate, so the true
-        offset satisfies all of them.
-        """
+        """Reads both clocks several times. They run at one rate, so each reading bounds the offset."""
         init = self._ready()
         readings = [init.clock() for _ in range(_READINGS)]
         least = max(inside - after for _, inside, after in readings)
@@ -97,9 +93,7 @@ class InnerNode(NetnsNode):
         return ClockReading(readings[-1][2], (least + most) // 2, max(1, (most - least) // 2))
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """From the hosting interfaces if the node is connected through some; otherwise from its own
-        kernel.
-        """
+        """From the hosting interfaces if it is behind TAPs; otherwise from its own kernel."""
         if not self.taps:
             return self.inner_counters()
         return tap_bridge.as_one(super().counters(), [one.name for one in self.behind_taps])
@@ -159,9 +153,7 @@ class InnerNode(NetnsNode):
 
 
 def outer(plan: NodePlan) -> NodePlan:
-    """The plan of the node's namespaces on the host: its interfaces, if connected through TAPs,
-    without addresses.
-    """
+    """A node's plan on the host: its interfaces, if connected through TAPs, without addresses."""
     assert plan.guest is not None
     interfaces = plan.interfaces if plan.guest.network == "tap" else ()
     bare = tuple(replace(interface, addresses=()) for interface in interfaces)

@@ -21,9 +21,7 @@ _WORD = 4
 
 
 def archive(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
-    """An archive of files by absolute path, including their parent folders. All entries are owned
-    by root.
-    """
+    """An archive of files by absolute path and their parent folders, all owned by root."""
     made = {parent for path in files for parent in PurePosixPath(path).parents} | {
         PurePosixPath(path) for path in folders
     }

@@ -110,9 +110,7 @@ class PartNode(InnerNode):
         self._joined = init
 
     def _parted(self, init: InitClient, exit: Exit) -> None:
-        """Its part has ended; called on the reading thread. If the guest itself has ended, the
-        guest reports that.
-        """
+        """Called on the reading thread when its part ends. A guest that ends reports this itself."""
         if init is not self._init or self.machine.is_gone:
             return
         signalled = exit.signal is not None
@@ -126,9 +124,7 @@ class PartNode(InnerNode):
         self._lose_unless_hung_up(message["code"], self._how(message))
 
     def _lose_unless_hung_up(self, code: int | None, why: str) -> None:
-        """Exit code 0 means that the channel was closed. The process at the other end then gives
-        the reason, unless it also exits with code 0.
-        """
+        """Code 0: the channel closed. The other end gives the reason unless it exits with 0 too."""
         if code != 0 or self._hung_up:
             self.lose(why)
         self._hung_up = True

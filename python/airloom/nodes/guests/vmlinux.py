@@ -1,5 +1,4 @@
-"""Extracts the uncompressed kernel from an image; an emulated machine would need seconds to
-decompress it.
+"""Extracts the uncompressed kernel from an image: emulated, decompression takes seconds.
 
 A distribution's kernel is a self-extracting image (the kernel's
 ``Documentation/arch/x86/boot.rst``). QEMU can also boot the plain kernel in it, if that has an
@@ -29,9 +28,7 @@ _NOTES = tuple(struct.pack("<III4s", 4, size, 18, b"Xen") for size in (4, 8))
 
 @lru_cache
 def descriptor(image: Path) -> int | None:
-    """A descriptor of the plain kernel in an image, owned by this module; None if there is no
-    bootable one.
-    """
+    """A descriptor of an image's plain kernel, owned by this module; None if not bootable."""
     plain = plain_of(content(image, _LARGEST))
     if plain is None:
         return None

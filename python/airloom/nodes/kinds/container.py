@@ -33,9 +33,7 @@ class ContainerNode(NetnsNode):
         return {"root": str(root), "user": image.user, "folder": image.folder}
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
-        """The environment of the image, without the controller's variables, whose paths do not
-        exist in the image.
-        """
+        """The image's environment, without the controller's variables: their paths do not exist."""
         return {"PATH": images.PATH, "HOSTNAME": self.name, **dict(self._of_plan().env), **more}
 
     def _folder(self) -> str:

@@ -160,9 +160,7 @@ class NetnsNode(NodeHandle):
         return refused_in(self._net("snmp"), self._net("snmp6")) if self._state == "up" else 0
 
     def _net(self, table: str) -> str:
-        """Content of a table in the node's ``/proc/net``; empty if it is missing, or no program has
-        run in the node yet.
-        """
+        """A table in the node's ``/proc/net``; empty if missing, or if no program has run yet."""
         with contextlib.suppress(OSError):  # the node may just have ended, or have no IPv6
             if self._made is not None:
                 return Path(f"/proc/{self._made.pid}/net/{table}").read_text()
@@ -269,8 +267,7 @@ class NetnsNode(NodeHandle):
         return None
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
-        """The controller's environment and ``more``, without variables for temporary folders of the
-        host.
+        """The controller's environment and ``more``, without its temporary folder variables.
 
         A node has its own /tmp. ``AIRLOOM_PYTHON`` is Airloom's interpreter, with all packages
         installed for it.
@@ -336,9 +333,7 @@ class NetnsNode(NodeHandle):
             self._spent = _sum(self._spent, now)
 
     def _ended(self, over: threading.Event, message: Message) -> None:
-        """Handles the supervisor's report that the first process has ended. Called on the reading
-        thread.
-        """
+        """Handles the supervisor's report of the first process's end. Called on the reading thread."""
         over.set()
         # Not under the lock: the thread that stops the node holds it and waits for this event.
         if self._state in ("up", "paused") and over is self._over:

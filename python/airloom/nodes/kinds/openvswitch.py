@@ -111,9 +111,7 @@ class OpenVSwitchNode(NetnsNode):
         return self._switch.bridges
 
     def vsctl(self, words: Sequence[str]) -> str:
-        """Runs ovs-vsctl(8), which waits until the switch has applied the change. Returns its
-        output.
-        """
+        """Runs ovs-vsctl(8), which waits until the change is applied. Returns its output."""
         self.await_ready()
         done = self.exec(["ovs-vsctl", "--timeout=30", "--", *words], env={"PATH": _PATH})
         if not done.exit.ok:
@@ -165,9 +163,7 @@ class OpenVSwitchNode(NetnsNode):
         self._said = reading
 
     def await_ready(self) -> None:
-        """Waits until it forwards frames. Raises :class:`RunError` with Open vSwitch's output if it
-        fails.
-        """
+        """Waits until it forwards frames. Raises :class:`RunError` with its output if it fails."""
         reading, self._said = self._said, None
         if reading is None:
             return

@@ -36,9 +36,7 @@ _CHANNEL = "virtio_console"
 _BASIC = ("virtio_pci", _CHANNEL, "virtio_net", "overlay")
 _SHARED = ("9pnet_virtio", "9p")
 _DISK = ("virtio_blk", "crc32c_generic")
-"""Kernel modules for a disk root. File systems ask for the checksum by another name than its
-module's.
-"""
+"""Modules for a disk root. File systems request the checksum's module under another name."""
 _MODULES = Path("/lib/modules")
 _PATIENCE = 120.0
 """Seconds for a guest to become ready; in software it takes ten on an idle processor."""
@@ -114,9 +112,7 @@ class QemuNode(GuestNode):
         return (*super()._visible(), *own)
 
     def _served(self, first: int, interfaces: Sequence[InterfacePlan], kvm: bool) -> list[str]:
-        """Arguments for network cards that the engine serves. The machine sees their sockets as
-        descriptors from ``first`` on.
-        """
+        """Arguments for vhost-user network cards; their sockets are descriptors from ``first`` on."""
         words: list[str] = []
         for number, one in enumerate(interfaces):
             words += ["-chardev", f"socket,id=door{number},path=/proc/self/fd/{first + number}"]
@@ -127,9 +123,7 @@ class QemuNode(GuestNode):
         return words
 
     def _cards(self, first: int, kvm: bool) -> list[str]:
-        """Arguments for network cards behind TAPs of the host's kernel. The machine sees the TAPs
-        as descriptors from ``first`` on.
-        """
+        """Arguments for network cards behind host TAPs, which are descriptors from ``first`` on."""
         self._give_back()
         words: list[str] = []
         behind_taps = [

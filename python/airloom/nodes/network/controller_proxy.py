@@ -118,9 +118,7 @@ class Relay:
         self._thread.start()
 
     def open(self, switch: str, namespace: int, bridge: str, controller: ControllerPlan) -> Line:
-        """Listens on a switch's loopback for one of its bridges; uses the controller's own port if
-        that is free.
-        """
+        """Listens on a switch's loopback for a bridge, on the controller's own port if it is free."""
 
         def listen() -> socket.socket:
             for port in (controller.port, 0):
@@ -151,7 +149,7 @@ class Relay:
         os.eventfd_write(self._bell, 1)
 
     def on_change(self, act: Callable[[Line], None]) -> None:
-        """Sets the function called on the proxy's thread when a switch and a controller connect or
+        """Sets the function that the proxy's thread calls when a switch and a controller connect or
         disconnect.
         """
         self._changed.append(act)

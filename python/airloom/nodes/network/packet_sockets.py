@@ -32,9 +32,7 @@ _MEMINFO_DROPS = 8
 
 
 def enlarge(namespaces: Iterable[int]) -> None:
-    """Enlarges the receive buffers of Open vSwitch ports in network namespaces, if this machine
-    permits it.
-    """
+    """Enlarges the socket buffers of Open vSwitch ports in namespaces, if permitted here."""
     wanted = {(found.st_dev, found.st_ino) for found in map(os.fstat, namespaces)}
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal():

@@ -27,9 +27,7 @@ class Group:
     cpu: Path | None
 
     def processor_time(self) -> Cpu:
-        """Processor time since the cgroup was created. Raises :class:`OSError` if it no longer
-        exists.
-        """
+        """Processor time since the cgroup was created. Raises :class:`OSError` if it was removed."""
         stat = _numbers((self.unified / "cpu.stat").read_text())
         throttled = stat.get("throttled_usec")
         if self.cpu is not None:

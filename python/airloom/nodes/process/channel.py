@@ -1,5 +1,4 @@
-"""Messages with descriptors over stream sockets: to the supervisor process and each node's first
-process.
+"""Messages with descriptors over stream sockets to the supervisor and the first processes.
 
 A message is a JSON object preceded by its length (four octets, little-endian);
 ``init/src/message.rs`` lists all messages. One thread, the :class:`Switchboard`, reads all sockets

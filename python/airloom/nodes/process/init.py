@@ -102,9 +102,7 @@ class InitClient:
             return bool(self._answers.get(self._hosting, {}).get("event") == "hosted")
 
     def ready(self) -> tuple[str, ...]:
-        """Waits until the node's namespaces and file system are ready. Returns what this machine
-        does not support.
-        """
+        """Waits until the node's namespaces are ready. Returns what this machine does not support."""
         with self._lock:
             self._lock.wait_for(lambda: self._gone or self._ready is not None, _PATIENCE)
             message = self._ready
@@ -190,9 +188,7 @@ class InitClient:
         return Completed(stdout, stderr, exit, timed_out=not in_time)
 
     def host(self, order: Message, descriptors: Sequence[int]) -> None:
-        """Starts a guest in the node, in which programs run from then on; :meth:`hosted` waits for
-        it.
-        """
+        """Starts a guest in the node, where later programs run; :meth:`hosted` waits for it."""
         self._enter("host", order, descriptors)
 
     def join(self, order: Message, channel: int) -> None:
@@ -208,9 +204,7 @@ class InitClient:
         self._send({"op": op, "id": self._hosting, **order}, descriptors)
 
     def hosted(self, patience: float) -> tuple[str, ...]:
-        """Waits at most ``patience`` seconds until the guest is ready. Returns what it does not
-        support.
-        """
+        """Waits up to ``patience`` seconds for the guest. Returns what it does not support."""
         number = self._hosting
         with self._lock:
             self._lock.wait_for(lambda: self._gone or number in self._answers, patience)
@@ -366,9 +360,7 @@ class _Bell:
 def _exchange(
     input: bytes, to_program: _End, out: _End, err: _End, over: int, until: float | None
 ) -> tuple[tuple[bytearray, bytearray], bool]:
-    """Writes input and reads output until the program has ended. Returns False if the time limit
-    came first.
-    """
+    """Writes input and reads output until the program ends. Returns False if timed out."""
     texts = {out.take(): bytearray(), err.take(): bytearray()}
     rest = memoryview(input)
     ended = False

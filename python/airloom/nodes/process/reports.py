@@ -1,5 +1,4 @@
-"""Validates reports of a node's first process: the messages of ``Report`` in
-``init/src/message.rs``.
+"""Validates reports of a node's first process, ``Report`` in ``init/src/message.rs``.
 
 A program that has broken out of a node or guest could send reports in place of its first process.
 Every report is therefore checked before it is used.

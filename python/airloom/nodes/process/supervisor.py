@@ -1,5 +1,4 @@
-"""The supervisor process (`Keeper`): creates each node's first process and cleans up after all
-nodes.
+"""The supervisor process (`Keeper`): creates each node's first process and cleans up.
 
 There is one for each run. Ctrl-C does not reach it. When this process dies for any reason, the
 supervisor ends all nodes, removes the control groups that it created, and exits. Create it before
@@ -85,17 +84,13 @@ class Keeper:
         return self._common
 
     def common_files(self, files: Mapping[str, str]) -> None:
-        """Sets the files that are mounted read-only over the host's in every node created from now
-        on.
-        """
+        """Sets the files that nodes created from now on see read-only over the host's."""
         if files != self._common:
             self._common = dict(files)
             self._send({"op": "common", "files": self._common})
 
     def require_shares(self, shares: Mapping[str, float]) -> None:
-        """Tests whether this machine can enforce processor shares. Raises :class:`HostError` if
-        not.
-        """
+        """Tests whether this machine can enforce shares. Raises :class:`HostError` if not."""
         if not shares:
             return
         self._send({"op": "shares"})
@@ -172,9 +167,7 @@ class Keeper:
         self._send({"op": "kill", "name": name})
 
     def close(self) -> None:
-        """Ends all nodes and waits until the supervisor has cleaned up. A second call has no
-        effect.
-        """
+        """Ends all nodes and waits for the supervisor's clean-up. A second call has no effect."""
         with self._lock:
             if self._closed:
                 return
