@@ -16,8 +16,8 @@ arrived    the receiving node's kernel got it from its driver                   
 read       the receiving program read it                                               generator
 =========  ==========================================================================  =================
 
-A stage lies between two boundaries. The engine's lateness belongs to the stage after ``left``. Times of nodes
-with their own clocks have already been converted to the host's; the error is reported.
+A stage lies between two boundaries. The engine's lateness belongs to the stage after ``left``. Times
+of nodes with their own clocks have already been converted to the host's; the error is reported.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ class World:
         self.zero = time.monotonic_ns()
         """CLOCK_MONOTONIC at time zero in ns; the creation time before :meth:`begin`."""
         self._off: set[str] = set()
+        """Nodes that are switched off."""
         self._silenced: dict[str, list[str]] = {}
         """Per node that is switched off: its radios that were switched off with it."""
-        """Nodes that are switched off."""
         self._wishes: list[tuple[int, str, bool]] = []
         """Link states set or scheduled: (engine time in ns, link, True for up)."""
         self.keeper_pid = 0
