@@ -1,8 +1,8 @@
-"""What repeated measurements say: means with intervals, differences, and how often to repeat.
+"""Statistics of repeated measurements: means with intervals, differences, and required repetitions.
 
-All intervals have a level (0.95 by default): made again and again from new data, that share of them holds
-the true value. Observations are taken as independent: use one figure a repetition, never the packets of one
-run.
+All intervals have a level (0.95 by default): if repeated with new data, that fraction of them
+contains the true value. Observations are assumed independent: use one figure per repetition, never
+the packets of one run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 LEVEL = 0.95
 _MOST_DRAWN = 1 << 18
-"""Observations drawn at once for a bootstrap: some megabytes."""
+"""Observations drawn at once for a bootstrap, a few megabytes."""
 
 Values = Sequence[float] | npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Second minus first, with its interval and the probability of so much if there were no difference."""
+    """Second minus first, with its interval and its probability if there were no difference."""
 
     value: float
     low: float
@@ -78,10 +78,11 @@ def quantile(
 ) -> tuple[float, float, float]:
     """A quantile and both ends of its bootstrap interval.
 
-    The quantile interpolates linearly between order statistics. The interval is the percentile bootstrap
-    (Efron, Annals of Statistics 7, 1979): the same quantile of ``resamples`` samples drawn with replacement,
-    and of these the outer ``(1 - level) / 2`` on each side cut off. It cannot reach beyond the largest
-    observation, so an extreme quantile needs many: at least about ``10 / (1 - probability)``.
+    The quantile interpolates linearly between order statistics. The interval is the percentile
+    bootstrap (Efron, Annals of Statistics 7, 1979): the same quantile is computed for ``resamples``
+    samples drawn with replacement, and the outer ``(1 - level) / 2`` on each side is cut off. It
+    cannot extend beyond the largest observation, so an extreme quantile needs many: at least about
+    ``10 / (1 - probability)``.
     """
     data = _checked(values)
     if not 0 <= probability <= 1:
@@ -99,7 +100,7 @@ def quantile(
 
 
 def welch(first: Values, second: Values, level: float = LEVEL) -> Difference:
-    """The difference of two independent means whose spreads may differ; see :func:`difference`."""
+    """The difference of two independent means whose variances may differ; see :func:`difference`."""
     a, b = mean(first), mean(second)
     if a.n < 2 or b.n < 2:
         raise ValueError("Welch's test needs two observations or more on each side")
@@ -127,10 +128,10 @@ def difference(
 
 
 def paired(first: Values, second: Values, level: float = LEVEL) -> Difference:
-    """The mean difference of observations that belong together, such as two node kinds with one seed.
+    """The mean difference of paired observations, such as two node kinds with one seed.
 
-    ``d = second - first`` pair by pair, then Student's interval of the mean of ``d`` with n - 1 degrees of
-    freedom.
+    ``d = second - first`` pair by pair, then Student's interval of the mean of ``d`` with n - 1
+    degrees of freedom.
     """
     a, b = _checked(first), _checked(second)
     if a.size != b.size or a.size < 2:
@@ -142,11 +143,11 @@ def paired(first: Values, second: Values, level: float = LEVEL) -> Difference:
 
 
 def repetitions(pilot: Values, relative: float, level: float = LEVEL, *, most: int = 100_000) -> int:
-    """How many repetitions make the mean's interval as narrow as plus or minus ``relative`` of the mean.
+    """Number of repetitions for a mean's interval within plus or minus ``relative`` of it.
 
-    The smallest n of 2 or more with ``t(n - 1) * s / sqrt(n) <= relative * |mean|``, where mean and s are
-    those of the pilot runs (Law, Simulation Modeling and Analysis, section 9.4). An estimate: s is known only
-    as well as the pilot knows it.
+    The smallest n of 2 or more with ``t(n - 1) * s / sqrt(n) <= relative * |mean|``, where mean and
+    s are those of the pilot runs (Law, Simulation Modeling and Analysis, section 9.4). It is an
+    estimate: s is only as exact as the pilot.
     """
     known = mean(pilot, level)
     if known.n < 2 or relative <= 0:
@@ -176,7 +177,7 @@ def _checked(values: Values) -> npt.NDArray[np.float64]:
 
 
 def _t(probability: float, freedom: float) -> float:
-    # scipy takes a third of a second to load, and most commands need none of it.
+    # scipy takes a third of a second to load, and most commands do not need it.
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))

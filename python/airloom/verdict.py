@@ -5,8 +5,8 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
 * Frames lost by the host, not by the emulated network: **invalid**.
 * Half of all frames later than the limit on the 99th percentile: **invalid**; the 99th percentile
   or the maximum above its limit: **degraded**.
-* Frames that waited in a port's ring before the engine took them, longer than the limits: likewise.
-* A link that stood still because the engine was late, for a larger part of the run than the limits
+* Frames that waited in a port's ring before the engine read them, longer than the limits: likewise.
+* A link that stalled because the engine was late, for a larger part of the run than the limits
   allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
@@ -14,9 +14,9 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
   at a stretch: **degraded**.
 * A traffic source that could not keep its own timetable: **degraded**.
 
-Each reason is a sentence that names who, when and how much, and the limit it was held to. What the
-scenario itself asked for (a node's share of a processor, super-frames carried whole) is a *note*: it
-bounds the result and is stated, but is no fault of the host.
+Each reason is a sentence that names the component, the time, the amount and the limit. What the
+scenario itself requests (a node's share of a processor, super-frames carried whole) is a *note*: it
+bounds the result and is reported, but is not a fault of the host.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from airloom.units.text import duration, measured_percent, moment
 Status = Literal["valid", "degraded", "invalid"]
 
 STRETCH_NS = 1_000_000_000
-"""Shortest stretch of shortage that counts, in nanoseconds: shorter ones show in the lateness."""
+"""Shortest stretch of shortage that counts, in nanoseconds; shorter ones appear in the lateness."""
 
 ENGINE_BUSY = 0.9
 """Share of one processor above which the engine thread has no reserve (M/D/1: queues of four frames)."""
 
 SHARE_RATIO, SHARE_FLOOR = 0.2, 0.02
-"""How much more than its share a node may use in a second, in parts of the share and of a processor: the
-kernel charges what ran between two of its ticks to a later period."""
+"""Tolerance by which a node may exceed its share in a second, as a fraction of the share and of a
+processor: the kernel charges time between two of its ticks to a later period.
+"""
 
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """A distribution of lateness in nanoseconds, with when and where its worst moments were."""
+    """A distribution of lateness in nanoseconds, with the time and port of its largest values."""
 
     p50: int = 0
     p99: int = 0
@@ -69,7 +70,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How well a traffic source kept its own timetable; nanoseconds."""
+    """How far a traffic source fell behind its own timetable; nanoseconds."""
 
     measurement: str
     p99: int
@@ -78,10 +79,10 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that a verdict is made from."""
+    """All input of a verdict."""
 
     offered: int = 0
-    """Frames, with those that were lost on their way to the engine."""
+    """Frames, including those lost on their way to the engine."""
     host_lost: Mapping[str, int] = field(default_factory=dict)
     host_lost_by_port: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     delivery: Lateness = Lateness()
@@ -94,21 +95,21 @@ class Evidence:
     node_wait: Mapping[str, Sequence[Share]] = field(default_factory=dict)
     """Node: share of time in which its processes were ready but had no processor."""
     node_throttled: Mapping[str, Sequence[Share]] = field(default_factory=dict)
-    """Node with a share of a processor: how much of the time that share was used up."""
+    """Node with a limited share of a processor: fraction of time in which it was throttled."""
     node_used: Mapping[str, Sequence[Share]] = field(default_factory=dict)
-    """Node: processors that its programs used, which may be more than one."""
+    """Node: number of processors that its programs used, possibly more than one."""
     node_share: Mapping[str, float] = field(default_factory=dict)
-    """Node: most of one processor that the scenario lets it use; those that are limited."""
+    """Node with a limit: the largest share of one processor that the scenario allows."""
     pacing: Sequence[Pacing] = ()
     paused: Mapping[str, int] = field(default_factory=dict)
-    """Direction of a link: how long it stood still because the engine was late, ns."""
+    """Direction of a link: time for which it stalled because the engine was late, ns."""
     length: int = 0
     """Length of the run, ns."""
     above_ceiling: Sequence[str] = ()
-    """Flows that were offered more packets than their nodes can carry here, in words."""
+    """Flows that offered more packets than their nodes can carry on this machine, as text."""
     notes: Sequence[str] = ()
     blind: Sequence[str] = ()
-    """What this machine does not let us observe."""
+    """Counters that this machine does not provide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,10 @@ class Reason:
 
 
 class Verdict(BaseModel):
-    """How far to trust a run, and why not further; as ``result.json`` has it.
+    """How far a run can be trusted, with the reasons; as stored in ``result.json``.
 
-    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` bound the
-    result without being anybody's fault.
+    ``reasons`` are sentences, ``codes`` their stable names in the same order; ``notes`` state
+    limits of the result that are not faults.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -135,7 +136,7 @@ class Verdict(BaseModel):
     notes: tuple[str, ...] = ()
 
     def also(self, status: Status, code: str, reason: str) -> Verdict:
-        """The same verdict with one more reason, first; never better than it was."""
+        """The same verdict with one more reason, placed first. The status never improves."""
         return Verdict(
             status=worst((self.status, status)),
             reasons=(reason, *self.reasons),
@@ -145,7 +146,7 @@ class Verdict(BaseModel):
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """The worst of several; of none, ``valid``."""
+    """The worst of several statuses; ``valid`` for none."""
     return max(statuses, key=_RANK.__getitem__, default="valid")
 
 
@@ -221,7 +222,9 @@ def _host_loss(evidence: Evidence) -> Iterable[Reason]:
 
 
 def _pauses(evidence: Evidence, limits: Limits) -> Iterable[Reason]:
-    """A link makes up for a late engine at 1 % above its rate at most: beyond 1 ms it loses the time."""
+    """A link catches up with a late engine at 1 % above its rate at most; beyond 1 ms it loses the
+    time.
+    """
     for link, paused in sorted(evidence.paused.items(), key=lambda one: (-one[1], one[0]))[:1]:
         share = paused / evidence.length if evidence.length else 0.0
         invalid = share > limits.paused_max
@@ -336,7 +339,7 @@ def _beyond_share(evidence: Evidence) -> Iterable[Reason]:
 
 
 def _exceeded(evidence: Evidence, node: str) -> list[Share]:
-    """When a node used more than its share."""
+    """Stretches in which a node used more than its share."""
     limit = evidence.node_share[node] * (1 + SHARE_RATIO) + SHARE_FLOOR
     return stretches(evidence.node_used.get(node, ()), limit)
 

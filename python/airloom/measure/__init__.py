@@ -1,4 +1,4 @@
-"""Measuring: the tools that run in nodes, what they wrote, and what it means."""
+"""Measurement tools: programs that run in nodes, their output, and its evaluation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _TOOLS: dict[str, Callable[[Any, Place], Tool]] = {
 
 
 def tool_for(measurement: Measurement, place: Place) -> Tool:
-    """The tool that a measurement of the scenario asks for."""
+    """Creates the tool for a measurement of the scenario."""
     for word, tool in _TOOLS.items():
         asked = getattr(measurement, word)
         if asked is not None:

@@ -1,9 +1,9 @@
-"""A flow of Airloom's generator from captures at both its ends, as a network analyser has it.
+"""A flow of Airloom's generator computed from captures at both ends, as by a network analyser.
 
-A capture's times are those of the network. In a run's own ``capture.pcapng`` they are the engine's: when
-a frame entered at the sender's port and when it was due at the receiver's. In a file of tcpdump or
-Wireshark they are the kernel's. The records of the generator (:mod:`airloom.measure.records`) are the
-programs' view instead.
+The times of a capture are those of the network. In a run's own ``capture.pcapng`` they are the
+engine's: when a frame entered at the sender's port and when it was due at the receiver's. In a file
+of tcpdump or Wireshark they are the kernel's. The generator's records
+(:mod:`airloom.measure.records`) contain the programs' times instead.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from airloom.measure.records import Integers
 from airloom.measure.tool import MeasureError
 
 CHECK_SEQUENCE = 4
-"""Octets of an Ethernet frame that no capture has."""
+"""Octets of an Ethernet frame's check sequence, which no capture contains."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sightings:
-    """The packets of one flow at one place, in the order of the capture."""
+    """The packets of one flow at one place, in capture order."""
 
     at: Integers
     sequence: Integers
     octets: Integers
-    """Of the frame, with its check sequence."""
+    """Length of the frame, including its check sequence."""
 
 
 def sightings(path: str | Path, *, port: str | None = None, flow: int | None = None) -> Sightings:
-    """The data packets of a flow in a capture: at the named port, or wherever the file was taken.
+    """The data packets of a flow in a capture: at the named port, or in the whole file.
 
-    ``flow`` is the number of the flow; without one the first that is seen counts.
+    ``flow`` is the number of the flow; the default is the first flow in the file.
     """
     found: list[tuple[int, int, int]] = []
     for frame in frames(path):
@@ -61,7 +61,7 @@ def flow(
     receiver_port: str | None = None,
     number: int | None = None,
 ) -> FlowReading:
-    """The flow that two captures saw, or two ports of one capture; octets are those of frames."""
+    """The flow between two captures, or two ports of one capture; octets are those of frames."""
     left = sightings(sender, port=sender_port, flow=number)
     came = sightings(receiver, port=receiver_port, flow=number)
     for place, seen in ((sender, left), (receiver, came)):

@@ -1,4 +1,4 @@
-"""What a node's clock said, beside the machine's own."""
+"""A reading of a node's clock together with the host's."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """How a node's CLOCK_MONOTONIC stood to the host's at one moment."""
+    """Offset of a node's CLOCK_MONOTONIC from the host's at one moment."""
 
     at: int
     """The host's CLOCK_MONOTONIC: ns."""
     ahead: int = 0
     """The node's clock minus the host's: ns."""
     error: int = 0
-    """Largest error of that: ns; 0 where both are one clock."""
+    """Largest error of ``ahead``: ns; 0 if both are the same clock."""

@@ -1,7 +1,7 @@
-"""A flow from the records of both its ends: loss, order, delay, jitter, throughput, pacing.
+"""A flow computed from the records of both ends: loss, order, delay, jitter, throughput, pacing.
 
-The formulas and their sources are in the docstrings; ``docs/guide/measurement.md`` collects them. Times
-are ns, and exact integers as far as they are differences of records; ratios are plain numbers.
+The formulas and their sources are in the docstrings; ``docs/guide/measurement.md`` collects them.
+Times are in ns, and exact integers if they are differences of records; ratios are plain numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERVAL = 100_000_000
 """Length of the intervals of the throughput series, ns."""
 
 LONGEST = 10**14
-"""Times further apart than this (28 hours) are no flow but a damaged file; ns."""
+"""Times further apart than this (28 hours) indicate a damaged file; ns."""
 
 STARTUP_SHARE = 10
 STARTUP_MOST = 1_000_000_000
@@ -32,49 +32,52 @@ STARTUP_MOST = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowReading:
-    """What one flow measured.
+    """Results of one flow.
 
-    Arrays have one entry a packet that arrived, in order of arrival, duplicates left out; TCP: one a write.
+    Arrays have one entry per arrived packet in order of arrival, without duplicates. TCP: one per
+    write.
     """
 
     protocol: str
     sent: int
     """Packets that left the sender; TCP: writes."""
     not_sent: int
-    """Packets that the sender's own socket refused."""
+    """Packets that the sender's socket refused."""
     received: int
-    """Different packets that arrived; TCP: writes of which the last octet arrived."""
+    """Distinct packets that arrived; TCP: writes of which the last octet arrived."""
     duplicates: int
     """Arrivals beyond the first of each packet (RFC 5560)."""
     reordered: int
     """Type-P-Reordered packets (RFC 4737, section 3.3)."""
     extents: Integers
-    """Reordering extent of each of those (RFC 4737, section 4.2)."""
+    """Reordering extent of each reordered packet (RFC 4737, section 4.2)."""
     host_lost: int
-    """Packets for which the receiving socket had no room: part of the loss, and the host's fault."""
+    """Packets lost to a full receiving socket buffer: part of the loss, caused by the host."""
     complete: bool
-    """Both ends ended in order. Otherwise records may be missing and the loss is an upper bound."""
+    """Whether both ends ended normally. Otherwise records may be missing and the loss is an upper
+    bound.
+    """
     sent_at: Integers
     arrived_at: Integers
     delays: Integers
-    """One-way delay (RFC 7679); TCP: from the write's begin to the reading of its last octet."""
+    """One-way delay (RFC 7679); TCP: from the start of the write to the read of its last octet."""
     jitter: Integers
     """RFC 4689 jitter, from the second packet on."""
     jitter_rtp: Floats
     """RFC 3550 interarrival jitter after each packet from the second on."""
     lateness: Integers
-    """Sent minus scheduled, of all packets sent."""
+    """Sent minus scheduled time, of all packets sent."""
     lateness_at: Integers
     arrivals: Integers
-    """Times of what counts for throughput: packets, or TCP chunks."""
+    """Times of the items counted for throughput: packets, or TCP chunks."""
     arrival_octets: Integers
     departures: Integers
-    """Times of what was offered: packets, or TCP writes."""
+    """Times of the items offered: packets, or TCP writes."""
     departure_octets: Integers
     boundaries: dict[str, Passed] = field(default_factory=dict)
-    """When packets passed the boundaries of their path, where that was recorded (see :mod:`.stages`)."""
+    """Times at which packets passed the boundaries of their path, if recorded (see :mod:`.stages`)."""
     followed: Followed | None = None
-    """What to look for in a capture to know the rest of them."""
+    """How to find the flow's packets in a capture, to obtain the remaining boundaries."""
     zero: int = 0
     """The run's time zero, ns of CLOCK_MONOTONIC."""
     sender: str = ""
@@ -82,19 +85,19 @@ class FlowReading:
 
     @property
     def lost(self) -> int:
-        """Packets that left and never came."""
+        """Packets that were sent and did not arrive."""
         return max(0, self.sent - self.received)
 
     @property
     def startup_ends(self) -> int:
-        """Until when packets count as start-up, by their time of arrival."""
+        """End of the start-up phase, as an arrival time in ns."""
         if not self.departures.size:
             return 0
         first, last = int(self.departures[0]), int(self.departures[-1])
         return first + min(STARTUP_MOST, (last - first) // STARTUP_SHARE)
 
     def metrics(self) -> list[Metric]:
-        """All figures; those that need two packets are left out where there are fewer."""
+        """All figures; those that need two packets are omitted if there are fewer."""
         found = [
             Metric("sent", "packets", self.sent),
             Metric("received", "packets", self.received),
@@ -141,7 +144,7 @@ class FlowReading:
 
     @property
     def _lateness_name(self) -> str:
-        # TCP holds a writer back when the network is full: that is no fault of the host.
+        # When the network is full, TCP blocks the writer: this is not caused by the host.
         return "write_lateness" if self.protocol == "tcp" else "pacing_error"
 
     def _throughput(self) -> list[Metric]:
@@ -185,7 +188,7 @@ class FlowReading:
 def rate(times: Integers, octets: Integers) -> float | None:
     """Mean rate in bit/s: ``8 * (octets of all but the first) / (last time - first time)``.
 
-    The first packet only opens the time that is measured: n packets lie n - 1 gaps apart.
+    The first packet only starts the measured time: n packets have n - 1 gaps.
     """
     if times.size < 2:
         return None
@@ -194,12 +197,12 @@ def rate(times: Integers, octets: Integers) -> float | None:
 
 
 def bandwidth(times: Integers, octets: Integers, packets: int = 1) -> Floats:
-    """Bandwidth in bit/s over every window of so many packets, in order of arrival.
+    """Bandwidth in bit/s over every window of ``packets`` packets, in order of arrival.
 
-    ``8 * (octets of packets i+1 to i+k) / (t[i+k] - t[i])``: the first packet only opens the window. With one
-    packet it is the instantaneous bandwidth; windows of no length (two packets with one stamp) are infinite.
-    No longer window is ever faster than the fastest single one, and a window of k packets or more is no
-    faster than the fastest of k to 2k - 1.
+    ``8 * (octets of packets i+1 to i+k) / (t[i+k] - t[i])``: the first packet only starts the
+    window. With one packet it is the instantaneous bandwidth; windows of zero length (two packets
+    with one timestamp) are infinite. No longer window is faster than the fastest single one, and a
+    window of k packets or more is no faster than the fastest of k to 2k - 1.
     """
     if times.size <= packets:
         return np.empty(0, np.float64)
@@ -217,9 +220,9 @@ def fastest(times: Integers, octets: Integers, packets: int = 1) -> float:
 
 
 def intervals(times: Integers, octets: Integers, length: int) -> tuple[Integers, Floats]:
-    """Rates in bit/s in whole intervals of ``length`` ns from the first time on, and the intervals' ends.
+    """Rates in bit/s in whole intervals of ``length`` ns from the first time, and their ends.
 
-    What comes after the last whole interval is left out: its rate would say nothing.
+    The partial interval at the end is omitted, because its rate is meaningless.
     """
     if not times.size:
         return np.empty(0, np.int64), np.empty(0, np.float64)
@@ -243,7 +246,7 @@ def reordering(sequence: Integers) -> tuple[npt.NDArray[np.bool_], Integers]:
         return np.empty(0, np.bool_), np.empty(0, np.int64)
     largest = np.maximum.accumulate(sequence)
     late = sequence < largest
-    # The running maximum first exceeds a number exactly where the earliest larger number came.
+    # The running maximum first exceeds a number where the earliest larger number arrived.
     earliest = np.searchsorted(largest, sequence[late], side="right")
     return late, np.flatnonzero(late) - earliest
 
@@ -270,7 +273,7 @@ def ticks(nanoseconds: Integers, clock: int) -> Integers:
 
 
 def join(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
-    """The flow that both ends recorded."""
+    """The flow computed from the records of both ends."""
     if (sender.end, receiver.end) != ("sender", "receiver") or sender.protocol != receiver.protocol:
         raise MeasureError(
             "measure.record.mismatch",
@@ -287,7 +290,8 @@ def join(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
 def _packets(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
     left = (sender.flags & NOT_SENT) == 0
     numbers = sender.sequence[left]
-    # Of each number the first arrival counts; what the sender's record does not have cannot be judged.
+    # Only the first arrival of each number counts. Numbers missing in the sender's record are
+    # ignored.
     _, first = np.unique(receiver.sequence, return_index=True)
     known = np.isin(receiver.sequence, numbers)
     firsts = np.zeros(receiver.sequence.size, np.bool_)
@@ -331,7 +335,7 @@ def _packets(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
 def _stream(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
     ends = sender.sequence + sender.octets
     read = np.cumsum(receiver.octets)
-    # A write has arrived with the chunk that holds its last octet.
+    # A write has arrived with the chunk that contains its last octet.
     chunk = np.searchsorted(read, ends, side="left")
     whole = chunk < read.size
     sent_at, arrived_at = sender.sent[whole], receiver.received[chunk[whole]]

@@ -1,8 +1,8 @@
-"""Throughput by the system's ``iperf3`` (3.12 or later), from the JSON of both ends.
+"""Throughput measured by the system's ``iperf3`` (3.12 or later), from the JSON of both ends.
 
-iperf3's client ends with exit code 0 even if it could not connect (3.12 with ``--json``), so the ``error``
-field decides. Throughput is what the receiver got (``sum_received``), payload only. iperf3 takes whole
-seconds only, so a duration is rounded up.
+iperf3's client exits with code 0 even if it could not connect (3.12 with ``--json``), so errors are
+read from the ``error`` field. Throughput is the payload that the receiver got (``sum_received``).
+iperf3 accepts whole seconds only, so a duration is rounded up.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _INTERVAL = "0.1"
 """Seconds between iperf3's reports: the shortest that it allows."""
 
 _SHORTEST = 20_000_000
-"""Below this length in ns an interval is iperf3's remainder at the end, whose rate says nothing."""
+"""Length in ns below which an interval is iperf3's remainder at the end; its rate is meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One report of all streams together; times in ns after the test's start."""
+    """One report for all streams together; times in ns after the test's start."""
 
     start: int
     end: int
@@ -54,16 +54,16 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Iperf3Reading:
-    """What one iperf3 test measured."""
+    """Results of one iperf3 test."""
 
     protocol: str
     throughput: float
-    """Payload that the receiver got, bit/s."""
+    """Payload received, bit/s."""
     offered: float
-    """Payload that the sender gave to its socket, bit/s."""
+    """Payload that the sender wrote to its socket, bit/s."""
     octets: int
     duration: int
-    """Length of the test as the receiver saw it, ns."""
+    """Length of the test at the receiver, ns."""
     retransmits: int | None
     rtt_mean: int | None
     rtt_min: int | None
@@ -75,12 +75,12 @@ class Iperf3Reading:
     """RFC 3550 interarrival jitter at the end of the test, ns."""
     congestion: str | None
     cpu_client: float
-    """Processor use of the client, as a part of one processor (user and system)."""
+    """Processor use of the client, as a fraction of one processor (user and system)."""
     cpu_server: float
     sent: tuple[Interval, ...]
     received: tuple[Interval, ...]
     began: int = 0
-    """When the client was started, ns after time zero; intervals count from a round trip or so later."""
+    """Start of the client, ns after time zero; intervals start about one round trip later."""
     sender: str = ""
     receiver: str = ""
 
@@ -127,7 +127,7 @@ class Iperf3Reading:
 
 
 def parse(client: str, server: str | None = None) -> Iperf3Reading:
-    """The figures in the client's JSON and, if it is there, the server's (for its intervals)."""
+    """The figures in the client's JSON and, if present, the server's (for its intervals)."""
     near = _document(client, "client")
     far = _document(server, "server") if server and server.strip() else None
     try:
@@ -167,7 +167,8 @@ def _reading(near: Mapping[str, Any], far: Mapping[str, Any] | None) -> Iperf3Re
     reverse = bool(test.get("reverse"))
     sent, received = end["sum_sent"], end["sum_received"]
     udp = end.get("sum", {}) if protocol == "udp" else {}
-    # In reverse the client receives; the sender's own figures (retransmissions) still come in its JSON.
+    # In reverse mode the client receives; the sender's figures (retransmissions) are still in its
+    # JSON.
     sender, receiver = (far, near) if reverse else (near, far)
     streams = [stream.get("sender", {}) for stream in end.get("streams", [])]
     timed = [stream for stream in streams if stream.get("mean_rtt")]
@@ -219,7 +220,7 @@ def _interval(one: Mapping[str, Any]) -> Interval:
 
 
 def _number(value: Any, limit: float = 1e15) -> float:
-    """A figure of iperf3: finite, not negative, and small enough for all sums that are made of it."""
+    """A figure of iperf3: finite, not negative, and small enough for all later sums."""
     number = float(value)
     if not 0 <= number <= limit:
         raise ValueError(f"{value!r} is out of range")
@@ -242,7 +243,7 @@ class Iperf3Tool:
     place: Place
 
     def steps(self) -> tuple[Step, ...]:
-        """The server ends by itself after its one client."""
+        """The server exits after its single client."""
         ask, port = self.ask, str(self.place.port)
         seconds = max(1, -(-ask.duration // 10**9))
         server = ("iperf3", "-s", "-1", "-J", "-p", port, "-i", _INTERVAL)

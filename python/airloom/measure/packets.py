@@ -1,4 +1,4 @@
-"""Data packets of Airloom's generator, found in Ethernet frames (see ``traffic/src/packet.rs``)."""
+"""Finds data packets of Airloom's generator in Ethernet frames (see ``traffic/src/packet.rs``)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _TAGS = (0x8100, 0x88A8)
 
 @dataclass(frozen=True, slots=True)
 class DataPacket:
-    """What says which packet it is."""
+    """Identification of a data packet."""
 
     port: int
-    """UDP port to which it goes."""
+    """UDP destination port."""
     flow: int
     sequence: int
     """Low 32 bits of its number."""
 
 
 def data_packet(octets: bytes, *, rtp: bool = False) -> DataPacket | None:
-    """The data packet over UDP that a frame holds; None for anything else.
+    """The data packet over UDP in a frame; None if the frame contains none.
 
-    VLAN tags are skipped. Of a packet in fragments the first has the header; the others are no packets
-    of their own. With ``rtp`` an RTP header of 12 octets comes first.
+    VLAN tags are skipped. Of a fragmented packet only the first fragment has the header; other
+    fragments are ignored. With ``rtp`` an RTP header of 12 octets comes first.
     """
     at = 12
     kind = int.from_bytes(octets[at : at + 2], "big")

@@ -1,7 +1,7 @@
-"""Captured frames from pcapng and pcap files.
+"""Reads captured frames from pcapng and pcap files.
 
-pcapng (draft-ietf-opsawg-pcapng, sections 4.1 to 4.3) and the older pcap are read, in both byte orders, with
-microseconds, nanoseconds or any other resolution.
+Supports pcapng (draft-ietf-opsawg-pcapng, sections 4.1 to 4.3) and the older pcap, in both byte
+orders, with microsecond, nanosecond or any other resolution.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airloom.measure.tool import MeasureError
 
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _CLASSIC = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
-"""Magic of a pcap file: nanoseconds in a unit of its fractions."""
+"""Magic number of a pcap file: nanoseconds per unit of its fractional timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Captured:
     """One frame of a capture."""
 
     port: str
-    """Name of the interface; empty where the file names none."""
+    """Name of the interface; empty if the file names none."""
     at: int
     """ns since 1970."""
     octets: bytes
     length: int
-    """Octets of the frame, also if fewer were captured; without check sequence."""
+    """Octets of the frame, even if fewer were captured; without check sequence."""
     direction: str
-    """``in``, ``out``, or empty where the file does not say."""
+    """``in``, ``out``, or empty if not in the file."""
 
 
 def frames(path: str | Path) -> Iterator[Captured]:
-    """All frames of a capture; :class:`MeasureError` where the file is damaged."""
+    """All frames of a capture. Raises :class:`MeasureError` if the file is damaged."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Round-trip time by the system's ``ping``.
+"""Round-trip time measured by the system's ``ping``.
 
-Reads what iputils prints (``ping -D -n -O``) and tolerates BusyBox's shorter form. iputils rounds
-the time of a single reply to three or four digits (0.001 ms below 1 ms, 0.01 ms below 10 ms, 0.1 ms below
-100 ms, 1 ms above), but its last line gives minimum, mean and maximum in whole microseconds: those three are
-taken from there, the quantiles from the single replies.
+Parses the output of iputils (``ping -D -n -O``) and accepts BusyBox's shorter form. iputils rounds
+the time of a single reply to three or four digits (0.001 ms below 1 ms, 0.01 ms below 10 ms, 0.1 ms
+below 100 ms, 1 ms above), but its last line gives minimum, mean and maximum in whole microseconds.
+These three are taken from the last line, the quantiles from the single replies.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Reply:
     """One echo reply."""
 
     sequence: int
-    """Number of the request, counted on past 16 bits."""
+    """Number of the request, continued past 16 bits."""
     received: int | None
-    """CLOCK_REALTIME ns when it came (to the microsecond), if ping printed it."""
+    """CLOCK_REALTIME in ns of its arrival (microsecond resolution), if ping printed it."""
     rtt: int
     """Round-trip time in ns, as rounded by ping."""
     duplicate: bool
@@ -64,13 +64,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PingReading:
-    """What one ping measured; times in ns."""
+    """Results of one ping; times in ns."""
 
     transmitted: int
     received: int
     duplicates: int
     errors: int
-    """ICMP errors that came back, such as destination unreachable."""
+    """ICMP errors received, such as destination unreachable."""
     rtt_min: int | None
     rtt_mean: int | None
     rtt_max: int | None
@@ -82,7 +82,7 @@ class PingReading:
 
     @property
     def loss(self) -> float:
-        """Requests without a reply, as a part of those sent (RFC 7680 seen at the round trip)."""
+        """Fraction of requests without a reply (RFC 7680 applied to the round trip)."""
         return 1.0 - self.received / self.transmitted if self.transmitted else 0.0
 
     def metrics(self) -> list[Metric]:
@@ -116,14 +116,14 @@ class PingReading:
         return found
 
     def samples(self) -> pa.Table:
-        """``rtt`` at the time when each reply came."""
+        """``rtt`` at the arrival time of each reply."""
         stamped = [(reply.received, reply.rtt) for reply in self.replies if reply.received is not None]
         times = [received - self.zero_realtime for received, _ in stamped]
         return joined([series("rtt", "ns", times, [rtt for _, rtt in stamped], self.node)])
 
 
 def parse(text: str) -> PingReading:
-    """The figures in ping's output; a :class:`MeasureError` if the last lines are missing."""
+    """The figures in ping's output. Raises :class:`MeasureError` if the last lines are missing."""
     replies: list[Reply] = []
     counts: re.Match[str] | None = None
     times: re.Match[str] | None = None
@@ -172,7 +172,7 @@ def _ns(number: str, places: int) -> int:
 
 
 def _unwrapped(sequence: int, latest: int) -> int:
-    """``sequence`` modulo 2^16, moved to the round that is nearest to ``latest``."""
+    """``sequence`` modulo 2^16, extended to the value nearest to ``latest``."""
     half = _SEQUENCES // 2
     nearest = latest + (sequence - latest + half) % _SEQUENCES - half
     return nearest if nearest >= 0 else nearest + _SEQUENCES
@@ -186,7 +186,7 @@ class PingTool:
     place: Place
 
     def steps(self) -> tuple[Step, ...]:
-        """One program; exit code 1 means that no reply came, which is a result."""
+        """One program; exit code 1 means that no reply was received, which is a result."""
         target = self.place.address(self.ask.to, self.ask.family)
         interval = f"{self.ask.interval // 10**9}.{self.ask.interval % 10**9:09d}"
         argv = (
@@ -214,7 +214,7 @@ class PingTool:
         )
 
     def read(self, outcome: Outcome) -> PingReading:
-        """The figures; an error with ping's own words if it did not run."""
+        """The figures. Raises an error with ping's own message if it did not run."""
         (step,) = self.steps()
         ended = outcome.ended[step.role]
         if ended.code not in step.expect:

@@ -1,8 +1,9 @@
-"""The record files of ``airloom-traffic``, as arrays.
+"""Reads the record files of ``airloom-traffic`` into arrays.
 
-The format is described in the generator's crate documentation (``traffic/src/record.rs``): a header of 64
-octets and records of 32, little-endian, times in ns of CLOCK_MONOTONIC. A file whose program was killed is
-read up to its last whole record; anything else that is not as described is refused with its place.
+The format is described in the generator's crate documentation (``traffic/src/record.rs``): a header
+of 64 octets and records of 32, little-endian, times in ns of CLOCK_MONOTONIC. The file of a killed
+program is read up to its last whole record; any other deviation from the format is an error that
+names the position.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from airloom.measure.tool import MeasureError
 NOT_SENT = 1
 """Flag: the socket refused the packet."""
 CUT = 1 << 1
-"""Flag: a TCP write that was cut short."""
+"""Flag: a TCP write that was truncated."""
 USER_STAMP = 1 << 2
-"""Flag: this arrival was stamped in user space although the file's stamps are the kernel's."""
+"""Flag: this arrival has a user-space timestamp although the file's timestamps are the kernel's."""
 _STAGES = ("", "queued", "driver", "read")
 """The boundaries by their number in bits 3 and 4 of the flags."""
 LAST = 1 << 31
@@ -45,46 +46,48 @@ Passed = tuple[Integers, Integers]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowRecord:
-    """What one end of a flow saw. Arrays are parallel, in the order of events; times in ns."""
+    """Events recorded at one end of a flow. Arrays are parallel, in event order; times in ns."""
 
     end: Literal["sender", "receiver"]
     protocol: Literal["udp", "tcp", "rtp"]
     flow: int
     kernel_stamps: bool
     rtp_clock: int
-    """Units of the RTP timestamp in a second; 0 without RTP."""
+    """Units of the RTP timestamp per second; 0 without RTP."""
     seed: int
     begun: int
-    """When the file was begun."""
+    """Time at which the file was created."""
     realtime: int
-    """CLOCK_REALTIME minus CLOCK_MONOTONIC then."""
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC at that time."""
     realtime_error: int
     """Largest error of that difference."""
     start: int
-    """Sender: from when the schedule counts."""
+    """Sender: time zero of the schedule."""
     sequence: Integers
     """Number of the packet; TCP: offset in the stream."""
     scheduled: Integers
     """Sender only; empty at a receiver."""
     sent: Integers
-    """At a receiver as the packet says; empty with TCP."""
+    """At a receiver: the sending time in the packet; empty with TCP."""
     received: Integers
     """Receiver only; empty at a sender."""
     octets: Integers
     flags: npt.NDArray[np.uint32]
     passed: dict[str, Passed]
-    """Boundary of the kernel (``queued``, ``driver``, ``read``): when which packets passed it."""
+    """Kernel boundary (``queued``, ``driver``, ``read``): packet numbers and their times there."""
     complete: bool
-    """The program ended in order; otherwise the file may lack the last records."""
+    """Whether the program ended normally; otherwise the last records may be missing."""
     announced: int | None
-    """How many packets (TCP: octets) the sender says it sent."""
+    """Number of packets (TCP: octets) that the sender reports as sent."""
     overflowed: int
-    """Packets that the receiving socket had no room for: lost by the host, not by the network."""
+    """Packets lost to a full receiving socket buffer: by the host, not by the network."""
 
     def moved(
         self, own: Callable[[Integers], Integers], senders: Callable[[Integers], Integers]
     ) -> FlowRecord:
-        """The same with its times on another clock; when packets were sent, they say on the sender's."""
+        """The same record with its times on another clock; sending times in packets are on the
+        sender's clock.
+        """
         ours = own if self.end == "sender" else senders
         return replace(
             self,
@@ -106,7 +109,7 @@ class FlowRecord:
 
 
 def read(path: Path) -> FlowRecord:
-    """Reads a record file; a :class:`MeasureError` says what is wrong and where."""
+    """Reads a record file. Raises :class:`MeasureError` with the problem and its position."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -117,7 +120,7 @@ def read(path: Path) -> FlowRecord:
 
 
 def parse(content: bytes, where: str = "record") -> FlowRecord:
-    """Reads the octets of a record file; ``where`` is its name in errors."""
+    """Parses the content of a record file; ``where`` is its name in errors."""
 
     def refuse(what: str) -> NoReturn:
         raise MeasureError(

@@ -1,4 +1,4 @@
-"""Whether a program listens, read from the kernel's socket tables without touching the program."""
+"""Tests whether a program listens, from the kernel's socket tables and without a connection."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 _WAITING = {"tcp": "0A", "udp": "07"}
-"""State in the table of a socket that waits for peers: TCP_LISTEN, and TCP_CLOSE for an unconnected UDP."""
+"""Socket state of a listener in the table: TCP_LISTEN, and TCP_CLOSE for an unconnected UDP socket."""
 
 
 def is_listening(pid: int, protocol: Literal["tcp", "udp"], port: int) -> bool:
-    """Whether in the network namespace of ``pid`` a socket waits on ``port``.
+    """Whether a socket in the network namespace of ``pid`` listens on ``port``.
 
-    The tables have one line a socket: ``sl local_address rem_address st ...`` with
-    hexadecimal ``ADDRESS:PORT`` (Linux, ``Documentation/networking/proc_net_tcp.rst``).
+    The tables have one line per socket: ``sl local_address rem_address st ...`` with hexadecimal
+    ``ADDRESS:PORT`` (Linux, ``Documentation/networking/proc_net_tcp.rst``).
     """
     return any(
         waits(table.read_text("ascii", "replace"), protocol, port)
@@ -23,7 +23,7 @@ def is_listening(pid: int, protocol: Literal["tcp", "udp"], port: int) -> bool:
 
 
 def waits(table: str, protocol: Literal["tcp", "udp"], port: int) -> bool:
-    """Whether the text of such a table has a waiting socket on ``port``."""
+    """Whether the text of such a table contains a listening socket on ``port``."""
     for line in table.splitlines()[1:]:
         words = line.split()
         if len(words) > 3 and words[3] == _WAITING[protocol] and words[1].endswith(f":{port:04X}"):

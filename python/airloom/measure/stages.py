@@ -1,23 +1,23 @@
-"""Where a packet's time goes: from the sending program to the receiving one, boundary by boundary.
+"""Time of a packet in each stage of its path from the sending to the receiving program.
 
 A packet passes five kinds of stages: the system call into its node's kernel, that kernel's network stack,
-the virtual device, the host's own network stack where it lies on the path, and the emulated network. Seven
-moments of each packet are known:
+the virtual device, the host's own network stack if it is on the path, and the emulated network. Seven
+times are recorded for each packet:
 
 =========  ==========================================================================  =================
-boundary   when                                                                        who saw it
+boundary   when                                                                        recorded by
 =========  ==========================================================================  =================
 sent       right before the system call                                                generator
-queued     the stack handed it to the queueing discipline                              node's kernel
+queued     the stack passed it to the queueing discipline                              node's kernel
 driver     the device's driver took it                                                 node's kernel
 entered    the engine took it from the node's port                                     engine
 left       it was due at the receiving node's port (model time)                        engine
 arrived    the receiving node's kernel got it from its driver                          node's kernel
-read       the receiving program had it                                                generator
+read       the receiving program read it                                               generator
 =========  ==========================================================================  =================
 
-Between two boundaries lies a stage. What the engine was late is in the stage after ``left``. Times of nodes
-with clocks of their own have been moved to the host's before, with an error that is given.
+A stage lies between two boundaries. The engine's lateness belongs to the stage after ``left``. Times
+of nodes with their own clocks have already been converted to the host's; the error is reported.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ STAGES: dict[str, tuple[str, str]] = {
     "receive_device": ("left", "arrived"),
     "receive_stack": ("arrived", "read"),
 }
-"""Name of a stage: the boundaries between which it lies."""
+"""Name of a stage: its first and its last boundary."""
 
 TITLES = {
     "send_stack": "system call and the sending node's network stack",
@@ -56,23 +56,23 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """Which packets are followed, and where they meet the engine."""
+    """The packets to follow, and their ports at the engine."""
 
     port: int
-    """UDP port at which they arrive."""
+    """Destination UDP port."""
     rtp: bool
-    """They begin with an RTP header of 12 octets."""
+    """Whether they begin with an RTP header of 12 octets."""
     sender: str
     """Name of the sending node; its ports are ``sender:...``."""
     receiver: str
     system_call_ns: int | None = None
-    """What a system call that does nothing costs in the sending node."""
+    """Duration of an empty system call in the sending node."""
     clock_error_ns: int = 0
-    """Largest error of moving both nodes' times to the host's clock."""
+    """Largest error of the conversion of both nodes' times to the host's clock."""
 
 
 def at_the_engine(captured: Iterable[Captured], flow: Followed, to_host: int) -> dict[str, Passed]:
-    """When packets entered and left the engine, first time each; ``to_host`` is added to its times."""
+    """Times at which packets first entered and left the engine; ``to_host`` is added to them."""
     entered: dict[int, int] = {}
     left: dict[int, int] = {}
     for frame in captured:
@@ -95,7 +95,7 @@ def _columns(found: Mapping[int, int]) -> Passed:
 
 
 def durations(boundaries: Mapping[str, Passed]) -> dict[str, Integers]:
-    """Stage: ns that each packet spent in it, of the packets that are known at both of its ends."""
+    """Stage: ns that each packet spent in it, for packets with times at both of its boundaries."""
     found = {}
     for name, (begin, end) in STAGES.items():
         if begin in boundaries and end in boundaries:
@@ -107,10 +107,10 @@ def durations(boundaries: Mapping[str, Passed]) -> dict[str, Integers]:
 
 
 def moments(boundaries: Mapping[str, Passed], known: Sequence[str]) -> dict[str, float]:
-    """Boundary: mean time since a packet was sent, ns, over the packets that are known at every boundary.
+    """Boundary: mean time since sending, ns, over the packets with times at every boundary.
 
-    Not every device stamps what it sends, and not every path has an engine: differences of these are the
-    stages between whatever boundaries two runs have in common.
+    Not every device timestamps the packets it sends, and not every path has an engine. Differences
+    of these values are the stages between the boundaries that two runs have in common.
     """
     numbers = None
     for name in known:
@@ -126,7 +126,7 @@ def moments(boundaries: Mapping[str, Passed], known: Sequence[str]) -> dict[str,
 
 
 def metrics(boundaries: Mapping[str, Passed], flow: Followed) -> list[Metric]:
-    """Of every stage the mean, median and 99th percentile of its time, and what was lost in it."""
+    """Mean, median and 99th percentile of the time in each stage, and its losses."""
     found = []
     for name, values in durations(boundaries).items():
         p50, p99 = np.quantile(values, [0.5, 0.99])

@@ -1,23 +1,23 @@
-"""One interface for every measuring tool, so that the runtime treats ping, iperf3 and our own alike.
+"""The common interface of all measuring tools: ping, iperf3 and the traffic generator.
 
-A tool says what to run (:class:`Step`), and afterwards reads what the programs wrote. In between
-the runtime follows five rules, the same for all tools:
+A tool defines its programs (:class:`Step`), and afterwards reads their output. In between
+the runtime follows five rules for all tools:
 
 1. ``files`` of every step are written into the measurement's folder, which its node can see;
-   :meth:`Step.command` names that folder where the command has :data:`FOLDER`.
+   :meth:`Step.command` replaces :data:`FOLDER` in the command with that folder.
 2. Steps with ``service=True`` start before the run's time zero, in the order given, and the run
    waits until each is ready.
 3. The other steps start at ``at`` (ns after time zero).
-4. When these have all ended, each service has ``linger`` ns to end by itself, and is then sent
-   SIGTERM. A step that is still there after ``limit`` ns is killed, and the outcome says so.
+4. When these have all ended, each service has ``linger`` ns to exit by itself, and is then sent
+   SIGTERM. A step that still runs after ``limit`` ns is killed, and the outcome reports it.
 5. Standard output and standard error of each step go to the files named by ``stdout`` and
    ``stderr`` in the measurement's folder, opened by the runtime and passed as descriptors: no
    tool needs a path of the host inside a node. Then :meth:`Tool.read` is called once.
 
-A new tool is one file with a class that follows :class:`Tool` and a line in :mod:`airloom.measure`;
-and for the scenario a model with ``at``, ``least``, ``expected`` and ``offered`` in
-:mod:`airloom.scenario.model.measure`, and a rule in :mod:`airloom.planning.rules.measure`. Tests hold the
-three tables of tools together.
+A new tool is one file with a class that implements :class:`Tool` and a line in :mod:`airloom.measure`;
+for the scenario also a model with ``at``, ``least``, ``expected`` and ``offered`` in
+:mod:`airloom.scenario.model.measure`, and a rule in :mod:`airloom.planning.rules.measure`. Tests keep the
+three tables of tools consistent.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from airloom.measure.clock import ClockReading
 from airloom.units.text import seconds
 
 FOLDER = "{folder}"
-"""Stands in a command for the measurement's folder."""
+"""Placeholder in a command for the measurement's folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
     """Ready when a socket of the node is bound to ``port``.
 
-    It is looked up in ``/proc/PID/net/tcp``, ``tcp6``, ``udp`` or ``udp6`` (see
-    :func:`airloom.measure.sockets.is_listening`), never tried by connecting: a one-shot server
-    such as ``iperf3 -s -1`` would take the trial for its client.
+    Checked in ``/proc/PID/net/tcp``, ``tcp6``, ``udp`` or ``udp6`` (see
+    :func:`airloom.measure.sockets.is_listening`), never by connecting: a one-shot server such as
+    ``iperf3 -s -1`` would accept the test connection as its client.
     """
 
     protocol: Literal["tcp", "udp"]
@@ -63,31 +63,31 @@ class Step:
     node: str
     argv: tuple[str, ...]
     service: bool = False
-    """Started before the run's time zero, and ended after the others."""
+    """Started before the run's time zero, and ended after the other steps."""
     at: int = 0
-    """When a step that is no service starts: ns after time zero."""
+    """Start time of a step that is not a service: ns after time zero."""
     ready: Listening | None = None
     linger: int = 2_000_000_000
-    """How long a service may take to end by itself once the others have ended: ns."""
+    """Time for a service to exit by itself after the other steps have ended: ns."""
     limit: int = 3_600_000_000_000
-    """How long the program may run at all: ns from its start."""
+    """Maximum running time of the program: ns from its start."""
     expect: frozenset[int] = frozenset({0})
-    """Exit codes with which what it wrote is a result."""
+    """Exit codes for which the output is a result."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the measurement's folder: content, written there before the program starts."""
 
     def command(self, folder: Path) -> tuple[str, ...]:
-        """The words to run, for a measurement in this folder."""
+        """The arguments of the command for a measurement in this folder."""
         return tuple(word.replace(FOLDER, str(folder.resolve())) for word in self.argv)
 
     @property
     def stdout(self) -> str:
-        """Name of the file that takes standard output."""
+        """Name of the file for standard output."""
         return f"{self.role}.out"
 
     @property
     def stderr(self) -> str:
-        """Name of the file that takes standard error."""
+        """Name of the file for standard error."""
         return f"{self.role}.err"
 
 
@@ -100,23 +100,25 @@ class Ended:
     code: int | None = None
     signal: int | None = None
     killed: bool = False
-    """It was over its limit and was killed."""
+    """Whether it was killed for exceeding its limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How the clock of a step's node stood to the host's at the begin and at the end of a measurement."""
+    """Clock offset of a step's node from the host, at the start and the end of a measurement."""
 
     first: ClockReading
     last: ClockReading
 
     @property
     def error(self) -> int:
-        """Largest error of a time that was moved: ns."""
+        """Largest error of a converted time: ns."""
         return max(self.first.error, self.last.error)
 
     def to_host(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Times of the node's CLOCK_MONOTONIC as the host's, on the line through both readings."""
+        """Converts the node's CLOCK_MONOTONIC times to the host's on the line through both
+        readings.
+        """
         if self.first.ahead == self.last.ahead or self.last.at == self.first.at:
             return np.asarray(times - self.first.ahead, np.int64)
         drift = (self.last.ahead - self.first.ahead) / (self.last.at - self.first.at)
@@ -127,18 +129,18 @@ class Skew:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is left when all steps have ended."""
+    """Files and exit status after all steps have ended."""
 
     folder: Path
-    """Where the files named by ``Step.stdout`` and ``Step.stderr`` are."""
+    """Folder of the files named by ``Step.stdout`` and ``Step.stderr``."""
     zero: int
     """The run's time zero in CLOCK_MONOTONIC ns; sample times count from it."""
     zero_realtime: int
-    """The same moment in CLOCK_REALTIME ns, for tools that stamp with the calendar's clock."""
+    """The same moment in CLOCK_REALTIME ns, for tools that use wall-clock timestamps."""
     ended: Mapping[str, Ended]
     """Role of a step: how it ended."""
     skews: Mapping[str, Skew] = field(default_factory=dict)
-    """Role of a step: how its node's clock stood to the host's; none where they are one clock."""
+    """Role of a step: its node's clock skew; absent if the node uses the host's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class Metric:
 
 
 class Reading(Protocol):
-    """What a tool measured."""
+    """Results of a tool."""
 
     def metrics(self) -> list[Metric]:
         """The figures for ``result.json``."""
@@ -161,34 +163,34 @@ class Reading(Protocol):
 
 
 class Tool(Protocol):
-    """One measurement: what to run, and how to read it."""
+    """One measurement: its programs, and how to read their output."""
 
     def steps(self) -> tuple[Step, ...]:
         """The programs, services first."""
 
     def read(self, outcome: Outcome) -> Reading:
-        """The results, or a :class:`MeasureError`."""
+        """The results. Raises :class:`MeasureError` if they cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a tool must know of the world in which it runs."""
+    """The run's data that a tool needs."""
 
     name: str
     """The measurement's name."""
     addresses: Mapping[str, Sequence[str]]
-    """Node: its addresses without prefix length; the first is the one that its name stands for."""
+    """Node: its addresses without prefix length, starting with the one that its name resolves to."""
     port: int
     """A port that no other measurement of the run uses."""
     seed: int
     """For random patterns: derived by the runtime from run, repetition and measurement."""
     traffic: str = "airloom-traffic"
-    """Path of the generator."""
+    """Path of the traffic generator."""
     folder: Path = Path()
-    """Where relative paths in the scenario (traces) begin."""
+    """Base folder of relative paths in the scenario (traces)."""
 
     def address(self, target: str, family: Literal["ipv4", "ipv6"] | None = None) -> str:
-        """The address of ``target``, a node's name (then the first of this family) or an address."""
+        """The address of ``target``: a node's name (its first of the family) or an address."""
         version = {"ipv4": 4, "ipv6": 6, None: 0}[family]
         known = self.addresses.get(target, ())
         fitting = [one for one in known if version in (0, ip_address(one).version)]
@@ -212,7 +214,7 @@ class Place:
             ) from None
 
     def node(self, target: str) -> str:
-        """The node that ``target``, a node's name or one of its addresses, belongs to."""
+        """The node to which ``target``, a node's name or one of its addresses, belongs."""
         if target in self.addresses:
             return target
         wanted = self.address(target)
@@ -228,11 +230,11 @@ class Place:
 
 
 class MeasureError(RunError):
-    """A tool failed, or what it wrote cannot be read."""
+    """A tool failed, or its output cannot be read."""
 
 
 def failed(tool: str, name: str, step: Step, outcome: Outcome) -> MeasureError:
-    """The error for a program that ended wrongly, with the last thing that it said."""
+    """The error for a program that failed, with the last line of its output."""
     ended = outcome.ended[step.role]
     how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
     if ended.killed:
@@ -259,7 +261,7 @@ READING_SCHEMA = pa.schema(
         ("node", pa.string()),
     ]
 )
-"""What :meth:`Reading.samples` gives: ``t_ns`` counts from the run's time zero."""
+"""Columns of :meth:`Reading.samples`: ``t_ns`` counts from the run's time zero."""
 
 SAMPLE_SCHEMA = pa.schema(
     [
@@ -299,12 +301,12 @@ def series(
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Several series as one table; an empty one of the right shape for none."""
+    """Several series as one table; an empty table with the same columns if there are none."""
     return pa.concat_tables(tables) if tables else READING_SCHEMA.empty_table()
 
 
 def labelled(table: pa.Table, measurement: str, *, repetition: int = 0, point: str = "{}") -> pa.Table:
-    """The rows of a reading as rows of ``samples.parquet``; ``point`` is the sweep point as JSON."""
+    """Converts a reading to rows of ``samples.parquet``; ``point``: the sweep point as JSON."""
     rows = table.num_rows
     columns = {
         "measurement": pa.repeat(pa.scalar(measurement, pa.string()), rows),

@@ -1,7 +1,7 @@
-"""Airloom's own generator as a measuring tool: a receiver, a sender, and the records of both.
+"""Airloom's traffic generator as a measuring tool: a receiver, a sender, and the records of both.
 
-The records go to standard output, so that no file is needed inside a node; the programs' summaries are the
-last line of standard error.
+The records are written to standard output, so that no file is needed inside a node. The programs'
+summaries are the last line of standard error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from airloom.scenario import model
 
 _NOTHING_CAME = 5
-"""Exit code of a receiver to which nothing came: for a measurement that is a result."""
+"""Exit code of a receiver that received nothing, which is a result for a measurement."""
 
 _LARGEST = 64 * 2**20
-"""Octets of a trace."""
+"""Maximum size of a trace in octets."""
 _PATIENCE = 60_000_000_000
-"""How much longer than the flow its programs may take: ns."""
+"""Time that its programs may run beyond the flow's duration: ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class TrafficTool:
     place: Place
 
     def steps(self) -> tuple[Step, ...]:
-        """The receiver ends when the sender's end mark has come."""
+        """The receiver exits when it has received the sender's end mark."""
         ask, place = self.ask, self.place
         port = str(place.port)
         limit = int(ask.duration) + _PATIENCE
         followed = ("--stages",) if ask.stages else ()
         common = ("--port", port, "--protocol", ask.protocol, "--record", "-", "--json", *followed)
-        # Silence is no end: links may be down for long in an experiment.
+        # No idle timeout ends the receiver: links may be down for long in an experiment.
         receive = (place.traffic, "receive", *common, "--idle", f"{limit} ns")
         send = [place.traffic, "send", "--to", place.address(ask.to, ask.family), *common]
         send += ["--pattern", ask.pattern, "--duration", f"{int(ask.duration)} ns", "--seed", str(place.seed)]
@@ -98,7 +98,7 @@ class TrafficTool:
             ) from error
 
     def read(self, outcome: Outcome) -> FlowReading:
-        """The flow; an error with the program's own words if an end failed."""
+        """The flow. Raises an error with the program's own message if an end failed."""
         receiver, sender = self.steps()
         for step in (sender, receiver):
             if outcome.ended[step.role].code not in step.expect:
@@ -135,7 +135,7 @@ class TrafficTool:
 
 
 def _left(sent: FlowRecord) -> Passed:
-    """Every packet that the sender's socket took."""
+    """Every packet that the sender's socket accepted."""
     taken = (sent.flags & NOT_SENT) == 0
     return sent.sequence[taken], sent.sent[taken]
 
@@ -145,7 +145,7 @@ def _same(times: Integers) -> Integers:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    """The program's own account: the last line of what it said."""
+    """The program's summary: the last line of its standard error."""
     lines = path.read_text("utf-8", "replace").splitlines()
     try:
         found = json.loads(lines[-1]) if lines else {}

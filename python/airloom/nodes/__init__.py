@@ -1,5 +1,5 @@
-"""Nodes: how they are made, and what can be done with them while a run lasts.
+"""Nodes: how they are created and controlled during a run.
 
-:mod:`~airloom.nodes.kind` says what a node is to the rest of Airloom; :mod:`~airloom.nodes.all_nodes`
-makes those of a plan, whatever their kinds.
+:mod:`~airloom.nodes.kind` defines the interface of a node; :mod:`~airloom.nodes.all_nodes` creates
+the nodes of a plan, of all kinds.
 """

@@ -1,4 +1,4 @@
-"""All nodes of a plan, whatever their kinds."""
+"""Creates and ends all nodes of a plan, of all kinds."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from airloom.units.text import of_nodes
 KINDS: dict[str, type[Kind]] = {
     kind.name: kind for kind in (NetnsKind, NativeKind, ContainerKind, OpenVSwitchKind, UmlKind, QemuKind)
 }
-"""Every kind by its name in a scenario."""
+"""All kinds by their name in a scenario."""
 
 
 class Nodes:
-    """Brings the nodes of a plan up, all or none, and ends them together."""
+    """Brings up the nodes of a plan, all or none, and ends them together."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Nodes:
     ) -> None:
         self._advice: list[str] = []
         self.shares: dict[str, float] = {}
-        """Node or shared guest: most of one processor that it may use; those that are limited."""
+        """Per node or shared guest with a limit: largest share of one processor that it may use."""
         self._plan = plan
         self._site = Site(
             keeper,
@@ -61,7 +61,7 @@ class Nodes:
         self._nodes: dict[str, NodeHandle] = {}
 
     def bring_up(self) -> dict[str, NodeHandle]:
-        """Makes all nodes; those with a kernel of their own may still be starting."""
+        """Creates all nodes. Nodes with their own kernel may still be booting afterwards."""
         self._hold_shares(self._plan.nodes.values())
         by_kind: dict[str, list[NodePlan]] = {}
         for plan in self._plan.nodes.values():
@@ -84,9 +84,7 @@ class Nodes:
 
     @property
     def notes(self) -> list[str]:
-        """What this machine, or a kind, does not do of what the plan says; more may come to light while
-        programs run.
-        """
+        """Parts of the plan that this machine or a kind does not support; the list may grow."""
         whose: dict[str, list[str]] = {}
         for name, node in {**self._nodes, **self.guests}.items():
             for note in node.notes:
@@ -95,13 +93,13 @@ class Nodes:
         return [*of_kinds, *self._advice, *(f"{of_nodes(names)}: {note}" for note, names in whose.items())]
 
     def _hold_shares(self, plans: Iterable[NodePlan]) -> None:
-        """Refuses shares of a processor that this machine cannot hold."""
+        """Raises an error for processor shares that this machine cannot enforce."""
         shares = shares_of(plans)
         self._site.keeper.require_shares(shares)
         self.shares |= shares
 
     def announce(self, hosts: dict[str, str]) -> None:
-        """Tells the nodes made from now on the names of all."""
+        """Sets the host names and addresses for nodes created from now on."""
         if hosts:
             self._site.keeper.common_files({"/etc/hosts": hosts_file(hosts)})
 
@@ -111,7 +109,7 @@ class Nodes:
             kind.settle()
 
     def add(self, plan: NodePlan) -> NodeHandle:
-        """Makes one more node while the others are up."""
+        """Adds a node while the others are up."""
         if plan.name in self._nodes:
             raise RunError("node.exists", f"there is a node {plan.name} already")
         self._hold_shares([plan])
@@ -124,7 +122,7 @@ class Nodes:
 
     @property
     def guests(self) -> dict[str, GuestNode]:
-        """The guests that several nodes share, which are no nodes themselves."""
+        """The guests that several nodes share; a guest is not a node itself."""
         return {
             name: guest
             for kind in self._kinds
@@ -133,19 +131,19 @@ class Nodes:
         }
 
     def drop(self, name: str) -> None:
-        """Ends one node while the others stay up."""
+        """Removes a node while the others stay up."""
         handle = self._nodes.pop(name)
         for kind in self._kinds:
             if kind.name == handle.kind:
                 kind.drop(name)
 
     def wake(self, names: Sequence[str]) -> None:
-        """Gets many nodes ready to run programs at once."""
+        """Prepares several nodes to run programs, in parallel."""
         for name in names:
             self._nodes[name].wake()
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """The counters of all nodes, each interface's at about the same time."""
+        """The counters of all nodes; all interfaces are read at about the same time."""
         local = {
             name: node
             for name, node in self._nodes.items()
@@ -159,26 +157,26 @@ class Nodes:
         }
 
     def full_sockets(self) -> dict[str, int]:
-        """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
+        """Per Open vSwitch port: frames lost because its socket buffer was full."""
         switches = [node for node in self._nodes.values() if isinstance(node, OpenVSwitchNode)]
         return {f"{node.name}:{port}": lost for node in switches for port, lost in node.lost().items()}
 
     def datagrams_refused(self) -> dict[str, int]:
-        """Node: UDP datagrams that found no room in the socket of a program there."""
+        """Per node: UDP datagrams lost because the socket buffer of a receiving program was full."""
         found = {name: node.datagrams_refused() for name, node in self._nodes.items()}
         return {name: count for name, count in found.items() if count}
 
     @property
     def relay(self) -> Relay | None:
-        """The control channels of Open vSwitches, if there are any."""
+        """The proxy of the OpenFlow control channels; None without an Open vSwitch."""
         return next((kind.relay for kind in self._kinds if isinstance(kind, OpenVSwitchKind)), None)
 
     def neighbours_refused(self) -> int:
-        """How often this machine had no room for a neighbour of a node since bring-up."""
+        """How often the host's neighbour table was full since bring-up."""
         return neighbours.refused() - self._refused
 
     def close(self) -> None:
-        """Ends all nodes; everything is tried, and all that went wrong is in one error."""
+        """Ends all nodes. Tries every step and reports all failures in one error."""
         errors = self._end()
         if errors:
             raise RunError("nodes.end", "; ".join(_words(error) for error in errors))
@@ -202,7 +200,7 @@ class Nodes:
 
 
 def hosts_file(hosts: dict[str, str]) -> str:
-    """/etc/hosts of every node: the loopback, and all names of the plan."""
+    """/etc/hosts of every node: the loopback addresses, and all names of the plan."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
     lines += [f"{address} {name}" for name, address in hosts.items()]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
-"""What this machine can do, found by trying, and what to install for the rest.
+"""Tests the capabilities of this machine and names what to install for missing ones.
 
-Nothing is changed: each trial makes its namespace or device in a child process and drops it.
+Nothing is changed: each test creates its namespace or device in a child process, which removes it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _TUNSETIFF, _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One ability of this machine."""
+    """One capability of this machine."""
 
     name: str
     ok: bool
     need: Literal["basic", "optional"]
     detail: str
-    """What was found, or what went wrong."""
+    """The test's result or error."""
     cure: str = ""
-    """How to get it, when it is missing."""
+    """How to obtain a missing capability."""
     serves: str = ""
-    """What it is needed for."""
+    """What the capability is needed for."""
 
 
 def examine() -> list[Finding]:
-    """Everything, basics first."""
+    """Runs all tests, required capabilities first."""
     return [
         _namespaces(),
         _tap(),
@@ -67,18 +67,18 @@ def examine() -> list[Finding]:
 
 
 def lacking_basics(findings: list[Finding]) -> list[Finding]:
-    """The basics that are missing: without them nothing runs."""
+    """The missing capabilities without which no run is possible."""
     return [finding for finding in findings if finding.need == "basic" and not finding.ok]
 
 
 def require_basics(
     *, restart: bool = False, taps: bool = True, shares: Mapping[str, float] | None = None
 ) -> None:
-    """:class:`HostError` that names the first missing basic, for those who are about to run.
+    """Raises :class:`HostError` for the first missing required capability. Call before a run.
 
-    Without root's rights this process moves into a user namespace; if it has threads, and
-    ``restart`` allows, it is started again for that from the beginning. ``taps`` and ``shares``: as
-    :class:`~airloom.planning.plan.Plan` says of what is to run.
+    Without root privileges this process enters a user namespace. If it has threads, and ``restart``
+    is true, it re-executes itself for that. ``taps`` and ``shares`` are those of the run's
+    :class:`~airloom.planning.plan.Plan`.
     """
     privilege.ensure(restart=restart, taps=taps)
     needed = [_namespaces(), *([_tap()] if taps else []), _own("airloom-init")]
@@ -104,7 +104,7 @@ PROGRAMS = {
     "mnexec": "Mininet beside Airloom in `bench mininet` and `mtu-study`",
     "brctl": "Mininet's Linux bridges",
 }
-"""Program: what it serves."""
+"""Per program: what it is needed for."""
 
 
 def _program(name: str, serves: str) -> Finding:
@@ -263,7 +263,7 @@ def _device(path: Path, serves: str, cure: str) -> Finding:
 
 
 def _in_child(trial: Callable[[], None]) -> str | None:
-    """Runs a trial in a child process; nothing if it succeeded, else what was wrong."""
+    """Runs a test in a child process. Returns None if it succeeded, else the error text."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

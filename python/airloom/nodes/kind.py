@@ -1,4 +1,4 @@
-"""What a node is to the rest of Airloom, whatever it is made of.
+"""The interface of nodes, independent of their kind.
 
 ::
 
@@ -9,11 +9,11 @@
         process.wait(10.0).code                       # seconds; TimeoutError
         nodes["h1"].exec(["ip", "addr"], timeout=5.0).stdout
 
-A kind is one class beside :class:`Kind` in a module of its own, named in ``all_nodes.KINDS``: it says
-what it can do, and makes :class:`NodeHandle` objects from plans. Handles may be used from any
-thread. TAP descriptors belong to the handle and are closed by ``Nodes.close``: stop the engine
-before. Callbacks (``on_exit``, ``on_failure``) come from a thread of this package and must return
-soon.
+A kind is a subclass of :class:`Kind` in a module of its own, listed in ``all_nodes.KINDS``. It
+declares its properties and creates :class:`NodeHandle` objects from plans. Handles may be used from
+any thread. TAP descriptors belong to the handle and are closed by ``Nodes.close``: stop the engine
+first. Callbacks (``on_exit``, ``on_failure``) are called on a thread of this package and must
+return quickly.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
     from airloom.planning.plan import LinkPlan, NodePlan
 
 State = Literal["up", "paused", "stopped", "failed", "closed"]
-"""``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: its first process died unasked."""
+"""``stopped``: by :meth:`NodeHandle.stop` or ``kill``; ``failed``: ended unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What a kind of node can do."""
+    """Capabilities of a kind of node."""
 
     programs: bool
-    """Unmodified programs of the host's file system can be started in it."""
+    """Whether unmodified programs of the host's file system can run in it."""
     own_kernel: bool
-    """It has a kernel of its own, not the host's."""
+    """Whether it has its own kernel instead of the host's."""
     engine: bool
-    """Its interfaces are ports of the engine."""
+    """Whether its interfaces are ports of the engine."""
     cpu_share: bool
-    """Its share of a processor can be limited (with root)."""
+    """Whether its processor share can be limited (requires root)."""
     pause: bool
-    """It can be halted and resumed."""
+    """Whether it can be suspended and resumed."""
     virtual_time: bool
-    """Its clock can be the engine's."""
+    """Whether its clock can be the engine's virtual clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nature:
-    """What a kind of node is among the ways to virtualize, and its known trade, in the papers' words."""
+    """A node kind among virtualization techniques, and its trade-offs, in the papers' terms."""
 
     taxonomy: Literal[
         "full emulation",
@@ -66,31 +66,31 @@ class Nature:
         "OS-level virtualization",
         "none",
     ]
-    """ORBIT's thesis; ``none`` is the hosting system itself."""
+    """Class in the ORBIT thesis; ``none`` is the host system itself."""
     backend: Literal["virtual routing", "hosted VMM", "unhosted VMM", "the host itself"]
-    """NET's class of back end: who divides the machine."""
+    """Class of back end in the NET paper: the layer that partitions the machine."""
     own_files: bool
-    """What it writes never is the host's."""
+    """Whether its writes never change the host's files."""
     start: str
     """Time to its first program, and where that is measured."""
     memory: str
-    """Memory of a node beside its programs, and so how many there can be."""
+    """Memory of a node without its programs, which limits the number of nodes."""
     porting: str
-    """What of an operating system had to be made fit for it."""
+    """Parts of an operating system that had to be ported to it."""
     isolation: str
-    """What a node cannot do to the host and to the others."""
+    """How a node is isolated from the host and from other nodes."""
     transparency: str
     """Which code under test runs unmodified."""
     flexibility: str
-    """Which execution environments there can be side by side."""
+    """Which execution environments can run side by side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended: an exit code, or the number of the signal that ended it.
+    """How a process ended: an exit code, or the number of the signal that killed it.
 
-    A process that went away with its node counts as killed, with times of 0. The times are
-    processor time of the process and of the children that it waited for.
+    A process that ended with its node counts as killed, with times of 0. The times are processor
+    time of the process and of the children that it waited for.
     """
 
     code: int | None = None
@@ -100,13 +100,13 @@ class Exit:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself with exit code 0."""
+        """Whether it exited with code 0."""
         return self.code == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that was run to its end, or to its time limit, and then was killed."""
+    """Result of a command that ran to its end, or was killed at its time limit."""
 
     stdout: str
     stderr: str
@@ -116,27 +116,27 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """Processor time of all that ran in a node; None where this machine does not count it."""
+    """Processor time of all processes in a node; fields not provided by this machine are None."""
 
     user_ns: int
     system_ns: int
     throttled_ns: int | None = None
-    """Time in which the node was held back by its own share."""
+    """Time in which the node's CPU quota throttled it."""
     wait_ns: int | None = None
-    """Time in which something in the node was ready to run and no processor was free."""
+    """Time in which at least one task of the node was ready and had no processor."""
 
 
 class Process(ABC):
-    """A program in a node, with all that it starts in its process group."""
+    """A program in a node, with all processes of its process group."""
 
     node: str
     argv: tuple[str, ...]
     pid: int
-    """In the node's own numbering."""
+    """In the node's PID namespace."""
 
     @abstractmethod
     def wait(self, timeout: float | None = None) -> Exit:
-        """Waits for its end, in seconds; :class:`TimeoutError`."""
+        """Waits up to ``timeout`` seconds for its end. Raises :class:`TimeoutError`."""
 
     @abstractmethod
     def poll(self) -> Exit | None:
@@ -144,37 +144,37 @@ class Process(ABC):
 
     @abstractmethod
     def signal(self, number: int) -> None:
-        """Sends its process group a signal; nothing happens if it has ended."""
+        """Sends a signal to its process group. No effect if it has ended."""
 
 
 class NodeHandle(ABC):
-    """One node while the run lasts."""
+    """One node during a run."""
 
     name: str
     kind: str
     taps: Mapping[str, int]
-    """Interface name: descriptor of the TAP's far end; empty where the kind has no engine ports."""
+    """Interface name: file descriptor of its TAP; empty for kinds without engine ports."""
     doors: Mapping[str, int] = {}
-    """Interface name: listening socket at which a guest asks the engine for its network device."""
+    """Interface name: vhost-user socket on which the engine serves the guest's network device."""
 
     @property
     @abstractmethod
     def state(self) -> State:
-        """What has become of it."""
+        """The node's current state."""
 
     @property
     @abstractmethod
     def notes(self) -> Sequence[str]:
-        """What this machine does not do for it (such as holding its processor share)."""
+        """Functions that this machine lacks for this node (such as limiting its processor share)."""
 
     @property
     @abstractmethod
     def failure(self) -> str | None:
-        """Why it failed; None while it has not."""
+        """Why it failed; None if it has not."""
 
     @abstractmethod
     def wake(self) -> None:
-        """Gets ready to run programs, without waiting for it; the first program would do so."""
+        """Starts to prepare the node for programs without waiting. The first program does it too."""
 
     @abstractmethod
     def start(
@@ -190,13 +190,13 @@ class NodeHandle(ABC):
         tty: bool = False,
         on_exit: Callable[[Exit], None] | None = None,
     ) -> Process:
-        """Starts a program; raises :class:`~airloom.errors.RunError` if it cannot be executed.
+        """Starts a program. Raises :class:`~airloom.errors.RunError` if it cannot be executed.
 
-        ``env`` is added to the node's own environment; with ``bare`` it is all there is. ``folder``
-        is the working folder as the node sees it, its own /tmp by default. Streams are descriptors
-        (which stay the caller's) or files that are appended to; None is /dev/null, and for
-        ``stderr`` the same as ``stdout``. With ``tty`` the descriptor ``stdin`` is a terminal that
-        becomes the program's own.
+        ``env`` is added to the node's environment; with ``bare`` it replaces it. ``folder`` is the
+        working folder in the node's file system, by default the node's /tmp. Streams are
+        descriptors (still owned by the caller) or files opened for appending. None is /dev/null,
+        and for ``stderr`` the same as ``stdout``. With ``tty`` the descriptor ``stdin`` is a
+        terminal that becomes the program's controlling terminal.
         """
 
     @abstractmethod
@@ -209,20 +209,21 @@ class NodeHandle(ABC):
         env: Mapping[str, str] | None = None,
         folder: str | None = None,
     ) -> Completed:
-        """Runs a command to its end, at most ``timeout`` seconds, and gives its output."""
+        """Runs a command for at most ``timeout`` seconds and returns its output."""
 
     @abstractmethod
     def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
-        """Whether some program in the node listens on a port."""
+        """Whether a program in the node listens on a port."""
 
     def datagrams_refused(self) -> int:
-        """UDP datagrams that came to the node since it was switched on and found no room in their socket."""
+        """UDP datagrams lost to full socket buffers since the node was switched on."""
         return 0
 
     @abstractmethod
     def stop(self, grace: float = 2.0, *, ended: Callable[[], None] | None = None) -> None:
-        """Switches the node off: programs get SIGTERM, after ``grace`` seconds SIGKILL; its
-        interfaces go down. ``ended`` is called between the two, from this thread.
+        """Switches the node off: programs get SIGTERM, after ``grace`` seconds SIGKILL, then its
+        interfaces go down. ``ended`` is called after the programs have ended and before the
+        interfaces go down, from this thread.
         """
 
     @abstractmethod
@@ -235,52 +236,52 @@ class NodeHandle(ABC):
 
     @abstractmethod
     def pause(self) -> None:
-        """Halts all programs; the network stack goes on where it is the host's, and halts where
-        it is the node's own.
+        """Suspends all programs. The network stack continues if it is the host kernel's, and stops
+        if the node has its own kernel.
         """
 
     @abstractmethod
     def resume(self) -> None:
-        """Lets the programs go on."""
+        """Resumes the programs."""
 
     @abstractmethod
     def cpu(self) -> Cpu:
         """Processor time since the node came up."""
 
     def within(self) -> Cpu | None:
-        """Processor time as the node's own kernel counts it; None where the host's kernel is its kernel."""
+        """Processor time reported by the node's own kernel; None if it uses the host's kernel."""
         return None
 
     def clock(self) -> ClockReading:
-        """How its clock stands to the host's now."""
+        """Offset of the node's clock from the host's, read now."""
         return ClockReading(time.monotonic_ns())
 
     @abstractmethod
     def counters(self) -> dict[str, dict[str, int]]:
-        """Interface name: rx/tx packets, octets, errors, dropped, as the node's kernel counts."""
+        """Interface name: rx/tx packets, octets, errors, dropped, from the node's kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all nodes of a run share."""
+    """Settings that all nodes of a run share."""
 
     keeper: Keeper
     visible: tuple[Path, ...] = ()
-    """Folders and files of the host that nodes see even below /tmp, /run, /var/tmp or /dev/shm."""
+    """Host folders and files visible in nodes, even below /tmp, /run, /var/tmp or /dev/shm."""
     own: tuple[Path, ...] = ()
-    """Where Airloom itself is, if it is below one of these: seen by nodes that have the host's files."""
+    """Airloom's folders if below one of these: visible in nodes with the host's file system."""
     on_failure: Callable[[NodeHandle], None] | None = None
-    """Called when a node's first process has died unasked."""
+    """Called when a node's first process has ended unexpectedly."""
     links: tuple[LinkPlan, ...] = ()
     """All links of the plan."""
     namespace_of: Callable[[str], int | None] = lambda name: None
-    """The network namespace of a node by its name, as a descriptor; None while it is not up."""
+    """Network namespace of a node by name, as a descriptor; None while the node is not up."""
     log_path: Callable[[str, str], Path] | None = None
-    """Node, what it says: the file of the run that keeps it; None keeps it in memory."""
+    """Maps a node and the type of log to a log file of the run; None keeps logs in memory."""
 
 
 class Kind(ABC):
-    """A way to make nodes."""
+    """Creates nodes of one kind."""
 
     name: ClassVar[str]
     properties: ClassVar[Properties]
@@ -289,25 +290,25 @@ class Kind(ABC):
     def __init__(self, site: Site) -> None:
         self.site = site
         self.notes: list[str] = []
-        """What this machine, or this kind, does not do of what the plan says."""
+        """Parts of the plan that this machine or this kind does not support."""
 
     @classmethod
     def lacks(cls) -> list[HostError]:
-        """What this machine lacks for nodes of this kind, beside what all nodes need; found by trying."""
+        """Missing requirements of this kind, beside those of all nodes; found by testing."""
         return []
 
     @classmethod
     def found(cls) -> str:
-        """What it is made with on this machine, where nothing is lacking."""
+        """The program or kernel that this kind uses on this machine, if nothing is missing."""
         return "with this kernel"
 
     @abstractmethod
     def bring_up(self, plans: Sequence[NodePlan]) -> dict[str, NodeHandle]:
-        """Makes nodes, beside those that it made before; after an error nothing is left of them."""
+        """Creates nodes in addition to existing ones. After an error none of the new nodes remain."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Waits until all its nodes can run programs and are reachable; the engine has their ports by now."""
+        """Waits until all its nodes can run programs and are reachable. Needs the engine's ports."""
 
     @abstractmethod
     def drop(self, name: str) -> None:
@@ -315,4 +316,4 @@ class Kind(ABC):
 
     @abstractmethod
     def close(self) -> list[Exception]:
-        """Ends all of them in one act; gives what went wrong; a second call does nothing."""
+        """Ends all its nodes. Returns the errors that occurred. A second call has no effect."""

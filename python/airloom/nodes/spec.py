@@ -1,4 +1,4 @@
-"""Nodes in the words of the engine module, which makes them: ``netns/src/spec.rs``."""
+"""Converts node plans to the specification that the engine module expects: ``netns/src/spec.rs``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airloom.planning.plan import InterfacePlan, NodePlan
 
 
 def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
-    """A node; a real interface is not the node's."""
+    """The specification of a node; real interfaces are left out."""
     interfaces = [interface for interface in plan.interfaces if interface.real is None]
     names = {interface.name for interface in interfaces}
     return {
@@ -36,8 +36,9 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
 
 
 def _speaks_ipv6(plan: NodePlan, interfaces: Sequence[InterfacePlan]) -> bool:
-    """Whether a node needs IPv6: an address, a wish, or a router whose daemon may want link-local
-    addresses. The others send no multicast reports, which a large hub would carry to everybody.
+    """Whether a node needs IPv6: an address, an explicit setting, or a routing daemon that may use
+    link-local addresses. Other nodes have IPv6 disabled: they would send multicast reports, which a
+    large hub floods to all ports.
     """
     return (
         any(address.version == 6 for interface in interfaces for address in interface.addresses)

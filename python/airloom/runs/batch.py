@@ -1,4 +1,4 @@
-"""Running a scenario: every point of its sweep, every repetition, into one folder of results."""
+"""Runs every sweep point and repetition of a scenario and writes one results folder."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def prepare(
 
 
 def default_folder(name: str) -> Path:
-    """``out/NAME-DATE-TIME``, counted on if another run took it in the same second."""
+    """``out/NAME-DATE-TIME``, with a counter appended if another run has taken that name."""
     base = Path("out") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     folder, count = base, 1
     while folder.exists():
@@ -108,7 +108,7 @@ def execute(
     watcher: Watcher,
     profile: bool = False,
 ) -> RunResult:
-    """All runs of an experiment, into a folder."""
+    """Executes all runs of an experiment and writes them into a folder."""
     plans = experiment.plans
     if len(plans) == 1 and not experiment.scenario.sweep:
         with _single(plans[0], folder) as writer:
@@ -132,7 +132,7 @@ def _sweep(
     experiment: Experiment, folder: Path, *, capture: bool, profile: bool, resume: bool, watcher: Watcher
 ) -> None:
     scenario = experiment.scenario
-    # What one of the points cannot have is said before the first of them is run.
+    # Report what any point cannot have before the first run starts.
     underlay.survey(experiment.plans)
     with SweepWriter(
         folder,
@@ -160,7 +160,7 @@ def _sweep(
 def _points(
     experiment: Experiment, sweep: SweepWriter, *, capture: bool, profile: bool, watcher: Watcher
 ) -> list[tuple[str, LabError]]:
-    """Makes the runs that wait; what failed of them, by folder."""
+    """Executes the runs that have no result yet. Returns the errors of failed runs, by folder."""
     points = sweep.index.points
     waiting = {point.folder for point in sweep.unfinished()}
     failures: list[tuple[str, LabError]] = []
@@ -217,16 +217,17 @@ def _conduct(one: OneRun) -> Result:
         with one:
             one.conductor.conduct()
         result = one.finish()
-    if one.stopped_by is not None:  # while the results were written: they are whole
+    if one.stopped_by is not None:  # signal came while the results were written: they are complete
         raise Interrupted(one.stopped_by, one.writer.folder)
     return result
 
 
 @contextmanager
 def stopping_on_signals(one: OneRun) -> Iterator[None]:
-    """While inside, SIGINT and SIGTERM stop the run in good order, and a second one at once.
+    """Stops the run in an orderly way on a first SIGINT or SIGTERM, immediately on a second.
 
-    At once means that this process ends here and now: the kernel takes down everything it held.
+    Immediately means that this process exits without clean-up; the kernel releases all its
+    resources.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""A plan made real: nodes with their network stacks, and the engine between them.
+"""The emulation of a plan: nodes with their network stacks, connected by the engine.
 
 ::
 
@@ -7,7 +7,7 @@
         world.nodes["h1"].exec(["ping", "-c1", "h2"])
         world.set_link("h1-h2", "both", settings)
 
-What it made is gone when the block is left, and when this process dies whatever the cause.
+Everything it created is removed when the block ends, or when this process dies for any reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from airloom.runs import underlay
 from airloom.runs.radio_control import RadioDoors
 
 _PAUSE = 0.001
-"""Seconds between two looks for guests that want something."""
+"""Seconds between two checks for guests that request service."""
 
 
 class World:
@@ -54,15 +54,15 @@ class World:
         self.running = False
         self._last_counters: dict[str, dict[str, dict[str, int]]] | None = None
         self.zero = time.monotonic_ns()
-        """CLOCK_MONOTONIC at time zero, in ns; until :meth:`begin`, when the world was made."""
+        """CLOCK_MONOTONIC at time zero in ns; the creation time before :meth:`begin`."""
         self._off: set[str] = set()
-        self._silenced: dict[str, list[str]] = {}
-        """Node that is off: its radios that went off with it."""
         """Nodes that are switched off."""
+        self._silenced: dict[str, list[str]] = {}
+        """Per node that is switched off: its radios that were switched off with it."""
         self._wishes: list[tuple[int, str, bool]] = []
-        """When (engine time), which link, and whether it was or is to be up from then on."""
+        """Link states set or scheduled: (engine time in ns, link, True for up)."""
         self.keeper_pid = 0
-        """The process from which all processes of the nodes descend, while the world is open."""
+        """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
         self._visible = tuple(visible)
         self._capture = capture
         self._on_node_failure = on_node_failure
@@ -73,7 +73,7 @@ class World:
 
     @property
     def engine(self) -> _engine.Engine:
-        """The engine; there is one while the world is open."""
+        """The engine. It exists while the emulation is open."""
         if self._engine is None:
             raise RunError("world.closed", "the laboratory is not up")
         return self._engine
@@ -115,15 +115,15 @@ class World:
         self._stack.close()
 
     def begin(self) -> None:
-        """Time zero: the engine's clock starts."""
+        """Sets time zero: starts the engine's clock."""
         with translated():
             self.zero = self.engine.start()
         self.running = True
 
     def end(self) -> None:
-        """Stops the engine's clock: the ledger is final."""
+        """Stops the engine's clock. The ledger is final afterwards."""
         if self.running:
-            # What a node sends once its ports are closed is no frame of the run.
+            # Frames that a node sends after its ports are closed are not part of the run.
             self._last_counters = self.counters()
             self.running = False
             with translated():
@@ -134,7 +134,7 @@ class World:
         return time.monotonic_ns() - self.zero
 
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Node, interface: packets, octets, errors and drops, as the nodes' kernels count until the end."""
+        """By node and interface: the kernel's packets, octets, errors and drops until the end."""
         if self._last_counters is not None:
             return self._last_counters
         with translated():
@@ -142,40 +142,41 @@ class World:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What this machine does not do of what the plan says, as far as it is known by now."""
+        """Parts of the plan that this machine does not support, as far as known so far."""
         return (*(self._nodes.notes if self._nodes is not None else ()), *self._unknown)
 
     @property
     def shares(self) -> dict[str, float]:
-        """Node: most of one processor that the plan lets it use; those that are limited."""
+        """For each node with a limit: the largest share of one processor that the plan allows."""
         return self._nodes.shares if self._nodes is not None else {}
 
     def neighbours_refused(self) -> int:
-        """How often this machine had no room for a neighbour of a node, and so lost a packet."""
+        """How often the host's neighbour table was full, so that a node lost a packet."""
         return self._nodes.neighbours_refused() if self._nodes is not None else 0
 
     def full_sockets(self) -> dict[str, int]:
-        """Port of an Open vSwitch: frames that were lost there, since its socket had no room."""
+        """Per Open vSwitch port: frames lost because its socket buffer was full."""
         return self._nodes.full_sockets() if self._nodes is not None else {}
 
     def datagrams_refused(self) -> dict[str, int]:
-        """Node: UDP datagrams that found no room in the socket of a program there."""
+        """Per node: UDP datagrams lost because the socket buffer of a receiving program was full."""
         return self._nodes.datagrams_refused() if self._nodes is not None else {}
 
     @property
     def relay(self) -> Relay | None:
-        """The control channels of Open vSwitches, if there are any."""
+        """The proxy of the OpenFlow control channels; None without an Open vSwitch."""
         return self._nodes.relay if self._nodes is not None else None
 
     def wake(self, names: Sequence[str]) -> None:
-        """Gets nodes ready to run programs, many at once, so that the first start does not wait."""
+        """Prepares nodes to run programs, several at once, so that the first start is not delayed."""
         if self._nodes is not None and names:
             self._nodes.wake(names)
 
-    # Growing and shrinking while it is open: a plan is where a world begins, not where it must end.
+    # Nodes can be added and removed while the emulation is open; the plan is only its initial
+    # state.
 
     def add_node(self, plan: NodePlan) -> NodeHandle:
-        """Makes one more node; its interfaces become ports of the engine."""
+        """Adds a node. Its interfaces become ports of the engine."""
         if self._nodes is None:
             raise RunError("world.closed", "the laboratory is not up")
         with translated():
@@ -185,7 +186,7 @@ class World:
         return handle
 
     def grow(self, plan: Plan, name: str) -> NodeHandle:
-        """Makes one more node of a plan that has grown by it, and connects its links."""
+        """Adds the new node of an extended plan and connects its links."""
         if self._nodes is None:
             raise RunError("world.closed", "the laboratory is not up")
         self._nodes.announce(plan.hosts)
@@ -198,23 +199,23 @@ class World:
         return handle
 
     def drop_node(self, name: str) -> None:
-        """Ends a node that was added; whoever gave it more interfaces has detached their ports."""
+        """Removes an added node. The caller has detached the ports of interfaces added to it."""
         self.nodes = {other: handle for other, handle in self.nodes.items() if other != name}
         if self._nodes is not None:
             with translated():
                 self._nodes.drop(name)
 
     def is_emulated(self, link: LinkPlan) -> bool:
-        """Whether a link is the engine's, and not a bare wire between two native nodes."""
+        """True for links of the engine; False for a veth pair between two native nodes."""
         return not all(self._is_native(end) for end in (link.a, link.b))
 
     def set_link(self, name: str, direction: str, settings: LinkSettings) -> None:
-        """Gives a link new settings now; direction: forward, backward or both."""
+        """Applies new settings to a link now. ``direction``: forward, backward or both."""
         with translated():
             self.engine.set_link(name, direction, settings.engine())
 
     def set_link_up(self, name: str, up: bool) -> None:
-        """Takes a link down or up now; one of a node that is off goes up with the node."""
+        """Sets a link down or up now. If its node is off, it comes up with the node."""
         self._wishes.append((self.now(), name, up))
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
@@ -225,23 +226,22 @@ class World:
         return self._nodes.guests if self._nodes is not None else {}
 
     def members(self, name: str) -> list[str]:
-        """The nodes of a shared guest; of a node's name, that node."""
+        """The nodes of a shared guest; for the name of a node, that node."""
         guest = self.guests.get(name)
         return [name] if guest is None else [part.name for part in guest.parts]
 
     def pause(self, name: str) -> None:
-        """Halts a node, or a shared guest as a whole."""
+        """Suspends a node, or a whole shared guest."""
         (self.guests.get(name) or self.nodes[name]).pause()
 
     def resume(self, name: str) -> None:
-        """Lets a node or a shared guest go on."""
+        """Resumes a node or a shared guest."""
         (self.guests.get(name) or self.nodes[name]).resume()
 
     def switch_off(self, name: str, grace: float | None = None) -> None:
-        """Switches a node off, or a shared guest with all its nodes: their links and radios are down as
-        seen from afar.
+        """Switches off a node, or a shared guest with all its nodes, with their links and radios.
 
-        Programs are killed at once, or may first end by themselves within ``grace`` seconds.
+        Programs are killed at once, or have ``grace`` seconds to end by themselves.
         """
         guest = self.guests.get(name)
         if guest is not None:
@@ -264,7 +264,7 @@ class World:
             guest.stop(grace)
 
     def _silence(self, name: str) -> None:
-        """Takes down what others see of a node that is going off."""
+        """Takes down the links and radios of a node that is being switched off."""
         self._off.add(name)
         for link in self._links_of(name):
             self._carry(link, False)
@@ -275,9 +275,7 @@ class World:
                 self.set_radio(port, {"on": False})
 
     def switch_on(self, name: str) -> None:
-        """Switches a node on again, or those of a shared guest that are off; links go up, except those
-        that are to be down.
-        """
+        """Switches on a node, or a shared guest's nodes; links come up unless scheduled to be down."""
         if name in self.guests:
             for part in self.guests[name].parts:
                 if part.state in ("stopped", "failed"):
@@ -297,7 +295,7 @@ class World:
     def schedule_link(
         self, at: int, name: str, direction: str, settings: LinkSettings | None, up: bool | None
     ) -> None:
-        """Has the engine change a link at an exact time; before :meth:`begin`."""
+        """Schedules a link change in the engine at an exact time. Call before :meth:`begin`."""
         if up is not None:
             self._wishes.append((at, name, up))
         with translated():
@@ -313,7 +311,7 @@ class World:
         return {end.partition(":")[0] for end in (plan.a, plan.b)}
 
     def _links_of(self, node: str) -> list[str]:
-        """The links of the engine that end at a node."""
+        """The emulated links that end at a node."""
         return [
             link.name
             for link in self.plan.links.values()
@@ -321,33 +319,33 @@ class World:
         ]
 
     def set_radio(self, port: str, change: dict[str, Any]) -> None:
-        """Changes a radio now, in the engine's words: ``{"channel": 40}``."""
+        """Changes a radio now. ``change`` uses the engine's keys: ``{"channel": 40}``."""
         with translated():
             self.engine.set_radio(port, change)
 
     def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
-        """Has the engine change a radio at an exact time; before :meth:`begin`."""
+        """Schedules a radio change in the engine at an exact time. Call before :meth:`begin`."""
         with translated():
             self.engine.schedule_radio(at, port, change)
 
     def radios(self) -> list[dict[str, Any]]:
-        """All radios as they are now (see ``Engine.radios``)."""
+        """The current state of all radios (see ``Engine.radios``)."""
         with translated():
             return self.engine.radios()
 
     def scanned(self, port: str) -> dict[str, Any]:
-        """What a radio found when it looked around last (see ``Engine.scanned``)."""
+        """Results of a radio's last scan (see ``Engine.scanned``)."""
         with translated():
             return self.engine.scanned(port)
 
     def channels(self) -> list[dict[str, Any]]:
-        """All channels that were used (see ``Engine.channels``)."""
+        """All channels used so far (see ``Engine.channels``)."""
         with translated():
             return self.engine.channels()
 
     @contextlib.contextmanager
     def _meeting(self, engine: _engine.Engine) -> Iterator[None]:
-        """Meanwhile guests get their network devices, without which their kernels wait."""
+        """Serves the guests' network devices meanwhile, without which their kernels cannot boot."""
         over = threading.Event()
 
         def meet() -> None:
@@ -375,7 +373,7 @@ class World:
         return node is not None and node.kind == "native"
 
     def _connect(self, engine: _engine.Engine) -> None:
-        """Ports, switches and links, in the plan's order, so that the engine's order is the plan's."""
+        """Adds ports, switches and links in the plan's order, which is then the engine's order."""
         for node in self.plan.nodes.values():
             self._add_ports(engine, node)
         for switch in self.plan.switches.values():

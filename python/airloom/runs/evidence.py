@@ -1,4 +1,4 @@
-"""From the engine's ledger and the host's samples to the evidence that a verdict is made from."""
+"""Converts the engine's ledger and the host's samples into the evidence for the verdict."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from airloom.units.text import duration, percent
 from airloom.verdict import Evidence, Lateness, Share
 
 MISSED = "port-overflow"
-"""Frames that a port's queue in the kernel could not hold until the engine took them."""
+"""Frames lost because a port's kernel queue was full before the engine read them."""
 FULL = "socket-full"
-"""Packets for which the socket of a program that receives them had no room."""
+"""Packets lost because the socket buffer of the receiving program was full."""
 UNRESOLVED = "neighbour-table-full"
-"""Packets to neighbours for whom the kernel, whose table all nodes share, had no room."""
+"""Packets lost because the host's neighbour table, which all nodes share, was full."""
 
 
 def gathered(
@@ -29,7 +29,7 @@ def gathered(
     watch: HostWatch,
     **more: Any,
 ) -> Evidence:
-    """What the engine and the host show of a run; ``more``: what only the one who asks knows, by field."""
+    """Evidence of a run. ``more``: further `Evidence` fields that only the caller has."""
     full, full_by_port = in_sockets(in_full_sockets)
     return Evidence(
         offered=offered(ledger),
@@ -51,7 +51,7 @@ def gathered(
 
 
 def ledger_of(raw: Mapping[str, Any], lateness: Mapping[str, Any]) -> Ledger:
-    """The ledger for ``result.json`` from the engine's own."""
+    """Converts the engine's ledger to the ledger of ``result.json``."""
     late = lateness_of(lateness["delivery"])
     return Ledger(
         delivered=int(raw["delivered"]),
@@ -64,7 +64,7 @@ def ledger_of(raw: Mapping[str, Any], lateness: Mapping[str, Any]) -> Ledger:
 
 
 def lateness_of(raw: Mapping[str, Any]) -> Lateness:
-    """A distribution of lateness as the engine gives it."""
+    """Converts a lateness distribution of the engine."""
     return Lateness(
         p50=int(raw["p50"]),
         p99=int(raw["p99"]),
@@ -76,7 +76,7 @@ def lateness_of(raw: Mapping[str, Any]) -> Lateness:
 
 
 def in_words(limits: Limits) -> dict[str, str]:
-    """The limits as a report shows them."""
+    """The limits as text for a report."""
     return {
         "lateness, 99 of 100 frames": duration(limits.lateness_p99),
         "lateness, every frame": duration(limits.lateness_max),
@@ -89,11 +89,12 @@ def in_words(limits: Limits) -> dict[str, str]:
 
 
 def carried_note(plan: Plan) -> str | None:
-    """What carrying super-frames whole does to the timing, if some link does so.
+    """Effect on timing of links that carry super-frames unsegmented; None if no link does.
 
     A super-frame of S octets leaves a link of rate R no earlier than its last segment would. A
-    transit node gets it when its first segment has arrived, so a later segment can pass that node up
-    to the time of the others ahead of its own: at most (S - one segment) * 8 / R a hop.
+    transit node receives it when its first segment has arrived. A later segment can therefore reach
+    that node too early, by the serialisation time of the segments before it: at most (S - one
+    segment) * 8 / R per hop.
     """
     slowest: tuple[int, str] | None = None
     for link in plan.links.values():
@@ -111,7 +112,7 @@ def carried_note(plan: Plan) -> str | None:
 
 
 def refused_note(refused: Mapping[str, int]) -> str | None:
-    """Where programs took datagrams too late, by node; a flow of the generator's is judged besides."""
+    """Note on datagrams lost to full socket buffers, by node. Generator flows are judged too."""
     if not refused:
         return None
     named = ", ".join(
@@ -121,12 +122,12 @@ def refused_note(refused: Mapping[str, int]) -> str | None:
 
 
 def offered(raw: Mapping[str, Any]) -> int:
-    """Frames that nodes gave to the network: those that the engine saw, and those lost before it could."""
+    """Frames that nodes sent: those the engine received, and those lost before it."""
     return int(raw["offered"]) + int(raw["missed"]) + int(raw.get("unresolved", 0))
 
 
 def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
-    """What this machine lost, by reason: in the engine's ports, and before the engine saw it."""
+    """Frames lost by this machine, by reason: in the engine's ports and before the engine."""
     found = {str(reason): int(frames) for reason, frames in raw["host_lost"].items() if frames}
     if raw["missed"]:
         found[MISSED] = int(raw["missed"])
@@ -136,7 +137,7 @@ def host_lost(raw: Mapping[str, Any]) -> dict[str, int]:
 
 
 def paused(raw: Mapping[str, Any]) -> dict[str, int]:
-    """Directions of links that stood still because the engine was late, and how long: ns."""
+    """Link directions that stalled because the engine was late, with the duration in ns."""
     return {
         f"{name} {direction}": int(account["paused_ns"])
         for name, both in raw["links"].items()
@@ -146,7 +147,7 @@ def paused(raw: Mapping[str, Any]) -> dict[str, int]:
 
 
 def host_lost_by_port(raw: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Which port lost how many frames, and why."""
+    """Lost frames by port and reason."""
     found: dict[str, dict[str, int]] = {}
     for name, port in raw["ports"].items():
         named = {str(reason): int(frames) for reason, frames in port["host_lost"].items() if frames}
@@ -158,7 +159,7 @@ def host_lost_by_port(raw: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """What receiving sockets had no room for, by reason, and by place and reason."""
+    """Packets lost to full socket buffers: by reason, and by place and reason."""
     if not lost:
         return {}, {}
     return {FULL: sum(lost.values())}, {f"socket of {name}": {FULL: frames} for name, frames in lost.items()}
@@ -167,10 +168,10 @@ def in_sockets(lost: Mapping[str, int]) -> tuple[dict[str, int], dict[str, dict[
 def with_missed(
     raw: Mapping[str, Any], counters: Mapping[str, Mapping[str, Mapping[str, int]]]
 ) -> dict[str, Any]:
-    """The ledger with the frames that nodes sent and their TAPs could not hold for the engine.
+    """The ledger with the frames that the queues of the nodes' TAPs dropped.
 
-    A TAP counts them as drops of its transmit side; ``counters`` are by node and interface. They never
-    entered the engine, so its own balance of frames stays as it is.
+    A TAP counts them as transmit drops; ``counters`` are by node and interface. They never entered
+    the engine, so the engine's own frame balance is unchanged.
     """
     ports = {name: dict(port) for name, port in raw["ports"].items()}
     for node, interfaces in counters.items():
@@ -182,21 +183,21 @@ def with_missed(
 
 
 def engine_busy(lateness: Mapping[str, Any]) -> list[Share]:
-    """Share of each second in which the engine's thread worked or was kept from it."""
+    """Share of each second in which the engine's thread ran or was ready to run."""
     return [_share(second, "busy") for second in lateness["status"]]
 
 
 def engine_wait(lateness: Mapping[str, Any]) -> list[Share]:
-    """Share of each second in which the engine's thread was ready and had no processor."""
+    """Share of each second in which the engine's thread was ready but had no processor."""
     return [_share(second, "waited") for second in lateness["status"]]
 
 
 def processors(tracks: Mapping[str, NodeTrack], lateness: Mapping[str, Any], length: int) -> dict[str, float]:
-    """Processors that each component kept busy on average over ``length`` ns, by component.
+    """Average number of processors used over ``length`` ns, by component.
 
-    A node with a kernel of its own is seen from both sides: what the host counts as its user time is
-    divided as its own kernel divides its time between programs and itself, whose ticks count time
-    without a processor too and so give a ratio only. Booting is left out.
+    A node with its own kernel is measured on both sides. The user time that the host counts is
+    divided in the ratio that the guest kernel reports for programs and kernel. Only the ratio is
+    used, because guest ticks include time without a processor. Boot time is excluded.
     """
     if length <= 0:
         return {}
@@ -219,10 +220,10 @@ def processors(tracks: Mapping[str, NodeTrack], lateness: Mapping[str, Any], len
 
 
 def bins(lateness: Mapping[str, Any]) -> tuple[Bin, ...]:
-    """The histogram of delivery for the report.
+    """The histogram of delivery lateness for the report.
 
-    The engine gives the largest value of each bucket; its buckets are 64 equal steps in each power of
-    two.
+    The engine gives the largest value of each bucket. Each power of two has 64 buckets of equal
+    width.
     """
     found = []
     for top, count in lateness["delivery"]["buckets"]:

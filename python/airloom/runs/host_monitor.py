@@ -1,10 +1,10 @@
-"""What the hosting machine did while a run lasted: the other half of the evidence.
+"""Samples the load of the host during a run, which is evidence for the verdict.
 
 A thread samples the kernel's counters four times a second: processor pressure (the share of time in
 which some task was ready and had no processor; Linux, ``Documentation/accounting/psi.rst``), time
-stolen by a hypervisor and processors in use (``/proc/stat``), and once a second the processor time
-of every node in which programs run. Counters are read, never reset, so several runs may watch at
-once.
+stolen by a hypervisor and processors in use (``/proc/stat``). Once a second it samples the
+processor time of every node that runs programs. Counters are read, never reset, so several runs may
+sample at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from airloom.verdict import Share
 PERIOD = 0.25
 """Seconds between samples of the host."""
 NODES_EVERY = 4
-"""Nodes are sampled once in so many periods."""
+"""Nodes are sampled once in this number of periods."""
 
 _PRESSURE = Path("/proc/pressure/cpu")
 _STAT = Path("/proc/stat")
@@ -41,7 +41,7 @@ class Reading:
     steal: int
     busy: int
     total: int
-    """Clock ticks over all processors."""
+    """Clock ticks, summed over all processors."""
 
 
 @dataclass(slots=True)
@@ -51,11 +51,11 @@ class NodeTrack:
     times: list[int] = field(default_factory=list)
     used: list[Cpu] = field(default_factory=list)
     within: list[Cpu] = field(default_factory=list)
-    """First and last count of the node's own kernel, if it has one."""
+    """First and last CPU time reported by the node's own kernel, if it has one."""
 
 
 def pressure_us(text: str) -> int:
-    """The total of the ``some`` line of /proc/pressure/cpu."""
+    """The total in microseconds of the ``some`` line of /proc/pressure/cpu."""
     for line in text.splitlines():
         if line.startswith("some "):
             return int(line.rpartition("total=")[2])
@@ -76,7 +76,7 @@ def processor_ticks(text: str) -> tuple[int, int, int]:
 
 
 def read_host() -> Reading:
-    """The host's counters now."""
+    """The current counters of the host."""
     try:
         pressure = pressure_us(_PRESSURE.read_text())
     except (OSError, ValueError):
@@ -86,7 +86,7 @@ def read_host() -> Reading:
 
 
 class HostWatch(Sampler):
-    """Samples the counters of the host and of a world's nodes."""
+    """Samples the counters of the host and of the nodes of an emulation."""
 
     def __init__(self, world: World, *, read: Callable[[], Reading] = read_host) -> None:
         super().__init__(world, PERIOD, "hostwatch")
@@ -97,12 +97,12 @@ class HostWatch(Sampler):
 
     @property
     def nodes(self) -> dict[str, NodeTrack]:
-        """The nodes in which programs ran, with their processor time."""
+        """CPU time samples of the nodes that ran programs."""
         return self._nodes
 
     @property
     def blind(self) -> list[str]:
-        """What cannot be seen on this machine."""
+        """Counters that this machine does not provide."""
         unseen = []
         if any(reading.pressure_us is None for reading in self._readings):
             unseen.append(f"processor pressure ({_PRESSURE} cannot be read)")
@@ -132,19 +132,19 @@ class HostWatch(Sampler):
         return list(self._between(lambda a, b: _ratio(b.busy - a.busy, b.total - a.total)))
 
     def node_wait(self) -> dict[str, list[Share]]:
-        """Node: share of time in which something in it was ready to run and had no processor."""
+        """Per node: share of time in which one of its tasks was ready but had no processor."""
         return self._of_nodes(lambda cpu: cpu.wait_ns)
 
     def node_throttled(self) -> dict[str, list[Share]]:
-        """Node: share of time in which its own share of a processor held it back."""
+        """Per node: share of time in which its CPU quota throttled it."""
         return self._of_nodes(lambda cpu: cpu.throttled_ns)
 
     def node_used(self) -> dict[str, list[Share]]:
-        """Node: processors used."""
+        """Per node: number of processors used."""
         return self._of_nodes(lambda cpu: cpu.user_ns + cpu.system_ns)
 
     def node_share(self) -> dict[str, float]:
-        """Node: most of one processor that it may use."""
+        """Per node: the largest share of one processor that it may use."""
         return self._world.shares
 
     def _sample(self) -> None:
@@ -165,7 +165,7 @@ class HostWatch(Sampler):
                 used = node.cpu()
                 within = node.within() if self._over.is_set() or name not in self._nodes else None
             except (LabError, OSError):
-                continue  # stopped, or gone while the run ends
+                continue  # stopped, or removed at the end of the run
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
                 continue
             track = self._nodes.setdefault(name, NodeTrack())
@@ -201,5 +201,5 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Number of processors available to this process."""
     return len(os.sched_getaffinity(0))

@@ -1,18 +1,18 @@
-"""What this machine may have taken from a figure, and so within what a claim about it is not decided.
+"""Computes how much the host may have degraded a figure; a claim within that margin is undecided.
 
-An engine that is late, and programs that wait for a processor, make flows slower and packets later; never the
-other way round. From what was observed follows how much at most:
+A late engine, and programs that wait for a processor, make flows slower and packets later, never
+the opposite. The observations bound the effect:
 
-* **rates** and amounts: a link of the flow's path that stood still for a time p of the flow's length T, and
-  an end whose programs waited for a processor for a share w of the run, leave at least (1 - p/T - w) of what
-  the network described would have carried;
-* **durations**: each crossing of a link adds the lateness of a delivery and of an ingress on average, and
-  there and back cross each link of the path twice; a largest value or an upper percentile also has the
-  latest delivery and ingress of the run;
+* **rates** and amounts: a link of the flow's path that stalled for a time p of the flow's length T,
+  and an end whose programs waited for a processor for a share w of the run, leave at least (1 - p/T
+  - w) of what the network described would have carried;
+* **durations**: each crossing of a link adds the mean lateness of a delivery and of an ingress; a
+  round trip crosses each link of the path twice. A maximum or an upper percentile also includes the
+  largest lateness of a delivery and an ingress in the run;
 * counts, losses and other shares have no such bound.
 
-A claim that is missed, and would hold with figures better by no more than that, is not decided by the run:
-its outcome stands, its ``why`` says so, and the verdict is no better than ``degraded``.
+A claim is undecided if it fails, but would hold with figures improved by at most that margin. It
+keeps its outcome, its ``why`` states the margin, and the verdict is at best ``degraded``.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ from airloom.verdict import Share, Verdict
 
 UNDECIDED = "claim.undecided"
 STEPS = 20
-"""Parts of what a figure may have lost that are tried: ``within`` may hold with some and not with all."""
+"""Steps in which the margin is tried: ``within`` may hold for some fractions of it and not for all.
+"""
 MOST_NAMES = 6
-"""Names of a claim up to which each may be better without the others."""
+"""Up to this many names in a claim, each figure may be improved independently of the others."""
 _CENTRAL = ("mean", "avg", "p50", "min")
-"""Last words of metrics that one late packet does not move."""
+"""Last words of metrics that a single late packet does not change much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """What a measurement may have lost to this machine."""
+    """The margin of a measurement."""
 
     share: float = 0.0
-    """Of a rate."""
+    """Share of a rate that may be missing."""
     late: float = 0.0
     """Seconds by which a mean or median may be too long."""
     worst: float = 0.0
-    """The same of a largest value."""
+    """Seconds by which a maximum may be too long."""
 
     def better(self, metric: str, value: Quantity, part: float) -> Quantity:
-        """A figure without such a part of what it may have lost."""
+        """The figure improved by a fraction ``part`` of its margin."""
         if value.dimension in (RATE, SIZE, FREQUENCY):
             return Quantity(value.value / (1 - part * self.share), value.dimension)
         if value.dimension == TIME:
@@ -76,7 +77,7 @@ def of_run(
     node_wait: Mapping[str, Sequence[Share]],
     length: int,
 ) -> dict[str, Margin]:
-    """Measurement: what it may have lost, from the engine's ledger and clock and the host's counters."""
+    """Per measurement: its margin, from the engine's ledger and lateness and the host's counters."""
     mean = sum(_mean(lateness[way]) for way in ("delivery", "ingress")) / 1e9
     worst = sum(int(lateness[way]["max"]) for way in ("delivery", "ingress")) / 1e9
     found = {}
@@ -93,7 +94,7 @@ def of_run(
 def weigh(
     plan: Plan, measured: Sequence[Measurement], margins: Mapping[str, Margin], verdict: Verdict
 ) -> tuple[list[Claim], Verdict]:
-    """The scenario's claims held against what was measured, and the verdict with what they do not decide."""
+    """The scenario's claims on the measurements, and the verdict lowered by undecided claims."""
     values = from_measurements(measured)
     claims = []
     for asked in plan.scenario.claims:
@@ -114,7 +115,7 @@ def weigh(
 
 
 def is_decided(check: str, values: Values, margins: Mapping[str, Margin]) -> bool:
-    """Whether a claim that fails would also have failed had this machine taken nothing."""
+    """Whether a failed claim also fails with all figures improved by their margins."""
     names = [name for name in parse(check).names() if name.partition(".")[0] in margins]
     several = range(1, len(names) + 1) if len(names) <= MOST_NAMES else [len(names)]
     for some in itertools.chain.from_iterable(itertools.combinations(names, count) for count in several):
@@ -131,7 +132,7 @@ def is_decided(check: str, values: Values, margins: Mapping[str, Margin]) -> boo
 
 
 def _mean(raw: Mapping[str, Any]) -> float:
-    """Nanoseconds; each frame counts with the upper end of its bucket."""
+    """Mean in nanoseconds. Each frame counts with the upper end of its bucket."""
     buckets = raw["buckets"]
     frames = sum(count for _, count in buckets)
     return sum(top * count for top, count in buckets) / frames if frames else 0.0
@@ -142,7 +143,7 @@ def _paused(ledger: Mapping[str, Any], link: str) -> int:
 
 
 def _span(asked: Asked, length: int) -> int:
-    """How long it lasts, ns: every pause of the run may have fallen into that."""
+    """Duration of the measurement in ns. Every stall of the run may have fallen into it."""
     return min(length, int(getattr(asked.tool, "duration", length))) or length
 
 

@@ -1,7 +1,7 @@
-"""A measurement while it runs: its services, its programs, and the reading at the end.
+"""A running measurement: starts its services and programs, and reads the results at the end.
 
-Follows the rules at the top of :mod:`airloom.measure.tool`. Everything happens on the run's
-timeline; only reading what the programs wrote, which may take long, has a thread of its own.
+Follows the rules at the top of :mod:`airloom.measure.tool`. All work is done on the run's timeline,
+except reading the programs' output, which may take long and has its own thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Measuring:
         self.tool = tool
         self.folder = folder
         self.expected = expected
-        """How long it is expected to take, in nanoseconds."""
+        """Expected duration in nanoseconds."""
         self.state: State = "waiting"
         self.reading: Reading | None = None
         self.failure: LabError | None = None
@@ -68,7 +68,7 @@ class Measuring:
         self._clocks: dict[str, ClockReading] = {}
 
     def follow(self, changed: Callable[[Measuring], None]) -> None:
-        """Has this called at every change of state, instead of what was given before."""
+        """Sets the function to call at every change of state; it replaces the previous one."""
         self._changed = changed
 
     @property
@@ -78,11 +78,11 @@ class Measuring:
 
     @property
     def settled(self) -> bool:
-        """Whether it has come to its end, good or bad."""
+        """Whether it has ended, successfully or not."""
         return self.state in ("done", "failed")
 
     def prepare(self) -> None:
-        """Starts its services, one after the other; ``prepared`` when all are ready."""
+        """Starts its services one after the other; its state is ``prepared`` when all are ready."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for step in self._steps:
             for name, content in step.files.items():
@@ -92,7 +92,7 @@ class Measuring:
         self._next_service([step for step in self._steps if step.service])
 
     def begin(self, zero: int, zero_realtime: int) -> None:
-        """Starts its programs, each at its time; the clocks' values are those at time zero."""
+        """Starts its programs at their times. Arguments: both clocks at time zero, in ns."""
         self._zero, self._zero_realtime = zero, zero_realtime
         self._set("running")
         for step in self._steps:
@@ -100,7 +100,7 @@ class Measuring:
                 self._timeline.at(step.at, partial(self._client, step))
 
     def cancel(self, why: LabError) -> None:
-        """Gives up: what runs is killed, and what was written is not read."""
+        """Aborts: kills its programs and ignores their output."""
         if self.settled:
             return
         self.failure = why
@@ -165,7 +165,7 @@ class Measuring:
         return True
 
     def _exited_anywhere(self, step: Step, exit: Exit) -> None:
-        """From any thread: notes the time, and leaves the rest to the timeline."""
+        """Callable from any thread: records the time and posts the rest to the timeline."""
         ended = time.monotonic_ns()
         self._timeline.post(lambda: self._exited(step, exit, ended))
 
@@ -173,7 +173,7 @@ class Measuring:
         running = self._running[step.role]
         running.ended = Ended(running.started, ended, exit.code, exit.signal, running.killed)
         if self.state == "running" and step.service and exit.code not in step.expect:
-            # Its clients would wait for it in vain; the tool knows what the ending means.
+            # Its clients would wait forever. The tool can interpret the exit.
             for other in self._running.values():
                 if not other.step.service and other.ended is None:
                     self._timeline.after(step.linger, partial(self._send, other, signal.SIGTERM))
@@ -189,7 +189,7 @@ class Measuring:
         )
 
     def _close(self) -> None:
-        """The clients have ended: services may linger, and are then ended."""
+        """All clients have ended: services may take time to finish, and are then ended."""
         self._set("closing")
         if self._all_ended(service=True):
             self._read()
@@ -229,7 +229,7 @@ class Measuring:
         return {node: self._nodes[node].clock() for node in self.nodes}
 
     def _skews(self) -> dict[str, Skew]:
-        """Of the steps whose nodes have clocks of their own."""
+        """Clock skew of the steps whose nodes have their own clocks."""
         last = self._read_clocks()
         return {
             step.role: Skew(self._clocks[step.node], last[step.node])

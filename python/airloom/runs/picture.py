@@ -1,4 +1,4 @@
-"""The topology picture of a plan, as a report draws it."""
+"""The topology of a plan as a report draws it."""
 
 from __future__ import annotations
 

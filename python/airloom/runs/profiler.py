@@ -1,11 +1,11 @@
-"""Where the processors' time went, by samples: ``perf`` on the nodes and the engine, where it can be used.
+"""Profiles nodes and engine by sampling with ``perf``, where it is available.
 
-A sample a 499th of a second on every processor (``cpu-clock``, which needs no hardware counters). Each
+Samples every processor at 499 Hz (``cpu-clock``, which needs no hardware counters). Each sample
 belongs to one component, as in :mod:`airloom.compare.attribution`: the engine's thread; the rest of
-Airloom; and of the nodes' processes the host's kernel (samples in kernel mode), the guests' kernels
-(samples in the program that is a guest's machine) and everything else, which are the programs in the
-nodes. Of an emulated machine, programs and kernel cannot be told apart: both count as guest kernel. Samples
-of other processes of the host are left out.
+Airloom; and, for the nodes' processes, the host's kernel (samples in kernel mode), the guests'
+kernels (samples in the program that runs a guest's machine) and the nodes' programs (all other
+samples). In an emulated machine, programs and kernel cannot be distinguished: both count as guest
+kernel. Samples of other processes of the host are ignored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from airloom.planning.plan import Plan
 from airloom.results.details import Hotspot
 
 FREQUENCY = 499
-"""Samples a second; no multiple of a tick's rate, so that nothing periodic hides."""
+"""Samples per second. Not a multiple of a timer rate, so that periodic work is sampled too."""
 TOP = 5
-"""Places that are named for each component."""
+"""Number of hotspots reported per component."""
 ENGINE_THREAD = "airloom-engine"
 INSTALL = "apt-get install linux-perf"
 _LINE = re.compile(
@@ -40,7 +40,7 @@ _EMULATOR = "qemu-system"
 
 
 def machines_of(plan: Plan) -> frozenset[str]:
-    """Names of the programs that are machines of a plan's guests, beside emulators."""
+    """Names of the programs, other than emulators, that run the machines of a plan's guests."""
     guests = [node.guest for node in plan.nodes.values() if node.guest is not None]
     return frozenset([*_MACHINES, *(os.path.basename(guest.kernel) for guest in guests if guest.kernel)])
 
@@ -55,7 +55,7 @@ class Profiler:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, root: int) -> None:
-        """Follows this process, and ``root`` with all that descends from it; :class:`HostError`."""
+        """Samples this process, and ``root`` with all its descendants. Raises :class:`HostError`."""
         if shutil.which("perf") is None:
             raise HostError("host.perf", "there is no perf on this machine", cure=INSTALL)
         self._nodes = frozenset(descendants(root))
@@ -78,7 +78,7 @@ class Profiler:
             raise HostError("host.perf", f"perf cannot sample here: {first}", cure=cure)
 
     def finish(self) -> tuple[Hotspot, ...]:
-        """Stops, and says which places had most samples; a second call does nothing."""
+        """Stops sampling and returns the places with the most samples. A second call has no effect."""
         if self._process is None:
             return ()
         self._process.send_signal(signal.SIGINT)
@@ -95,9 +95,10 @@ class Profiler:
 def hotspots(
     lines: Iterable[str], own: int, nodes: Iterable[int], machines: frozenset[str]
 ) -> tuple[Hotspot, ...]:
-    """Of every component the places with most samples, from the lines of ``perf script``.
+    """Per component, the places with the most samples, from the output of ``perf script``.
 
-    ``nodes`` are the processes of the nodes when sampling began; what they start is found in the lines.
+    ``nodes`` are the PIDs of the nodes when sampling began; their later children are found in the
+    lines.
     """
     counts: dict[str, Counter[str]] = {}
     inside = set(nodes)
@@ -130,7 +131,7 @@ def hotspots(
 
 
 def descendants(root: int) -> list[int]:
-    """A process and all that descend from it, as the host numbers them."""
+    """A process and all its descendants, by PID on the host."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

@@ -1,7 +1,7 @@
-"""Programs of a scenario: started at their time, ready, restarted, and held to their exit code.
+"""Supervises a scenario's programs: start time, readiness, restarts and exit codes.
 
-Everything here happens on the run's timeline, except what is said to be from any thread. A program
-goes through these states::
+Everything runs on the run's timeline, except functions marked as callable from any thread. A
+program has these states::
 
     waiting -> running -> ready -> ended          (as expected)
                   |          `--> waiting         (restart policy)
@@ -26,21 +26,23 @@ from airloom.scenario.model import Program
 from airloom.units.text import seconds
 
 GRACE = 2_000_000_000
-"""How long a program may take to end after SIGTERM before SIGKILL: ns."""
+"""Time between SIGTERM and SIGKILL: ns."""
 POLL = 20_000_000
-"""How often readiness is looked at: ns."""
+"""Interval of readiness checks: ns."""
 FIRST_PAUSE, LONGEST_PAUSE = 100_000_000, 5_000_000_000
-"""Pauses before restarts grow from the first to the longest by doubling: ns."""
+"""Pause before a restart: doubles from the first value to the longest: ns."""
 PIECE, WINDOW = 1 << 16, 1 << 12
-"""Octets of a log that are looked at together for readiness, and that are looked at again with the next."""
+"""Octets of a log per readiness check, and octets at its end that are checked again with the next
+piece.
+"""
 LAST_LINES = 5
-"""How many lines of a failed program's log are shown."""
+"""Number of log lines shown for a failed program."""
 
 State = Literal["waiting", "running", "ready", "ended", "failed"]
 
 
 def said(exit: Exit) -> str:
-    """How a process ended, in words."""
+    """How a process ended, as text."""
     if exit.signal is not None:
         return f"was killed by {signal_name(exit.signal)}"
     return f"ended with exit code {exit.code}" if exit.code is not None else "ended with its node"
@@ -68,17 +70,17 @@ def signal_number(name: str) -> int:
 
 
 class Reading:
-    """A log, read on piece by piece while a program writes it, for a pattern of at most :data:`WINDOW`."""
+    """Searches a running program's log piece by piece; matches have at most :data:`WINDOW` octets."""
 
     def __init__(self, log: Path, begin: int) -> None:
         self._log = log
         self._at = begin
         self._window = b""
         self.left = False
-        """Whether there was more to read at once."""
+        """True if the last piece did not reach the end of the log."""
 
     def has(self, pattern: str) -> bool:
-        """Whether the pattern is in the next piece, or begins in the one before."""
+        """Whether the pattern is in the next piece, or in a match begun in the previous one."""
         try:
             with self._log.open("rb") as log:
                 log.seek(self._at)
@@ -90,14 +92,14 @@ class Reading:
         self._window += piece
         held = patterns.found(pattern, self._window.decode("utf-8", "replace"))
         if len(self._window) > WINDOW:
-            # From the begin of a line, if there is one, so that ^ matches there alone.
+            # Start at the beginning of a line, if there is one, so that ^ matches only there.
             begin = self._window.find(b"\n", len(self._window) - WINDOW) + 1
             self._window = self._window[begin:] if begin else b"\0" + self._window[-WINDOW:]
         return held
 
 
 class Supervised:
-    """One program of the scenario while the run lasts."""
+    """A program of the scenario during the run."""
 
     def __init__(
         self,
@@ -114,9 +116,9 @@ class Supervised:
         self.node = program.node
         self.log = log
         self.after: tuple[Supervised, ...] = ()
-        """Those that it starts after."""
+        """The programs that must be ready or ended before it starts."""
         self.earliest: int = program.at
-        """When it starts unless those come later: ns."""
+        """Earliest start time, in ns; the programs in ``after`` may delay it further."""
         self.state: State = "waiting"
         self.was_ready = False
         self.exit: Exit | None = None
@@ -126,7 +128,7 @@ class Supervised:
         self._changed = changed
         self._process: Process | None = None
         self._life = 0
-        """Counts starts, so that what was meant for an earlier process does not touch a later one."""
+        """Number of starts. A callback for an earlier process is ignored."""
         self._began = 0
         self._reading = Reading(log, 0)
         self._wanted_down = False
@@ -142,30 +144,30 @@ class Supervised:
 
     @property
     def settled(self) -> bool:
-        """Whether the run need not wait for it: it has ended, or is a service."""
+        """Whether the run can end without it: it has ended, or is a service."""
         return self.state in ("ended", "failed") or self.program.until_end
 
     @property
     def holds_up(self) -> bool:
-        """Whether measurements wait for it: it was to be ready from the start and is not yet."""
+        """Whether measurements wait for it: it must be ready at the start and is not yet."""
         expected = self.program.ready is not None and self.earliest == 0
         return expected and not self.was_ready and self.state in ("waiting", "running")
 
     @property
     def awaited(self) -> list[Supervised]:
-        """Those that must come before it starts and have not."""
+        """The programs that it must start after and that are not ready or ended yet."""
         return [one for one in self.after if not one.has_come]
 
     @property
     def has_come(self) -> bool:
-        """Whether what is after it may start: it is ready or has ended as expected; a service that does
-        not say when it is ready need only have started.
+        """Whether programs ordered after it may start: it is ready or has ended as expected. A
+        service without a readiness condition need only be started.
         """
         says = self.program.ready is not None or self.program.until_end
         return self.state == "ended" or (says and self.was_ready)
 
     def start(self) -> None:
-        """Starts it, unless it runs."""
+        """Starts it if it is not running."""
         if self.alive:
             return
         self._wanted_down = False
@@ -196,7 +198,7 @@ class Supervised:
             self._timeline.after(self.program.ready.within, lambda: self._too_late(life))
 
     def stop(self) -> None:
-        """Ends it with SIGTERM, after a grace with SIGKILL; that is no failure."""
+        """Ends it with SIGTERM, then SIGKILL after a grace period. Its end is not a failure."""
         self._wanted_down = True
         if self._process is None:
             self._set("ended")
@@ -206,16 +208,16 @@ class Supervised:
         self._timeline.after(GRACE, lambda: self._send(signal.SIGKILL) if life == self._life else None)
 
     def kill(self) -> None:
-        """Ends it with SIGKILL; that is no failure."""
+        """Ends it with SIGKILL. Its end is not a failure."""
         self.expect_end()
         self._send(signal.SIGKILL)
 
     def expect_end(self) -> None:
-        """From now on its end is no failure: its node is being switched off."""
+        """From now on its end is not a failure, because its node is being switched off."""
         self._wanted_down = True
 
     def signal(self, number: int) -> None:
-        """Sends it a signal; what then happens is judged as if it had done so by itself."""
+        """Sends it a signal. A resulting exit is judged like one of its own."""
         self._send(number)
 
     def tail(self) -> list[str]:
@@ -227,7 +229,7 @@ class Supervised:
 
     def _send(self, number: int) -> None:
         if self._process is not None:
-            with contextlib.suppress(LabError, OSError):  # it may just have ended
+            with contextlib.suppress(LabError, OSError):  # it has just ended
                 self._process.signal(number)
 
     def _exited(self, life: int, exit: Exit) -> None:
@@ -268,7 +270,7 @@ class Supervised:
         return life == self._life and not self._wanted_down
 
     def _look(self, life: int) -> None:
-        """Checks readiness now, and again shortly if it is not."""
+        """Checks readiness now, and again after a pause if it is not ready."""
         ready = self.program.ready
         if life != self._life or self.state != "running" or ready is None:
             return
@@ -277,7 +279,7 @@ class Supervised:
         elif self._is_ready():
             self._become_ready()
         else:
-            # What is left of a long log is looked at in turn with all else that is due.
+            # A long log is read in pieces, in turn with other work that is due.
             left = ready.log is not None and self._reading.left
             self._timeline.after(0 if left else POLL, lambda: self._look(life))
 
@@ -291,7 +293,7 @@ class Supervised:
         return True
 
     def _ask(self, life: int, command: str) -> None:
-        """Runs the readiness command in the node; its exit code is the answer."""
+        """Runs the readiness command in the node. Exit code 0 means ready."""
 
         def answered(exit: Exit) -> None:
             if life != self._life or self.state != "running":

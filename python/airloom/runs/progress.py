@@ -1,4 +1,4 @@
-"""What a run says of itself while it lasts, to whoever watches: the command line, or nobody."""
+"""Progress events of a run, for the command line or another listener."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """Hears everything and does nothing; those who show something override what they need.
+    """Receives all events and ignores them; subclasses override the methods they need.
 
-    All calls come from the thread that runs the scenario, and must be quick.
+    All calls come from the thread that runs the scenario, and must return quickly.
     """
 
     def phase(self, text: str) -> None:
-        """What is being done before and after the run itself, such as bringing up nodes."""
+        """Current activity before and after the run itself, such as bringing up nodes."""
 
     def point(self, number: int, total: int, text: str) -> None:
-        """In a sweep or with repetitions: which run begins, counted from 1."""
+        """A run of a sweep or a set of repetitions begins; ``number`` counts from 1."""
 
     def measuring(self, name: str, expected: int) -> None:
-        """A measurement begins, and is expected to take so many nanoseconds."""
+        """A measurement begins; ``expected`` is its expected duration in nanoseconds."""
 
     def measured(self, name: str, metrics: Sequence[Metric]) -> None:
-        """A measurement has come to its end."""
+        """A measurement has ended successfully."""
 
     def failed(self, name: str, message: str) -> None:
         """A measurement has failed."""
 
     def happened(self, at: int, text: str) -> None:
-        """An event, or something that befell a program, at engine time in nanoseconds."""
+        """An event, or a change of a program's state, at engine time ``at`` in nanoseconds."""
 
     def problem(self, text: str) -> None:
-        """Something that the experimenter should know now."""
+        """A problem that should be shown to the user at once."""

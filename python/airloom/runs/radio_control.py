@@ -1,16 +1,18 @@
-"""A node's way to its own radios: what ``airloom radio`` in a node talks to.
+"""Serves the control sockets through which ``airloom radio`` in a node controls the node's radios.
 
-Every node with radios has a listening socket of the name :data:`ADDRESS` in its own network namespace.
-Names of that kind are seen in their namespace alone, so whoever reaches the socket is in the node, and
-the socket knows no radios but the node's. A guest has a network of its own: its first process listens
-there under the same name, and the node's passes on what is said (``init/src/door.rs``).
+Every node with radios has a listening socket with the abstract name :data:`ADDRESS` in its own
+network namespace. Abstract names are visible in their namespace only, so every client is a program
+in the node, and the socket gives access to the node's radios only. A guest has its own kernel: its
+first process listens there under the same name, and the node's first process forwards the data
+(``init/src/door.rs``).
 
-One request and one answer are a line of JSON each: ``{"do": "info", "radio": "wlan0"}`` gives
-``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``; see :mod:`airloom.runs.radio_requests`.
-A program that has a radio look around waits for its answer until the radio is back; no other waits.
+A request and its answer are one line of JSON each: ``{"do": "info", "radio": "wlan0"}`` returns
+``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``; see
+:mod:`airloom.runs.radio_requests`. A scan request is answered when the radio has finished scanning;
+all others are answered at once.
 
-Programs in nodes are not trusted. One thread serves all nodes, so an exception that a connection causes
-ends this connection alone, and a connection that neither asks nor reads is closed after :data:`PATIENCE`.
+Programs in nodes are not trusted. One thread serves all nodes. An exception on a connection closes
+only that connection. A connection that does not send or read is closed after :data:`PATIENCE`.
 """
 
 from __future__ import annotations
@@ -38,45 +40,47 @@ if TYPE_CHECKING:
 
 ADDRESS = "\0airloom/radio"
 _MOST = 16
-"""Connections of one node at a time."""
+"""Maximum number of open connections per node."""
 PATIENCE = 30.0
 """Seconds that a connection may take to send its request, and again to read its answer."""
 AWAY = 120.0
-"""Seconds that radios may be away to look around: all channels take less than half of it."""
+"""Maximum duration of a scan in seconds; scanning all channels takes less than half of it."""
 
 
 class _Connection:
-    """One connection of a program in a node: a request, then its answer."""
+    """A connection from a program in a node: one request, then its answer."""
 
     def __init__(self, node: str, socket: socket.socket) -> None:
         self.node = node
         self.socket = socket
         self.scans: list[Scan] = []
-        """Those that its answer waits for."""
+        """The scans that its answer waits for."""
         self.until = time.monotonic() + PATIENCE
         self._heard = bytearray()
         self._answer = bytearray()
 
     def hear(self) -> bytes | None:
-        """Reads; the request once it is whole: up to the first line end, or the end of what is sent."""
+        """Reads. Returns the request when it is complete: at the first line end or the stream's
+        end.
+        """
         piece = self.socket.recv(LONGEST + 1 - len(self._heard))
         self._heard += piece
         line, end, _ = self._heard.partition(b"\n")
         return bytes(line) if end or not piece or len(line) > LONGEST else None
 
     def begin_to_tell(self, found: dict[str, Any]) -> None:
-        """Holds an answer ready."""
+        """Stores the answer to send."""
         self._answer += json.dumps(found).encode() + b"\n"
         self.until = time.monotonic() + PATIENCE
 
     def tell(self) -> bool:
-        """Sends on; whether all of the answer is sent."""
+        """Sends more of the answer. Returns True when all of it is sent."""
         del self._answer[: self.socket.send(self._answer)]
         return not self._answer
 
 
 class RadioDoors:
-    """The sockets of all nodes with radios, served by one thread while the world is open."""
+    """Control sockets of all nodes with radios, served by one thread while the emulation is open."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -96,7 +100,7 @@ class RadioDoors:
         self._thread.start()
 
     def close(self) -> None:
-        """Closes all doors: an open one would keep its node's namespace alive."""
+        """Closes all sockets; an open one would keep its node's namespace alive."""
         os.eventfd_write(self._bell, 1)
         self._thread.join()
         for connection in list(self._connections):
@@ -124,14 +128,14 @@ class RadioDoors:
                     self._guarded(connection, self._look_after_scans)
 
     def _pause(self) -> float | None:
-        """How long there is nothing to do unless a socket is ready."""
+        """Seconds until the next timeout; None if there is none."""
         if any(connection.scans for connection in self._connections):
             return GLANCE
         ends = [connection.until for connection in self._connections]
         return max(0.0, min(ends) - time.monotonic()) if ends else None
 
     def _guarded(self, connection: _Connection, act: Callable[[_Connection], None]) -> None:
-        """Serves a connection; it alone ends by what goes wrong with it."""
+        """Serves a connection; an error closes only this connection."""
         try:
             act(connection)
         except BlockingIOError:
@@ -142,7 +146,7 @@ class RadioDoors:
     def _admit(self, node: str, door: socket.socket) -> None:
         try:
             accepted, _ = door.accept()
-        except OSError:  # it went away before it was let in, or there is no descriptor for it now
+        except OSError:  # the client closed before accept, or no descriptor is free
             time.sleep(GLANCE)
             return
         if sum(connection.node == node for connection in self._connections) >= _MOST:
@@ -172,14 +176,14 @@ class RadioDoors:
             self._begin_to_tell(connection, found)
 
     def _look_after_scans(self, connection: _Connection) -> None:
-        """Answers the connection if its radios have come back."""
+        """Answers the connection if its radios have finished scanning."""
         found = _said(lambda: answer_of(self._world, connection.scans))
         if found != {"answer": None}:
             connection.scans = []
             self._begin_to_tell(connection, found)
 
     def _begin_to_tell(self, connection: _Connection, found: dict[str, Any]) -> None:
-        """What does not read its answer is waited for, and holds up nothing but its own node."""
+        """Sends the answer as the client reads it. A slow client delays only its own node."""
         connection.begin_to_tell(found)
         self._selector.register(connection.socket, selectors.EVENT_WRITE, connection)
 
@@ -195,19 +199,19 @@ class RadioDoors:
 
 
 def _said(reply: Callable[[], Any]) -> dict[str, Any]:
-    """What is answered, or what is wrong with the request."""
+    """The answer, or the error that the request causes."""
     try:
         return {"answer": reply()}
     except LabError as error:
         return {"error": {"code": error.code, "message": error.message, "cure": error.cure}}
     except Exception as error:
-        # A mistake of this program: the node is told of it as well, and the others are served on.
+        # An internal error: report it to the node too, and continue to serve the other nodes.
         message = f"the laboratory cannot answer: {type(error).__name__}"
         return {"error": {"code": "radio.failed", "message": message, "cure": None}}
 
 
 def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
-    """A listening socket in each of the namespaces, made by a thread that visits them and ends."""
+    """Opens a listening socket in each namespace. A temporary thread enters the namespaces."""
     found: dict[str, socket.socket] = {}
     errors: list[OSError] = []
 
@@ -234,7 +238,7 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
 
 
 def _chosen(world: World, node: str, request: Request) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The node's radios that a request is about, and all radios that there are."""
+    """The node's radios that a request selects, and all radios of the run."""
     every = world.radios()
     own = [radio for radio in every if radio["port"].partition(":")[0] == node]
     name = request.radio
@@ -246,7 +250,7 @@ def _chosen(world: World, node: str, request: Request) -> tuple[list[dict[str, A
 
 
 def answer(world: World, node: str, request: Show | Change) -> Any:
-    """What a node is told, or what it changes; about its own radios only."""
+    """Answers a query or applies a change, for the node's own radios only."""
     chosen, every = _chosen(world, node, request)
     if isinstance(request, Change):
         if len(chosen) > 1:
@@ -259,19 +263,19 @@ def answer(world: World, node: str, request: Show | Change) -> Any:
 
 
 def begin_scans(world: World, node: str, request: Search) -> list[Scan]:
-    """Has a node's radios look around."""
+    """Starts a scan on the selected radios of a node."""
     chosen, _ = _chosen(world, node, request)
     channels = request.channels
     for radio in chosen:
         grant = _grant(world, radio["port"])
-        # Without channels it looks on all, which a sliver may not.
+        # Without channels the radio would scan all of them, which a sliver's grant may not allow.
         channels = channels or list(grant.channels if grant is not None else ())
         held(grant, [{"channel": channel} for channel in channels])
     return [Scan(world, radio, channels, passive=request.passive) for radio in chosen]
 
 
 def answer_of(world: World, scans: list[Scan]) -> list[dict[str, Any]] | None:
-    """What radios found; none while one of them is away."""
+    """Scan results of the radios; None while one of them is still scanning."""
     found = [scan.found() for scan in scans]
     if None in found:
         return None
@@ -349,7 +353,7 @@ def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator
 
 
 def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
-    """A change in the scenario's words, as the engine's changes; refuses what is none."""
+    """Converts a change to the engine's changes. Raises an error if it is invalid."""
     if key == "up":
         if not isinstance(value, bool):
             raise RunError("radio.value", f"{value!r} is neither true nor false")
@@ -364,7 +368,7 @@ def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
 
 
 def held(grant: GrantPlan | None, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The changes, if the grant of the radio's slice holds them all; else they are refused."""
+    """The changes if the grant of the radio's slice permits them all; otherwise an error."""
     for change in changes if grant is not None else ():
         assert grant is not None
         channel, power = change.get("channel"), change.get("power")

@@ -1,7 +1,7 @@
-"""Where radios were while a run lasted, and what they sent to each other.
+"""Samples the positions of radios and their traffic per peer during a run.
 
-A thread asks the engine for all radios once a second. Motion in the engine is continuous; this only
-looks at it, for the report.
+A thread reads all radios from the engine once a second. Motion in the engine is continuous; the
+samples are only for the report.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
 
 PERIOD = 1.0
-"""Seconds between looks."""
+"""Seconds between samples."""
 
 Series = tuple[str, str, str, str, list[int], list[float]]
-"""Measurement, metric, unit, whose; times in ns and values."""
+"""Measurement, metric, unit, radio or pair; times in ns and values."""
 
 View = Mapping[str, Any]
-"""A radio as the engine shows it (``Engine.radios``)."""
+"""A radio's state as returned by ``Engine.radios``."""
 
 
 class RadioWatch(Sampler):
-    """Looks at the radios of a world, if it has any."""
+    """Samples the radios of an emulation, if it has any."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world, PERIOD, "radiowatch", at_once=True)
@@ -37,12 +37,12 @@ class RadioWatch(Sampler):
 
     @property
     def radios(self) -> tuple[RadioUse, ...]:
-        """All radios as they were last seen."""
+        """All radios as of the last sample."""
         return tuple(use_of(radio) for radio in self._last().values())
 
     @property
     def links(self) -> tuple[RadioLink, ...]:
-        """All pairs of which one sent to the other."""
+        """All pairs of radios of which at least one sent to the other."""
         return tuple(
             RadioLink(
                 sender=name,
@@ -57,7 +57,7 @@ class RadioWatch(Sampler):
         )
 
     def series(self) -> Iterator[Series]:
-        """The places of all radios, and rate and retries of all pairs, over time."""
+        """Positions of all radios, and rate and retries of all pairs, over time."""
         for name in self._last():
             places = [(at, look[name]["position"]) for at, look in self._looks if name in look]
             if all(place == places[0][1] for _, place in places):
@@ -76,12 +76,12 @@ class RadioWatch(Sampler):
         attempts = unanswered = 0
         for at, look in self._looks:
             peer = look.get(sender, {}).get("peers", {}).get(receiver)
-            # A pair that was silent since the last look has nothing to say of it.
+            # A pair without transmissions since the last sample has no value.
             if peer is None or peer["attempts"] == attempts:
                 continue
             times.append(at)
             rates.append(float(peer["rate"] or 0))
-            # What is on the air at a look is answered, or not, after it.
+            # A frame on the air at a sample is counted as answered or unanswered in the next one.
             failed = (peer["unanswered"] - unanswered) / (peer["attempts"] - attempts)
             retries.append(min(1.0, failed))
             attempts, unanswered = peer["attempts"], peer["unanswered"]
@@ -98,7 +98,7 @@ class RadioWatch(Sampler):
             radios = self._world.radios()
             self._looks.append((max(0, self._world.now()), {radio["port"]: radio for radio in radios}))
         except LabError:
-            return  # the engine has ended; what was seen stands
+            return  # the engine has ended; earlier samples remain
 
 
 def use_of(radio: View) -> RadioUse:
@@ -116,7 +116,7 @@ def use_of(radio: View) -> RadioUse:
 
 
 def channels_of(world: World) -> tuple[ChannelUse, ...]:
-    """All channels that were used, for ``details.json``."""
+    """All channels used, for ``details.json``."""
     if not world.plan.media:
         return ()
     return tuple(

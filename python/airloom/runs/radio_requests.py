@@ -1,7 +1,7 @@
-"""What a node may ask of its radios: a model for each command, checked like a scenario.
+"""Requests that a node may send about its radios: one model per command, validated like a scenario.
 
-A request is one line of JSON of at most :data:`LONGEST` octets, written by a program in a node, which is
-not trusted: whatever is not one of these models is refused with an error of the laboratory.
+A request is one line of JSON of at most :data:`LONGEST` octets from a program in a node, which is
+not trusted: anything that matches none of these models is refused with an Airloom error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from airloom.errors import RunError
 
 LONGEST = 4096
-"""Octets of a request, its end of line not counted."""
+"""Maximum length of a request in octets, without the line end."""
 
 _Name = Annotated[str, Field(max_length=64)]
 _Channel = Annotated[int, Field(ge=1, le=200)]
@@ -23,7 +23,7 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     radio: _Name | None = None
-    """Which radio of the node; all, or the only one, if it names none."""
+    """Name of the node's radio; None selects all of them, or the only one."""
 
 
 class Show(_Request):
@@ -33,7 +33,7 @@ class Show(_Request):
 
 
 class Search(_Request):
-    """Has radios look around on channels, or on all."""
+    """Makes radios scan the given channels, or all."""
 
     do: Literal["scan"] = "scan"
     channels: Annotated[list[_Channel], Field(max_length=200)] = []
@@ -41,7 +41,7 @@ class Search(_Request):
 
 
 class Change(_Request):
-    """Sets one thing; the value is in the scenario's words."""
+    """Sets one setting; the value is in the scenario's terms."""
 
     do: Literal["set"]
     key: _Name
@@ -54,7 +54,7 @@ COMMANDS = ("info", "link", "station", "scan", "set")
 
 
 def parse(line: bytes) -> Request:
-    """The request in a line; :class:`RunError` for anything else."""
+    """Parses a line. Raises :class:`RunError` if it is not a request."""
     if len(line) > LONGEST:
         raise RunError("radio.request", f"a request is one line of at most {LONGEST} octets")
     try:
@@ -64,7 +64,7 @@ def parse(line: bytes) -> Request:
 
 
 def search(radio: str, channels: tuple[int, ...], passive: bool) -> Search:
-    """A request to look around that is made here; checked like those of nodes."""
+    """A scan request made by the controller, validated like those of nodes."""
     try:
         return Search(radio=radio, channels=list(channels), passive=passive)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Looking around with a radio: asked for now, answered when it has been on every channel."""
+"""A scan by a radio: started now, answered when it has visited every channel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from airloom.runs.emulation import World
 
 GLANCE = 0.02
-"""Seconds between two looks at whether a radio has come back."""
+"""Seconds between two checks whether the scan has finished."""
 
 
 class Scan:
-    """A radio that looks around, from the moment at which this is made."""
+    """A scan by one radio; it starts when the object is created."""
 
     def __init__(
         self, world: World, radio: Mapping[str, Any], channels: Sequence[int] = (), *, passive: bool = False
@@ -36,8 +36,8 @@ class Scan:
         world.set_radio(self._port, {"scan": order})
 
     def found(self) -> list[dict[str, Any]] | None:
-        """Who was heard, the strongest first: port, ssid, access_point, channel, mhz, signal_dbm. None before
-        the radio is back.
+        """The radios heard, strongest first: port, ssid, access_point, channel, mhz, signal_dbm.
+        None until the scan has finished.
         """
         scanned = self._world.scanned(self._port)
         if scanned["times"] == self._times:
@@ -45,14 +45,14 @@ class Scan:
         return sorted(scanned["found"], key=lambda sighting: -sighting["signal_dbm"])
 
     def wait(self) -> list[dict[str, Any]]:
-        """As :meth:`found`, when the radio is back."""
+        """Waits for the end of the scan and returns the same as :meth:`found`."""
         while (found := self.found()) is None:
             time.sleep(GLANCE)
         return found
 
 
 def shown(scan: Scan, found: list[dict[str, Any]], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was found in the words of ``airloom radio scan --json``; ``every`` radio there is."""
+    """Scan results as printed by ``airloom radio scan --json``; ``every``: all radios of the run."""
     macs = {radio["port"]: radio["settings"]["mac"] for radio in every}
     return [
         {

@@ -1,7 +1,7 @@
-"""One run, conducted: programs, events and measurements on a world, from time zero to the end.
+"""Runs the programs, events and measurements of one run, from time zero to the end.
 
-The conductor owns no thread: whoever made it runs its timeline. It decides nothing about results;
-what it hears it hands to a :class:`Watcher`, and what it measured it keeps for the one who asked.
+The conductor has no thread of its own: its owner runs the timeline. It does not judge results. It
+reports events to a :class:`Watcher` and keeps the measurements for its owner.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from airloom.scenario.model import Event, Program
 from airloom.units.text import seconds
 
 SETTLE = 5_000_000_000
-"""How long programs may take to end when the run stops, SIGKILL included: ns."""
+"""Time for programs to end when the run stops, including SIGKILL: ns."""
 ANSWER = 15_000_000_000
-"""How long measurements wait for controllers that no switch has met, once programs are ready: ns."""
+"""Time that measurements wait for switches to reach controllers once programs are ready: ns."""
 
 
 class Conductor:
@@ -49,20 +49,20 @@ class Conductor:
         self.watcher = watcher
         self.timeline = Timeline(world.now)
         self.failure: LabError | None = None
-        """What made the run fail; the first thing that did."""
+        """The first error that made the run fail."""
         self.stopped_by: str | None = None
-        """Who stopped the run before its end: ``SIGINT``, ``SIGTERM``."""
+        """The signal that stopped the run early: ``SIGINT``, ``SIGTERM``."""
         self.ended_at = 0
-        """Engine time when the run began to stop: ns."""
+        """Engine time at which the run began to stop: ns."""
         self.happenings: list[tuple[int, str]] = []
         self.programs: dict[str, Supervised] = {}
         self.measurings: dict[str, Measuring] = {}
         self._log_path = log_path
         self._events_left = 0
         self._held: list[Supervised] = []
-        """Programs whose time has come, and that wait for those they start after."""
+        """Programs that are due, but wait for programs that must start first."""
         self._waiting: list[str] = []
-        """Measurements without a time of their own, in the scenario's order."""
+        """Measurements without a start time, in the scenario's order."""
         self._in_turn: str | None = None
         self._open_ended = False
         self._waits_for_controllers = False
@@ -72,7 +72,7 @@ class Conductor:
         self._on_measured: Callable[[Measuring], None] = lambda measuring: None
         self._down_nodes: dict[str, list[Supervised]] = {}
         self._going: dict[str, threading.Thread] = {}
-        """Nodes that are being switched off, and who does it."""
+        """Nodes that are being switched off, with the thread that does it."""
         self._timed = {one.name: moment_of(one) for one in plan.scenario.measurements}
         expected = {one.name: expected_of(one) for one in plan.scenario.measurements}
         for program in plan.scenario.programs:
@@ -85,7 +85,7 @@ class Conductor:
             self.add_measurement(name, tool, folder, expected.get(name, 0))
 
     def add_program(self, program: Program) -> Supervised:
-        """A program that the run looks after, once it is started."""
+        """Adds a program that the run supervises once it is started."""
         name = program.name or "program"
         log = self._log_path(program.node, name)
         node = self.world.nodes[program.node]
@@ -94,7 +94,7 @@ class Conductor:
         return supervised
 
     def add_measurement(self, name: str, tool: Tool, folder: Path, expected: int = 0) -> Measuring:
-        """A measurement that is to be made; its programs' output goes below ``folder``."""
+        """Adds a measurement; its programs' output goes below ``folder``."""
         measuring = Measuring(
             name,
             tool,
@@ -108,11 +108,11 @@ class Conductor:
         return measuring
 
     def on_measured(self, act: Callable[[Measuring], None]) -> None:
-        """Has something done with every measurement that came to a good end, on the timeline."""
+        """Calls ``act`` on the timeline for every measurement that ends successfully."""
         self._on_measured = act
 
     def conduct(self) -> None:
-        """The whole run: prepares, starts the clock, and returns when everything is done."""
+        """Executes the whole run: prepares, starts the clock, and returns at the end."""
         self.prepare()
         if self.failure is None and self.stopped_by is None:
             self.begin()
@@ -120,7 +120,7 @@ class Conductor:
         self.stop()
 
     def prepare(self) -> None:
-        """Starts the measurements' services and waits for them; time zero is still to come."""
+        """Starts the measurements' services and waits for them, before time zero."""
         programs = {one.node for one in self.programs.values()}
         self.world.wake(sorted(programs.union(*(one.nodes for one in self.measurings.values()))))
         if not self.measurings:
@@ -131,7 +131,7 @@ class Conductor:
             self.timeline.run()
 
     def begin(self, *, open_ended: bool = False) -> None:
-        """Time zero: starts the clock, and lays everything that has a time on the timeline.
+        """Time zero: starts the clock and schedules everything that has a start time.
 
         ``open_ended``: the run does not end by itself.
         """
@@ -164,7 +164,7 @@ class Conductor:
     def measure_now(
         self, name: str, tool: Tool, folder: Path, settled: Callable[[Measuring], None]
     ) -> Measuring:
-        """Makes a measurement as soon as its services are ready; on the timeline only.
+        """Starts a measurement as soon as its services are ready. Call on the timeline only.
 
         The times of its steps count from that moment.
         """
@@ -183,12 +183,12 @@ class Conductor:
         return measuring
 
     def interrupt(self, who: str) -> None:
-        """Has the run stopped in good order; from any thread, and from signal handlers."""
+        """Stops the run in an orderly way. Callable from any thread and from signal handlers."""
         self.stopped_by = self.stopped_by or who
         self.timeline.post(self.timeline.end)
 
     def fail(self, error: LabError) -> None:
-        """Has the run stopped because of an error; from any thread."""
+        """Stops the run because of an error. Callable from any thread."""
 
         def act() -> None:
             self.failure = self.failure or error
@@ -197,7 +197,7 @@ class Conductor:
         self.timeline.post(act)
 
     def stop(self) -> None:
-        """Ends all programs: SIGTERM, and SIGKILL for those that do not hear it."""
+        """Ends all programs: SIGTERM first, then SIGKILL for those that still run."""
         self._stopping = True
         self.ended_at = self.world.now()
         interrupted = RunError("run.stopped", "the run was stopped before this measurement was done")
@@ -215,7 +215,7 @@ class Conductor:
     # On the timeline
 
     def _go_on(self) -> None:
-        """Begins what is due by order, and ends the run when nothing is left."""
+        """Starts whatever is next in order, and ends the run when nothing is left."""
         if self._stopping:
             return
         for supervised in self._take_held():
@@ -235,12 +235,12 @@ class Conductor:
             self.timeline.end()
 
     def _take_held(self) -> list[Supervised]:
-        """The programs that still wait for those they start after: no event came before."""
+        """Empties the list of held programs and returns those that still wait."""
         held, self._held = self._held, []
         return [one for one in held if one.state == "waiting"]
 
     def _start_in_order(self, supervised: Supervised) -> None:
-        """Starts a program, or has it wait for those it starts after."""
+        """Starts a program, or holds it until the programs before it are ready."""
         if supervised.awaited:
             self._held.append(supervised)
         else:
@@ -251,7 +251,7 @@ class Conductor:
         return relay.waiting() if relay is not None else []
 
     def _controllers_must_answer(self) -> None:
-        """A measurement without its switches would measure nothing."""
+        """Fails the run if a controller has not answered: measurements would be meaningless."""
         unmet = self._unmet()
         if self._stopping or not unmet or not self._waiting:
             return
@@ -278,7 +278,7 @@ class Conductor:
         )
 
     def _time_is_up(self) -> None:
-        """The scenario's duration has passed: what should have ended by itself has failed."""
+        """The scenario's duration is over: programs and measurements that should have ended fail."""
         span = f"the run's duration of {seconds(self.plan.scenario.duration or 0)}"
         for measuring in self.measurings.values():
             measuring.cancel(RunError("measure.unfinished", f"not done within {span}", where=measuring.name))
@@ -315,7 +315,7 @@ class Conductor:
     def _measuring_changed(self, measuring: Measuring) -> None:
         if measuring.state == "prepared" or (measuring.state == "failed" and not self.world.running):
             if self._prepared() and not self.world.running:
-                self.timeline.end()  # of preparing
+                self.timeline.end()  # ends the preparation
         elif measuring.state == "running":
             self.watcher.measuring(measuring.name, measuring.expected)
         if measuring.settled:
@@ -367,7 +367,7 @@ class Conductor:
             supervised.signal(signal_number(event.signal or "TERM"))
 
     def program(self, name: str) -> Supervised:
-        """A program by its name."""
+        """The program with this name."""
         try:
             return self.programs[name]
         except KeyError:
@@ -388,9 +388,7 @@ class Conductor:
             self.world.resume(name)
 
     def stop_node(self, name: str, *, kill: bool = False) -> None:
-        """Switches a node, or a shared guest, off: its programs end, by themselves or killed, and its
-        interfaces are down.
-        """
+        """Switches off a node or a shared guest: interfaces go down, programs end or are killed."""
         members = [member for member in self.world.members(name) if member not in self._down_nodes]
         if not members:
             return
@@ -402,7 +400,7 @@ class Conductor:
         if kill:
             self.world.switch_off(name)
             return
-        # What it takes must not hold up what else is due.
+        # Switching off takes time and must not delay other work that is due.
         going = threading.Thread(target=self._switch_off, args=(name,), daemon=True)
         self._going |= dict.fromkeys(members, going)
         going.start()
@@ -414,9 +412,7 @@ class Conductor:
             self.fail(error)
 
     def start_node(self, name: str) -> None:
-        """Switches a node, or those of a shared guest, on again: interfaces up, and the programs that ran
-        when it was stopped.
-        """
+        """Switches on a node or a shared guest's nodes, with the programs that ran before."""
         for member in self.world.members(name):
             before = self._down_nodes.pop(member, None)
             if before is None:

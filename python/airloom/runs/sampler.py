@@ -1,4 +1,4 @@
-"""A thread that samples something while a run lasts."""
+"""A thread that samples a quantity periodically during a run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Self
 from airloom.runs.emulation import World
 
 _POLL = 0.01
-"""Seconds between looks whether the world's clock runs yet."""
+"""Seconds between two checks whether the emulation's clock has started."""
 
 
 class Sampler(ABC):
-    """Samples once a period from the moment the world's clock runs until the block is left.
+    """Samples once per period from the start of the emulation's clock until the block ends.
 
-    ``at_once``: the first sample is that of the moment at which the clock starts.
+    ``at_once``: take the first sample when the clock starts.
     """
 
     def __init__(self, world: World, period: float, name: str, *, at_once: bool = False) -> None:
@@ -33,7 +33,7 @@ class Sampler(ABC):
         self.finish()
 
     def finish(self) -> None:
-        """Takes the last sample; a second call does nothing."""
+        """Takes the last sample. A second call has no effect."""
         if self._over.is_set():
             return
         self._over.set()
@@ -46,7 +46,7 @@ class Sampler(ABC):
         """Takes a sample."""
 
     def _sample_last(self) -> None:
-        """Takes the sample of the end; the thread is over."""
+        """Takes the final sample, after the thread has ended."""
         self._sample()
 
     def _work(self) -> None:

@@ -1,4 +1,4 @@
-"""One run into one folder: the world, the conductor, the host's samples, the verdict."""
+"""One run into one folder: emulation, conductor, host samples, verdict."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from airloom.scenario.model import Traffic
 from airloom.verdict import Pacing, Share, Verdict, judge
 
 FIRST_PORT = 5201
-"""Ports of measurements count from iperf3's own."""
+"""First port of measurements; it is iperf3's default port."""
 
 FOLLOWED = "stages.pcapng"
-"""What the engine saw of packets that are followed; deleted once it is read."""
+"""The engine's capture of packets that are followed; deleted after it is read."""
 
 
 class OneRun:
@@ -70,14 +70,14 @@ class OneRun:
         self._advice: list[Advice] = []
         self._above_ceiling: list[str] = []
         self.socket_lost: dict[str, int] = {}
-        """Measurement: packets for which its receiving socket had no room."""
+        """Per measurement: packets lost because its receiving socket buffer was full."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
         self._capture = writer.folder / "capture.pcapng" if capture else None
         self._profiler = Profiler(writer.folder, machines_of(plan)) if profile else None
         self._followed = measure and any(one.stages for one in traffic_of(plan))
-        """Whether packets are followed through the stages of their path, which needs what the engine saw."""
+        """Whether packets are followed through their stages, which requires an engine capture."""
         self.stopped_by: str | None = None
-        """Which signal asked it to stop."""
+        """The signal that requested the stop."""
         self._conductor: Conductor | None = None
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
@@ -91,7 +91,7 @@ class OneRun:
 
     @property
     def conductor(self) -> Conductor:
-        """What makes things happen; there is one from entering the block on."""
+        """The conductor. It exists from the start of the block."""
         if self._conductor is None:
             raise RunError("lab.closed", "the laboratory is not up")
         return self._conductor
@@ -102,7 +102,7 @@ class OneRun:
         return self.conductor.world
 
     def interrupt(self, who: str) -> None:
-        """Has it stopped in good order, whatever it is doing; from any thread or signal handler."""
+        """Stops it in an orderly way in any state. Callable from any thread or signal handler."""
         self.stopped_by = self.stopped_by or who
         if self._conductor is not None:
             self._conductor.interrupt(who)
@@ -140,7 +140,7 @@ class OneRun:
         self.close()
 
     def close(self) -> None:
-        """Takes the evidence and tears everything down; a second call does nothing."""
+        """Collects the evidence and removes the emulation. A second call has no effect."""
         if self._closed:
             return
         self._closed = True
@@ -153,15 +153,15 @@ class OneRun:
             self._follow()
 
     def verdict(self) -> Verdict:
-        """The verdict on what has happened until now."""
+        """The verdict on the run so far."""
         assert self._watch is not None
         return self._judge(self._watch, *self._books())
 
     def finish(self) -> Result:
         """Writes the result.
 
-        Raises the error that made the run fail, and :class:`Interrupted` if it was stopped; what was
-        measured is written all the same.
+        Raises the error that made the run fail, or :class:`Interrupted` if it was stopped. Finished
+        measurements are written in either case.
         """
         conductor = self.conductor
         if conductor.stopped_by is not None:
@@ -176,14 +176,14 @@ class OneRun:
         return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
 
     def _books(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The ledger, with what was lost before it, and the lateness."""
+        """The ledger, including frames lost before the engine, and the lateness."""
         engine = self.world.engine
         ledger = evidence.with_missed(engine.ledger(), self.world.counters())
         ledger["unresolved"] = self.world.neighbours_refused()
         return ledger, engine.lateness()
 
     def _collect(self) -> None:
-        """The ledger, the host's samples and the verdict, while the nodes are still there."""
+        """Collects the ledger, the host's samples and the verdict while the nodes still exist."""
         watch = self._watch
         assert watch is not None
         ledger, lateness = self._books()
@@ -202,7 +202,7 @@ class OneRun:
             self._conductor.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
 
     def _keep(self, measuring: Measuring) -> None:
-        """Writes what a measurement found; a full disk fails the run and keeps what is there."""
+        """Writes a measurement's results. A full disk fails the run; earlier data is kept."""
         reading = measuring.reading
         if reading is None:
             return
@@ -217,7 +217,7 @@ class OneRun:
             self.conductor.fail(error)
 
     def _follow(self) -> None:
-        """Where the packets' time went, now that the capture is whole."""
+        """Computes the time per stage of the followed packets from the complete capture."""
         if not self._followed:
             return
         path = self._capture or self.writer.folder / FOLLOWED
@@ -235,7 +235,7 @@ class OneRun:
             path.unlink()
 
     def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
-        """What the verdict must know of a flow: its source's own timetable, and a full socket at its end."""
+        """Records a flow's source lateness and socket losses for the verdict."""
         lost = metrics.get("host_lost")
         if lost is not None and lost.value:
             self.socket_lost[name] = int(lost.value)
@@ -244,7 +244,7 @@ class OneRun:
             self.pacing.append(Pacing(name, int(p99.value), int(most.value)))
 
     def _record_host(self, watch: HostWatch, lateness: Mapping[str, Any]) -> None:
-        """The host's time series beside the measured ones."""
+        """Writes the host's time series beside the measured ones."""
         series: list[tuple[str, str, str, Sequence[Share]]] = [
             ("host", "cpu_pressure", "", watch.cpu_pressure()),
             ("host", "steal", "", watch.steal()),
@@ -263,7 +263,7 @@ class OneRun:
                 return
 
     def _record_radios(self) -> None:
-        """Where radios were and what they sent to each other."""
+        """Writes the positions of radios and their traffic per peer."""
         radios = self._radios
         assert radios is not None
         radios.finish()
@@ -322,7 +322,7 @@ class OneRun:
 
 
 class Interrupted(RunError):
-    """The run was stopped by a signal; what was measured until then is kept."""
+    """The run was stopped by a signal; finished measurements are kept."""
 
     def __init__(self, who: str, folder: Path) -> None:
         super().__init__("run.stopped", f"stopped by {who}; what was measured until then is in {folder}")
@@ -330,7 +330,7 @@ class Interrupted(RunError):
 
 
 def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:
-    """The tool of every measurement; :class:`ScenarioError` if one cannot be made."""
+    """The tool of every measurement. Raises :class:`ScenarioError` if one cannot be created."""
     addresses = addresses_of(plan)
     needs_traffic = any(one.traffic is not None for one in measurements)
     traffic = str(binaries.find("airloom-traffic")) if needs_traffic else "airloom-traffic"
@@ -355,13 +355,13 @@ def traffic_of(plan: Plan) -> list[Traffic]:
 
 
 def folders_of(plan: Plan) -> list[Path]:
-    """Folders of this machine that programs work in, if nodes would not see them."""
+    """Working folders of programs on the host that nodes do not see by default."""
     folders = {Path(one.folder) for one in plan.scenario.programs if one.folder is not None}
     return sorted(path for path in folders if path.is_dir() and binaries.is_hidden(path))
 
 
 def addresses_of(plan: Plan) -> dict[str, list[str]]:
-    """Node: its addresses without prefix length; first the one that its name stands for."""
+    """Per node: addresses without prefix length, starting with the one its name resolves to."""
     found = {}
     for name, node in plan.nodes.items():
         own = [str(address.ip) for interface in node.interfaces for address in interface.addresses]
@@ -371,19 +371,19 @@ def addresses_of(plan: Plan) -> dict[str, list[str]]:
 
 
 def derived(seed: int, name: str) -> int:
-    """A seed of its own for everything that has a name: 63 bits of SHA-256."""
+    """A seed derived from the run's seed and a name: 63 bits of SHA-256."""
     digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def as_measurement(name: str, metric: Metric) -> Measurement:
-    """A tool's figure as ``result.json`` has it; one that is no number is absent."""
+    """A tool's figure as stored in ``result.json``; a NaN or infinite value is stored as absent."""
     value = metric.value if math.isfinite(metric.value) else None
     return Measurement(name=name, metric=metric.name, unit=metric.unit, mean=value)
 
 
 def claims_of(plan: Plan, measured: Sequence[Measurement]) -> list[Claim]:
-    """The scenario's claims held against what was measured."""
+    """The claims of the scenario evaluated on the measurements."""
     values = from_measurements(measured)
     return [
         evaluate(claim.id, claim.statement, claim.check, values, source=claim.source)

@@ -1,8 +1,8 @@
-"""The run's own calendar in Python: what happens when, on one thread, in one order.
+"""The event loop of a run: runs actions on one thread in a fixed order.
 
-Times are engine time in nanoseconds. Things due at the same moment happen in the order in which they
-were asked for. Other threads and signal handlers hand in work with :meth:`Timeline.post`. Changes of
-links do not pass through here: the engine carries them out itself, at the exact nanosecond.
+Times are engine time in nanoseconds. Actions due at the same time run in the order in which they
+were scheduled. Other threads and signal handlers submit work with :meth:`Timeline.post`. Link
+changes do not use the timeline: the engine applies them at the exact nanosecond.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Action = Callable[[], None]
 
 
 class Timeline:
-    """Runs actions at their times until it is told to end."""
+    """Runs actions at their times until :meth:`end`."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -30,23 +30,23 @@ class Timeline:
         return self._now()
 
     def at(self, moment: int, action: Action) -> None:
-        """Has an action done at a moment; at once if that has passed. Only from the timeline's thread."""
+        """Schedules an action at ``moment``, or at once if that has passed. Timeline thread only."""
         heapq.heappush(self._due, (moment, next(self._order), action))
 
     def after(self, span: int, action: Action) -> None:
-        """Has an action done some nanoseconds from now. Only from the timeline's thread."""
+        """Schedules an action ``span`` nanoseconds from now. Timeline thread only."""
         self.at(self._now() + span, action)
 
     def post(self, action: Action) -> None:
-        """Has an action done as soon as possible; from any thread, and from signal handlers."""
+        """Schedules an action as soon as possible, from any thread and from signal handlers."""
         self._posted.put(action)
 
     def end(self) -> None:
-        """Makes :meth:`run` return after the action that is being done."""
+        """Makes :meth:`run` return after the current action."""
         self._ended = True
 
     def run(self) -> None:
-        """Does what is due until :meth:`end`."""
+        """Runs due actions until :meth:`end`."""
         self._ended = False
         while not self._ended:
             try:
@@ -61,11 +61,11 @@ class Timeline:
         return _nothing
 
     def _pause(self) -> float:
-        """Seconds until something is due; an hour if nothing is."""
+        """Seconds until the next action is due; 3600 if there is none."""
         if not self._due:
             return 3600.0
         return max(0.0, (self._due[0][0] - self._now()) / 1e9)
 
 
 def _nothing() -> None:
-    """The clock was not there yet."""
+    """Placeholder for a wait that ended without a due action."""

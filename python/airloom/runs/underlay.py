@@ -1,8 +1,8 @@
-"""The real network that carries tunnels: what it lets through is found out before a run starts.
+"""Tests the real network below tunnels before a run starts: addresses, path MTU, reachability.
 
-The kernel's route to the peer tells the own address, the interface and its MTU. An echo request as
-long as the longest packet of the tunnel, not to be cut on its way, tells the rest of the path. A peer
-that does not answer echo requests is none the worse for it; one that cannot be reached is refused.
+The kernel's route to the peer gives the local address, the interface and its MTU. An echo request
+as long as the longest packet of the tunnel, with fragmentation forbidden, tests the rest of the
+path. A peer that does not answer echo requests is accepted; an unreachable one is refused.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from airloom.host.network_namespace import within
 from airloom.planning.plan import Plan, TunnelPlan
 
 _ANSWER = 1.0
-"""Seconds that a peer has to answer an echo request."""
+"""Seconds to wait for an echo reply."""
 _UNREACHABLE = 4.0
-"""Seconds after which the kernel has given up a neighbour that does not answer."""
+"""Seconds after which the kernel has given up address resolution of a neighbour."""
 _SHORT = 64
 """Octets of a packet that every network carries."""
 _GRE = 47
 _RECEIVE_OCTETS, _SEND_OCTETS = 8 << 20, 4 << 20
 _RTN_LOCAL = 2
-# Options that Python's socket module does not name (linux/in.h, linux/in6.h, asm/socket.h).
+# Options that Python's socket module does not define (linux/in.h, linux/in6.h, asm/socket.h).
 _IP_MTU_DISCOVER, _IP_RECVERR, _IP_MTU = 10, 11, 14
 _IPV6_MTU_DISCOVER, _IPV6_MTU, _IPV6_RECVERR = 23, 24, 25
 _PMTUDISC_DONT, _PMTUDISC_DO = 0, 2
@@ -48,7 +48,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How packets leave for a peer."""
+    """The route to a peer."""
 
     interface: str
     mtu: int
@@ -56,14 +56,14 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """What the engine takes over: where packets come in, and where they go out."""
+    """The receiving and the sending socket that the engine takes over."""
 
     receive: socket.socket
     send: socket.socket
 
 
 def survey(plans: Iterable[Plan]) -> list[str]:
-    """Refuses tunnels that would not carry what nodes send; gives what could not be found out."""
+    """Refuses tunnels that cannot carry the nodes' packets. Returns what is undetermined."""
     seen: set[str] = set()
     notes = []
     for plan in plans:
@@ -77,14 +77,14 @@ def survey(plans: Iterable[Plan]) -> list[str]:
 
 @contextlib.contextmanager
 def sockets(tunnel: TunnelPlan) -> Iterator[Sockets]:
-    """The sockets of a tunnel, for as long as the block lasts; the engine has its own copies."""
+    """Context manager: the sockets of a tunnel; the engine has duplicates of them."""
     made = _in_underlay(tunnel, partial(_sockets, tunnel))
     with made.receive, made.send:
         yield made
 
 
 def _in_underlay(tunnel: TunnelPlan, act: Callable[[], _Value]) -> _Value:
-    """Acts in the network namespace of a tunnel's underlay."""
+    """Calls ``act`` in the network namespace of a tunnel's underlay."""
     if tunnel.namespace is None:
         return act()
     name = tunnel.namespace
@@ -114,7 +114,7 @@ def _error(tunnel: TunnelPlan, code: str, message: str, cure: str | None) -> Sce
 
 
 def _survey(tunnel: TunnelPlan) -> str | None:
-    """Refuses a tunnel that cannot work; a sentence if the peer does not tell."""
+    """Raises an error if a tunnel cannot work. Returns a sentence if the peer does not answer."""
     way = _way(tunnel)
     if not tunnel.fragment and way.mtu < tunnel.outer:
         raise _too_small(tunnel, f"{way.interface} takes {way.mtu}", way.mtu, f"of {way.interface} ")
@@ -122,7 +122,7 @@ def _survey(tunnel: TunnelPlan) -> str | None:
         longest = _SHORT if tunnel.fragment else tunnel.outer
         found = echo.ask(longest, _ANSWER)
         if found == "silent" and echo.ask(_SHORT, _ANSWER) == "answered":
-            # The first may have been lost while the way was being found; the second cannot.
+            # The first request may be lost during address resolution; the second cannot.
             found = echo.ask(longest, _ANSWER)
             if found == "silent":
                 raise _too_small(
@@ -148,7 +148,7 @@ def _survey(tunnel: TunnelPlan) -> str | None:
 
 
 def _too_small(tunnel: TunnelPlan, but: str, mtu: int | None, of: str) -> ScenarioError:
-    """The refusal, with the arithmetic."""
+    """The error, with the arithmetic."""
     overhead = tunnel.outer - tunnel.mtu
     parts = ", ".join(f"{name} {octets}" for name, octets in tunnel.headers)
     smaller = f"set mtu: {mtu - overhead} on its link" if mtu is not None else "set a smaller mtu on its link"
@@ -199,7 +199,7 @@ def _not_own(tunnel: TunnelPlan) -> ScenarioError:
 
 
 class _Echo:
-    """Echo requests to one peer (ICMP, ICMPv6) that must not be cut on their way."""
+    """Echo requests to one peer (ICMP, ICMPv6), with fragmentation forbidden."""
 
     def __init__(self, tunnel: TunnelPlan, raw: socket.socket) -> None:
         self._raw = raw
@@ -221,7 +221,7 @@ class _Echo:
         self._raw.close()
 
     def ask(self, octets: int, seconds: float) -> Literal["answered", "too big", "unreachable", "silent"]:
-        """Sends a request in a packet of so many octets, and waits for what becomes of it."""
+        """Sends a packet of ``octets`` octets and waits for the outcome, at most ``seconds``."""
         head = 28 if self._old else 48
         message = bytes([8 if self._old else 128, 0, 0, 0]) + self._mark + bytes(octets - head)
         if self._old:
@@ -233,7 +233,7 @@ class _Echo:
         return self.wait(seconds)
 
     def wait(self, seconds: float) -> Literal["answered", "too big", "unreachable", "silent"]:
-        """Waits for an answer to any request so far."""
+        """Waits for a reply to any earlier request, at most ``seconds``."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             poll = select.poll()
@@ -251,7 +251,7 @@ class _Echo:
         return "silent"
 
     def mtu(self) -> int:
-        """What the kernel now knows the path to carry."""
+        """The path MTU that the kernel currently has for the peer."""
         level, option = (socket.IPPROTO_IP, _IP_MTU) if self._old else (socket.IPPROTO_IPV6, _IPV6_MTU)
         return int(self._raw.getsockopt(level, option))
 
@@ -259,7 +259,7 @@ class _Echo:
 def _meaning(error: OSError) -> Literal["too big", "unreachable", "silent"]:
     if error.errno == errno.EMSGSIZE:
         return "too big"
-    # Whatever else it is, such as no room for one more neighbour, says nothing of the peer.
+    # Other errors, such as a full neighbour table, are not about the peer.
     return "unreachable" if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH) else "silent"
 
 
@@ -317,7 +317,7 @@ def _sockets(tunnel: TunnelPlan) -> Sockets:
         made = Sockets(_listening(tunnel, tunnel.port), socket.socket(_family(tunnel), socket.SOCK_DGRAM))
         _bind_and_connect(tunnel, made.send, tunnel.port)
         if tunnel.remote.version == 4:
-            # The frame has its own checksums; RFC 7348 wants zero here.
+            # The frame has its own checksums; RFC 7348 requires zero here.
             made.send.setsockopt(socket.SOL_SOCKET, _SO_NO_CHECK, 1)
     _room(made.receive, _SO_RCVBUFFORCE, socket.SO_RCVBUF, _RECEIVE_OCTETS)
     _room(made.send, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_OCTETS)
@@ -354,7 +354,7 @@ def _listening(tunnel: TunnelPlan, port: int) -> socket.socket:
 
 
 def _room(made: socket.socket, forced: int, plain: int, octets: int) -> None:
-    """More room than the system's limit needs privilege; without it the limit must do."""
+    """A buffer above the system's limit needs privilege; without it the limit applies."""
     try:
         made.setsockopt(socket.SOL_SOCKET, forced, octets)
     except PermissionError:

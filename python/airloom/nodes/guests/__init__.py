@@ -1,1 +1,1 @@
-"""Nodes with a kernel of their own: boot, shared guests, kernels, file systems, attachment to the engine."""
+"""Nodes with their own kernel: boot, shared guests, kernels, file systems, engine connection."""

@@ -1,7 +1,8 @@
-"""How QEMU runs a machine here: by the processor itself (KVM), or in software.
+"""Selects how QEMU runs a machine on this host: with KVM, or in software.
 
-``/dev/kvm`` may be there and yet not start a kernel, as inside some virtual machines, so a kernel is started
-for trial, up to its first program. What came out is remembered until this system or the kernel is another.
+``/dev/kvm`` may exist without being able to boot a kernel, as inside some virtual machines. A
+kernel is therefore booted as a test, up to its first program. The result is cached until the host
+reboots or the kernel or QEMU changes.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from airloom.nodes.guests import initramfs, vmlinux
 
 KVM = Path("/dev/kvm")
 _TRIAL = 10.0
-"""Seconds that a kernel may take to its first program with KVM; it takes one."""
+"""Seconds for a kernel to reach its first program with KVM; it takes one."""
 _MARK = "airloom-init 0"
-"""What the first program says."""
+"""Output of the first program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """What to give QEMU, and why not better."""
+    """The accelerator for QEMU, and why it is not KVM."""
 
     name: str
     why: str = ""
@@ -35,25 +36,25 @@ class Accelerator:
 
     @property
     def argument(self) -> str:
-        """For QEMU's ``-accel``; translated code is kept to what a kernel and some programs need."""
+        """Value of QEMU's ``-accel``, with a small cache of translated code for emulation."""
         return self.name if self.name == "kvm" else "tcg,tb-size=64"
 
     @property
     def words(self) -> str:
-        """For the notes of a result."""
+        """Text for the notes of a result."""
         return "by KVM" if self.name == "kvm" else f"in software, for {self.why}"
 
 
 @lru_cache
 def of(program: str, kernel: Path) -> Accelerator:
-    """What works for a kernel."""
+    """The accelerator that works for a kernel."""
     if not os.access(KVM, os.R_OK | os.W_OK):
         return Accelerator("tcg", f"{KVM} {'is closed to this user' if KVM.exists() else 'does not exist'}")
     kept = _kept(program, kernel)
     with contextlib.suppress(OSError, ValueError, TypeError):
         return Accelerator(**json.loads(kept.read_text()))
     found = _try(program, kernel)
-    with contextlib.suppress(OSError):  # then it is tried again next time
+    with contextlib.suppress(OSError):  # the test is then repeated next time
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(found)))
     return found
@@ -101,7 +102,7 @@ def _try(program: str, kernel: Path) -> Accelerator:
 
 
 def _kept(program: str, kernel: Path) -> Path:
-    """Where the outcome is remembered: by this start of the system, QEMU and the kernel."""
+    """Path of the cached result, specific to this boot of the host, QEMU and the kernel."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     about = [boot, *(f"{path}:{os.stat(path).st_mtime_ns}" for path in (program, str(kernel)))]
     return cache.folder("kvm") / hashlib.sha256("\n".join(about).encode()).hexdigest()[:24]

@@ -1,11 +1,12 @@
-"""Nodes that are guests: a machine of their own, with a kernel of its own, as one process of the host.
+"""Guest nodes: a virtual machine with its own kernel, run as one process of the host.
 
-The machine runs in a place like that of a ``netns`` node, so it ends with the run and its processor
-time is counted; but it sees the host's files read-only and has none of root's rights. Programs are
-started in the guest by ``airloom-init``, which is its first process, over a channel that is no
-network (``init/src/relay.rs``). A kind of guest says in :meth:`GuestNode.machine` what to execute.
+The machine runs in namespaces and a cgroup like those of a ``netns`` node, so it ends with the run
+and its processor time is counted. It sees the host's files read-only and has no root privileges.
+Programs in the guest are started by ``airloom-init``, its first process, over a channel that is not
+part of the emulated network (``init/src/relay.rs``). Each kind of guest defines its command in
+:meth:`GuestNode.machine`.
 
-A guest that several nodes share has a place of its own, and is none of the run's nodes.
+A guest that several nodes share has its own namespaces on the host, and is not a node of the run.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -32,12 +33,12 @@ _LAST_OCTETS = 16_384
 _POLICIES = {"other": 0, "fifo": 1, "round-robin": 2, "batch": 3, "idle": 5}
 """Numbers of the kernel's scheduling policies (``sched(7)``)."""
 _TICK = 10_000_000
-"""What /proc/stat counts in: ns, on every architecture that guests have."""
+"""Length of a /proc/stat tick in ns, on every architecture of guests."""
 
 CAP_DAC_READ_SEARCH = 2
-"""To read every file of the host, as a node of the host's kernel does."""
+"""Permits reading every file of the host, as a node on the host's kernel can."""
 CAP_NET_RAW = 13
-"""To send and receive frames by a packet socket (``capabilities(7)``)."""
+"""Permits sending and receiving frames on a packet socket (``capabilities(7)``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +47,34 @@ class Machine:
 
     argv: tuple[str, ...]
     root: Message
-    """The guest's root file system, in the words of ``Root`` in ``init/src/message.rs``."""
+    """The guest's root file system, as ``Root`` in ``init/src/message.rs``."""
     memory: int
     """Octets of the host's memory that it may use as files."""
     patience: float
-    """Seconds that the guest may take to be ready."""
+    """Seconds for the guest to become ready."""
     descriptors: tuple[int, ...] = ()
-    """What it is given from descriptor 4 on."""
+    """Passed to it as descriptors from 4 on."""
     env: Mapping[str, str] = field(default_factory=dict)
     capabilities: tuple[int, ...] = ()
     devices: tuple[str, ...] = ()
-    """Names below /dev of devices that it opens itself."""
+    """Names below /dev of the devices that it opens."""
     modules: tuple[str, ...] = ()
     """Kernel modules to load, in order."""
     module_folder: str | None = None
 
 
 class GuestNode(InnerNode):
-    """One guest while the run lasts."""
+    """One guest during a run."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
         self._log: int | None = _log(plan.name, site)
         self.parts: list[InnerNode] = []
-        """The nodes that share it; none if it is a node itself."""
+        """The nodes that share it; empty if it is a node itself."""
 
     @abstractmethod
     def machine(self) -> Machine:
-        """What to execute; called for each start."""
+        """The command and its settings; called for each start."""
 
     def wake(self) -> None:
         with self._lock:
@@ -84,7 +85,7 @@ class GuestNode(InnerNode):
                 self._boot(self._init)
 
     def within(self) -> Cpu | None:
-        """As its own kernel counts: user and nice, system, in ticks of 10 ms (/proc/stat)."""
+        """CPU time from its own kernel: user and nice, system, in ticks of 10 ms (/proc/stat)."""
         words = (self._ready().read("/proc/stat") or "").split("\n", 1)[0].split()[1:4]
         if len(words) < 3:
             return None
@@ -97,7 +98,7 @@ class GuestNode(InnerNode):
             self.wake()
 
     def revive(self) -> None:
-        """Starts it again if it is off."""
+        """Restarts it if it is off."""
         with self._lock:
             if self._state in ("stopped", "failed"):
                 self.restart()
@@ -109,7 +110,7 @@ class GuestNode(InnerNode):
             self._log = None
 
     def processes(self) -> list[int]:
-        """Its machine's processes, in this process's numbering."""
+        """PIDs of its machine's processes, in this process's namespace."""
         made = self._made
         found = [made.pid] if made is not None else []
         for pid in found:
@@ -119,14 +120,14 @@ class GuestNode(InnerNode):
         return found[1:]
 
     def last_lines(self) -> str:
-        """The end of what its console said."""
+        """The last lines of its console output."""
         log, text = self._log, ""
         if log is not None:
-            with contextlib.suppress(OSError):  # the node may be closed just now
+            with contextlib.suppress(OSError):  # the node may be closed at this moment
                 end = os.fstat(log).st_size
                 text = os.pread(log, _LAST_OCTETS, max(0, end - _LAST_OCTETS)).decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        # Behind the reason a kernel prints where in itself it was.
+        # A kernel prints its stack trace after the reason for the panic.
         reasons = [number for number, line in enumerate(lines) if "Kernel panic" in line]
         start = reasons[0] if reasons else len(lines)
         return "; ".join(lines[max(0, min(start, len(lines) - _LAST_LINES)) :][:_LAST_LINES])
@@ -138,13 +139,13 @@ class GuestNode(InnerNode):
 
     @property
     def log(self) -> int:
-        """Where its console is kept, as a descriptor."""
+        """Descriptor of the file that stores its console output."""
         assert self._log is not None
         return self._log
 
     @property
     def inside(self) -> list[InnerNode]:
-        """The nodes whose interfaces are its machine's."""
+        """The nodes whose interfaces belong to its machine."""
         return self.parts or [self]
 
     def _boot(self, init: InitClient) -> None:
@@ -189,7 +190,7 @@ class GuestNode(InnerNode):
 
 
 def _log(name: str, site: Site) -> int:
-    """Where the console of a guest goes: a file of the run, or memory."""
+    """Opens the file for a guest's console output: a file of the run, or memory."""
     if site.log_path is None:
         return os.memfd_create(f"{name}-console", os.MFD_CLOEXEC)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

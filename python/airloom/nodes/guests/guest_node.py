@@ -1,8 +1,8 @@
-"""Nodes under a kernel of their own: what is inside runs at the far end of a channel.
+"""Nodes inside a guest: their programs run under the guest's kernel, reached over a channel.
 
-Such a node has a place on the host like a ``netns`` node, with a first process that passes orders, reports
-and streams over a channel (``init/src/relay.rs``) to ``airloom-init`` in the guest. The guest may be
-the node's own (:mod:`airloom.nodes.guests.guest`), or shared with others
+Such a node has namespaces on the host like a ``netns`` node. Its first process there forwards
+commands, reports and streams over a channel (``init/src/relay.rs``) to ``airloom-init`` in the
+guest. The guest belongs to one node (:mod:`airloom.nodes.guests.guest`), or is shared by several
 (:mod:`airloom.nodes.guests.shared`).
 """
 
@@ -27,9 +27,9 @@ from airloom.nodes.spec import spec_of
 from airloom.planning.plan import GuestPlan, InterfacePlan, NodePlan
 
 _READINGS = 12
-"""Of a guest's clock, for one that is exact."""
+"""Readings of a guest's clock that are combined into an exact one."""
 _ANSWER = 20.0
-"""How much longer than its guest a node's first process may take to say that it gave up, in seconds."""
+"""Seconds beyond the guest's own limit in which a node's first process must report a failed start."""
 _DEV_FIELDS = {
     "rx_octets": 0,
     "rx_packets": 1,
@@ -47,30 +47,30 @@ class InnerNode(NetnsNode):
     """A node inside a guest."""
 
     patience: float
-    """Seconds that it may take to be ready."""
+    """Seconds for it to become ready."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(outer(plan), kind, namespace, site)
         self.guest = plan
-        """What is to be inside."""
+        """The plan of the node inside the guest."""
         names = [one.name for one in plan.interfaces if one.real is None and one.name not in self.taps]
         self._doors = {name: Door.open() for name in names}
         self.doors = {name: door.listener.fileno() for name, door in self._doors.items()}
 
     @property
     def settings(self) -> GuestPlan:
-        """Its guest's memory, network, scheduling and so on."""
+        """Memory, network, scheduling and other settings of its guest."""
         assert self.guest.guest is not None
         return self.guest.guest
 
     @property
     def behind_taps(self) -> list[InterfacePlan]:
-        """The interfaces that it has by way of the host's."""
+        """The interfaces connected through TAPs and interfaces of the host."""
         return [one for one in self.guest.interfaces if one.name in self.taps]
 
     @property
     def knockers(self) -> list[tuple[InterfacePlan, int]]:
-        """The interfaces that the engine serves, each with the descriptor by which its machine reaches it."""
+        """Interfaces that the engine serves, with the descriptors for the machine's connections."""
         plans = {one.name: one for one in self.guest.interfaces}
         return [(plans[name], door.knocker) for name, door in self._doors.items()]
 
@@ -80,12 +80,12 @@ class InnerNode(NetnsNode):
         return self._namespace.fileno()
 
     def _net(self, table: str) -> str:
-        with contextlib.suppress(LabError):  # the node may just have gone
+        with contextlib.suppress(LabError):  # the node may just have ended
             return self._ready().read(f"/proc/net/{table}") or ""
         return ""
 
     def clock(self) -> ClockReading:
-        """Both clocks run alike, so the true distance is in what all readings have in common."""
+        """Reads both clocks several times. They run at one rate, so each reading bounds the offset."""
         init = self._ready()
         readings = [init.clock() for _ in range(_READINGS)]
         least = max(inside - after for _, inside, after in readings)
@@ -93,13 +93,13 @@ class InnerNode(NetnsNode):
         return ClockReading(readings[-1][2], (least + most) // 2, max(1, (most - least) // 2))
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """As the hosting interfaces count if the node is behind some; else as its own kernel does."""
+        """From the hosting interfaces if it is behind TAPs; otherwise from its own kernel."""
         if not self.taps:
             return self.inner_counters()
         return tap_bridge.as_one(super().counters(), [one.name for one in self.behind_taps])
 
     def inner_counters(self) -> dict[str, dict[str, int]]:
-        """As the guest's own kernel counts; nothing once it has gone."""
+        """The counters of the guest's own kernel; empty once it has ended."""
         rows = (line.partition(":") for line in self._net("dev").splitlines()[2:])
         return {
             name.strip(): {word: int(values.split()[column]) for word, column in _DEV_FIELDS.items()}
@@ -113,18 +113,18 @@ class InnerNode(NetnsNode):
         self._doors = {}
 
     def lose(self, why: str) -> None:
-        """What was inside has gone."""
+        """Marks the node as failed because the part inside the guest has ended."""
         if self._state in ("up", "paused"):
             self._fail(why)
 
     def _world(self, root: Message) -> Message:
-        """What is to be made inside, in the words of ``World`` in ``init/src/message.rs``."""
+        """Configuration of the node inside the guest, as ``World`` in ``init/src/message.rs``."""
         plan = self.guest
         return {
             "name": plan.name,
             "root": root,
             "files": {**self._site.keeper.common, **plan.files},
-            # What the host shows is not in a root of the guest's own.
+            # Visible host paths do not exist in a guest's own root file system.
             "visible": [str(path) for path in (*self._site.visible, *self._site.own)]
             if self.settings.root is None
             else [],
@@ -142,18 +142,18 @@ class InnerNode(NetnsNode):
         return init
 
     def _explained(self, error: RunError) -> RunError:
-        """An error of the guest's start, with what the guest itself said of it."""
+        """An error of the guest's start, extended by the guest's own output."""
         said = self.last_lines()
         words = f"{error.message}; its console said last: {said}" if said else error.message
         return RunError(error.code, words, where=error.where, cure=error.cure)
 
     def last_lines(self) -> str:
-        """The end of what its guest's console said."""
+        """The last lines of its guest's console output."""
         raise NotImplementedError
 
 
 def outer(plan: NodePlan) -> NodePlan:
-    """The place of a node: its interfaces, if it is behind some of the host's, without addresses."""
+    """A node's plan on the host: its interfaces, if connected through TAPs, without addresses."""
     assert plan.guest is not None
     interfaces = plan.interfaces if plan.guest.network == "tap" else ()
     bare = tuple(replace(interface, addresses=()) for interface in interfaces)

@@ -1,7 +1,8 @@
-"""The first file system of a guest's kernel: an archive in memory with ``airloom-init`` in it.
+"""Builds the initramfs of guests: an archive in memory that contains ``airloom-init``.
 
-The format is "newc" of cpio (the kernel's ``Documentation/driver-api/early-userspace/buffer-format.rst``).
-The archive is a sealed file without a name, so that nobody can change it and nothing is left of it.
+The format is "newc" of cpio (the kernel's
+``Documentation/driver-api/early-userspace/buffer-format.rst``). The archive is a sealed memfd: no
+process can change it, and it disappears with its last descriptor.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _WORD = 4
 
 
 def archive(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
-    """An archive of files by absolute path, with the folders they are in; root owns all of it."""
+    """An archive of files by absolute path and their parent folders, all owned by root."""
     made = {parent for path in files for parent in PurePosixPath(path).parents} | {
         PurePosixPath(path) for path in folders
     }
@@ -31,9 +32,10 @@ def archive(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
 
 
 def descriptor(modules: Sequence[str] = (), early: Sequence[str] = ()) -> int:
-    """A descriptor of the archive of guests, which stays this module's.
+    """A descriptor of the guests' archive; this module keeps ownership.
 
-    ``modules`` keep their paths in it; those of ``early`` are loaded in their order before anything else.
+    ``modules`` keep their paths in the archive; modules in ``early`` are loaded in order before
+    anything else.
     """
     program = binaries.find("airloom-init")
     return _made(program, program.stat().st_mtime_ns, tuple(modules), tuple(early))
@@ -54,7 +56,8 @@ def _made(program: Path, _: int, modules: tuple[str, ...], early: tuple[str, ...
 
 def _entry(number: int, path: str, mode: int, content: bytes) -> bytes:
     name = path.lstrip("/").encode() + b"\0"
-    # Inode, mode, owner, group, links, time, size, four numbers of devices, length of the name, checksum.
+    # Inode, mode, owner, group, links, time, size, four device numbers, length of the name,
+    # checksum.
     fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name), 0)
     head = b"070701" + b"".join(b"%08X" % field for field in fields) + name
     return _padded(head) + _padded(content)

@@ -1,7 +1,7 @@
-"""Kernel modules of a guest: where they are, which need which, and what is in them.
+"""Kernel modules of a guest: files, dependencies and content.
 
-What a module needs stands in itself (``depends=`` in its section ``.modinfo``), so that a kernel that was
-only unpacked, without the index that its installation makes, serves as well.
+Dependencies are read from the module itself (``depends=`` in its section ``.modinfo``), so that a
+kernel that was only unpacked, without the index that its installation creates, can be used too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENDINGS = (".ko", ".ko.xz", ".ko.zst")
 
 @lru_cache
 def _known(folder: Path) -> dict[str, Path]:
-    """Name of a module: its file."""
+    """Maps module names to files."""
     found = {}
     for path in folder.joinpath("kernel").rglob("*.ko*"):
         if path.name.endswith(_ENDINGS):
@@ -34,13 +34,13 @@ def _built_in(folder: Path) -> frozenset[str]:
 
 
 def lacking(folder: Path, names: Sequence[str]) -> list[str]:
-    """Which of some modules a kernel neither has nor has built in."""
+    """The modules of ``names`` that are neither available nor built into a kernel."""
     known = _known(folder)
     return [name for name in names if name not in known and name not in _built_in(folder)]
 
 
 def in_order(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """The files of modules and of those that they need, in the order of loading."""
+    """The files of modules and their dependencies, in the order of loading."""
     known = _known(folder)
     ordered: dict[str, None] = {}
 
@@ -60,7 +60,7 @@ def in_order(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=128)
 def content_of(path: Path) -> bytes:
-    """A module without its compression."""
+    """Content of a module, decompressed."""
     octets = path.read_bytes()
     if path.name.endswith(".xz"):
         return lzma.decompress(octets)

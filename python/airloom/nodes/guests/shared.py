@@ -1,10 +1,10 @@
-"""Several nodes in one guest: each is a set of namespaces of the guest's kernel.
+"""Shared guests: several nodes in one guest, each in its own namespaces of the guest's kernel.
 
-The guest's machine is a :class:`~airloom.nodes.guests.guest.GuestNode` that is no node of the run. It starts
-``airloom-init part`` for each of its nodes, as it starts programs; the standard input and output of that
-program are the channel of a node, at whose other end is the node's own first process on the host. So a
-node in a shared guest is served, watched and ended like every other, and its place on the host has the
-door to its radios and the TAPs of its interfaces.
+The guest's machine is a :class:`~airloom.nodes.guests.guest.GuestNode` that is not a node of the
+run. It starts ``airloom-init part`` for each of its nodes, as it starts programs. Standard input
+and output of that program are the channel to the node's own first process on the host. A node in a
+shared guest is therefore controlled, watched and ended like any other, and its namespaces on the
+host contain the control socket of its radios and the TAPs of its interfaces.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -30,9 +30,9 @@ from airloom.nodes.process.init import InitClient
 from airloom.planning.plan import GuestPlan, NodePlan
 
 _INIT = "/proc/1/exe"
-"""The guest's own first process, as a program."""
+"""The guest's own first process, as an executable."""
 _PATIENCE = 30.0
-"""Seconds that a part may take to be ready: its interfaces may have to come back from before."""
+"""Seconds for a part to become ready; after a restart its interfaces have to be returned first."""
 
 
 class PartNode(InnerNode):
@@ -44,7 +44,7 @@ class PartNode(InnerNode):
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
         self._joined: InitClient | None = None
-        """The first process that has joined the guest."""
+        """The client of the first process that has joined the guest."""
         self._hung_up = False
         """Whether one end of its channel has ended since then."""
 
@@ -94,7 +94,7 @@ class PartNode(InnerNode):
         return super()._ready()
 
     def _join(self, init: InitClient) -> None:
-        """Has the guest make its part, and its first process join that."""
+        """Starts the node's part in the guest and connects its first process to it."""
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with near, far:
             self.machine.start(
@@ -110,7 +110,7 @@ class PartNode(InnerNode):
         self._joined = init
 
     def _parted(self, init: InitClient, exit: Exit) -> None:
-        """Its part has ended; from the reading thread. If the guest has, the guest says so."""
+        """Called on the reading thread when its part ends. A guest that ends reports this itself."""
         if init is not self._init or self.machine.is_gone:
             return
         signalled = exit.signal is not None
@@ -124,15 +124,13 @@ class PartNode(InnerNode):
         self._lose_unless_hung_up(message["code"], self._how(message))
 
     def _lose_unless_hung_up(self, code: int | None, why: str) -> None:
-        """A code of 0 says that the channel has ended, of which whoever was at its other end says more,
-        unless that is the same.
-        """
+        """Code 0: the channel closed. The other end gives the reason unless it exits with 0 too."""
         if code != 0 or self._hung_up:
             self.lose(why)
         self._hung_up = True
 
     def _halt(self, halt: bool) -> None:
-        """Halts its processes; the kernel is the others' too."""
+        """Stops or continues its processes; the kernel is shared with other nodes."""
         if self._joined is not None:
             self._joined.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
 
@@ -142,8 +140,8 @@ class PartNode(InnerNode):
         self._hung_up = False
 
     def _running_time(self) -> Cpu | None:
-        """As the guest's kernel counts: on the host there is one machine for all."""
-        # Until its part is ready, nothing but that is to be asked of it.
+        """From the guest's kernel, because on the host all nodes share one machine."""
+        # No other request is allowed until its part is ready.
         if self._joined is not None and self._joined.is_hosted and self.state == "up":
             with contextlib.suppress(LabError):
                 return Cpu(*self._joined.processor_time())
@@ -151,7 +149,7 @@ class PartNode(InnerNode):
 
 
 class GuestKind(NetnsKind):
-    """Makes guests: the places for them first, then all machines at once."""
+    """Creates guests: first their namespaces on the host, then all machines in parallel."""
 
     machines: ClassVar[type[GuestNode]]
 
@@ -199,7 +197,7 @@ class GuestKind(NetnsKind):
 
 
 def _machine(name: str, plan: NodePlan) -> NodePlan:
-    """What a guest has beside its nodes."""
+    """The plan of the shared guest itself."""
     assert plan.guest is not None
     own: GuestPlan = replace(plan.guest, shared=None)
     return NodePlan(name, plan.kind, (), (), False, own.cpu, {}, {}, guest=own)

@@ -1,4 +1,4 @@
-"""Interfaces for a machine behind those of the host: a TAP for the machine, and a bridge between the two.
+"""Connects a guest's machine to an interface of the host through a TAP and a bridge.
 
 Everything is in the node's own network namespace.
 """
@@ -13,13 +13,13 @@ from airloom.host.interfaces import Interfaces, open_tap
 from airloom.host.network_namespace import within
 
 _LOCAL = 0x04
-"""A bit of a locally administered address that Airloom's own never have set."""
+"""A bit of a locally administered address that is never set in Airloom's own addresses."""
 
 
 def join(namespace: int, interface: str, number: int, mac: str, mtu: int) -> int:
-    """The descriptor of a TAP whose frames go through an interface of a namespace as if it were that one.
+    """Creates a TAP bridged to an interface of a namespace. Returns its descriptor.
 
-    The interface gives up its address ``mac`` for one that nobody has, since the machine has it from now on.
+    The machine takes over the address ``mac``; the interface gets an unused one.
     """
 
     def act() -> int:
@@ -50,12 +50,12 @@ def join(namespace: int, interface: str, number: int, mac: str, mtu: int) -> int
 
 
 def tap_name(number: int) -> str:
-    """The machine's TAP of an interface, by the interface's number in its node."""
+    """Name of the machine's TAP for an interface, by the interface's number in its node."""
     return f"machine{number}"
 
 
 def as_one(counted: dict[str, dict[str, int]], interfaces: Sequence[str]) -> dict[str, dict[str, int]]:
-    """What a namespace counted, as its machine's: what that took too late was dropped before it."""
+    """Converts a namespace's counters to the machine's: drops of the TAP count as receive drops."""
     for number, interface in enumerate(interfaces):
         own = counted.pop(tap_name(number), None)
         if own is not None and interface in counted:
@@ -65,7 +65,7 @@ def as_one(counted: dict[str, dict[str, int]], interfaces: Sequence[str]) -> dic
 
 
 def bridge_name(number: int) -> str:
-    """The bridge of an interface, by the interface's number in its node."""
+    """Name of the bridge for an interface, by the interface's number in its node."""
     return f"bridge{number}"
 
 

@@ -1,7 +1,7 @@
-"""Doors between the engine and guests: listening sockets that are on no disk.
+"""vhost-user sockets between the engine and guests: listening sockets without a path on disk.
 
-A guest's machine reaches one by the path of a descriptor that it was given, so the file itself can go
-as soon as it is there, and nothing of it is left however the run ends.
+A guest's machine connects through the path of an inherited descriptor. The socket file can
+therefore be deleted at once, and nothing remains however the run ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A listening socket, and what a guest's machine is given to connect to it."""
+    """A listening socket, and the descriptor through which a guest's machine connects to it."""
 
     listener: socket.socket
     knocker: int
@@ -23,17 +23,18 @@ class Door:
 
     @classmethod
     def open(cls) -> Door:
-        """A new one, which nobody else can find."""
+        """Creates a socket that no other process can reach by path."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
             path = Path(folder, "door")
             listener.bind(str(path))
-            # The machine runs as another user. Nobody else can reach the file: its folder is closed.
+            # The machine runs as another user. No other process can reach the file: its folder is
+            # private.
             path.chmod(0o666)
             listener.listen(1)
             return cls(listener, os.open(path, os.O_PATH | os.O_CLOEXEC))
 
     def close(self) -> None:
-        """Nobody can connect any more."""
+        """Closes the socket; no more connections are possible."""
         self.listener.close()
         os.close(self.knocker)

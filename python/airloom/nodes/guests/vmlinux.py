@@ -1,8 +1,8 @@
-"""A kernel without its compression, which a machine emulated in software would be seconds at.
+"""Extracts the uncompressed kernel from an image: emulated, decompression takes seconds.
 
-A distribution's kernel is an image that unpacks itself (the kernel's ``Documentation/arch/x86/boot.rst``).
-QEMU can also be given the plain kernel in it, if that has the entry for virtual machines (PVH, a note of
-type 18).
+A distribution's kernel is a self-extracting image (the kernel's
+``Documentation/arch/x86/boot.rst``). QEMU can also boot the plain kernel in it, if that has an
+entry point for virtual machines (PVH, a note of type 18).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _MAGIC, _MAGIC_AT = b"HdrS", 0x202
 _SETUP_AT, _VERSION_AT, _PAYLOAD_AT = 0x1F1, 0x206, 0x248
 _SECTOR = 512
 _WITH_PAYLOAD = 0x0208
-"""The first version of the protocol that says where the payload is."""
+"""The first version of the boot protocol that gives the payload's position."""
 _LARGEST = 1 << 30
-"""Octets of an image."""
+"""Maximum size of an image in octets."""
 _NOTES = tuple(struct.pack("<III4s", 4, size, 18, b"Xen") for size in (4, 8))
 
 
 @lru_cache
 def descriptor(image: Path) -> int | None:
-    """A descriptor of the plain kernel in an image, this module's; None if there is none to start."""
+    """A descriptor of an image's plain kernel, owned by this module; None if not bootable."""
     plain = plain_of(content(image, _LARGEST))
     if plain is None:
         return None
@@ -39,7 +39,7 @@ def descriptor(image: Path) -> int | None:
 
 
 def plain_of(image: bytes) -> bytes | None:
-    """The plain kernel in an image; None if this is no such image, or its kernel has no such entry."""
+    """The plain kernel in an image; None if the format differs or the kernel has no PVH entry."""
     if image[_MAGIC_AT : _MAGIC_AT + 4] != _MAGIC or len(image) < _PAYLOAD_AT + 8:
         return None
     if struct.unpack_from("<H", image, _VERSION_AT)[0] < _WITH_PAYLOAD:
@@ -62,7 +62,7 @@ def _unpacked(payload: bytes) -> bytes:
     if payload[:4] == b"\x28\xb5\x2f\xfd":
         import pyarrow
 
-        # The kernel's build puts four octets behind it.
+        # The kernel's build appends four octets.
         with pyarrow.CompressedInputStream(pyarrow.BufferReader(payload[:-4]), "zstd") as stream:
             plain: bytes = stream.read()
         return plain

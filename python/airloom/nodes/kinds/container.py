@@ -1,8 +1,8 @@
-"""The kind ``container``: the host's kernel with an image for the root file system (virtual routing).
+"""The kind ``container``: the host's kernel with an image as root file system (virtual routing).
 
-A node is as one of ``netns``, with its interfaces as ports of the engine. Its first process, the same
-as everywhere, makes the unpacked image its root (``init/src/image.rs``), so that a container ends with
-the run like every node; docs/guide/kinds.md says why no OCI runtime stands between.
+A container is a ``netns`` node whose interfaces are ports of the engine. Its first process, the
+same program as in every node, makes the unpacked image its root (``init/src/image.rs``), so that a
+container ends with the run. docs/guide/kinds.md explains why no OCI runtime is used.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -23,7 +23,7 @@ from airloom.planning.plan import NodePlan
 
 
 class ContainerNode(NetnsNode):
-    """One node with an image for its root."""
+    """A node with an image as its root file system."""
 
     missing: ClassVar[str] = "its image has no such program: name one that is in it, or build it in"
 
@@ -33,14 +33,14 @@ class ContainerNode(NetnsNode):
         return {"root": str(root), "user": image.user, "folder": image.folder}
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
-        """The image's own; nothing of the controller's, whose paths mean nothing here."""
+        """The image's environment, without the controller's variables: their paths do not exist."""
         return {"PATH": images.PATH, "HOSTNAME": self.name, **dict(self._of_plan().env), **more}
 
     def _folder(self) -> str:
         return self._of_plan().folder
 
     def _visible(self) -> tuple[Path, ...]:
-        """Also the generator of traffic, which is static: an image has none, wherever the host keeps it."""
+        """Adds the static traffic generator, which images do not contain."""
         return (*self._site.visible, binaries.find("airloom-traffic"))
 
     def _of_plan(self) -> images.Image:
@@ -49,7 +49,7 @@ class ContainerNode(NetnsNode):
 
 
 class ContainerKind(NetnsKind):
-    """Makes nodes whose files are those of an image."""
+    """Creates nodes whose root file system is an image."""
 
     name: ClassVar[str] = "container"
     nature: ClassVar[Nature] = Nature(

@@ -1,8 +1,8 @@
-"""The kind ``native``: the host's own network stack, the reference that others are compared with.
+"""The kind ``native``: the host's own network stack, the reference for other kinds.
 
-Nodes are as those of ``netns``, but a link between two of them is a bare veth pair without the
-engine, and where the link has a constant rate, the kernel's HTB shapes it. What the pair does not
-do of what the link says is in the notes.
+Nodes are as in ``netns``, but a link between two of them is a veth pair without the engine. The
+kernel's HTB shapes a link with a constant rate. Notes list the link settings that the pair does not
+implement.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -20,13 +20,13 @@ from airloom.planning.link_settings import DEFAULT_PACKETS, LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan
 
 _BURST = 1600
-"""Octets that may leave at line speed; one full Ethernet frame, or none could leave at all."""
+"""Octets that may leave at line speed: one full Ethernet frame, the least that HTB can send."""
 _NOT_MADE = ("corrupt", "delay", "duplicate", "jitter", "loss", "reorder")
-"""Settings of a link that a bare wire does not have."""
+"""Link settings that a veth pair does not implement."""
 
 
 class NativeKind(NetnsKind):
-    """Makes nodes that veth pairs join."""
+    """Creates nodes connected by veth pairs."""
 
     name: ClassVar[str] = "native"
     properties: ClassVar[Properties] = Properties(
@@ -57,7 +57,7 @@ class NativeKind(NetnsKind):
     def _wired(
         self, plans: Sequence[NodePlan]
     ) -> list[tuple[LinkPlan, tuple[tuple[str, str], tuple[str, str]]]]:
-        """The links both of whose ends are native nodes."""
+        """The links whose ends are both native nodes."""
         mine = {
             (plan.name, interface.name)
             for plan in plans

@@ -1,7 +1,7 @@
-"""The kind ``netns``: the host's kernel with namespaces of the node's own (virtual routing).
+"""The kind ``netns``: the host's kernel with separate namespaces per node (virtual routing).
 
-The network namespace is made at once, in Rust and many at a time. Its own PID, mount, UTS and IPC
-namespaces, and the processes behind them, come with the first program.
+Network namespaces are created at bring-up, in Rust, many at a time. The PID, mount, UTS and IPC
+namespaces, and the processes in them, are created with the node's first program.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -40,20 +40,20 @@ from airloom.nodes.spec import spec_of
 from airloom.planning.plan import NodePlan
 
 _MACHINE = (Path("/run"),)
-"""Where a node in the machine's own network finds the machine's daemons."""
+"""Folder through which a node in the machine's own network reaches the machine's daemons."""
 _DYING = 30.0
-"""How long the kernel may take to end a node's processes, in seconds."""
+"""Seconds that the kernel may take to end a node's processes."""
 LISTENING = {"tcp": "0A", "udp": "07"}
 """States of sockets in /proc/net/tcp and udp: TCP_LISTEN, and TCP_CLOSE for an unconnected one."""
 
 
 class NetnsNode(NodeHandle):
-    """One node made of the host's kernel."""
+    """A node that uses the host's kernel."""
 
     missing: ClassVar[str] = (
         "install it, or give its path; files below /tmp and /run of the host are not seen in a node"
     )
-    """What to do about a program that is not in it."""
+    """What to do about a program that is not in the node."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         self.name = plan.name
@@ -94,7 +94,7 @@ class NetnsNode(NodeHandle):
             self._must_be_up()
             if self._init is not None:
                 return
-            # Known before the process exists, which may end at once.
+            # Set before the process exists, which may end at once.
             over = self._over = threading.Event()
             site = self._site
             made = site.keeper.make(
@@ -160,8 +160,8 @@ class NetnsNode(NodeHandle):
         return refused_in(self._net("snmp"), self._net("snmp6")) if self._state == "up" else 0
 
     def _net(self, table: str) -> str:
-        """A table of its kernel in ``/proc/net``; nothing if it has none, or nobody ever ran in it."""
-        with contextlib.suppress(OSError):  # the node may just have gone, or have no IPv6
+        """A table in the node's ``/proc/net``; empty if missing, or if no program has run yet."""
+        with contextlib.suppress(OSError):  # the node may just have ended, or have no IPv6
             if self._made is not None:
                 return Path(f"/proc/{self._made.pid}/net/{table}").read_text()
         return ""
@@ -227,11 +227,11 @@ class NetnsNode(NodeHandle):
             return self._namespace.counters()
 
     def close(self) -> None:
-        """Ends its processes; its namespace goes with those of all nodes of its kind."""
+        """Ends its processes. Its namespace is removed with those of all nodes of its kind."""
         with self._lock:
             self._state = "closed"
             if self._init is not None:
-                with contextlib.suppress(LabError):  # without a keeper there are no processes
+                with contextlib.suppress(LabError):  # without a supervisor there are no processes
                     self._site.keeper.kill(self.name)
                 self._init.close()
 
@@ -245,11 +245,11 @@ class NetnsNode(NodeHandle):
         self._ready()
 
     def _visible(self) -> tuple[Path, ...]:
-        """What it sees of the host even below folders of its own."""
+        """Host folders and files that it sees even below its private folders."""
         return (*self._site.visible, *self._site.own, *(_MACHINE if self._plan.machine_network else ()))
 
     def _how(self, message: Message) -> str:
-        """How its first process ended, by the keeper's message."""
+        """How its first process ended, according to the supervisor's message."""
         if self._init is not None and self._init.misspoke is not None:
             return f"its first process does not speak as agreed: it said {self._init.misspoke}"
         if message["signal"] is not None:
@@ -260,23 +260,23 @@ class NetnsNode(NodeHandle):
             how = "ended with the keeper of all nodes"
         return f"its first process {how}"
 
-    # What a kind with a root file system of its own says otherwise
+    # Overridden by kinds with their own root file system
 
     def _image(self) -> Message | None:
-        """The root file system of its programs; None is the host's."""
+        """The root file system of its programs; None for the host's."""
         return None
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
-        """The controller's environment and more, without a folder for temporary files that only the host has.
+        """The controller's environment and ``more``, without its temporary folder variables.
 
-        A node has a /tmp of its own. ``AIRLOOM_PYTHON`` is the interpreter of Airloom itself, with all
-        that is installed beside it.
+        A node has its own /tmp. ``AIRLOOM_PYTHON`` is Airloom's interpreter, with all packages
+        installed for it.
         """
         own = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TMP", "TEMP")}
         return {**own, "AIRLOOM_PYTHON": sys.executable, **more}
 
     def _folder(self) -> str:
-        """Where its programs work if they are not told."""
+        """The default working folder of its programs."""
         return "/tmp"
 
     def _ready(self) -> InitClient:
@@ -302,7 +302,7 @@ class NetnsNode(NodeHandle):
             self._init.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
 
     def _off(self, patience: float, ended: Callable[[], None] | None = None) -> None:
-        """What follows the end of the processes: the interfaces go down."""
+        """After its processes have ended: takes the interfaces down."""
         if self._init is not None and not self._over.wait(patience):
             raise RunError("node.end", f"node {self.name}: its processes do not end within {patience:g} s")
         self._forget()
@@ -317,9 +317,9 @@ class NetnsNode(NodeHandle):
         self._init = self._made = self._group = None
 
     def _running_time(self) -> Cpu | None:
-        """Processor time of the present first process and its programs."""
+        """Processor time of the current first process and its programs."""
         if self._group is not None:
-            with contextlib.suppress(OSError):  # the keeper removes it when the node has ended
+            with contextlib.suppress(OSError):  # the supervisor removes it when the node has ended
                 return self._group.processor_time()
         elif self._init is not None and self._state == "up":
             with contextlib.suppress(LabError):
@@ -327,24 +327,24 @@ class NetnsNode(NodeHandle):
         return None
 
     def _account(self) -> None:
-        """Keeps what was used so far, before the group that counts it goes."""
+        """Adds the processor time used so far, before the cgroup that counts it is removed."""
         now = self._running_time()
         if now is not None:
             self._spent = _sum(self._spent, now)
 
     def _ended(self, over: threading.Event, message: Message) -> None:
-        """The keeper says that the first process has ended; from the reading thread."""
+        """Handles the supervisor's report of the first process's end. Called on the reading thread."""
         over.set()
-        # Not under the lock: whoever stops the node holds it and waits for this very event.
+        # Not under the lock: the thread that stops the node holds it and waits for this event.
         if self._state in ("up", "paused") and over is self._over:
             self._has_ended(message)
 
     def _has_ended(self, message: Message) -> None:
-        """Its first process has, which nobody asked for."""
+        """Its first process has ended unexpectedly."""
         self._fail(self._how(message))
 
     def _fail(self, why: str) -> None:
-        """What nobody asked for has ended it: the run is told."""
+        """Marks the node as failed and reports it to the run."""
         self._failure = why
         self._state = "failed"
         if self._site.on_failure is not None:
@@ -352,7 +352,7 @@ class NetnsNode(NodeHandle):
 
 
 class NetnsKind(Kind):
-    """Makes nodes of the host's kernel, whose interfaces are ports of the engine."""
+    """Creates nodes on the host's kernel; their interfaces are ports of the engine."""
 
     name: ClassVar[str] = "netns"
     properties: ClassVar[Properties] = Properties(
@@ -393,11 +393,11 @@ class NetnsKind(Kind):
         return dict(made)
 
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> NetnsNode:
-        """The handle of a node whose namespace has just been made."""
+        """The handle of a node whose namespace has just been created."""
         return NetnsNode(plan, self.name, namespace, self.site)
 
     def settle(self) -> None:
-        """They can as soon as they are made."""
+        """No wait: these nodes can run programs as soon as they exist."""
 
     def drop(self, name: str) -> None:
         node = self._nodes.pop(name)
@@ -408,17 +408,17 @@ class NetnsKind(Kind):
             node.namespace.close()
 
     def spec(self, plan: NodePlan, wired: set[str]) -> dict[str, Any]:
-        """The network namespace of a node; interfaces in ``wired`` have no TAP."""
+        """The specification of a node's network namespace; interfaces in ``wired`` have no TAP."""
         return spec_of(plan, wired)
 
     def wires(self, plans: Sequence[NodePlan]) -> list[tuple[str, str, str, str]]:
-        """Links that are veth pairs instead of the engine's: (node, interface, node, interface)."""
+        """Links made of veth pairs instead of by the engine: (node, interface, node, interface)."""
         return []
 
     def close(self) -> list[Exception]:
         nodes, self._nodes = self._nodes, {}
         errors: list[Exception] = []
-        # All are told before any is waited for.
+        # Stop all of them first, then wait for each.
         acts = [node.close for node in nodes.values()] + [node.wait_closed for node in nodes.values()]
         for act in acts:
             try:
@@ -430,13 +430,13 @@ class NetnsKind(Kind):
 
 
 def listening_in(table: str, state: str, port: int) -> bool:
-    """Whether a port is in that state in the text of a table such as /proc/net/tcp."""
+    """Whether a port is in ``state`` in the text of a table such as /proc/net/tcp."""
     rows = (line.split()[1:4] for line in table.splitlines()[1:])
     return any(is_in == state and int(local.rpartition(":")[2], 16) == port for local, _, is_in in rows)
 
 
 def refused_in(snmp: str, snmp6: str) -> int:
-    """``RcvbufErrors`` of UDP over IPv4 and IPv6 in the texts of /proc/net/snmp and snmp6."""
+    """UDP ``RcvbufErrors`` for IPv4 and IPv6 from the texts of /proc/net/snmp and snmp6."""
     rows = [line.split() for line in snmp.splitlines() if line.startswith("Udp:")]
     four = dict(zip(*rows, strict=True)) if len(rows) == 2 else {}
     six = dict(line.split() for line in snmp6.splitlines())

@@ -1,10 +1,10 @@
-"""The kind ``openvswitch``: a node of the host's kernel in which Open vSwitch runs, and nothing else.
+"""The kind ``openvswitch``: a node on the host's kernel that runs Open vSwitch and nothing else.
 
-ovsdb-server and ovs-vswitchd, as the distribution has them, with their own database and sockets in the
-node's own /run/openvswitch, so that ``ovs-vsctl`` and ``ovs-ofctl`` in the node speak to them. Frames go
-through the userspace datapath (``datapath_type=netdev``): no kernel module is needed. It opens the node's
-interfaces as packet sockets; with ``userspace-tso-enable`` it takes super-frames with checksums yet to be
-filled in, as the engine's TAPs have them, and hands them on as they are.
+ovsdb-server and ovs-vswitchd are the distribution's. Their database and sockets are in the node's
+own /run/openvswitch, where ``ovs-vsctl`` and ``ovs-ofctl`` in the node find them. Frames use the
+userspace datapath (``datapath_type=netdev``): no kernel module is needed. It opens the node's
+interfaces as packet sockets. With ``userspace-tso-enable`` it accepts super-frames with partial
+checksums, as the engine's TAPs deliver them, and forwards them unchanged.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -35,9 +35,9 @@ _PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofc
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _READY = b"ready\n"
 _PATIENCE = 60.0
-"""How long Open vSwitch may take to be ready, in seconds; it takes a quarter of one."""
+"""Seconds for Open vSwitch to become ready; it needs 0.25."""
 _REACHED = 3.0
-"""How long a controller outside may take to accept, in seconds."""
+"""Seconds for an external controller to accept a connection."""
 _SCRIPT = """
 run=/run/openvswitch
 mkdir -p $run && cd $run || exit 1
@@ -58,12 +58,12 @@ _GENERAL = (
     "other_config:n-revalidator-threads=1",
     "other_config:vlan-limit=2",
 )
-"""Settings of the whole switch: see the module; one thread for each task; tags within tags."""
+"""Settings of the whole switch: TSO (see the module), one thread per task, two VLAN tags."""
 _SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
 class OpenVSwitchNode(NetnsNode):
-    """One Open vSwitch."""
+    """A node that runs one Open vSwitch."""
 
     def __init__(
         self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site, relay: Relay
@@ -75,10 +75,10 @@ class OpenVSwitchNode(NetnsNode):
         for bridge in self._switch.bridges:
             self._words += ["--", *self.bridge_words(bridge)]
         self._said: int | None = None
-        """Reading end of what the script says; None when it is up."""
+        """Read end of the start script's output; None when the switch is up."""
 
     def bridge_words(self, bridge: BridgePlan) -> list[str]:
-        """A bridge in the words of ovs-vsctl(8); opens the channels to its controllers."""
+        """ovs-vsctl(8) arguments that create a bridge. Opens the channels to its controllers."""
         rows = [
             ["add-br", bridge.name],
             ["set", "bridge", bridge.name, "datapath_type=netdev"]
@@ -92,7 +92,7 @@ class OpenVSwitchNode(NetnsNode):
         return [word for row in rows for word in ("--", *row)][1:]
 
     def controller_rows(self, bridge: str, controllers: Iterable[ControllerPlan]) -> Iterator[list[str]]:
-        """A bridge's controllers, each behind a channel of its own."""
+        """ovs-vsctl(8) arguments for a bridge's controllers, each with its own channel."""
         names = []
         for controller in controllers:
             line = self._relay.open(self.name, self.namespace.fileno(), bridge, controller)
@@ -107,11 +107,11 @@ class OpenVSwitchNode(NetnsNode):
 
     @property
     def bridges(self) -> tuple[BridgePlan, ...]:
-        """The bridges that it has from the beginning."""
+        """The bridges of the plan."""
         return self._switch.bridges
 
     def vsctl(self, words: Sequence[str]) -> str:
-        """Runs ovs-vsctl(8), which waits until the switch has done what it says; gives its output."""
+        """Runs ovs-vsctl(8), which waits until the change is applied. Returns its output."""
         self.await_ready()
         done = self.exec(["ovs-vsctl", "--timeout=30", "--", *words], env={"PATH": _PATH})
         if not done.exit.ok:
@@ -120,11 +120,11 @@ class OpenVSwitchNode(NetnsNode):
         return done.stdout
 
     def lost(self) -> dict[str, int]:
-        """Interface: frames that came to it and were lost, since Open vSwitch had no room for them."""
+        """Interface: frames lost because the packet socket of Open vSwitch was full."""
         try:
             return packet_sockets.lost(self.namespace.fileno())
         except OSError:
-            return {}  # this kernel does not tell
+            return {}  # this kernel does not provide it
 
     def has_met_controller(self) -> bool:
         """Whether each bridge that has controllers is connected to one of them."""
@@ -135,7 +135,7 @@ class OpenVSwitchNode(NetnsNode):
         self._relay.shut([line for line in self._relay.lines if line.switch == self.name])
 
     def launch(self) -> None:
-        """Starts the daemons, without waiting for them."""
+        """Starts the daemons without waiting for them."""
         reading, writing = os.pipe()
         try:
             flows = os.memfd_create("flows")
@@ -163,7 +163,7 @@ class OpenVSwitchNode(NetnsNode):
         self._said = reading
 
     def await_ready(self) -> None:
-        """Waits until it forwards frames; :class:`RunError` with what Open vSwitch says if it does not."""
+        """Waits until it forwards frames. Raises :class:`RunError` with its output if it fails."""
         reading, self._said = self._said, None
         if reading is None:
             return
@@ -193,13 +193,13 @@ class OpenVSwitchNode(NetnsNode):
         return RunError("node.openvswitch", f"Open vSwitch {self.name}: {why}: {in_a_line(said)}")
 
     def _daemon_ended(self, how: Exit) -> None:
-        """The daemon has ended; unless it was asked to, that is the end of the switch."""
+        """The daemon has ended. The node fails, unless it was being switched off."""
         if self._state == "up":
             self._fail("ovs-vswitchd has ended")
 
 
 class OpenVSwitchKind(NetnsKind):
-    """Makes nodes that are Open vSwitches."""
+    """Creates nodes that run Open vSwitch."""
 
     name: ClassVar[str] = "openvswitch"
     properties: ClassVar[Properties] = Properties(
@@ -259,7 +259,7 @@ class OpenVSwitchKind(NetnsKind):
 
 
 def require_programs() -> None:
-    """:class:`HostError` if Open vSwitch is not installed."""
+    """Raises :class:`HostError` if Open vSwitch is not installed."""
     missing = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
     if missing or not os.path.exists(_SCHEMA):
         raise HostError(
@@ -270,7 +270,7 @@ def require_programs() -> None:
 
 
 def reach(place: ControllerPlan) -> None:
-    """:class:`ScenarioError` if no controller accepts connections at an address outside."""
+    """Raises :class:`ScenarioError` if no controller accepts connections at an external address."""
     try:
         with contextlib.closing(socket.create_connection((place.host, place.port), _REACHED)):
             return

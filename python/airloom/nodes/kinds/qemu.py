@@ -1,9 +1,9 @@
-"""The kind ``qemu``: a full virtual machine for each node, by KVM or emulated in software.
+"""The kind ``qemu``: a full virtual machine per node, with KVM or emulated in software.
 
-The kernel is one of the distribution's (package ``linux-image-amd64``) or the user's own, with the modules
-that it needs in a first file system that Airloom makes. Its root is the host's own file system, read-only
-by 9P under a layer in the guest's memory, or a disk image, of which the guest writes a copy. Its network
-cards are virtio ones: the engine's own, by vhost-user, or such whose frames cross the host's kernel to it.
+The kernel is one of the distribution's (package ``linux-image-amd64``) or the user's own; Airloom
+builds an initramfs with the modules that it needs. The root is the host's file system, read-only
+over 9P under an overlay in the guest's memory, or a copy-on-write disk image. The network cards are
+virtio: either served by the engine over vhost-user, or TAPs in the host's kernel.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -36,32 +36,32 @@ _CHANNEL = "virtio_console"
 _BASIC = ("virtio_pci", _CHANNEL, "virtio_net", "overlay")
 _SHARED = ("9pnet_virtio", "9p")
 _DISK = ("virtio_blk", "crc32c_generic")
-"""File systems of images ask for the checksum by another name than its module's."""
+"""Modules for a disk root. File systems request the checksum's module under another name."""
 _MODULES = Path("/lib/modules")
 _PATIENCE = 120.0
-"""Seconds that a guest may take to be ready; in software it takes ten where the processor is free."""
+"""Seconds for a guest to become ready; in software it takes ten on an idle processor."""
 _SCRATCH = 64 << 20
 _COPY = 1 << 30
-"""Octets that a guest may write on its copy of a disk image."""
+"""Maximum size in octets of a guest's changes to a disk image."""
 _VHOST = Path("/dev/vhost-net")
 _READ_ONLY = ("squashfs",)
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel that QEMU starts, and its modules."""
+    """A kernel for QEMU, and its modules."""
 
     image: Path
     modules: Path
 
 
 class QemuNode(GuestNode):
-    """One virtual machine."""
+    """A QEMU virtual machine."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
         self._given: list[int] = []
-        """Descriptors of its cards that are still open here."""
+        """Descriptors of its network cards that are still open in this process."""
 
     def machine(self) -> Machine:
         settings = self.settings
@@ -84,7 +84,7 @@ class QemuNode(GuestNode):
         argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
         doors = [door for node in self.inside for door in node.knockers]
         if doors:
-            # The engine reads and writes it.
+            # The engine maps this memory.
             argv += ["-object", f"memory-backend-memfd,id=memory,size={memory},share=on"]
             argv += ["-machine", "memory-backend=memory"]
             cards = self._served(4 + len(held), [interface for interface, _ in doors], by.name == "kvm")
@@ -112,17 +112,18 @@ class QemuNode(GuestNode):
         return (*super()._visible(), *own)
 
     def _served(self, first: int, interfaces: Sequence[InterfacePlan], kvm: bool) -> list[str]:
-        """Network cards that the engine serves; the machine sees their sockets under numbers from one on."""
+        """Arguments for vhost-user network cards; their sockets are descriptors from ``first`` on."""
         words: list[str] = []
         for number, one in enumerate(interfaces):
             words += ["-chardev", f"socket,id=door{number},path=/proc/self/fd/{first + number}"]
             words += ["-netdev", f"vhost-user,id=net{number},chardev=door{number}"]
-            # In software QEMU 7.2 looks for KVM's interrupts where a card of this kind has more than one.
+            # Without KVM, QEMU 7.2 expects KVM's interrupts if such a card has more than one
+            # vector.
             words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]
         return words
 
     def _cards(self, first: int, kvm: bool) -> list[str]:
-        """Network cards, and the descriptors of what is behind them, from a number on in the machine."""
+        """Arguments for network cards behind host TAPs, which are descriptors from ``first`` on."""
         self._give_back()
         words: list[str] = []
         behind_taps = [
@@ -147,13 +148,13 @@ class QemuNode(GuestNode):
 
 
 def _card(number: int, interface: InterfacePlan, *more: str) -> str:
-    """A network card of a machine."""
+    """The ``-device`` argument of a network card."""
     card = f"virtio-net-pci,netdev=net{number},mac={interface.mac},host_mtu={interface.mtu}"
     return ",".join([card, f"addr={0x10 + number:#x}", "romfile=", *more])
 
 
 class QemuKind(GuestKind):
-    """Makes virtual machines."""
+    """Creates QEMU virtual machines."""
 
     name: ClassVar[str] = "qemu"
     machines = QemuNode
@@ -197,7 +198,7 @@ class QemuKind(GuestKind):
 
 
 def program_of() -> str:
-    """QEMU; :class:`~airloom.errors.HostError` if it is not there."""
+    """Path of QEMU. Raises :class:`~airloom.errors.HostError` if it is not installed."""
     found = shutil.which(PROGRAM)
     if found is None:
         raise HostError("host.qemu", f"{PROGRAM} is not installed", cure=INSTALL_QEMU)
@@ -205,10 +206,10 @@ def program_of() -> str:
 
 
 def kernel_of(wish: str | None) -> Kernel:
-    """The kernel and its modules; without a wish the newest of the distribution's that can be used.
+    """The kernel and its modules; by default the newest usable one of the distribution.
 
-    Beside ``/boot`` it is looked for below ``airloom/kernel`` in the user's cache, where a package may be
-    unpacked (``dpkg -x``) on a machine that shall not install it.
+    Beside ``/boot``, ``airloom/kernel`` in the user's cache is searched: a package can be unpacked
+    there (``dpkg -x``) on a machine where it is not to be installed.
     """
     if wish is not None:
         image = Path(wish)
@@ -233,7 +234,7 @@ def kernel_of(wish: str | None) -> Kernel:
 
 
 def _age(image: Path) -> list[int]:
-    """The numbers of its release, by which kernels are ordered."""
+    """The numbers of its release, for sorting kernels by age."""
     return [int(part) for part in image.name.replace("-", ".").split(".") if part.isdigit()]
 
 
@@ -249,7 +250,7 @@ def _fit(kernel: Kernel) -> Kernel:
 
 
 def _modules(image: Path) -> Path | None:
-    """Where a kernel's modules are, by the release in its name."""
+    """Folder of a kernel's modules, from the release in its name."""
     release = image.name.partition("-")[2]
     for base in (image.parent.parent / "lib/modules", _MODULES):
         if release and (base / release / "kernel").is_dir():
@@ -258,7 +259,7 @@ def _modules(image: Path) -> Path | None:
 
 
 def _root(wish: str | None) -> tuple[Message, list[str], tuple[str, ...]]:
-    """The guest's root file system, what its machine is told of it, and the modules for it."""
+    """The guest's root file system, the QEMU arguments for it, and the modules that it needs."""
     if wish is None or Path(wish).is_dir():
         share = f"local,id=host,path={wish or '/'},security_model=none,readonly=on,multidevs=remap"
         device = "virtio-9p-pci,fsdev=host,mount_tag=host,addr=0x4"

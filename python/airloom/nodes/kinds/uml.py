@@ -1,8 +1,8 @@
-"""The kind ``uml``: a User Mode Linux kernel for each node, an ordinary process of the host.
+"""The kind ``uml``: a User Mode Linux kernel per node, an ordinary process of the host.
 
-The kernel is the distribution's (package ``user-mode-linux``), one that ``kernel/build`` made, or the
-user's own. Its root is the host's own file system, read-only under a layer in the guest's memory, or
-a disk image, of which the guest writes a copy.
+The kernel is the distribution's (package ``user-mode-linux``), one built by ``kernel/build``, or
+the user's own. The root is the host's file system, read-only under an overlay in the guest's
+memory, or a copy-on-write disk image.
 """
 
 # Public methods are documented where they are declared, in kind.py.
@@ -27,25 +27,27 @@ from airloom.nodes.process.channel import Message
 from airloom.scenario.model.base import BUILT
 
 PROGRAM = "linux.uml"
-"""The distribution's kernel."""
+"""File name of the distribution's kernel."""
 INSTALL = "sudo apt-get install user-mode-linux, or build one: make kernel"
 _MODULES = Path("/usr/lib/uml/modules")
-"""Folders of the distribution's modules, by the kernel's release."""
+"""Folder of the distribution's modules, by kernel release."""
 _NEEDED = ("overlay", "ipv6")
-"""Modules that every guest has; a kernel may have them built in."""
+"""Modules that every guest needs; they may be built into the kernel."""
 _SCRATCH = 16 << 20
-"""Octets beside its memory that a machine may use as files."""
+"""Octets that a machine may use as files in addition to its memory."""
 _COPY = 1 << 30
-"""Octets that a guest may write on its copy of a disk image."""
+"""Maximum size in octets of a guest's changes to a disk image."""
 _SPARED = (
-    # Most of the start of the distribution's kernel is a race between ways to compute RAID's parities.
+    # The distribution's kernel spends most of its boot time on benchmarks of RAID parity
+    # algorithms.
     "initcall_blacklist=raid6_select_algo,calibrate_xor_blocks",
-    # A guest has the interfaces of its scenario: no simulated radios, no tunnels to nowhere, no dummy.
+    # A guest has only the interfaces of its scenario: no simulated radios, tunnels or dummy
+    # interfaces.
     "mac80211_hwsim.radios=0",
     "fb_tunnels=none",
     "dummy.numdummies=0",
 )
-"""What a guest does without that some kernel has built in."""
+"""Disables features built into some kernels that guests do not need."""
 _COPY_FILE = "/dev/shm/root.cow"
 _MAGIC = (
     ("ext4", 1080, b"\x53\xef"),
@@ -53,14 +55,14 @@ _MAGIC = (
     ("xfs", 0, b"XFSB"),
     ("btrfs", 65600, b"_BHRfS_M"),
 )
-"""File systems of images: name, place and content of what tells them."""
+"""File systems of disk images: name, offset and value of their magic number."""
 _READ_ONLY = ("squashfs",)
 _PATIENCE = 60.0
-"""Seconds that a guest may take to be ready; it takes half a second where the processor is free."""
+"""Seconds for a guest to become ready; it takes 0.5 on an idle processor."""
 
 
 class UmlNode(GuestNode):
-    """One User Mode Linux guest."""
+    """A User Mode Linux guest."""
 
     def machine(self) -> Machine:
         settings = self.settings
@@ -68,7 +70,7 @@ class UmlNode(GuestNode):
         folder = module_folder(kernel)
         wanted = _NEEDED if settings.network == "tap" else (*_NEEDED, "virtio_net")
         root, disk = _root(settings.root)
-        # What is loaded before the root is there must be in the first file system.
+        # Modules loaded before the root is mounted must be in the initramfs.
         modules = modules_in(folder, wanted) if folder is not None else ()
         early = modules if root["from"] != "hostfs" or root["folder"] != "/" else ()
         memory = settings.memory >> 20
@@ -100,7 +102,7 @@ class UmlNode(GuestNode):
 
 
 class UmlKind(GuestKind):
-    """Makes User Mode Linux guests."""
+    """Creates User Mode Linux guests."""
 
     name: ClassVar[str] = "uml"
     machines = UmlNode
@@ -133,9 +135,9 @@ class UmlKind(GuestKind):
 
 
 def kernel_of(wish: str | None) -> Path:
-    """The kernel's program; :class:`~airloom.errors.HostError` if it is not there.
+    """Path of the kernel's program. Raises :class:`~airloom.errors.HostError` if it does not exist.
 
-    Without a wish it is the distribution's, or the one that ``kernel/build`` made.
+    The default is the distribution's, or the one that ``kernel/build`` made.
     """
     if wish is None:
         found = shutil.which(PROGRAM) or shutil.which(built())
@@ -151,13 +153,13 @@ def kernel_of(wish: str | None) -> Path:
 
 
 def built() -> Path:
-    """Where ``kernel/build`` leaves its newest kernel, which may not be there."""
+    """Path where ``kernel/build`` stores its newest kernel; it may not exist."""
     return cache.folder("kernel") / "linux"
 
 
 @lru_cache
 def release_of(kernel: Path) -> str:
-    """What a kernel calls itself, such as 6.1.176."""
+    """The release reported by a kernel, such as 6.1.176."""
     try:
         said = subprocess.run([kernel, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -168,13 +170,13 @@ def release_of(kernel: Path) -> str:
 
 
 def module_folder(kernel: Path) -> Path | None:
-    """Where a kernel's modules are; None if it has none here, and so has everything built in."""
+    """Folder of a kernel's modules; None if there is none, so that everything is built in."""
     folder = _MODULES / release_of(kernel)
     return folder if folder.is_dir() else None
 
 
 def modules_in(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Paths of modules and of those that they need, in the order of loading (``modules.dep(5)``)."""
+    """Paths of modules and their dependencies, in the order of loading (``modules.dep(5)``)."""
     needs: dict[str, list[str]] = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         path, _, before = line.partition(":")
@@ -184,7 +186,7 @@ def modules_in(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _root(wish: str | None) -> tuple[Message, list[str]]:
-    """The guest's root file system, and what its machine is told of it."""
+    """The guest's root file system, and the machine's arguments for it."""
     if wish is None or Path(wish).is_dir():
         return {"from": "hostfs", "folder": wish or "/"}, []
     kind = file_system(Path(wish))
@@ -193,7 +195,7 @@ def _root(wish: str | None) -> tuple[Message, list[str]]:
 
 
 def file_system(image: Path) -> str:
-    """What an image is formatted with, by its magic numbers."""
+    """Type of the file system in an image, from its magic number."""
     try:
         with image.open("rb") as file:
             head = file.read(1 << 17)

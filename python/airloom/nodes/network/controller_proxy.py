@@ -1,10 +1,10 @@
-"""Control channels: how an Open vSwitch reaches its controllers, out of band.
+"""Proxy for OpenFlow control channels: connects Open vSwitches to their controllers, out of band.
 
-Each switch has network namespaces of its own and no address in the emulated network. So for each of its
-controllers something listens on its loopback, and passes the octets on to the controller, which is a
-program in another node or at an address that this machine reaches. The channel has no delay and
-takes no room on any link. While a controller is not there yet, the switch is kept waiting, and
-the relay tries again and again.
+Each switch has its own network namespace and no address in the emulated network. For each
+controller of a switch, the proxy listens on the switch's loopback and forwards the data to the
+controller, which is a program in another node or at an external address. The channel has no delay
+and uses no bandwidth of any link. Until the controller accepts, the switch's connection stays open
+and the proxy retries.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from airloom.planning.plan import ControllerPlan
 LOOPBACK = "127.0.0.1"
 _PIECE = 1 << 16
 _MOST_WAITING = 1 << 20
-"""Octets that one side may be ahead of the other."""
+"""Maximum number of octets buffered per direction."""
 _AGAIN = 0.02, 0.5
-"""First and longest time until the next try to reach a controller, in seconds."""
+"""First and longest pause before the next attempt to connect to a controller, in seconds."""
 _PATIENCE = 3.0
-"""How long a controller may take to accept, in seconds."""
+"""Seconds for a controller to accept a connection."""
 _FEATURES_REPLY = 6
-"""The message by which a switch says that it has understood its controller; in all versions."""
+"""OFPT_FEATURES_REPLY, which completes the handshake; the same number in all versions."""
 
 
 @dataclass(eq=False)
 class Line:
-    """The way from one bridge of a switch to one of its controllers."""
+    """The channel from one bridge of a switch to one of its controllers."""
 
     switch: str
     bridge: str
     controller: ControllerPlan
     port: int
-    """On the switch's loopback."""
+    """Port on the switch's loopback."""
     listener: socket.socket
     connected: bool = False
-    """Whether switch and controller have shaken hands."""
+    """Whether switch and controller have completed their handshake."""
     why: str = "it has not been tried yet"
-    """Why not."""
+    """Why it is not connected."""
 
     def __str__(self) -> str:
         where = self.switch if self.bridge == "br0" else f"{self.switch}, slice {self.bridge}"
@@ -56,7 +56,7 @@ class Line:
 
 @dataclass(eq=False)
 class _Call:
-    """One connection of a switch, and ours to the controller on its behalf."""
+    """A connection accepted from a switch, and the proxy's connection to its controller."""
 
     line: Line
     near: socket.socket
@@ -64,7 +64,7 @@ class _Call:
     up: bool = False
     """Whether the controller has accepted."""
     due: float = 0.0
-    """When to try again, or to give this try up: monotonic time."""
+    """When to retry, or to abort this attempt: monotonic time."""
     pause: float = _AGAIN[0]
     to_near: bytearray = field(default_factory=bytearray)
     to_far: bytearray = field(default_factory=bytearray)
@@ -72,14 +72,14 @@ class _Call:
 
 
 class _Handshake:
-    """Watches what a switch says until it has introduced itself."""
+    """Watches a switch's messages for the end of the OpenFlow handshake."""
 
     def __init__(self) -> None:
         self._head = bytearray()
         self._skip = 0
 
     def over(self, octets: bytes) -> bool:
-        """Takes the next octets; whether the introduction was among them."""
+        """Processes more octets. Returns True if they contain the features reply."""
         at = 0
         while at < len(octets):
             if self._skip:
@@ -102,7 +102,7 @@ class Relay:
     """All control channels of a run, on one thread."""
 
     def __init__(self, namespace_of: Callable[[str], int | None]) -> None:
-        """``namespace_of`` gives the network namespace of a node that is up, as a descriptor."""
+        """``namespace_of`` returns the network namespace of a running node, as a descriptor."""
         self.lines: list[Line] = []
         self._namespace_of = namespace_of
         self._changed: list[Callable[[Line], None]] = []
@@ -118,7 +118,7 @@ class Relay:
         self._thread.start()
 
     def open(self, switch: str, namespace: int, bridge: str, controller: ControllerPlan) -> Line:
-        """Listens on a switch's loopback for one of its bridges; the port is the controller's own if free."""
+        """Listens on a switch's loopback for a bridge, on the controller's own port if it is free."""
 
         def listen() -> socket.socket:
             for port in (controller.port, 0):
@@ -142,25 +142,27 @@ class Relay:
         return line
 
     def shut(self, lines: list[Line]) -> None:
-        """Ends some of the channels."""
+        """Closes the given channels."""
         with self._lock:
             self.lines = [line for line in self.lines if line not in lines]
             self._leaving.update(lines)
         os.eventfd_write(self._bell, 1)
 
     def on_change(self, act: Callable[[Line], None]) -> None:
-        """Has ``act`` called, on the relay's thread, when a switch and a controller have met or parted."""
+        """Sets the function that the proxy's thread calls when a switch and a controller connect or
+        disconnect.
+        """
         self._changed.append(act)
 
     def waiting(self) -> list[Line]:
-        """The channels of bridges that none of their controllers has answered."""
+        """The channels of bridges that are not connected to any of their controllers."""
         with self._lock:
             lines = list(self.lines)
         met = {(line.switch, line.bridge) for line in lines if line.connected}
         return [line for line in lines if (line.switch, line.bridge) not in met]
 
     def close(self) -> None:
-        """Ends all channels; a second call does nothing."""
+        """Closes all channels. A second call has no effect."""
         if self._closing:
             return
         self._closing = True
@@ -222,7 +224,7 @@ class Relay:
             self._watch(call)
 
     def _dial(self, call: _Call) -> None:
-        """Begins to call the controller."""
+        """Starts to connect to the controller."""
         place = call.line.controller
         try:
             if place.node is None:
@@ -251,7 +253,7 @@ class Relay:
             self._later(call, os.strerror(number))
 
     def _later(self, call: _Call, why: str) -> None:
-        """Tries again after a while."""
+        """Schedules another attempt after a pause."""
         call.line.why = why
         if call.far is not None:
             with contextlib.suppress(KeyError):
@@ -262,7 +264,7 @@ class Relay:
         call.pause = min(2 * call.pause, _AGAIN[1])
 
     def _pass(self, call: _Call, side: socket.socket, events: int) -> None:
-        """Something can be read from one side, or written to it."""
+        """Handles a socket that is readable or writable."""
         if side is call.far and not call.up:
             number = side.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if number:
@@ -296,7 +298,7 @@ class Relay:
             self._tell(call.line)
 
     def _watch(self, call: _Call) -> None:
-        """Waits for what can be done next."""
+        """Registers for the events that can be handled next."""
         wanted = {call.near: (len(call.to_far) < _MOST_WAITING, bool(call.to_near))}
         if call.far is not None:
             wanted[call.far] = (

@@ -1,9 +1,9 @@
-"""The kernel's table of neighbours (ARP and IPv6), which all nodes of this machine share.
+"""The kernel's neighbour tables (ARP and IPv6), which all nodes of this machine share.
 
-Namespaces have entries of their own, but the limit on their number is one for the whole kernel:
-``net.ipv4.neigh.default.gc_thresh3``, 1024 if nobody raised it. A packet to a neighbour for whom
-there is no room is lost, and that is this machine's doing. The counter is ``table_fulls`` in
-/proc/net/stat/arp_cache and ndisc_cache (kernel, ``net/core/neighbour.c``).
+Namespaces have separate entries, but one limit applies to the whole kernel:
+``net.ipv4.neigh.default.gc_thresh3``, 1024 by default. A packet to a neighbour is lost if the table
+is full; this loss is caused by the host. The counter is ``table_fulls`` in /proc/net/stat/arp_cache
+and ndisc_cache (kernel, ``net/core/neighbour.c``).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _LIMIT = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 
 
 def refused() -> int:
-    """How often there was no room since the machine started; 0 where it cannot be seen."""
+    """How often the table was full since boot; 0 if the counter is not readable."""
     return sum(_column(_STAT / name, "table_fulls") for name in ("arp_cache", "ndisc_cache"))
 
 
 def advice(plan: Plan, limit: int | None = None) -> str | None:
-    """What to do before a plan whose nodes may need more entries than there are; None if enough."""
-    # Each interface talks to one neighbour at least; a switch full of talkers needs more.
+    """Advice before a plan whose nodes may need more entries than the limit; None if it suffices."""
+    # Each interface talks to at least one neighbour; a switch with many talkers needs more.
     wanted = sum(1 for node in plan.nodes.values() for interface in node.interfaces if interface.addresses)
     return advice_for(wanted, f"{wanted} interfaces may want more", limit)
 
 
 def advice_for(wanted: int, why: str, limit: int | None = None) -> str | None:
-    """What to do before so many entries are wanted; None if there is room for them."""
+    """Advice if ``wanted`` entries exceed the limit; None if they fit."""
     most = _limit() if limit is None else limit
     if most is None or wanted <= most:
         return None
@@ -42,7 +42,7 @@ def advice_for(wanted: int, why: str, limit: int | None = None) -> str | None:
 def _limit() -> int | None:
     try:
         return int(_LIMIT.read_text())
-    except OSError:  # the host's alone: not to be seen in a network namespace
+    except OSError:  # only in the host's network namespace
         return None
 
 

@@ -1,9 +1,8 @@
-"""The packet sockets of Open vSwitches: room for frames that wait, and how many found none.
+"""Packet sockets of Open vSwitches: buffer sizes and drop counters.
 
-The userspace datapath reads each port from a packet socket. One that is full loses frames, which no
-counter of an interface shows: the kernel keeps the number with the socket (sock_diag(7), packet(7)). The
-room that the kernel gives by default is 208 kB, the frames of 17 ms at 100 Mbit/s, and Open vSwitch asks
-for no more.
+The userspace datapath reads each port from a packet socket. A full socket drops frames, which no
+interface counter includes: the kernel counts them per socket (sock_diag(7), packet(7)). The default
+buffer is 208 kB, the frames of 17 ms at 100 Mbit/s, and Open vSwitch does not request more.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 from airloom.host.network_namespace import within
 
 ROOM = 8 << 20
-"""Octets of room for each port."""
+"""Buffer size in octets for each port."""
 _PIDFD_GETFD = 438
 _SO_RCVBUFFORCE = 33
 _DAEMON = "ovs-vswitchd"
@@ -33,7 +32,7 @@ _MEMINFO_DROPS = 8
 
 
 def enlarge(namespaces: Iterable[int]) -> None:
-    """Gives the ports of the daemons in some network namespaces more room, where this machine lets us."""
+    """Enlarges the socket buffers of Open vSwitch ports in namespaces, if permitted here."""
     wanted = {(found.st_dev, found.st_ino) for found in map(os.fstat, namespaces)}
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal():
@@ -64,7 +63,7 @@ def _enlarge(process: int) -> None:
 
 
 def lost(namespace: int) -> dict[str, int]:
-    """Interface: frames for which the packet sockets on it had no room."""
+    """Interface: frames dropped because its packet sockets were full."""
 
     def ask() -> dict[str, int]:
         names = dict(socket.if_nameindex())
@@ -90,7 +89,7 @@ def lost(namespace: int) -> dict[str, int]:
 
 
 def _of_socket(message: bytes) -> tuple[int, int]:
-    """Index of the interface and number of drops, of a struct packet_diag_msg with its attributes."""
+    """Interface index and number of drops of a struct packet_diag_msg with its attributes."""
     index = drops = 0
     at = 16
     while at + 4 <= len(message):

@@ -1,8 +1,8 @@
-"""A node's control group, as the controller reads and uses it; the keeper made it and removes it.
+"""Reads and uses a node's control group; the supervisor process creates and removes it.
 
-``cpu.stat``, ``cpu.pressure``, ``cgroup.freeze`` and ``cgroup.events`` are those of version 2
-(the kernel's ``Documentation/admin-guide/cgroup-v2.rst``); where a share is held by version 1,
-its ``cpu.stat`` says how long.
+``cpu.stat``, ``cpu.pressure``, ``cgroup.freeze`` and ``cgroup.events`` are those of version 2 (the
+kernel's ``Documentation/admin-guide/cgroup-v2.rst``). If version 1 limits the processor share, the
+throttled time is read from its ``cpu.stat``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from airloom.errors import RunError
 from airloom.nodes.kind import Cpu
 
 _FREEZING = 5.0
-"""How long the kernel may take to halt a node's programs, in seconds."""
+"""Seconds for the kernel to freeze a node's programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The folders of a node's groups."""
+    """The cgroup directories of a node."""
 
     unified: Path
     cpu: Path | None
 
     def processor_time(self) -> Cpu:
-        """Processor time since the group was made; :class:`OSError` if it is gone."""
+        """Processor time since the cgroup was created. Raises :class:`OSError` if it was removed."""
         stat = _numbers((self.unified / "cpu.stat").read_text())
         throttled = stat.get("throttled_usec")
         if self.cpu is not None:
@@ -40,7 +40,7 @@ class Group:
         )
 
     def freeze(self, halt: bool) -> None:
-        """Halts all processes, or lets them go on; waits until it is so."""
+        """Freezes or thaws all processes and waits until the kernel confirms it."""
         (self.unified / "cgroup.freeze").write_text("1" if halt else "0")
         until = time.monotonic() + _FREEZING
         with (self.unified / "cgroup.events").open() as events:
@@ -56,7 +56,7 @@ class Group:
                 events.seek(0)
 
     def _pressure(self) -> int | None:
-        """Nanoseconds in which at least one task waited for a processor; None if not counted."""
+        """Nanoseconds in which at least one task waited for a processor; None if not available."""
         try:
             some = (self.unified / "cpu.pressure").read_text().splitlines()[0]
         except (OSError, IndexError):  # pressure accounting may be off

@@ -1,7 +1,8 @@
-"""Messages with descriptors over stream sockets: to the keeper and to the first process of each node.
+"""Messages with descriptors over stream sockets to the supervisor and the first processes.
 
-A message is a JSON object behind its length (four octets, little-endian); ``init/src/message.rs``
-lists them all. One thread, the :class:`Switchboard`, reads all sockets of a run.
+A message is a JSON object preceded by its length (four octets, little-endian);
+``init/src/message.rs`` lists all messages. One thread, the :class:`Switchboard`, reads all sockets
+of a run.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from typing import Any
 _HEAD = struct.Struct("<I")
 _PIECE = 1 << 16
 _LONGEST = 64 << 20
-"""Octets of the longest message: the text of a file, with every octet escaped."""
+"""Maximum length of a message in octets: the text of a file, with every octet escaped."""
 
 Message = dict[str, Any]
 
 
 class Misspoken(Exception):
-    """What came over a channel is no message, or none that was agreed on."""
+    """Data received on a channel is malformed or not part of the protocol."""
 
 
 class Channel:
@@ -39,7 +40,7 @@ class Channel:
         self._octets = bytearray()
 
     def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
-        """Sends one message whole; :class:`OSError` if the other end is gone."""
+        """Sends one complete message. Raises :class:`OSError` if the other end is closed."""
         body = json.dumps(message, separators=(",", ":")).encode()
         octets = _HEAD.pack(len(body)) + body
         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
@@ -49,9 +50,9 @@ class Channel:
                 self.socket.sendall(octets[sent:], socket.MSG_NOSIGNAL)
 
     def receive(self) -> list[Message] | None:
-        """The messages that are complete after one more read; None at the end of the stream.
+        """Reads once and returns the messages that are complete; None at the end of the stream.
 
-        Raises :class:`Misspoken` for what is no message.
+        Raises :class:`Misspoken` for malformed data.
         """
         try:
             piece = self.socket.recv(_PIECE)
@@ -72,7 +73,7 @@ class Channel:
         return messages
 
     def close(self) -> None:
-        """Ends the stream in both directions; the descriptor goes with the reader."""
+        """Shuts down both directions; the reading thread closes the descriptor."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
@@ -88,13 +89,13 @@ def _message(octets: bytes | bytearray) -> Message:
 
 
 Heard = Callable[[Message], None]
-"""It raises :class:`Misspoken` for a message that was not agreed on."""
+"""Message handler. It raises :class:`Misspoken` for a message that is not part of the protocol."""
 Ended = Callable[[str | None], None]
-"""It is told what was wrong with the last message; None if nothing was."""
+"""End handler. It gets the error in the last message; None if there was none."""
 
 
 class Switchboard:
-    """Reads many channels on one thread and calls who wants to hear."""
+    """Reads many channels on one thread and calls their handlers."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -107,8 +108,8 @@ class Switchboard:
         self._thread.start()
 
     def join(self, channel: Channel, heard: Heard, ended: Ended) -> None:
-        """From now on ``heard`` is called for each message, and ``ended`` once at the end, which also
-        comes after what was not agreed on.
+        """Adds a channel: ``heard`` is called for each message, and ``ended`` once at the end or
+        after a protocol error.
         """
         with self._lock:
             if not self._closing:
@@ -118,7 +119,7 @@ class Switchboard:
         ended(None)
 
     def close(self) -> None:
-        """Closes all channels, calls their ``ended``, and ends the thread."""
+        """Closes all channels, calls their ``ended`` handlers, and ends the thread."""
         with self._lock:
             if self._closing:
                 return
@@ -170,7 +171,7 @@ class Switchboard:
 
 
 def _call(listener: Callable[..., None], words: object) -> None:
-    """An error of one listener is shown and must not make the others deaf."""
+    """Prints an exception of one handler, so that the other handlers still receive their messages."""
     try:
         listener(words)
     except Misspoken:

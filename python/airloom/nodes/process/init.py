@@ -1,4 +1,4 @@
-"""The client of a node's first process: starts programs in the node and hears how they end."""
+"""Client of a node's first process: starts programs in the node and receives their exit status."""
 
 # Public methods are documented where they are declared, in kind.py.
 # ruff: noqa: D102
@@ -21,9 +21,9 @@ from airloom.nodes.process import reports
 from airloom.nodes.process.channel import Channel, Message, Switchboard
 
 _PATIENCE = 30.0
-"""How long a node's first process may take for one answer, in seconds."""
+"""Seconds for a node's first process to answer."""
 _MOST_OUTPUT = 64 << 20
-"""Octets of output of one command that are kept."""
+"""Maximum octets of output that are kept per command."""
 _GONE_WITH_NODE: Message = {"code": None, "signal": int(signal.SIGKILL), "user_ns": 0, "system_ns": 0}
 
 
@@ -53,11 +53,11 @@ class Program(Process):
 
     def signal(self, number: int) -> None:
         if not self._over.is_set():
-            with contextlib.suppress(OSError):  # the node may just have gone, and the program with it
+            with contextlib.suppress(OSError):  # the node may just have ended, and the program with it
                 self._client.channel.send({"op": "signal", "id": self._number, "signal": int(number)})
 
     def ended(self, message: Message) -> None:
-        """Takes the report of its end; the first one counts."""
+        """Stores the program's exit status; only the first report counts."""
         if self._over.is_set():
             return
         self._exit = Exit(message["code"], message["signal"], message["user_ns"], message["system_ns"])
@@ -67,12 +67,12 @@ class Program(Process):
 
 
 class InitClient:
-    """One node's first process."""
+    """Connection to one node's first process."""
 
     def __init__(self, node: str, channel: Channel, switchboard: Switchboard, missing: str) -> None:
         self.node = node
         self._missing = missing
-        """What to do about a program that is not there."""
+        """Cure shown when a program does not exist."""
         self.channel = channel
         self._lock = threading.Condition()
         self._programs: dict[int, Program] = {}
@@ -92,7 +92,7 @@ class InitClient:
 
     @property
     def misspoke(self) -> str | None:
-        """What it said that was not agreed on, which ended it; None if it said nothing such."""
+        """The protocol violation that closed the channel; None if there was none."""
         return self._misspoke
 
     @property
@@ -102,7 +102,7 @@ class InitClient:
             return bool(self._answers.get(self._hosting, {}).get("event") == "hosted")
 
     def ready(self) -> tuple[str, ...]:
-        """Waits until the node's own world stands; gives what this machine cannot do for it."""
+        """Waits until the node's namespaces are ready. Returns what this machine does not support."""
         with self._lock:
             self._lock.wait_for(lambda: self._gone or self._ready is not None, _PATIENCE)
             message = self._ready
@@ -122,7 +122,7 @@ class InitClient:
         tty: bool,
         on_exit: Callable[[Exit], None] | None,
     ) -> Program:
-        """Starts a program on three descriptors, which stay the caller's."""
+        """Starts a program with three descriptors, which the caller still owns."""
         number = self._number()
         program = Program(self, number, argv, on_exit)
         with self._lock:
@@ -157,7 +157,7 @@ class InitClient:
         input: bytes,
         timeout: float | None,
     ) -> Completed:
-        """Runs a command to its end, or until the time is over and it is killed."""
+        """Runs a command to its end; kills it when ``timeout`` seconds have passed."""
         until = None if timeout is None else time.monotonic() + timeout
         with contextlib.ExitStack() as stack:
             (their_in, my_in), (my_out, their_out), (my_err, their_err) = (
@@ -188,12 +188,12 @@ class InitClient:
         return Completed(stdout, stderr, exit, timed_out=not in_time)
 
     def host(self, order: Message, descriptors: Sequence[int]) -> None:
-        """Has the node start a guest, in which programs run from then on; :meth:`hosted` waits for it."""
+        """Starts a guest in the node, where later programs run; :meth:`hosted` waits for it."""
         self._enter("host", order, descriptors)
 
     def join(self, order: Message, channel: int) -> None:
-        """Has the node join a part of a guest at the other end of a channel, in which programs run from
-        then on; :meth:`hosted` waits for it.
+        """Connects the node to its part of a guest at the other end of a channel. Programs run
+        there from then on; :meth:`hosted` waits for it.
         """
         self._enter("join", order, [channel])
 
@@ -204,7 +204,7 @@ class InitClient:
         self._send({"op": op, "id": self._hosting, **order}, descriptors)
 
     def hosted(self, patience: float) -> tuple[str, ...]:
-        """Waits until the guest is ready, at most so many seconds; gives what it cannot do."""
+        """Waits up to ``patience`` seconds for the guest. Returns what it does not support."""
         number = self._hosting
         with self._lock:
             self._lock.wait_for(lambda: self._gone or number in self._answers, patience)
@@ -216,7 +216,7 @@ class InitClient:
         return tuple(answer["notes"])
 
     def read(self, path: str) -> str | None:
-        """What is in a small file of the node; None if it cannot be read."""
+        """Content of a small file in the node; None if it cannot be read."""
         number = self._number()
         text: str | None = self._ask(number, {"op": "read", "id": number, "path": path})["text"]
         return text
@@ -228,21 +228,21 @@ class InitClient:
         return answer["before_ns"], answer["inside_ns"], answer["after_ns"]
 
     def signal_all(self, number: int) -> None:
-        """Sends every process of the node a signal."""
+        """Sends a signal to every process of the node."""
         self._send({"op": "signal-all", "signal": int(number)})
 
     def stop(self, grace: float) -> None:
-        """Asks for the node's end; everything in it may take ``grace`` seconds."""
+        """Requests the node's end; its processes have ``grace`` seconds to exit."""
         self._send({"op": "stop", "grace_ms": round(grace * 1000)})
 
     def processor_time(self) -> tuple[int, int]:
-        """User and system time in ns of all its programs, without the help of control groups."""
+        """User and system time in ns of all its programs, measured without control groups."""
         number = self._number()
         answer = self._ask(number, {"op": "cpu", "id": number})
         return answer["user_ns"], answer["system_ns"]
 
     def close(self) -> None:
-        """Ends the node."""
+        """Closes the channel, which ends the node."""
         self.channel.close()
 
     def _number(self) -> int:
@@ -341,7 +341,7 @@ def _pipe() -> Iterator[tuple[_End, _End]]:
 
 
 class _Bell:
-    """Rings an event descriptor from another thread, unless it was closed before."""
+    """Signals an eventfd from another thread, unless it was closed before."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
@@ -360,7 +360,7 @@ class _Bell:
 def _exchange(
     input: bytes, to_program: _End, out: _End, err: _End, over: int, until: float | None
 ) -> tuple[tuple[bytearray, bytearray], bool]:
-    """Feeds and reads a program until it has ended; false if the time was over before."""
+    """Writes input and reads output until the program ends. Returns False if timed out."""
     texts = {out.take(): bytearray(), err.take(): bytearray()}
     rest = memoryview(input)
     ended = False
@@ -378,8 +378,8 @@ def _exchange(
             left = None if until is None else until - time.monotonic()
             if not ended and left is not None and left <= 0:
                 return (texts[out.take()], texts[err.take()]), False
-            # What a program left behind may keep its output open: after its end only what is
-            # already there is read.
+            # Child processes may keep the output open: after the program's end only data already
+            # written is read.
             events = selector.select(0 if ended else left)
             reads = [key.fd for key, _ in events if key.fd in texts]
             if ended and not reads:
@@ -402,7 +402,7 @@ def _exchange(
 
 
 def _feed(descriptor: int, rest: memoryview) -> memoryview:
-    """Writes some of the input; a program that does not want it gets no more."""
+    """Writes some of the input. Discards the rest if the program has closed its input."""
     try:
         return rest[os.write(descriptor, rest[: 1 << 16]) :]
     except BlockingIOError:
@@ -414,7 +414,7 @@ def _feed(descriptor: int, rest: memoryview) -> memoryview:
 def streams(
     stdin: int | None, stdout: int | Path | None, stderr: int | Path | None, stack: contextlib.ExitStack
 ) -> tuple[int, int, int]:
-    """The three descriptors for a program; those opened here are closed by the stack."""
+    """The three descriptors for a program; the stack closes those opened here."""
 
     def opened(path: str | Path, flags: int) -> int:
         try:

@@ -1,7 +1,7 @@
-"""What a node's first process may report: the messages of ``Report`` in ``init/src/message.rs``.
+"""Validates reports of a node's first process, ``Report`` in ``init/src/message.rs``.
 
-Who has broken out of a node or a guest may speak in its first process's place, so every report is checked
-before anything is done with it.
+A program that has broken out of a node or guest could send reports in place of its first process.
+Every report is therefore checked before it is used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from airloom.nodes.process.channel import Message, Misspoken
 
 _MOST_NOTES = 100
 _MOST_WORDS = 1000
-"""Characters of one sentence that comes from a node."""
+"""Maximum number of characters of a text from a node."""
 _LAST_SIGNAL = 64
 
 
 def check(message: Message) -> None:
-    """:class:`Misspoken` for a report that was not agreed on.
+    """Raises :class:`Misspoken` for a report that is not part of the protocol.
 
-    What is for people to read becomes short, and loses what a terminal would obey.
+    Texts for users are shortened, and control characters are removed.
     """
     fields = _FIELDS.get(message["event"])
     if fields is None or not all(allows(message.get(field)) for field, allows in fields.items()):

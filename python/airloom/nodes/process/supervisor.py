@@ -1,8 +1,8 @@
-"""The keeper: the process that makes the first process of each node and cleans up after all of them.
+"""The supervisor process (`Keeper`): creates each node's first process and cleans up.
 
-There is one for each run. It outlives Ctrl-C, and ends, with all nodes and the control groups that
-it made, when this process does, whatever the cause. Make it before the nodes: programs get the
-descriptor limit that was in force then.
+There is one for each run. Ctrl-C does not reach it. When this process dies for any reason, the
+supervisor ends all nodes, removes the control groups that it created, and exits. Create it before
+the nodes: programs inherit the descriptor limit of that moment.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from airloom.units.text import of_nodes
 _PROTOCOL = 7
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
-"""How long the keeper may take to say who it is, in seconds; one of before 2 never does."""
+"""Seconds for the supervisor to send its greeting; versions before 2 send none."""
 _PATIENCE = 30.0
-"""How long the keeper may take for one answer, in seconds; it works for microseconds."""
+"""Seconds for the supervisor to answer; it normally takes microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A node's first process, as the keeper made it."""
+    """A node's first process, as created by the supervisor."""
 
     channel: Channel
-    """To the process itself."""
+    """The channel to the process itself."""
     pid: int
-    """In this process's numbering."""
+    """PID in this process's namespace."""
     group: Path | None
     """Its control group, version 2."""
     cpu_group: Path | None
-    """Where its processor share is held, if not there."""
+    """The version 1 control group that limits its processor share, if version 2 does not."""
     notes: tuple[str, ...]
 
 
 class Keeper:
-    """The controller's side of ``airloom-init keep``."""
+    """Client of the supervisor process, ``airloom-init keep``."""
 
     def __init__(self) -> None:
         program = binaries.find("airloom-init")
@@ -67,7 +67,7 @@ class Keeper:
         self._closed = False
         self._common: Mapping[str, str] = {}
         self.failure: str | None = None
-        """Why it can make no more nodes; None while it can."""
+        """Why it cannot create more nodes; None while it can."""
         self._protocol: int | None = None
         self._shares: Message | None = None
         self.switchboard.join(self._channel, self._heard, self._lost)
@@ -75,22 +75,22 @@ class Keeper:
 
     @property
     def pid(self) -> int:
-        """The keeper's process."""
+        """PID of the supervisor process."""
         return self._process.pid
 
     @property
     def common(self) -> Mapping[str, str]:
-        """The files that every node sees over the host's."""
+        """The files mounted over the host's in every node."""
         return self._common
 
     def common_files(self, files: Mapping[str, str]) -> None:
-        """Files that every node made from now on sees over the host's, read-only."""
+        """Sets the files that nodes created from now on see read-only over the host's."""
         if files != self._common:
             self._common = dict(files)
             self._send({"op": "common", "files": self._common})
 
     def require_shares(self, shares: Mapping[str, float]) -> None:
-        """:class:`HostError` if this machine cannot hold nodes to their shares of a processor; tries it."""
+        """Tests whether this machine can enforce shares. Raises :class:`HostError` if not."""
         if not shares:
             return
         self._send({"op": "shares"})
@@ -118,7 +118,7 @@ class Keeper:
         image: Message | None = None,
         on_end: Callable[[Message], None],
     ) -> Made:
-        """Makes a node's first process in a network namespace; ``on_end`` is told of its end.
+        """Creates a node's first process in a network namespace; ``on_end`` is called when it ends.
 
         ``image``: its root file system, if not the host's: ``root``, ``user``, ``folder``.
         """
@@ -163,11 +163,11 @@ class Keeper:
         )
 
     def kill(self, name: str) -> None:
-        """Kills a node's first process, and everything in the node with it."""
+        """Kills a node's first process, and with it all processes in the node."""
         self._send({"op": "kill", "name": name})
 
     def close(self) -> None:
-        """Ends all nodes, and waits until the keeper has cleaned up; a second call does nothing."""
+        """Ends all nodes and waits for the supervisor's clean-up. A second call has no effect."""
         with self._lock:
             if self._closed:
                 return
@@ -189,7 +189,7 @@ class Keeper:
         self.close()
 
     def _greet(self, program: Path) -> None:
-        """Waits until the keeper has said who it is, which it does when it is ready."""
+        """Waits for the supervisor's greeting, which it sends when it is ready."""
         with self._lock:
             self._lock.wait_for(lambda: self._gone or self._protocol is not None, _GREETING)
         if self._protocol == _PROTOCOL:
@@ -260,7 +260,7 @@ class Keeper:
 
 
 def _spawn(program: Path, far: socket.socket) -> subprocess.Popen[bytes]:
-    """Starts the keeper away from this terminal's Ctrl-C."""
+    """Starts the supervisor in a new session, so that Ctrl-C in this terminal does not reach it."""
     return subprocess.Popen(
         [str(program), "keep", str(far.fileno())],
         stdin=subprocess.DEVNULL,
