@@ -237,7 +237,7 @@ class Plan:
 
     @property
     def has_taps(self) -> bool:
-        """True if a node has a TAP of this machine, not only vhost devices, veths or real interfaces."""
+        """True if a node has a TAP of this machine: no vhost device, veth or real interface."""
         return any(
             interface.real is None and node.kind != "native"
             for node in self.nodes.values()
