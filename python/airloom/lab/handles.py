@@ -108,11 +108,11 @@ class Switched:
         self._world.pause(self.name)
 
     def resume(self) -> None:
-        """Stops: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
+        """Resumes after a pause."""
         self._world.resume(self.name)
 
     def stop(self, grace: float = 2.0) -> None:
-        """Stops in an orderly way: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
+        """Stops: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
         self._world.switch_off(self.name, grace)
 
     def kill(self) -> None:

@@ -52,7 +52,7 @@ def points(source: Source, scenario: Scenario) -> list[Point]:
 
 
 def derived_seed(seed: int, point: dict[str, Any], repetition: int) -> int:
-    """Returns the seed of one run: 63 bits of SHA-256 over base seed, point and repetition.
+    """Returns the seed of a run: the first 63 bits of SHA-256 over base seed, point and repetition.
 
     It depends on nothing else, so a point keeps its seed when others are added to the sweep.
     """

@@ -227,7 +227,7 @@ def _way(neighbours: dict[str, list[str]], start: str, goal: str) -> list[str]:
 
 
 _NATIVE = ("mtu", "rate", "queue", "overhead")
-"""Properties that the kernel can apply to a veth pair; see :mod:`airloom.nodes.kinds.native`."""
+"""Properties that the kernel applies to a veth pair by HTB; see :mod:`airloom.nodes.kinds.native`."""
 _NATIVE_WORDS = f"only {', '.join(_NATIVE[:-1])} and {_NATIVE[-1]}"
 
 
