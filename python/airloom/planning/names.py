@@ -20,9 +20,9 @@ def words(program: Program) -> list[str]:
 
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with the seed of a random topology fixed.
+    """Returns the scenario with a fixed seed of its random topology.
 
-    The topology stays the same at all points and repetitions, whose own seeds differ.
+    The topology is the same at all points and repetitions, although their seeds differ.
     """
     topology = scenario.topology
     if topology is None or topology.generator != "random" or topology.seed is not None:

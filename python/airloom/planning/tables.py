@@ -101,8 +101,7 @@ def delays(path: str) -> list[int]:
 def frame_errors(path: str) -> list[dict[str, Any]]:
     """Reads measured frame error rates: lines of ``phy, Mbit/s, octets, dB, frame error rate``.
 
-    Lines with the same first three values form one curve, in the order of their signal-to-noise
-    ratios.
+    Lines with the same first three values form one curve, in ascending order of the ratio in dB.
     """
     curves: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
     for place, line in _lines(path):
