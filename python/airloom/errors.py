@@ -1,9 +1,9 @@
-"""The errors, as one tree; each has a stable code, the place in the scenario and the cure.
+"""The exception hierarchy: each error has a stable code, a place in the scenario and a cure.
 
 * LabError
-  x ScenarioError     the description is wrong; nothing was started      exit code 2
-  x HostError         this machine lacks something that has a name       exit code 3
-  x RunError          it ran, and failed; what was measured is kept      exit code 1
+  x ScenarioError     the scenario is wrong; nothing was started         exit code 2
+  x HostError         this machine lacks a feature, which is named       exit code 3
+  x RunError          the run failed; what was measured is kept          exit code 1
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 class LabError(Exception):
     """Base class of all errors of Airloom.
 
-    ``code`` is stable and dotted (``link.rate.zero``); ``where`` names the place (``net.yaml:12:11
-    links[3].rate``: line, column, path); ``cure`` says what to do.
+    ``code`` is stable and dotted (``link.rate.zero``); ``where`` is the place (``net.yaml:12:11
+    links[3].rate``: line, column, path); ``cure`` is what the user can do.
     """
 
     exit_code = 1
@@ -40,7 +40,7 @@ class LabError(Exception):
 class ScenarioError(LabError):
     """Bad input; nothing was started.
 
-    It speaks of the first mistake; ``further`` holds the others that were found with it.
+    The message describes the first mistake; ``further`` holds the others found with it.
     """
 
     exit_code = 2
@@ -64,7 +64,7 @@ class RunError(LabError):
 
 @contextlib.contextmanager
 def writing(path: Path, code: str, what: str, cure: str) -> Iterator[None]:
-    """While inside, what the system refuses is a :class:`RunError`: ``what`` cannot be written."""
+    """Context manager: raises :class:`RunError` (``what`` cannot be written) for an ``OSError``."""
     try:
         yield
     except OSError as error:
@@ -86,15 +86,15 @@ _CURES = {
     "run.engine-bug": "report it with the scenario and the seed",
 }
 _OF_THE_RUN = ("engine.settings", "engine.state", "engine.word", "node.closed", "node.kernel")
-"""Calls that the engine or a kernel refused, although the scenario may be right."""
+"""Codes for calls that the engine or a kernel refused although the scenario may be right."""
 
 
 def from_engine(error: Exception, *, where: str | None = None) -> LabError:
-    """The error of the extension module as one of this tree, by its code.
+    """Returns an error of the extension module as an error of this hierarchy, by its code.
 
-    ``host.`` is a fault of the machine, ``run.`` one of the run, as are calls that were refused in the
-    state of the engine or of a node. All others (``link.``, ``switch.``, ``radio.``, ``node.spec``...)
-    mean that the description is wrong.
+    Codes ``host.*`` become :class:`HostError`. Codes ``run.*``, and calls refused because of the
+    state of the engine or of a node, become :class:`RunError`. All others (``link.``, ``switch.``,
+    ``radio.``, ``node.spec``...) become :class:`ScenarioError`.
     """
     code, message = (*error.args, "", "")[:2]
     code = str(code) or "engine"
@@ -106,7 +106,7 @@ def from_engine(error: Exception, *, where: str | None = None) -> LabError:
 
 @contextlib.contextmanager
 def translated(where: str | None = None) -> Iterator[None]:
-    """Meanwhile errors of the extension module come as errors of this tree."""
+    """Context manager: raises errors of the extension module as errors of this hierarchy."""
     from airloom import _engine
 
     try:

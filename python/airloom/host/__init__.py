@@ -1,1 +1,1 @@
-"""The hosting machine: programs, description, caches, privileges, namespaces, interfaces."""
+"""The host: its programs, description, caches, privileges, namespaces and interfaces."""

@@ -1,11 +1,11 @@
-"""Where Airloom's own programs and folders are.
+"""Finds Airloom's own programs and folders.
 
-The programs ``airloom-init`` and ``airloom-traffic`` are looked for in the folder that
-``AIRLOOM_BIN_DIR`` names, in the package (where a wheel has them), beside the Python interpreter
-(where ``make setup`` puts them), in a source tree's ``target/release`` and ``target/debug``, and
-on ``PATH``; the first that can be executed is taken.
+The programs ``airloom-init`` and ``airloom-traffic`` are searched for, in this order, in the folder
+``AIRLOOM_BIN_DIR``, in the package (from a wheel), beside the Python interpreter (from ``make
+setup``), in a source tree's ``target/release`` and ``target/debug``, and on ``PATH``. The first
+executable file is used.
 
-The folders ``examples`` and ``experiments`` are in a source tree, or in the package of a wheel.
+The folders ``examples`` and ``experiments`` are in the source tree or in the package of a wheel.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from airloom.errors import HostError
 
 PACKAGE = Path(airloom.__file__).resolve().parent
 SHIPPED = PACKAGE / "shipped"
-"""What a wheel has beside the code; a source tree has no such folder."""
+"""Files that a wheel ships beside the code; a source tree has no such folder."""
 TREE = PACKAGE.parents[1]
-"""The source tree, unless Airloom was installed from a wheel."""
+"""The root of the source tree, unless Airloom was installed from a wheel."""
 
 OWN_PROGRAMS = ("airloom-init", "airloom-traffic")
 
 HIDDEN = frozenset(map(Path, ("/tmp", "/run", "/var/tmp", "/dev/shm")))
-"""Places of this machine of which every node has its own."""
+"""Paths of the host that every node covers with its own file system."""
 
 
 def folders() -> list[Path]:
-    """The folders that are searched, in order, without those of ``PATH``."""
+    """Returns the folders that are searched, in order, without those of ``PATH``."""
     found: list[Path] = []
     named = os.environ.get("AIRLOOM_BIN_DIR")
     if named:
@@ -45,7 +45,7 @@ def folders() -> list[Path]:
 
 
 def find(name: str) -> Path:
-    """The path of one of Airloom's programs; :class:`HostError` if it is nowhere."""
+    """Returns the path of one of Airloom's programs; raises :class:`HostError` if there is none."""
     for folder in folders():
         path = folder / name
         if path.is_file() and os.access(path, os.X_OK):
@@ -62,19 +62,19 @@ def find(name: str) -> Path:
 
 
 def shipped(name: str) -> Path:
-    """A folder of Airloom's such as ``examples``: in the package of a wheel, else in the source tree."""
+    """Returns a shipped folder such as ``examples``, from a wheel or the source tree."""
     packed = SHIPPED / name
     return packed if packed.is_dir() else TREE / name
 
 
 def is_hidden(path: Path) -> bool:
-    """Whether a node does not see it unless it is shown."""
+    """True if a node cannot see the path unless it is bind-mounted."""
     return not HIDDEN.isdisjoint(path.parents)
 
 
 def hidden_places() -> list[Path]:
-    """Where Airloom itself is, interpreter and programs, if nodes would not see it there."""
+    """Returns the folders of Airloom, its interpreter and programs that nodes would not see."""
     found = {Path(sys.prefix), Path(__file__).parents[2]}
-    with contextlib.suppress(HostError):  # who needs it is told when it is used
+    with contextlib.suppress(HostError):  # reported when the program is used
         found.add(find("airloom-traffic"))
     return sorted(filter(is_hidden, found))

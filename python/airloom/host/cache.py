@@ -1,4 +1,4 @@
-"""The folder in which Airloom keeps what is long to make and may be deleted while nothing runs."""
+"""The cache folder: files that take long to make and may be deleted while no laboratory runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from airloom.host.files import remove
 
 
 def folder(*parts: str) -> Path:
-    """A folder below ``airloom`` in ``$XDG_CACHE_HOME`` (by default ``~/.cache``), which may not be there."""
+    """Returns a folder below ``$XDG_CACHE_HOME/airloom`` (default ``~/.cache``); it may not exist."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "airloom", *parts)
 
 
 def made(place: Path, make: Callable[[Path], None], what: str) -> Path:
-    """The folder ``place``, filled now by ``make`` if it is not there yet.
+    """Returns the folder ``place``; if it does not exist, ``make`` fills it first.
 
-    One process at a time fills a folder beside it, which then takes its name: what is there is whole.
-    :class:`HostError` that says ``what`` cannot be kept if the disk has no room or no folder for it.
+    One process at a time fills a temporary folder and then renames it, so an existing folder is
+    complete. Raises :class:`HostError` with ``what`` if the disk is full or not writable.
     """
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -40,7 +40,7 @@ def made(place: Path, make: Callable[[Path], None], what: str) -> Path:
 
 def _fill(place: Path, make: Callable[[Path], None]) -> None:
     part = place.with_name(f"{place.name}.part")
-    remove(part)  # of a process that was killed
+    remove(part)  # left by a process that was killed
     part.mkdir(mode=0o755)
     try:
         make(part)
@@ -51,7 +51,7 @@ def _fill(place: Path, make: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Lets one process at a time in; the lock goes with whoever held it."""
+    """Holds an exclusive file lock; the kernel releases it if the process dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Files that others have made: read without waiting and without end, removed however deep they nest."""
+"""Untrusted files: bounded reads that never block, and removal of folders of any depth."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 
 def content(path: str | Path, largest: int) -> bytes:
-    """What is in a regular file of at most ``largest`` octets; :class:`OSError` that says what else it is.
+    """Returns the content of a regular file of at most ``largest`` octets.
 
-    A device or a pipe may never end, and a file of the kernel (``/proc``) may have any length.
+    Raises :class:`OSError` for any other file: a device or a pipe may never end, and a file in
+    ``/proc`` may have any length.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with os.fdopen(descriptor, "rb") as file:
@@ -27,7 +28,7 @@ def content(path: str | Path, largest: int) -> bytes:
 
 
 def head(path: str | Path, length: int) -> bytes:
-    """The first octets of a regular file; :class:`OSError` as :func:`content`."""
+    """Returns the first octets of a regular file; raises :class:`OSError` as :func:`content` does."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -38,10 +39,10 @@ def head(path: str | Path, length: int) -> bytes:
 
 
 def remove(path: str | Path) -> None:
-    """Takes a folder away with everything in it; one that is not there is gone already.
+    """Removes a folder and its content; does nothing if the folder does not exist.
 
-    What is nested is moved up into the folder before it is emptied, so that neither the depth nor the length
-    of a path plays a part. Links are not followed.
+    Nested folders are moved up to the top before they are emptied, so neither the depth nor the
+    length of a path matters. Links are not followed.
     """
     try:
         root = _opened(path, None)
@@ -82,7 +83,7 @@ def _exists(name: str, parent: int) -> bool:
 
 
 def _emptied(folder: int) -> list[str]:
-    """Removes what is no folder; the names of the folders in it."""
+    """Removes everything except folders; returns the names of the folders."""
     with os.scandir(folder) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in found:

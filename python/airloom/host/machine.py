@@ -1,4 +1,4 @@
-"""What a result was made on and with."""
+"""Describes the software and the machine that produced a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airloom import __version__
 
 
 def versions() -> dict[str, str]:
-    """Software that has a part in the result."""
+    """Returns the versions of the software that affects the result."""
     return {
         "airloom": __version__,
         "kernel": platform.release(),
@@ -18,7 +18,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, str | int | float]:
-    """The machine, as a reader of the results needs it."""
+    """Returns a description of the machine for readers of the results."""
     return {
         "processors": os.cpu_count() or 1,
         "memory_octets": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),

@@ -1,4 +1,4 @@
-"""Doing something in another network namespace."""
+"""Runs code in another network namespace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 
 
 def enter(namespace: int) -> None:
-    """Moves the calling thread into a network namespace for good; raises :class:`OSError`."""
+    """Moves the calling thread into a network namespace permanently; raises :class:`OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(namespace, CLONE_NEWNET) != 0:
         number = ctypes.get_errno()
@@ -22,7 +22,7 @@ def enter(namespace: int) -> None:
 
 
 def within(namespace: int, act: Callable[[], _Value]) -> _Value:
-    """What ``act`` gives in a network namespace; this thread stays where it is."""
+    """Runs ``act`` in a network namespace and returns its value; this thread does not move."""
     results: list[_Value] = []
     errors: list[BaseException] = []
 

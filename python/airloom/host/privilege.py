@@ -1,4 +1,4 @@
-"""The right to make namespaces: root's, or that of an ordinary user inside a user namespace."""
+"""The privilege to create namespaces: as root, or as an ordinary user in a user namespace."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SWITCHES = {
     "user.max_user_namespaces": ("0", "10000"),
     "user.max_net_namespaces": ("0", "10000"),
 }
-"""Sysctls by which a host closes user namespaces: the value that closes, and one that opens."""
+"""Sysctls that can disable user namespaces: the disabling value and an enabling one."""
 
 
 def ensure(*, restart: bool = True, taps: bool = True) -> Privilege:
-    """Sees to it that this process may make namespaces.
+    """Makes sure that this process may create namespaces.
 
-    With root's rights nothing happens. Otherwise the process moves into a user namespace; if it
-    has threads already it cannot, and is started again from the beginning (only if ``restart``,
-    which suits a command and not a notebook). ``taps``: ``/dev/net/tun`` is needed too.
-    :class:`~airloom.errors.HostError` says what closes the way.
+    As root it does nothing. Otherwise the process moves into a new user namespace. A process that
+    already has threads cannot; it is restarted from the beginning, but only if ``restart``, which
+    suits a command and not a notebook. ``taps``: ``/dev/net/tun`` is needed too. Raises
+    :class:`~airloom.errors.HostError` with the setting that forbids it.
     """
     rightful = _capable()
     if rightful and not _in_user_namespace():
@@ -65,12 +65,12 @@ def _capable() -> bool:
 
 
 def _in_user_namespace() -> bool:
-    """The host's own user namespace maps every number to itself."""
+    """True outside the initial user namespace, which maps every number to itself."""
     return Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]
 
 
 def _tun_is_open() -> None:
-    """A user namespace gives no right to a device file that is closed to the user outside."""
+    """Raises HostError unless /dev/net/tun is accessible; a user namespace grants no access to it."""
     if not _TUN.exists():
         raise HostError("host.tun-device", f"{_TUN} does not exist", cure="modprobe tun")
     if not os.access(_TUN, os.R_OK | os.W_OK):

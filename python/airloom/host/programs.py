@@ -1,4 +1,4 @@
-"""Programs of this machine: where they are, and the package of Debian that brings one that is not there."""
+"""Programs of this machine: their paths, and the Debian package of a missing one."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ PACKAGES = {
     "nc": "netcat-openbsd",
     "socat": "socat",
 }
-"""Program: the package that has it."""
+"""Program: the package that contains it."""
 _MORE = ("/usr/sbin", "/sbin", "/usr/lib/frr")
-"""Folders that an ordinary user's PATH may lack."""
+"""Folders that may be missing from an ordinary user's PATH."""
 
 
 def find(name: str) -> Path | None:
-    """The path of a program, by its name or path; None if there is none."""
+    """Returns the path of a program given by name or path; None if it is not found."""
     search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_MORE])
     found = shutil.which(name, path=search)
     return None if found is None else Path(found)
 
 
 def cure(names: Iterable[str]) -> str:
-    """What to do about programs that are missing."""
+    """Returns the cure for missing programs."""
     names = list(names)
     packages = dict.fromkeys(PACKAGES[name] for name in names if name in PACKAGES)
     strange = [name for name in names if name not in PACKAGES]

@@ -1,11 +1,11 @@
-"""A user namespace in which an ordinary user is root over what is made there.
+"""A user namespace that makes an ordinary user root over the namespaces created in it.
 
-Also a program of its own, for processes that have threads and so cannot move themselves::
+It is also a program for processes with threads, which cannot move themselves::
 
     python usernamespace.py trial               # exits with the kernel's error number, or 0
     python usernamespace.py become PROGRAM ...  # moves, then becomes the program
 
-It stands alone, so that it runs without the rest of Airloom.
+It imports nothing else from Airloom.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CLONE_NEWNET = 0x4000_0000
 
 
 def enter() -> None:
-    """Moves this process, which must have one thread, into a new user namespace as its root."""
+    """Moves this process, which must be single-threaded, into a new user namespace as its root."""
     user, group = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER)
-    # The kernel allows a group map only to who has given up setgroups (user_namespaces(7)).
+    # The kernel accepts a group map only after setgroups is denied (user_namespaces(7)).
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
     Path("/proc/self/gid_map").write_text(f"0 {group} 1")

@@ -1,9 +1,9 @@
-"""Images of containers, as the Open Container Initiative (OCI) and ``docker save`` write them.
+"""Container images in the formats of the Open Container Initiative (OCI) and ``docker save``.
 
-:mod:`~airloom.images.archive` reads what an image says of itself, :mod:`~airloom.images.store` keeps
-unpacked root file systems, and :mod:`~airloom.images.unpack` is the program that unpacks one, shut
-into the folder that it fills. Images of this machine's own programs are made by
-:mod:`~airloom.images.own`, of the files that :mod:`~airloom.images.gather` finds.
+:mod:`~airloom.images.archive` reads an image's configuration, :mod:`~airloom.images.store` keeps
+unpacked root file systems, and :mod:`~airloom.images.unpack` is the program that unpacks one in a
+chroot. :mod:`~airloom.images.own` makes images of this machine's own programs from the files that
+:mod:`~airloom.images.gather` finds.
 """
 
 from airloom.images.archive import PATH, Archive, Image, ImageError, Layer, read

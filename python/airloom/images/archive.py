@@ -1,4 +1,4 @@
-"""What is in an image: a folder or tar of the OCI, or a tar by ``docker save``.
+"""Reads image archives: an OCI folder or tar, or a tar written by ``docker save``.
 
 ::
 
@@ -6,7 +6,7 @@
     with Archive(image.path) as archive, archive.open(image.layers[0].place) as octets: ...
 
 Formats: OCI Image Layout 1.1 (folder or tar), and Docker's image format 1.2, in which a
-``manifest.json`` names a configuration and layers. Nothing is fetched from anywhere.
+``manifest.json`` names a configuration and layers. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from typing import IO, Any, Self, cast
 from airloom.errors import ScenarioError
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where programs are looked for when an image does not say."""
+"""Default search path of an image that sets none."""
 TAG = "org.opencontainers.image.ref.name"
-"""Annotation of an image among several."""
+"""Annotation that names one of several images in an archive."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
-"""The kernel's names for processors and the OCI's, where they differ."""
+"""The kernel's names of architectures and the OCI's, where they differ."""
 _INDEXES = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
 _LARGEST = 64 << 30
-"""Octets of a tar."""
+"""Largest tar, in octets."""
 _LONGEST = 8 << 20
-"""Octets of an index, manifest or configuration; real ones have some thousand."""
+"""Largest index, manifest or configuration, in octets; real ones have a few thousand."""
 _DEEPEST = 4
-"""Indexes that may stand in each other."""
+"""Most levels of nested indexes."""
 
 
 class ImageError(ScenarioError):
-    """A file that is no image, or none that can run here."""
+    """The file is not an image, or not one that can run on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: a tar, perhaps compressed."""
+    """One layer: a tar, which may be compressed."""
 
     place: str
-    """Where it is in the archive."""
+    """Path in the archive."""
     digest: str | None
-    """SHA-256 of it as it is there, if the image names it."""
+    """SHA-256 of the layer as stored, if the image states it."""
     diff: str
-    """SHA-256 of the plain tar."""
+    """SHA-256 of the uncompressed tar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Image:
     layers: tuple[Layer, ...]
     env: tuple[tuple[str, str], ...]
     command: tuple[str, ...]
-    """Entry point and its arguments: what the image runs by itself; empty if it says nothing."""
+    """Entry point and its arguments: the image's default command; empty if there is none."""
     folder: str
     """Working folder."""
     user: str
@@ -75,12 +75,12 @@ class Image:
 
     @property
     def key(self) -> str:
-        """Names the root file system that all layers together give."""
+        """Identifies the root file system that all layers together form."""
         return hashlib.sha256("\n".join(layer.diff for layer in self.layers).encode()).hexdigest()
 
 
 class Archive:
-    """A folder or a tar, by paths within it."""
+    """Gives access to the files of a folder or a tar by their relative paths."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -102,11 +102,11 @@ class Archive:
         self._stack.close()
 
     def has(self, place: str) -> bool:
-        """Whether there is such a file."""
+        """True if the archive has such a file."""
         return place in self._members if self._tar is not None else (self.path / place).is_file()
 
     def open(self, place: str) -> IO[bytes]:
-        """Opens a file in it; :class:`ImageError` if it is not there."""
+        """Opens a file in the archive; raises :class:`ImageError` if it does not exist."""
         if not self.has(place):
             raise ImageError(
                 "image.incomplete", f"the image {self.path.name} has no {place}", cure="copy it again"
@@ -116,7 +116,7 @@ class Archive:
         return cast(IO[bytes], self._tar.extractfile(self._members[place]))
 
     def json(self, place: str, digest: str | None = None) -> Any:
-        """Reads a file of JSON, and holds it to its digest."""
+        """Reads a JSON file and verifies its digest."""
         with self.open(place) as file:
             octets = file.read(_LONGEST + 1)
         if len(octets) > _LONGEST:
@@ -130,7 +130,7 @@ class Archive:
 
 
 def damaged(path: Path, place: str) -> ImageError:
-    """The error for a part that is not what its digest says."""
+    """Returns the error for a part that does not match its digest."""
     return ImageError(
         "image.damaged",
         f"the image {path.name} is damaged: {place} is not what its digest says",
@@ -139,7 +139,7 @@ def damaged(path: Path, place: str) -> ImageError:
 
 
 def read(said: str, machine: str) -> Image:
-    """The image that ``PATH`` or ``PATH:TAG`` names, for a processor in the kernel's own words."""
+    """Returns the image ``PATH`` or ``PATH:TAG`` for an architecture in the kernel's terms."""
     path, tag = Path(said), None
     if not path.exists() and ":" in path.name:
         before, _, tag = said.rpartition(":")
@@ -162,7 +162,7 @@ def read(said: str, machine: str) -> Image:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, tag: str | None, wanted: str, stamp: tuple[int, int]) -> Image:
-    """Reads an image once as long as it is the same: a scenario names it for many nodes and plans."""
+    """Reads an image; cached until it changes, because many nodes and plans name the same one."""
     with Archive(path) as archive:
         try:
             if archive.has("index.json"):
@@ -202,7 +202,7 @@ def _oci(archive: Archive, tag: str | None, wanted: str) -> tuple[dict[str, Any]
 
 
 def _described(archive: Archive, descriptor: dict[str, Any]) -> Any:
-    """Reads the JSON that a descriptor of the OCI points to."""
+    """Reads the JSON file that an OCI descriptor refers to."""
     return archive.json(_blob(descriptor["digest"]), descriptor["digest"])
 
 
@@ -222,7 +222,7 @@ def _docker(archive: Archive, tag: str | None) -> tuple[dict[str, Any], list[Lay
 
 
 def _one_of(path: Path, tags: dict[str, dict[str, Any]], tag: str | None) -> dict[str, Any]:
-    """The image with a tag, or the only one."""
+    """Returns the image with a tag, or the only one."""
     matching = [entry for name, entry in tags.items() if tag in (name, name.rpartition(":")[2])]
     found = list(tags.values()) if tag is None else matching
     different = [entry for number, entry in enumerate(found) if entry not in found[:number]]

@@ -1,12 +1,12 @@
-"""Which files of this machine a program needs: what an image of the machine's own programs is made of.
+"""Finds the files that programs need, for an image of this machine's own programs.
 
-Taken in are the programs by their names, what stands after ``#!`` of a script, shared libraries with the
-dynamic loader, the standard library of Python, and folders that some programs cannot do without. Whatever
-is reached by links is taken in with the links, so that every path means the same as on this machine.
+The result contains the programs, the interpreters of scripts, shared libraries with the dynamic
+loader, the Python standard library, and data folders that some programs require. Symbolic links on
+the way to a file are included, so every path means the same as on this machine.
 
-Libraries are those that the program's own loader names when it is asked (``ld.so --list``): it knows run
-paths, its cache and the processor's variants, which a reading of ``DT_NEEDED`` would have to do again, and
-runs nothing of the program.
+The program's own loader lists the libraries (``ld.so --list``). It applies run paths, its cache and
+the variants for the processor, which a reader of ``DT_NEEDED`` would have to repeat. It executes no
+code of the program.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ _DATA = {
     "ss": _TABLES,
     "tc": (*_TABLES, "/usr/lib/tc"),
 }
-"""Program: what it reads or loads while it runs, as patterns of paths."""
+"""Program: glob patterns of what it reads or loads at run time."""
 _EVERYWHERE = ("/bin", "/sbin", "/lib", "/lib64", "/etc/protocols", "/etc/services")
-"""Where this machine has them; the folders, for they may be links, by which programs are known too."""
+"""Paths that every image includes if they exist; the folders because they may be links."""
 _COMPANIONS = ("libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2")
-"""Libraries that the C library loads by itself: at the end of a thread, and for names (before glibc 2.34)."""
+"""Libraries that the C library loads itself: at thread exit, and for names (before glibc 2.34)."""
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _NO_NODE_NEEDS = re.compile(
     r"site-packages|dist-packages|tests?|idlelib|idle_test|ensurepip|tkinter|turtledemo|_tkinter.*|config-.*|.*\.a"
 )
-"""Of a standard library: what was installed beside it, tests, windows, and what programs are built with."""
+"""Parts of a standard library to leave out: add-on packages, tests, GUI and build tools."""
 _ASK = (
     "import json, sys, sysconfig; print(json.dumps([sys._base_executable, sys.implementation.cache_tag,"
     " sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib')]))"
 )
 _OF_THE_KERNEL = ("/proc", "/sys", "/dev")
-"""A node has its own."""
+"""Every node mounts its own."""
 _HOPS = 40
-"""Links on the way to one file, as the kernel follows them."""
+"""Most symbolic links on one path, as in the kernel."""
 _PT_INTERP = 3
 
 TEXTS = {
@@ -66,12 +66,12 @@ TEXTS = {
     "networks: files\nprotocols: files\nservices: files\n",
     "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
 }
-"""What is the image's own: no more users than programs ask for."""
+"""Files written into the image: the user database holds only the users that programs need."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of this machine, at its own path."""
+    """A file of this machine, under its own path."""
 
     size: int
     mtime_ns: int
@@ -87,7 +87,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file that is made."""
+    """A file with generated content."""
 
     content: str
 
@@ -103,9 +103,10 @@ Entry = File | Link | Text | Folder
 
 
 def gather(programs: Sequence[str], more: Sequence[str] = ()) -> dict[str, Entry]:
-    """Everything that these programs need, by its path, in order; ``more`` are further files and folders.
+    """Returns all files that the programs need, by path, sorted; ``more`` are extra paths.
 
-    Programs are named as for a shell, by name or path. :class:`HostError` names all that are missing.
+    Programs are given by name or path, as in a shell. Raises :class:`HostError` that names all that
+    are missing.
     """
     found = _Gathering()
     try:
@@ -130,14 +131,14 @@ class _Gathering:
         self._entries: dict[str, Entry] = {}
         self._looked_at: set[str] = set()
         self._pythons: dict[str, str] = {}
-        """Path that was named: that of the interpreter which it leads to."""
+        """Path as given: the path of the interpreter that it leads to."""
         self._loader = _loader_of(os.path.realpath(sys.executable))
-        """For shared objects, which name none themselves."""
+        """The loader for shared objects, which name none themselves."""
         self._libraries: dict[tuple[str, str], str] = {}
         """Loader and name of a library: its path."""
 
     def program(self, name: str) -> None:
-        """A program, under its own path and where programs are looked for."""
+        """Adds a program under its own path and where programs are searched for."""
         found = installed.find(name)
         if found is None:
             self.missing.append(name)
@@ -146,7 +147,7 @@ class _Gathering:
         base = self._python(path) if _PYTHON.fullmatch(found.name) else path
         real = os.path.realpath(base)
         by_path = "/" in name
-        stands_for = real != os.path.realpath(path)  # a version manager's script, say
+        stands_for = real != os.path.realpath(path)  # for example a version manager's script
         where_looked_for = os.path.dirname(path) in PATH.split(":")
         if not stands_for and (by_path or where_looked_for):
             self._take(path)
@@ -160,7 +161,7 @@ class _Gathering:
                 self._folder(folder)
 
     def asked(self, path: str) -> None:
-        """A file or folder that was asked for."""
+        """Adds a file or folder that the caller named."""
         try:
             real = self._take(os.path.join(os.getcwd(), path))
         except OSError as error:
@@ -173,7 +174,7 @@ class _Gathering:
             self._look_at(real, required=True)
 
     def whole(self) -> dict[str, Entry]:
-        """All of it, with what every image has, folders before what is in them."""
+        """Returns all entries with those of every image, folders before their content."""
         for path in filter(os.path.exists, _EVERYWHERE):
             self._take(path)
         self._beside_the_c_library()
@@ -187,7 +188,7 @@ class _Gathering:
         return dict(sorted(self._entries.items()))
 
     def _take(self, path: str) -> str:
-        """Takes in a file or folder with all links on the way; its real path. OSError if it is not there."""
+        """Adds a path and all links on the way; returns the real path, or raises OSError."""
         rest = deque(_parts(path))
         here, hops = "/", 0
         while rest and here not in _OF_THE_KERNEL:
@@ -214,14 +215,14 @@ class _Gathering:
         return here
 
     def _folder(self, path: str, *, compiled: str | None = None) -> None:
-        """All that is below a folder; ``compiled``: how compiled modules of a standard library end."""
+        """Adds a folder's content; ``compiled``: suffix of a standard library's compiled modules."""
         real = self._take(path)
         for entry in sorted(os.scandir(real), key=lambda one: one.name):
             if compiled is not None and not _wanted(entry, compiled):
                 continue
             try:
                 found = self._take(entry.path)
-            except OSError:  # a link that leads nowhere is kept as it is
+            except OSError:  # a dangling link is kept as it is
                 continue
             if entry.is_dir(follow_symlinks=False):
                 self._folder(found, compiled=compiled)
@@ -229,10 +230,10 @@ class _Gathering:
                 self._look_at(found, required=False)
 
     def _python(self, path: str) -> str:
-        """The interpreter that a path leads to, which the path may be but a script or a link for.
+        """Returns the interpreter behind a path, which may be a script or a link.
 
-        A virtual environment's and a version manager's ``python3`` find another one, which alone knows
-        where its library is.
+        The ``python3`` of a virtual environment or version manager starts another interpreter, and
+        only that one can report where its library is.
         """
         if path not in self._pythons:
             said = subprocess.run([path, "-I", "-S", "-c", _ASK], capture_output=True, text=True, check=False)
@@ -249,7 +250,7 @@ class _Gathering:
         return self._pythons[path]
 
     def _look_at(self, real: str, *, required: bool) -> None:
-        """What a file needs to run or to be loaded."""
+        """Adds what a file needs to run or to be loaded."""
         if real in self._looked_at:
             return
         self._looked_at.add(real)
@@ -266,7 +267,7 @@ class _Gathering:
             self._script(head[2:].partition(b"\n")[0].decode(errors="replace"))
 
     def _script(self, line: str) -> None:
-        """The interpreter of a script, and the program that ``env`` is to look for."""
+        """Adds the interpreter of a script, and the program that ``env`` would start."""
         interpreter, _, rest = line.strip().partition(" ")
         self.program(interpreter)
         if os.path.basename(interpreter) == "env":
@@ -275,7 +276,7 @@ class _Gathering:
                 self.program(words[0])
 
     def _linked(self, real: str, loader: str, *, required: bool) -> None:
-        """The libraries of a program or shared object, of these too; asked of the loader."""
+        """Adds all libraries that the loader lists for a program or shared object."""
         environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
         asked = subprocess.run(
             [loader, "--list", real], env=environment, capture_output=True, text=True, check=False
@@ -290,7 +291,7 @@ class _Gathering:
             self._looked_at.add(self._take(path))
 
     def _beside_the_c_library(self) -> None:
-        """Links to libraries where every loader looks, since the image has no cache of the loader's."""
+        """Links libraries into the loader's default folder: the image has no loader cache."""
         homes = {
             loader: os.path.dirname(os.path.realpath(path))
             for (loader, name), path in self._libraries.items()
@@ -306,9 +307,9 @@ class _Gathering:
 
 
 def _wanted(entry: os.DirEntry[str], compiled: str) -> bool:
-    """Whether a part of a standard library is worth its room in a node.
+    """True if an image should contain this part of a standard library.
 
-    Compiled modules are: without them every start of an interpreter compiles them anew.
+    Compiled modules are included: without them every interpreter start would compile them again.
     """
     if entry.name.endswith(".pyc"):
         source = Path(entry.path).parents[1] / f"{entry.name.removesuffix(compiled)}.py"
@@ -325,7 +326,7 @@ def _is_shared_object(path: str) -> bool:
 
 
 def _loader_of(path: str) -> str | None:
-    """The dynamic loader that an ELF program names (PT_INTERP); None for a static one and for a library."""
+    """Returns an ELF program's dynamic loader (PT_INTERP); None if static or a library."""
     with open(path, "rb") as file:
         head = file.read(64)
         if len(head) < 52 or not head.startswith(b"\x7fELF"):

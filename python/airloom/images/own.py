@@ -1,12 +1,12 @@
-"""Images of this machine's own programs: an OCI image layout with one layer, the same octets every time.
+"""Makes reproducible OCI images of this machine's own programs, with one layer.
 
 ::
 
-    own.make(Path("own.oci"), ["sh", "ping", "iperf3", "python3"])   # where a user wants it
-    own.of(["sh", "ping"])                                           # kept below the cache's folder
+    own.make(Path("own.oci"), ["sh", "ping", "iperf3", "python3"])   # in a given folder
+    own.of(["sh", "ping"])                                           # in the cache folder
 
-An image that is kept is made once for the programs as they are: its name is the digest of what was
-gathered, paths, sizes and times.
+A cached image is made once for each state of the programs: its name is the digest of the paths,
+sizes and times of the files.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from airloom.images.archive import ARCHITECTURES, TAG, ImageError
 from airloom.images.gather import Entry, File, Folder, Link, Text, gather
 
 _MARK = "airloom.programs"
-"""Annotation by which an image of this machine's programs is known, and which names them."""
+"""Annotation that marks an image of this machine's programs and lists them."""
 _FORM = 1
-"""Counts with every change of what is made of the same files."""
+"""Format version: increases when the same files give a different image."""
 _TYPE = "application/vnd.oci.image"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an image was made of."""
+    """Describes what an image contains."""
 
     programs: int
     libraries: int
     files: int
     octets: int
-    """Of all files together."""
+    """Size of all files together."""
 
 
 def make(folder: Path, programs: Sequence[str], more: Sequence[str] = ()) -> Made:
-    """Makes an image in a folder, in which there may be one of this machine's programs already.
+    """Makes an image in a folder, which may contain an earlier image of this kind.
 
-    :class:`HostError` for a program that is missing or cannot be read, :class:`ImageError` for a folder
-    that holds something else.
+    Raises :class:`HostError` for a program that is missing or unreadable, :class:`ImageError` for a
+    folder with other content.
     """
     with _disk(folder):
         replaceable(folder)
@@ -87,7 +87,7 @@ def _disk(folder: Path) -> Iterator[None]:
 
 
 def of(programs: Sequence[str]) -> Path:
-    """An image of these programs, made now if there is none of them as they are; :class:`HostError`."""
+    """Returns the cached image of these programs, made if necessary; raises :class:`HostError`."""
     names = tuple(dict.fromkeys(programs))
     entries = _gathered(names, os.environ.get("PATH", ""))
     described = json.dumps([_FORM, names, list(entries)]) + "\n".join(map(repr, entries.values()))
@@ -99,12 +99,12 @@ def of(programs: Sequence[str]) -> Path:
 
 @lru_cache(maxsize=16)
 def _gathered(programs: tuple[str, ...], search: str) -> Mapping[str, Entry]:
-    """An experiment asks for the same programs before every run."""
+    """Cached: an experiment needs the same programs before every run."""
     return gather(programs)
 
 
 def replaceable(folder: Path) -> None:
-    """:class:`ImageError` unless a folder is not there, is empty, or holds an image that was made here."""
+    """Raises :class:`ImageError` unless a folder is missing, empty or an image of this kind."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
@@ -155,7 +155,7 @@ def _write(folder: Path, entries: Mapping[str, Entry], programs: Sequence[str]) 
 
 
 def _layer(blobs: Path, entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """Writes the one layer, a plain tar: it seldom leaves the machine, and compressing takes longest."""
+    """Writes the layer as plain tar: compression would take longest and images are rarely copied."""
     place = blobs / "layer"
     with place.open("wb") as file:
         counted = _Counted(file)
@@ -168,7 +168,7 @@ def _layer(blobs: Path, entries: Mapping[str, Entry]) -> dict[str, Any]:
 
 
 class _Counted(io.RawIOBase):
-    """A file that knows the digest and the number of the octets that were written to it."""
+    """A file object that counts and hashes the octets written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -176,14 +176,14 @@ class _Counted(io.RawIOBase):
         self.size = 0
 
     def write(self, octets: Any) -> int:
-        """Writes on."""
+        """Writes octets."""
         self.digest.update(octets)
         self.size += len(octets)
         return self._file.write(octets)
 
 
 def _add(tar: tarfile.TarFile, path: str, entry: Entry) -> None:
-    """Everything is root's; times are the files' own, by which Python knows that a module is compiled."""
+    """Adds an entry owned by root; file times stay: Python validates compiled modules by them."""
     info = tarfile.TarInfo(path.removeprefix("/"))
     match entry:
         case Folder(mode):

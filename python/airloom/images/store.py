@@ -1,8 +1,8 @@
-"""Unpacked images, each once for all nodes and runs of a user.
+"""Stores unpacked images, each once for all nodes and runs of a user.
 
 They are in ``airloom/images`` below ``$XDG_CACHE_HOME`` (by default ``~/.cache``), each in a folder
-named by the digest of its layers, which nodes never write. Deleting them is safe while no laboratory
-is up; they are unpacked again when they are wanted.
+named by the digest of its layers; nodes never write there. They can be deleted while no laboratory
+is up, and are unpacked again when needed.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from airloom.host import cache
 from airloom.images.archive import Image, ImageError
 
 _LIMIT = 600.0
-"""How long one image may take to unpack, in seconds."""
+"""Time limit for unpacking one image, in seconds."""
 
 
 def folder() -> Path:
-    """Where unpacked images are."""
+    """Returns the folder with the unpacked images."""
     return cache.folder("images")
 
 
 def root_of(image: Image) -> Path:
-    """The unpacked root of an image; unpacked now if it is not there yet.
+    """Returns the root folder of an unpacked image; unpacks the image first if necessary.
 
-    :class:`~airloom.images.ImageError` for a layer that is damaged or does what no layer may do.
+    Raises :class:`~airloom.images.ImageError` for a layer that is damaged or not allowed.
     """
     return cache.made(
         folder() / image.key, lambda part: _unpack(image, part), f"the unpacked image {image.path.name}"

@@ -1,14 +1,13 @@
-"""The program that unpacks an image, shut into the folder that it fills.
+"""The program that unpacks an image, in a chroot at the target folder.
 
 ::
 
     python -m airloom.images.unpack ARCHIVE FOLDER [PLACE DIGEST DIFF]...
 
-It opens the archive, makes FOLDER its root (chroot), and lays the layers over each other: links of any
-kind lead nowhere else, whatever a layer says. A layer whose names leave the image is refused all the
-same, for nobody makes such a one without intent. Without root all files belong to the one user there
-is. Devices are passed over: a node has its own. Whiteouts are those of the OCI image specification
-(``.wh.NAME``, ``.wh..wh..opq``).
+It opens the archive, calls chroot on FOLDER and unpacks the layers over each other, so no link in a
+layer can lead outside. A layer with names that leave the image is still refused, because it can
+only be malicious. Without root all files belong to the current user. Devices are skipped: a node
+has its own. Whiteouts follow the OCI image specification (``.wh.NAME``, ``.wh..wh..opq``).
 """
 
 from __future__ import annotations
@@ -33,50 +32,50 @@ from airloom.host.files import remove
 from airloom.images.archive import Archive, ImageError, damaged
 
 _MEMORY = 4 << 30
-"""Octets of address space: a header that claims more is no header."""
+"""Limit of address space in octets, against headers that claim huge sizes."""
 _SHARE = 0.5
-"""Part of what is free on the disk that an image may take."""
+"""Part of the free disk space that an image may use."""
 _DEEPEST = 256
-"""Folders that may stand in each other."""
+"""Most levels of nested folders."""
 _PR_SET_PDEATHSIG = 1
 _CAPABILITY = "security.capability"
 _OPAQUE, _GONE = ".wh..wh..opq", ".wh."
 
 
 class Refused(Exception):
-    """A layer that cannot be, or must not be, unpacked."""
+    """A layer cannot be unpacked, or is not allowed."""
 
 
 class Counted:
-    """A stream that knows the digest of what was read from it."""
+    """A stream that hashes what is read from it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._sum = hashlib.sha256()
 
     def read(self, most: int = -1) -> bytes:
-        """Reads on."""
+        """Reads octets."""
         octets = self._stream.read(most)
         self._sum.update(octets)
         return octets
 
     def digest(self) -> str:
-        """Of everything, which is read to its end."""
+        """Reads to the end and returns the digest of everything."""
         while self.read(1 << 20):
             pass
         return f"sha256:{self._sum.hexdigest()}"
 
 
 class Unpacker:
-    """Lays layers over each other in this process's root."""
+    """Unpacks layers over each other into this process's root."""
 
     def __init__(self, room: int, mapped: bool) -> None:
         self._room = room
         self._mapped = mapped
-        """Whether files can be given to other users."""
+        """True if files can be given to other users."""
 
     def lay(self, number: int, octets: IO[bytes]) -> None:
-        """One plain tar over what is there."""
+        """Unpacks one uncompressed tar over the existing files."""
         made: set[str] = set()
         folders: list[tuple[str, tarfile.TarInfo]] = []
         with tarfile.open(fileobj=octets, mode="r|") as tar:
@@ -95,7 +94,7 @@ class Unpacker:
                     if member.isdir():
                         folders.append((path, member))
         for path, member in reversed(folders):
-            with contextlib.suppress(OSError):  # a later entry may have taken it away
+            with contextlib.suppress(OSError):  # a later entry may have removed it
                 os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
 
     def _one(self, tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
@@ -134,7 +133,7 @@ class Unpacker:
 
 
 def _within(name: str) -> str:
-    """An absolute path in the image; refuses one that leaves it."""
+    """Returns an absolute path in the image; raises :class:`Refused` if it leaves the image."""
     parts = PurePosixPath(name).parts
     if ".." in parts:
         raise Refused(f"the name {name!r} leaves the image")
@@ -163,14 +162,14 @@ def _remove(path: str) -> None:
 
 
 def _empty(folder: str, made: set[str]) -> None:
-    """Takes away what lower layers have in a folder; what this one has made stays."""
+    """Removes what lower layers put in a folder; entries of this layer stay."""
     for entry in os.scandir(folder) if os.path.isdir(folder) else ():
         if not any(path == entry.path or path.startswith(f"{entry.path}/") for path in made):
             _remove(entry.path)
 
 
 def plain(stream: IO[bytes]) -> IO[bytes]:
-    """A layer without its compression, which its first octets tell."""
+    """Returns a layer decompressed; its first octets show the compression."""
     head = stream.read(6)
     stream.seek(0)
     if head[:2] == b"\x1f\x8b":
@@ -187,7 +186,7 @@ def plain(stream: IO[bytes]) -> IO[bytes]:
 
 
 def _users_are_mapped() -> bool:
-    """Whether this process may give files to any user."""
+    """True if this process may give files to any user."""
     lines = Path("/proc/self/uid_map").read_text().split("\n")
     return os.geteuid() == 0 and any(int(line.split()[2]) > 65535 for line in lines if line.strip())
 
@@ -222,7 +221,7 @@ def unpack(archive: Archive, folder: str, layers: list[tuple[str, str, str]]) ->
 
 
 def _checked(archive: Archive, file: IO[bytes], place: str, digest: str) -> IO[bytes]:
-    """A layer that is what its digest says, from its beginning."""
+    """Returns a layer, rewound, after its digest was verified."""
     if digest and Counted(file).digest() != digest:
         raise damaged(archive.path, place)
     file.seek(0)
@@ -230,7 +229,7 @@ def _checked(archive: Archive, file: IO[bytes], place: str, digest: str) -> IO[b
 
 
 def main(words: list[str]) -> int:
-    """The program; what went wrong is the last line of standard error."""
+    """The main program; the last line of standard error describes a failure."""
     path, folder, *rest = words
     layers = list(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))

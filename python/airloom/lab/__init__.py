@@ -1,1 +1,1 @@
-"""The live laboratory: its handles, its server for other terminals, its prompt."""
+"""The live laboratory: its handles, its server for other terminals, its interactive prompt."""

@@ -1,4 +1,4 @@
-"""The handles of a live laboratory: its nodes, links and programs, as :class:`airloom.Lab` gives them."""
+"""Handles of a live laboratory's nodes, links and programs, as :class:`airloom.Lab` returns them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Completed:
 
 
 def code_of(exit: Exit) -> int:
-    """An exit code as shells have it: 128 + n after signal n, 255 if the node went away."""
+    """Returns the exit code: 128 + n after signal n, 255 if the node stopped."""
     if exit.code is not None:
         return exit.code
     return 128 + exit.signal if exit.signal is not None else 255
@@ -90,7 +90,7 @@ class LiveProgram:
 
 
 class Switched:
-    """Base of nodes and shared guests, which can be paused, stopped, killed and started."""
+    """Base class of nodes and shared guests, which can be paused, stopped, killed and started."""
 
     name: str
 
@@ -112,7 +112,7 @@ class Switched:
         self._world.resume(self.name)
 
     def stop(self, grace: float = 2.0) -> None:
-        """Stops in an orderly way: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
+        """Stops: SIGTERM to programs, SIGKILL after ``grace`` seconds; links go down."""
         self._world.switch_off(self.name, grace)
 
     def kill(self) -> None:
@@ -180,7 +180,7 @@ class LiveNode(Switched):
         folder: str | None = None,
         check: bool = False,
     ) -> Completed:
-        """Runs a command to its end, at most ``timeout`` seconds; names of nodes are known to it.
+        """Runs a command to its end, at most ``timeout`` seconds; node names resolve to addresses.
 
         A command with shell syntax runs in ``/bin/sh``. With ``check`` a failure raises
         :class:`~airloom.RunError`.
@@ -265,7 +265,7 @@ class LiveLink:
         return there if there == back else f"{there} / {back}"
 
     def set(self, /, *, direction: str = "both", **properties: Any) -> None:
-        """Changes properties now, in the scenario's words: ``set(delay="20 ms", loss="1 %")``.
+        """Changes properties now, written as in a scenario: ``set(delay="20 ms", loss="1 %")``.
 
         Other properties stay. ``direction``: ``forward`` is from :attr:`a` to :attr:`b`.
         """
@@ -292,7 +292,7 @@ class LiveLink:
 
 
 def direction_of(properties: Mapping[str, Any]) -> Direction:
-    """Checked properties of a link; :class:`~airloom.ScenarioError` with what is allowed."""
+    """Returns the validated properties of a link; raises :class:`~airloom.ScenarioError`."""
     from pydantic import ValidationError
 
     from airloom.planning.rules.links import direction

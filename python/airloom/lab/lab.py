@@ -1,4 +1,4 @@
-"""A live laboratory: nodes that stay up while Python, or a prompt, works with them.
+"""A live laboratory: nodes that stay up while Python code or a prompt controls them.
 
 ::
 
@@ -71,7 +71,7 @@ class Lab:
         capture: bool = False,
         watcher: Watcher | None = None,
     ) -> None:
-        """Checks the scenario; nothing is built before the block is entered."""
+        """Checks the scenario; nothing is created before the ``with`` block is entered."""
         plans = prepare(source, overrides=overrides, seed=seed).plans
         if len(plans) != 1:
             raise ScenarioError(
@@ -90,7 +90,7 @@ class Lab:
         self._measured = 0
         self._counting = threading.Lock()
 
-    # Up and down
+    # Start and stop
 
     def __enter__(self) -> Self:
         plan = self.plan
@@ -140,7 +140,7 @@ class Lab:
             self._thread.join()
             self._thread = None
 
-    # What there is
+    # State
 
     @property
     def nodes(self) -> list[str]:
@@ -187,11 +187,11 @@ class Lab:
         )
 
     def add(self, name: str, *, links: Iterable[Mapping[str, Any]] = (), **properties: Any) -> LiveNode:
-        """Makes one more node, of any kind, and joins it to switches or hubs that are there.
+        """Adds a node of any kind and links it to existing switches or hubs.
 
-        ``lab.add("h9", links=[{"ends": ["h9", "s1"], "delay": "1 ms"}], kind="container", image="web.tar")``:
-        ``links`` and ``properties`` in the scenario's words. Its name is known in the nodes made from
-        now on; the others reach it by its address.
+        ``lab.add("h9", links=[{"ends": ["h9", "s1"], "delay": "1 ms"}], kind="container",
+        image="web.tar")``: ``links`` and ``properties`` are written as in a scenario. Nodes made
+        from now on can resolve its name; existing nodes reach it by its address.
         """
         one = self._up()
         plan = grown(self.plan, name, properties, [dict(link) for link in links])
@@ -250,20 +250,20 @@ class Lab:
         return [str(line) for line in relay.waiting()] if relay is not None else []
 
     def air(self) -> Look:
-        """All radios and channels as they are now; two looks make a view (:mod:`airloom.lab.radio_view`)."""
+        """Returns the state of all radios and channels, for :mod:`airloom.lab.radio_view`."""
         world = self._up().world
         return Look(world.now(), world.radios(), world.channels())
 
     def now(self) -> int:
-        """Engine time, in nanoseconds."""
+        """Returns the engine time in nanoseconds."""
         return self._up().world.now()
 
     def ledger(self) -> dict[str, Any]:
-        """Present ledger of the engine."""
+        """Returns the engine's ledger."""
         return self._up().world.engine.ledger()
 
     def verdict(self) -> Verdict:
-        """Verdict on the run so far."""
+        """Returns the verdict on the run so far."""
         return self._up().verdict()
 
     @property
@@ -271,7 +271,7 @@ class Lab:
         """The results; complete after the end of the block."""
         return RunResult(self.folder)
 
-    # What can be done
+    # Actions
 
     def measure(self, name: str | None = None, **tool: Mapping[str, Any]) -> Reading:
         """Runs a measurement and waits for its end. Keys are those of a scenario.
@@ -300,7 +300,7 @@ class Lab:
                 found.append(
                     one.conductor.measure_now(label, made, one.writer.folder / "measurements", settle)
                 )
-            except Exception as error:  # it is the caller's: the laboratory goes on
+            except Exception as error:  # passed to the caller; the laboratory continues
                 refused.append(error)
                 over.set()
 
@@ -316,7 +316,7 @@ class Lab:
         assert measuring.reading is not None
         return measuring.reading
 
-    # The door for other terminals (see airloom.lab.server)
+    # The interface for other terminals (see airloom.lab.server)
 
     def info(self) -> dict[str, Any]:
         """Description of the laboratory for other terminals."""
@@ -345,22 +345,22 @@ class Lab:
 
 
 class Guest:
-    """A visitor's program."""
+    """A program started from another terminal."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     def wait(self) -> int:
-        """Its exit code, as shells have it."""
+        """Waits for the end; returns the exit code as a shell does."""
         return code_of(self._process.wait())
 
     def signal(self, number: int) -> None:
-        """Sends it a signal."""
+        """Sends a signal to the program."""
         self._process.signal(number)
 
 
 def measurement_of(name: str, tool: Mapping[str, Any]) -> Measurement:
-    """A checked measurement; :class:`~airloom.ScenarioError` with what is wrong."""
+    """Returns a validated measurement; raises :class:`~airloom.ScenarioError`."""
     try:
         return Measurement.model_validate({"name": name, **tool})
     except ValidationError as error:
@@ -372,7 +372,7 @@ def measurement_of(name: str, tool: Mapping[str, Any]) -> Measurement:
 
 
 def _refuse(measurement: Measurement, scenario: Scenario) -> None:
-    """Holds a measurement that is made now to the rules of those that are in a scenario."""
+    """Applies the rules of a scenario's measurements to one that is made now."""
     asked = scenario.model_copy(update={"measurements": [measurement], "duration": None})
     problems.raise_first(measurements(asked, expand(asked)), Source({}, None, Path()))
 

@@ -1,16 +1,16 @@
-"""What a laboratory and its visitors from other terminals say to each other, and how they know each other.
+"""Messages between a laboratory and its clients in other terminals, and their authentication.
 
-Messages are JSON, one a packet. A visitor first says ``{"do": "hello", "key"}``, then one of ``{"do":
-"info"}``; ``{"do": "exec", "node", "argv", "env", "tty"}`` with three descriptors, and then ``{"do":
-"signal", "signal"}``; ``{"do": "node", "node", "action"}`` with pause, resume, stop, kill or start. The
-laboratory says ``{"welcome": true}``, ``{"info": {...}}``, ``{"done": true}``, ``{"started": true}``,
-``{"exited": CODE}`` or ``{"error": {...}}``.
+Messages are JSON, one in each packet. A client sends ``{"do": "hello", "key"}``, then one of
+``{"do": "info"}``; ``{"do": "exec", "node", "argv", "env", "tty"}`` with three descriptors, and
+then ``{"do": "signal", "signal"}``; ``{"do": "node", "node", "action"}`` with pause, resume, stop,
+kill or start. The laboratory replies ``{"welcome": true}``, ``{"info": {...}}``, ``{"done":
+true}``, ``{"started": true}``, ``{"exited": CODE}`` or ``{"error": {...}}``.
 
-Anybody may listen under a name that looks like a laboratory's, so names prove nothing. The kernel tells
-each side the other's user and process (``SO_PEERCRED``). The key is in a file without a name that the
-laboratory's process holds open: to read it through ``/proc`` takes the right to trace that process, which
-another user, or a confined process of the same user, has not. It is gone with the process, however that
-ends.
+Any process may listen under a name that looks like a laboratory's, so names prove nothing. The
+kernel reports the other side's user and process to each side (``SO_PEERCRED``). The key is in a
+memfd that the laboratory's process holds open. Reading it through ``/proc`` requires the right to
+trace that process, which another user, or a confined process of the same user, does not have. The
+memfd disappears with the process.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from airloom.errors import LabError, RunError
 
 PREFIX = "airloom/"
 LONGEST = 1 << 20
-"""Octets of a message."""
+"""Largest message in octets."""
 PATIENCE = 10.0
-"""Seconds in which each side must say what is its turn."""
+"""Time limit of each side for the next message, in seconds."""
 _KEY = 32
 """Octets of a key."""
 _NAME = re.compile(rf"{PREFIX}([A-Za-z0-9_-]{{1,64}})/([1-9][0-9]{{0,9}})/([0-9]{{1,7}})", re.ASCII)
@@ -50,20 +50,20 @@ class _Message(BaseModel):
 
 
 class Hello(_Message):
-    """The visitor's proof that it may come in."""
+    """The client's proof that it may connect."""
 
     do: Literal["hello"] = "hello"
     key: Annotated[str, Field(max_length=2 * _KEY)]
 
 
 class Info(_Message):
-    """Asks what the laboratory says of itself."""
+    """Requests the laboratory's description."""
 
     do: Literal["info"] = "info"
 
 
 class Exec(_Message):
-    """Starts a program in a node on the descriptors that come with it."""
+    """Starts a program in a node on the descriptors sent with the message."""
 
     do: Literal["exec"] = "exec"
     node: _Node
@@ -81,7 +81,7 @@ class Switch(_Message):
 
 
 class Signal(_Message):
-    """Sends the program a signal."""
+    """Sends a signal to the program."""
 
     do: Literal["signal"] = "signal"
     signal: Annotated[int, Field(ge=1, le=64)]
@@ -94,32 +94,32 @@ _MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discrimin
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The process at the other end of a connection, by the kernel's word."""
+    """The process at the other end of a connection, as the kernel reports it."""
 
     pid: int
     uid: int
 
 
 def peer_of(channel: socket.socket) -> Peer:
-    """Who listens, or who connected."""
+    """Returns the peer of a connected socket."""
     credentials = channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     pid, uid, _ = struct.unpack("3i", credentials)
     return Peer(pid, uid)
 
 
 def address_of(name: str, pid: int, key: int) -> str:
-    """Where a laboratory listens: an abstract name with its own, its process and the key's descriptor."""
+    """Returns a laboratory's abstract address: its name, process id and key descriptor."""
     return f"\0{PREFIX}{'-'.join(name.split())}/{pid}/{key}"
 
 
 def parts_of(address: str) -> tuple[str, int, int] | None:
-    """Name, process and descriptor of the key; None if no laboratory has made the name."""
+    """Returns name, process id and key descriptor; None if it is not a laboratory's address."""
     match = _NAME.fullmatch(address.removeprefix("\0"))
     return None if match is None else (match[1], int(match[2]), int(match[3]))
 
 
 class Key:
-    """A laboratory's key, while its process lives or until it is closed."""
+    """A laboratory's key, valid until it is closed or the process ends."""
 
     def __init__(self) -> None:
         octets = os.urandom(_KEY)
@@ -129,12 +129,12 @@ class Key:
         os.write(self.descriptor, octets)
 
     def close(self) -> None:
-        """Forgets it."""
+        """Closes the memfd of the key."""
         os.close(self.descriptor)
 
 
 def key_of(pid: int, descriptor: int) -> str:
-    """The key of another process; :class:`OSError` if this one may not read it."""
+    """Reads the key of another process; raises :class:`OSError` if that is not permitted."""
     with open(f"/proc/{pid}/fd/{descriptor}", "rb", buffering=0, opener=_without_waiting) as file:
         return os.pread(file.fileno(), _KEY, 0).hex()
 
@@ -144,14 +144,14 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def error_of(error: LabError) -> dict[str, Any]:
-    """An error as a message."""
+    """Returns an error as a message."""
     return {"error": {"code": error.code, "message": error.message, "where": error.where, "cure": error.cure}}
 
 
 def send(
     channel: socket.socket, message: BaseModel | dict[str, Any], descriptors: Sequence[int] = ()
 ) -> None:
-    """Sends a message, perhaps with descriptors."""
+    """Sends a message, optionally with descriptors."""
     octets = (
         message.model_dump_json() if isinstance(message, BaseModel) else json.dumps(message, allow_nan=False)
     ).encode()
@@ -162,13 +162,13 @@ def send(
 
 
 def receive(channel: socket.socket) -> tuple[bytes, list[int]]:
-    """A message and its descriptors, which are the caller's to close; empty at the end."""
+    """Receives a message and descriptors, which the caller must close; empty at end of stream."""
     octets, descriptors, _, _ = socket.recv_fds(channel, LONGEST, 8, socket.MSG_CMSG_CLOEXEC)
     return octets, list(descriptors)
 
 
 def parse(octets: bytes) -> Message:
-    """What a visitor says; :class:`RunError` for anything that is none of these messages."""
+    """Parses a client's message; raises :class:`RunError` if it is invalid."""
     try:
         return _MESSAGES.validate_json(octets)
     except ValidationError as error:
@@ -176,7 +176,7 @@ def parse(octets: bytes) -> Message:
 
 
 def made(what: type[_Some], **values: Any) -> _Some:
-    """A message of a visitor, which is refused here as it would be there."""
+    """Makes a client's message; raises the same :class:`RunError` as the laboratory would."""
     try:
         return what(**values)
     except ValidationError as error:
@@ -190,7 +190,7 @@ def _refusal(error: ValidationError) -> RunError:
 
 
 def closed(descriptors: Sequence[int]) -> None:
-    """Closes descriptors that came with a message."""
+    """Closes descriptors received with a message."""
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             os.close(descriptor)

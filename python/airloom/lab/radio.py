@@ -50,8 +50,9 @@ class LiveRadio:
         return answer
 
     def scan(self, *channels: int, passive: bool = False) -> list[dict[str, Any]]:
-        """Looks around on these channels or on all, as ``airloom radio scan --json``, and waits until it is
-        back: 30 ms for each channel, 120 ms where it waits for beacons alone.
+        """Scans these channels, or all; returns what ``airloom radio scan --json`` prints.
+
+        Waits until the scan ends: 30 ms for each channel, 120 ms if passive.
         """
         request = radio_requests.search(self.name.partition(":")[2], channels, passive)
         scans = radio_control.begin_scans(self._world, self._plan.node, request)
@@ -60,7 +61,7 @@ class LiveRadio:
         return radio_control.answer_of(self._world, scans) or []
 
     def set(self, **values: Any) -> None:
-        """Tunes it now, in the scenario's words: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``.
+        """Changes settings now: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``.
 
         Settings outside the grant of a sliver are refused.
         """
@@ -86,13 +87,13 @@ class LiveRadio:
 
 
 def radios_of(world: World) -> dict[str, LiveRadio]:
-    """All radios by ``node:interface``."""
+    """Returns all radios by ``node:interface``."""
     plans = (radio for medium in world.plan.media.values() for radio in medium.radios)
     return {plan.port: LiveRadio(plan, world) for plan in plans}
 
 
 def move(world: World, node: str, position: tuple[str, ...]) -> None:
-    """Puts a node's radios somewhere else, where they stay."""
+    """Moves a node's radios to a fixed position."""
     ports = [radio.port for one in world.plan.media.values() for radio in one.radios if radio.node == node]
     if not ports:
         raise RunError("position.useless", f"{node} has no radio, so where it is plays no part")
@@ -103,5 +104,5 @@ def move(world: World, node: str, position: tuple[str, ...]) -> None:
 
 
 def positions(world: World) -> dict[str, tuple[float, float, float]]:
-    """Node with radios: where it is now, in metres."""
+    """Returns the position in metres of each node with radios."""
     return {radio["port"].partition(":")[0]: tuple(radio["position"]) for radio in world.radios()}

@@ -1,4 +1,4 @@
-"""The air of a laboratory that is up, on a terminal: a map of its radios, its channels, its pairs."""
+"""A text view of the radio media of a live laboratory: map, channels and pairs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from typing import Any
 from airloom.units.figures import readable
 
 COLUMNS, ROWS = 64, 16
-"""Characters of the map."""
+"""Size of the map in characters."""
 BAR = 40
-"""Characters of a channel's bar."""
+"""Length of a channel's bar in characters."""
 NAMED = 40
-"""Most radios whose names stand in the map."""
+"""Most radios with names on the map."""
 MOST = 20
-"""Most pairs that are listed: the busiest."""
+"""Most pairs in the list: the busiest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Radios and channels at one moment, as ``Engine.radios`` and ``Engine.channels`` give them."""
+    """Radios and channels at one moment, as ``Engine.radios`` and ``Engine.channels`` return them."""
 
     at: int
-    """Nanoseconds since the start of the run."""
+    """Engine time in nanoseconds."""
     radios: Sequence[Mapping[str, Any]]
     channels: Sequence[Mapping[str, Any]]
 
 
 def view(looks: Sequence[Look]) -> list[str]:
-    """Lines that show the last look: places, with ways since the first; channels and pairs, since the look
-    before.
+    """Returns the lines of a view of the last look.
+
+    The map shows paths since the first look; channels and pairs show changes since the previous
+    one.
     """
     return [*_map(looks), "", *_channels(*looks[-2:]), "", *_pairs(*looks[-2:])]
 
@@ -91,7 +93,7 @@ def _pairs(before: Look, now: Look) -> list[str]:
             was = old.get(radio["port"], {}).get(other, {"attempts": 0, "unanswered": 0})
             attempts = peer["attempts"] - was["attempts"]
             if attempts:
-                # What is on the air at a look is answered, or not, after it.
+                # A frame on the air now is acknowledged, or not, after this look.
                 retries = min(1.0, (peer["unanswered"] - was["unanswered"]) / attempts)
                 found.append((attempts * 1e9 / span, retries, peer["rate"], radio["port"], other))
     found.sort(key=lambda pair: -pair[0])

@@ -1,7 +1,7 @@
-"""The prompt of ``airloom up``: Mininet's habits over a live laboratory.
+"""The prompt of ``airloom up``: commands in the style of Mininet for a live laboratory.
 
-A line that begins with a node's name is a command in that node, with the names of other nodes
-replaced by their addresses. Everything else is one of the prompt's own commands.
+A line that begins with a node's name is a command in that node; names of other nodes in it are
+replaced by their addresses. All other lines are commands of the prompt.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 HISTORY = 1000
 _LONGEST = 1e6
-"""Seconds of any command."""
+"""Longest time limit of a command, in seconds."""
 _MOST_SOURCES = 8
-"""Files of commands that may name each other."""
+"""Most nested ``source`` files."""
 _LARGEST_SOURCE = 1 << 20
-"""Octets of such a file."""
+"""Largest ``source`` file in octets."""
 _CLEAR = "\x1b[H\x1b[2J"
-"""What empties a terminal and goes to its top."""
+"""Escape sequence that clears a terminal and moves the cursor to the top."""
 
 
 class Misuse(Exception):
-    """A command was written wrongly; says how it is written."""
+    """A command was used wrongly; the message is its syntax."""
 
 
 def with_addresses(words: Sequence[str], addresses: dict[str, str]) -> list[str]:
-    """A command in a node: every further word that is a node's name becomes that node's address."""
+    """Replaces node names after the first word by the nodes' addresses."""
     return [*words[:1], *(addresses.get(word, word) for word in words[1:])]
 
 
 def settings_of(words: Sequence[str]) -> dict[str, Any]:
-    """``delay=20ms queue.discipline=codel`` as settings; values are read as in a scenario.
+    """Parses ``delay=20ms queue.discipline=codel`` as settings; values are read as in a scenario.
 
-    A value in brackets may have spaces: ``queue={discipline: fq-codel, size: 100 kB}``.
+    A value in brackets may contain spaces: ``queue={discipline: fq-codel, size: 100 kB}``.
     """
     settings: dict[str, Any] = {}
     for word in _whole(words):
@@ -70,7 +70,7 @@ def settings_of(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _whole(words: Sequence[str]) -> list[str]:
-    """The words, those that a bracket holds together as one."""
+    """Joins words that belong to one bracket."""
     found: list[str] = []
     open_ = 0
     for word in words:
@@ -91,16 +91,16 @@ class Prompt(cmd.Cmd):
         self.lab = lab
         self.interactive = interactive
         self.failed = False
-        """Whether some command failed; the exit code of a script of commands."""
+        """True if a command failed; sets the exit code of a script."""
         self._python: dict[str, Any] = {"lab": lab}
         self._sources = 0
         if not interactive:
             self.prompt, self.intro = "", ""
 
-    # What cmd.Cmd asks for
+    # Methods that cmd.Cmd calls
 
     def onecmd(self, line: str) -> bool:
-        """Does one line; errors are said, and the prompt goes on."""
+        """Executes one line; prints errors and continues."""
         try:
             return bool(super().onecmd(line))
         except Misuse as misuse:
@@ -109,16 +109,16 @@ class Prompt(cmd.Cmd):
             self.say(f"*** {error}")
         except KeyboardInterrupt:
             self.say("")
-        except ValueError as error:  # an open quote
+        except ValueError as error:  # an unclosed quote
             self.say(f"*** {error}")
         except Exception as error:
-            # A line that this program does not get along with ends no laboratory.
+            # An unexpected error in one command must not end the laboratory.
             self.say(f"*** {type(error).__name__}: {error}")
         self.failed = True
         return False
 
     def parseline(self, line: str) -> tuple[str | None, str | None, str]:
-        """Node names may hold what cmd.Cmd takes for the end of a command."""
+        """Parses a line here: node names may contain characters that end a command for cmd.Cmd."""
         word, _, rest = line.strip().partition(" ")
         if word in self.lab.nodes:
             return None, rest, line.strip()
@@ -129,7 +129,7 @@ class Prompt(cmd.Cmd):
         return False
 
     def default(self, line: str) -> None:
-        """A command in a node."""
+        """Runs a command in a node."""
         words = shlex.split(line, comments=True)
         if not words:
             return
@@ -142,14 +142,14 @@ class Prompt(cmd.Cmd):
         self._run(node, rest)
 
     def completenames(self, text: str, *ignored: Any) -> list[str]:
-        """Commands and nodes."""
+        """Completes commands and nodes."""
         return super().completenames(text) + [name for name in self.lab.nodes if name.startswith(text)]
 
     def completedefault(self, text: str, line: str, begin: int, end: int) -> list[str]:
-        """Nodes, as the further words of a command."""
+        """Completes node names in arguments."""
         return [name for name in [*self.lab.nodes, *self.lab.switches] if name.startswith(text)]
 
-    # The commands
+    # Commands
 
     def do_nodes(self, rest: str) -> None:
         """List the nodes, and the switches: nodes"""
@@ -163,7 +163,7 @@ class Prompt(cmd.Cmd):
             self.say(f"{link.name}: {link.a} <-> {link.b} {'up' if link.is_up else 'down'} {link.describe()}")
 
     def do_net(self, rest: str) -> None:
-        """Show who is joined to whom: net"""
+        """Show the links of every node: net"""
         for name in [*self.lab.nodes, *self.lab.switches]:
             ends = [
                 f"{mine}-{other}"
@@ -238,7 +238,7 @@ class Prompt(cmd.Cmd):
         self.lab.control(*words)
 
     def do_add(self, rest: str) -> None:
-        """Make one more node beside a switch: add NAME SWITCH [KEY=VALUE...], such as kind=container"""
+        """Add one more node at a switch: add NAME SWITCH [KEY=VALUE...], such as kind=container"""
         words = shlex.split(rest)
         if len(words) < 2 or "=" in words[1]:
             raise Misuse("add NAME SWITCH [KEY=VALUE...]")
@@ -249,7 +249,7 @@ class Prompt(cmd.Cmd):
         self.say(f"{node.name} has {node.address or 'no address'}")
 
     def do_air(self, rest: str) -> None:
-        """Show where radios are and were, airtime of channels, rates and retries of pairs: air [SECONDS]"""
+        """Show radio positions and paths, channel airtime, rates and retries of pairs: air [SECONDS]"""
         from airloom.lab.radio_view import view
 
         left = _number(rest, 1.0)
@@ -266,7 +266,7 @@ class Prompt(cmd.Cmd):
                 self.say("\n" + "\n".join(view(looks)))
 
     def do_verdict(self, rest: str) -> None:
-        """Say how far what has been measured until now can be trusted: verdict"""
+        """Show the verdict on what has been measured so far: verdict"""
         verdict = self.lab.verdict()
         self.say(verdict.status)
         for line in [*map(str, verdict.reasons), *verdict.notes]:
@@ -279,7 +279,7 @@ class Prompt(cmd.Cmd):
         time.sleep(_number(rest, 1.0))
 
     def do_source(self, rest: str) -> None:
-        """Do the commands in a file: source FILE"""
+        """Run the commands in a file: source FILE"""
         if self._sources >= _MOST_SOURCES:
             raise Misuse(f"more than {_MOST_SOURCES} files name each other")
         try:
@@ -295,7 +295,7 @@ class Prompt(cmd.Cmd):
             self._sources -= 1
 
     def do_py(self, rest: str) -> None:
-        """Do Python, with the laboratory as `lab`: py lab["h1"].run("ip route").stdout"""
+        """Run Python, with the laboratory as `lab`: py lab["h1"].run("ip route").stdout"""
         try:
             try:
                 value = eval(rest, self._python)
@@ -310,7 +310,7 @@ class Prompt(cmd.Cmd):
             raise Misuse(f"{type(error).__name__}: {error}") from error
 
     def do_sh(self, rest: str) -> None:
-        """Do a command on this machine, outside of all nodes: sh ls"""
+        """Run a command on this machine, outside of all nodes: sh ls"""
         import subprocess
 
         self.failed |= subprocess.run(rest, shell=True, check=False).returncode != 0
@@ -334,7 +334,7 @@ class Prompt(cmd.Cmd):
         print(visible(text), file=self.stdout, flush=True)
 
     def get_names(self) -> list[str]:
-        """The commands that `help` shows."""
+        """Returns the commands that `help` lists."""
         return [name for name in dir(self.__class__) if name not in ("do_EOF", "do_quit")]
 
     def _run(self, node: str, command: str) -> None:
@@ -349,7 +349,7 @@ class Prompt(cmd.Cmd):
 
 
 def _replaced(command: str, addresses: dict[str, str]) -> str:
-    """A command for a shell, with its bare node names replaced and everything else as it was."""
+    """Replaces bare node names in a shell command and leaves everything else unchanged."""
     return " ".join(addresses.get(word, word) if i else word for i, word in enumerate(command.split(" ")))
 
 
@@ -366,13 +366,13 @@ def _number(text: str, default: float) -> float:
 
 
 def converse(lab: Lab, stdin: IO[str]) -> bool:
-    """Talks until the end; whether everything that was asked for succeeded.
+    """Executes commands until the end of input; returns True if all succeeded.
 
-    A terminal has line editing, completion and a history that is kept; other input is a script.
+    A terminal has line editing, completion and a persistent history; other input is a script.
     """
     interactive = stdin.isatty()
     if isinstance(stdin, io.TextIOWrapper):
-        stdin.reconfigure(errors="replace")  # octets that are no text end no laboratory
+        stdin.reconfigure(errors="replace")  # invalid UTF-8 must not end the laboratory
     prompt = Prompt(lab, interactive=interactive)
     if not interactive:
         for line in stdin:
@@ -390,7 +390,7 @@ def converse(lab: Lab, stdin: IO[str]) -> bool:
 
 
 class History(contextlib.ExitStack):
-    """Keeps the history of commands in the user's state folder, if there is one to keep it in."""
+    """Keeps the history of commands in the user's state folder, if it is writable."""
 
     def __enter__(self) -> History:
         with contextlib.suppress(ImportError, OSError):

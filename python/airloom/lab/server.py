@@ -1,10 +1,10 @@
-"""The door to a running laboratory for other terminals: ``airloom exec`` and ``airloom shell``.
+"""The server of a running laboratory for other terminals: ``airloom exec`` and ``airloom shell``.
 
-The laboratory listens on an abstract unix socket, which is no file and ends with its process. A
-visitor sends its own standard input, output and error as descriptors, so that the program in the
-node reads and writes them directly; for a shell it sends the far side of a terminal of its own.
-When the visitor goes away its program is killed. The messages are in :mod:`airloom.lab.messages`, the
-visitor's side is in :mod:`airloom.lab.visit`.
+The laboratory listens on an abstract Unix socket, which has no file and disappears with its
+process. A client sends its standard input, output and error as descriptors, so the program in the
+node reads and writes them directly; for a shell it sends the slave side of a pseudoterminal. When
+the client disconnects, its program is killed. The messages are in :mod:`airloom.lab.messages`, the
+client is in :mod:`airloom.lab.visit`.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from airloom.lab import messages
 from airloom.lab.messages import Exec, Hello, Info, Key, Signal, Switch
 
 _MOST = 256
-"""Visitors at a time."""
+"""Most clients at a time."""
 
 
 class Guest(Protocol):
-    """A program that was started in a node for a visitor."""
+    """A program that was started in a node for a client."""
 
     def wait(self) -> int:
-        """Waits for its end; the exit code, 128 + n after signal n."""
+        """Waits for the end; returns the exit code, 128 + n after signal n."""
 
     def signal(self, number: int) -> None:
-        """Sends it a signal."""
+        """Sends a signal to the program."""
 
 
 class Host(Protocol):
-    """The laboratory, as a visitor needs it."""
+    """The laboratory, as the server needs it."""
 
     def info(self) -> dict[str, Any]:
-        """What the laboratory says of itself."""
+        """Returns the laboratory's description."""
 
     def control(self, node: str, action: str) -> None:
-        """Pauses, resumes, stops, kills or starts a node, or a guest that several share."""
+        """Pauses, resumes, stops, kills or starts a node or a shared guest."""
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
     ) -> Guest:
-        """Starts a program in a node on the visitor's descriptors."""
+        """Starts a program in a node on the client's descriptors."""
 
 
 class LiveServer:
-    """Listens until it is closed; each visitor has a thread, and an exception in it ends only this visit."""
+    """Listens until closed. Each client has a thread; an exception in it ends only that connection."""
 
     def __init__(self, name: str, host: Host) -> None:
         self._host = host
@@ -68,7 +68,7 @@ class LiveServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stops listening and sends all visitors away."""
+        """Stops listening and disconnects all clients."""
         with self._lock:
             self._closing = True
             visitors = list(self._visitors)
@@ -111,16 +111,16 @@ class LiveServer:
                 message = f"the laboratory cannot do that: {type(error).__name__}: {error}"
                 messages.send(visitor, messages.error_of(RunError("live.failed", message)))
         except OSError:
-            pass  # the visitor went away
+            pass  # the client disconnected
         finally:
             with self._lock:
                 self._visitors.discard(visitor)
             with contextlib.suppress(OSError):
-                visitor.shutdown(socket.SHUT_RDWR)  # wakes the thread that hears signals
+                visitor.shutdown(socket.SHUT_RDWR)  # wakes the thread that receives signals
             visitor.close()
 
     def _greet(self, visitor: socket.socket) -> None:
-        """Lets in who is the same user and has read the key."""
+        """Accepts a client of the same user that has read the key."""
         if messages.peer_of(visitor).uid != os.geteuid():
             raise RunError("live.stranger", "this laboratory belongs to another user")
         octets, descriptors = messages.receive(visitor)
@@ -159,7 +159,7 @@ class LiveServer:
 
 
 def _hear_signals(visitor: socket.socket, guest: Guest) -> None:
-    """Passes signals on; the end of the visitor, or nonsense from it, is the end of its program."""
+    """Forwards signals; if the client disconnects or sends an invalid message, kills its program."""
     while True:
         number: int = signal.SIGKILL
         with contextlib.suppress(OSError, LabError):

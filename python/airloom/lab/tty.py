@@ -1,4 +1,4 @@
-"""A program in a node on this terminal: its input, output, size and exit code as if it ran here."""
+"""Runs a program in a node on this terminal: input, output, size and exit code as if run here."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def attach(visit: Visit, node: str, argv: Sequence[str], *, terminal: bool, keyboard: bool = True) -> int:
-    """Runs a program in a node on our standard descriptors; its exit code.
+    """Runs a program in a node on our standard descriptors; returns its exit code.
 
-    Without ``keyboard`` it finds its input at the end.
+    Without ``keyboard`` its input is empty.
 
-    With ``terminal``, and if we have one, the program gets a terminal of its own that is relayed to
-    ours; job control and full-screen programs work.
+    With ``terminal``, and if we have one, the program gets a pseudoterminal that is relayed to our
+    terminal; job control and full-screen programs work.
     """
     env = {name: os.environ[name] for name in ("TERM", "LANG", "COLORTERM") if name in os.environ}
     if terminal and os.isatty(0) and os.isatty(1):
@@ -55,7 +55,7 @@ def _relay(visit: Visit, node: str, argv: Sequence[str], env: Mapping[str, str])
 
 
 def _pump(visit: Visit, near: int) -> None:
-    """Carries octets both ways until the program has ended and its last output is read."""
+    """Relays octets both ways until the program has ended and all its output is read."""
     keyboard = True
     while True:
         inputs = [near, visit.fileno(), *([0] if keyboard else [])]
@@ -66,10 +66,10 @@ def _pump(visit: Visit, near: int) -> None:
             except OSError as error:
                 if error.errno != errno.EIO:
                     raise
-                return  # nobody holds the far side any more
+                return  # no process has the slave side open any more
             _write(1, octets)
         elif visit.fileno() in ready:
-            return  # ended, and all that it wrote has been read
+            return  # the program has ended and all its output was read
         if 0 in ready:
             octets = os.read(0, 65536)
             keyboard = bool(octets)

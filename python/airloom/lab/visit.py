@@ -1,9 +1,9 @@
-"""A visit to a running laboratory from another terminal: ``airloom exec``, ``shell`` and ``node``.
+"""The client of a running laboratory: ``airloom exec``, ``shell`` and ``node``.
 
-Any program of this machine may listen under a name that looks like a laboratory's. So a laboratory is one
-of this user's whose listener is the process in its name; and before a visitor sends a command, its
-environment or its descriptors, both have shown that they know the laboratory's key
-(:mod:`airloom.lab.messages`).
+Any program of this machine may listen under a name that looks like a laboratory's. So the client
+checks that the listener is a process of this user with the process id in its name. Before a client
+sends a command, its environment or its descriptors, both sides prove that they can read the
+laboratory's key (:mod:`airloom.lab.messages`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from airloom.lab import messages
 from airloom.lab.messages import Action, Exec, Hello, Info, Signal, Switch
 
 ACTIONS: tuple[str, ...] = get_args(Action)
-"""What can be done with a node as a whole."""
+"""Actions on a whole node."""
 _LISTENING = 0x10000
-"""The kernel's SO_ACCEPTCON flag, as /proc/net/unix shows it."""
+"""The kernel's SO_ACCEPTCON flag in /proc/net/unix."""
 _LINE = re.compile(
     rb"^[0-9a-f]+: [0-9A-F]+ [0-9A-F]+ ([0-9A-F]{8}) [0-9A-F]+ [0-9A-F]+ +[0-9]+ @(airloom/[!-~]+)$",
     re.MULTILINE,
@@ -36,7 +36,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A laboratory of this user that listens on this machine."""
+    """A laboratory of this user that is listening on this machine."""
 
     name: str
     pid: int
@@ -44,7 +44,7 @@ class Running:
 
 
 def running() -> list[Running]:
-    """The laboratories of this user that are up on this machine now."""
+    """Returns this user's laboratories that are up on this machine."""
     found = []
     for flags, name in _LINE.findall(Path("/proc/net/unix").read_bytes()):
         address = "\0" + name.decode("ascii")
@@ -59,10 +59,10 @@ def running() -> list[Running]:
 
 
 def _connected(lab: Running) -> socket.socket:
-    """A connection to a laboratory whose listener is this user's, and the process in its name."""
+    """Connects to a laboratory; verifies user and process id of the listener."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        channel.settimeout(0)  # a full queue of connections is not waited for
+        channel.settimeout(0)  # do not wait if the accept queue is full
         channel.connect(lab.address)
         channel.settimeout(messages.PATIENCE)
         if messages.peer_of(channel) != messages.Peer(lab.pid, os.geteuid()):
@@ -77,7 +77,7 @@ def _connected(lab: Running) -> socket.socket:
 
 
 def find(name: str | None) -> Running:
-    """The laboratory of that name (or process id), or the only one that is up."""
+    """Returns the laboratory with a name or process id, or the only one that is up."""
     labs = running()
     chosen = [lab for lab in labs if name is None or name in (lab.name, str(lab.pid))]
     if len(chosen) == 1:
@@ -99,7 +99,7 @@ def find(name: str | None) -> Running:
 
 
 class Visit:
-    """A connection to a laboratory."""
+    """A client's connection to a laboratory."""
 
     def __init__(self, lab: Running) -> None:
         try:
@@ -119,17 +119,17 @@ class Visit:
         self._socket.close()
 
     def fileno(self) -> int:
-        """For ``select``: readable when the laboratory has said something."""
+        """Returns the descriptor for ``select``: readable when the laboratory has sent a message."""
         return self._socket.fileno()
 
     def info(self) -> dict[str, Any]:
-        """What the laboratory says of itself."""
+        """Returns the laboratory's description."""
         self._say(Info())
         answer: dict[str, Any] = self._hear("info")
         return answer
 
     def control(self, node: str, action: str) -> None:
-        """Has a node paused, resumed, stopped, killed or started."""
+        """Pauses, resumes, stops, kills or starts a node."""
         self._say(messages.made(Switch, node=node, action=action))
         self._hear("done")
 
@@ -147,7 +147,7 @@ class Visit:
             messages.send(self._socket, Signal(signal=number))
 
     def wait(self) -> int:
-        """Waits for the end of the program; its exit code."""
+        """Waits for the end of the program; returns its exit code."""
         return int(self._hear("exited"))
 
     def _greet(self, lab: Running) -> None:
@@ -174,7 +174,7 @@ class Visit:
             raise RunError("live.ended", "the laboratory ended") from None
 
     def _hear(self, word: str) -> Any:
-        """What the laboratory answers with this word."""
+        """Receives the laboratory's reply of this type."""
         try:
             octets, descriptors = messages.receive(self._socket)
             messages.closed(descriptors)
@@ -190,7 +190,7 @@ class Visit:
 
 @contextlib.contextmanager
 def passing_signals(send: Callable[[int], None], numbers: Sequence[int]) -> Iterator[None]:
-    """While inside, these signals go to the program in the node and not to us."""
+    """Context manager: forwards these signals to the program in the node."""
     before = {number: signal.signal(number, lambda received, _: send(received)) for number in numbers}
     try:
         yield

@@ -1,1 +1,1 @@
-"""From a checked scenario to a plan: the gate, its rules, addresses, routes, media, admission of slices."""
+"""From a scenario to a plan: checks, addresses, routes, media and admission of slices."""

@@ -22,7 +22,7 @@ Net = tuple[int, int]
 
 
 def assign(segments: list[Segment], pools: dict[int, IPv4Network | IPv6Network | None]) -> list[Problem]:
-    """Fills ``addresses`` of every port, family by family."""
+    """Sets ``addresses`` of every port, one address family at a time; returns the problems."""
     problems = _given(segments) + _behind_tunnels(segments)
     if problems:
         return problems
@@ -82,7 +82,7 @@ def _given(segments: list[Segment]) -> list[Problem]:
 
 
 def _behind_tunnels(segments: list[Segment]) -> list[Problem]:
-    """A segment that goes on behind a tunnel has addresses there that nobody here knows of."""
+    """Requires explicit addresses in a segment with a tunnel: the far side's addresses are unknown."""
     return [
         Problem(
             "tunnel.address",
@@ -99,7 +99,7 @@ def _behind_tunnels(segments: list[Segment]) -> list[Problem]:
 
 
 def _overlaps(nets: list[tuple[int, int, int, int, Port, Path_]]) -> list[Problem]:
-    """Networks of different segments must not overlap, and those of one segment be equal or apart."""
+    """Checks that networks of different segments are disjoint, those of one equal or disjoint."""
     problems = []
     reach: tuple[int, int, int, int, Port, Path_] | None = None
     for net in sorted(nets, key=lambda each: (each[0], each[1], -each[2], each[3])):
@@ -183,7 +183,7 @@ def _length(segment: Segment, version: int, *, roomy: bool) -> int:
 def _allocate(
     pool: IPv4Network | IPv6Network, lengths: list[int], reserved: list[tuple[int, int]]
 ) -> list[Net] | None:
-    """Networks of the given lengths from the pool, one after the other round what is reserved."""
+    """Returns free networks of these prefix lengths; None if the pool is too small."""
     bits = pool.max_prefixlen
     at = int(pool.network_address)
     end = at + pool.num_addresses
@@ -216,7 +216,7 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _fill(segment: Segment, version: int, net: Net) -> list[Problem]:
-    """Gives every port that has none an address in the segment's network."""
+    """Gives every port without an address one in the segment's network."""
     start, length = net
     bits = _bits(version)
     make = IPv4Interface if version == 4 else IPv6Interface

@@ -1,8 +1,8 @@
-"""Admission of slices: every sliver becomes a node with one radio of the node that is shared.
+"""Admission of slices: every sliver becomes a node with one radio of the shared node.
 
-A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. Slices that meet
-on a node must have channels that do not overlap. What is granted is kept with the sliver's radio, and
-whoever changes the radio later is held to it.
+A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. Slices
+that share a node need channels that do not overlap. The grant is stored with the sliver's radio and
+limits later changes of that radio.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from airloom.units.quantities import Frequency
 
 _WIDTH = {"802.11a": 20, "802.11g": 20}
 _DSSS_WIDTH = 25
-"""Least distance in MHz of channels that do not overlap: 17.3.8 and 16.3.6 of IEEE Std 802.11-2020."""
+"""Least distance in MHz of channels without overlap (IEEE Std 802.11-2020, 17.3.8, 16.3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sliver:
-    """A slice's part on a node."""
+    """The part of a slice on one node."""
 
     name: str
     slice: str
     node: str
-    """The node that is shared."""
+    """The shared node."""
     radio: str
     channels: tuple[int, ...]
-    """The grant's, by number."""
+    """Channel numbers of the grant."""
     grant: Grant
 
 
 @dataclass(slots=True)
 class Admission:
-    """Who was admitted where."""
+    """The slivers that were admitted, and the problems of the others."""
 
     slivers: list[Sliver] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
 def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) -> Admission:
-    """Gives every slice its slivers; replaces shared nodes and their radios by the slivers', in place."""
+    """Creates the slivers of every slice; replaces shared nodes and radios by theirs, in place."""
     found = Admission()
     of_node: dict[str, list[RadioEnd]] = {}
     for end in radios:
@@ -58,7 +58,7 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
     claims = [(name, claim) for name, (_, grant) in granted.items() for claim in _claims(name, grant)]
     free = {node: [end.name for end in ends] for node, ends in of_node.items()}
     owners: dict[tuple[str, str], str] = {}
-    # Those who name a radio come first, so that nobody takes it from them for want of a name.
+    # Claims that name a radio are served first, so that no other claim takes that radio.
     for name, (node, radio, path) in sorted(claims, key=lambda claim: claim[1][1] is None):
         if node not in nodes or not of_node.get(node):
             found.problems.append(_no_such_node(node, sorted(of_node), path))
@@ -99,7 +99,7 @@ def _without_grant(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _claims(name: str, grant: Grant) -> list[tuple[str, str | None, Path_]]:
-    """Node, radio if one is named, and where the scenario says so."""
+    """Returns for each claim the node, the radio if it is named, and the place in the scenario."""
     return [
         (node, radio or None, ("slices", name, "grant", "nodes", index))
         for index, (node, _, radio) in enumerate(claim.partition(":") for claim in grant.nodes)
@@ -121,7 +121,7 @@ def _choose(
     ends: list[RadioEnd],
     path: Path_,
 ) -> tuple[str, Problem | None]:
-    """The radio that a sliver gets, taken off those that are free."""
+    """Chooses the radio of a sliver and removes it from ``free``."""
     names = [end.name for end in ends]
     if radio is not None and radio not in names:
         return "", Problem("slice.radio", f"{node!r} has no radio {radio!r}", path, nearest(radio, names))
@@ -157,7 +157,7 @@ def _choose(
 def _grants(
     scenario: Scenario, slivers: list[Sliver], of_node: dict[str, list[RadioEnd]]
 ) -> Iterator[Problem]:
-    """What slices are granted beside nodes: channels that exist, that do not overlap, and power."""
+    """Checks that the granted channels exist and do not overlap, and that the power is allowed."""
     told: set[Path_] = set()
     for number, sliver in enumerate(slivers):
         one = scenario.slices[sliver.slice]
@@ -202,14 +202,14 @@ def _said(radio: Radio) -> dict[str, Any]:
 
 
 def _radio(one: Slice, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
-    """The radio of a sliver with everything that is said of it."""
+    """Returns the radio of a sliver with its settings from node, slice and grant."""
     shared = next(end for end in of_node[sliver.node] if end.name == sliver.radio)
     path: Path_ = ("slices", sliver.slice, "grant")
     grant = sliver.grant
     said, origin = dict(shared.said), dict(shared.origin)
     for key, value in _said(one.radio).items():
         said[key], origin[key] = value, ("slices", sliver.slice, "radio", key)
-    # What all radios of a medium have in common is a default, and the grant goes before it.
+    # The grant overrides defaults of the medium.
     if origin.get("channel", ("media",))[0] == "media":
         said["channel"], origin["channel"] = grant.channels[0], (*path, "channels", 0)
     if said.get("mode") == "station" and origin.get("scan", ("media",))[0] == "media":
@@ -222,7 +222,7 @@ def _radio(one: Slice, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> Ra
 
 
 def outside(end: RadioEnd, sliver: Sliver, told: set[Path_]) -> Iterator[Problem]:
-    """What is said of a sliver's radio that its grant does not hold; ``told`` are places told of before."""
+    """Checks a sliver's radio against its grant; ``told`` holds the places already reported."""
     said = end.said
     wanted = [("channel", said["channel"])] if said.get("channel") is not None else []
     wanted += [("scan", channel) for channel in said.get("scan") or ()]
@@ -269,7 +269,7 @@ def _replace(
 
 
 def _joined(layers: list[Node], radio: str) -> Node:
-    """A sliver from what is said of the shared node, of all slivers of the slice, and of itself."""
+    """Merges the shared node, the slice's settings for all its slivers, and those of this sliver."""
     update: dict[str, Any] = {}
     for layer in layers:
         for key in layer.model_fields_set - {"radios"}:

@@ -1,7 +1,8 @@
 """Numbers and frequencies of channels, as in ``engine/src/medium/phy/channel.rs``.
 
-Channels 1 to 13 lie every 5 MHz from 2412 MHz, channel 14 at 2484 MHz, those at 5 GHz at 5000 MHz and 5 MHz
-times their number. Whether a radio has a channel is the engine's to say.
+The centre of channels 1 to 13 is 2407 MHz plus 5 MHz times their number, of channel 14 2484 MHz, of
+channels at 5 GHz 5000 MHz plus 5 MHz times their number. The engine checks whether a physical layer
+has a channel.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from airloom.units.quantities import Frequency
 
 _JAPAN, _JAPAN_MHZ = 14, 2484
 _TWO, _FIVE = 2407, 5000
-"""MHz of the number 0 in each band."""
+"""Centre frequency in MHz of channel 0 in each band."""
 
 
 def mhz_of(number: int) -> int:
-    """The centre of a channel."""
+    """Returns the centre frequency of a channel in MHz."""
     if number == _JAPAN:
         return _JAPAN_MHZ
     return (_TWO if number < _JAPAN else _FIVE) + 5 * number
 
 
 def number_of(channel: int | Frequency, phy: str) -> int:
-    """The number of a channel that may be given by its centre frequency; 0 if no channel is there."""
+    """Returns the number of a channel given by number or centre frequency; 0 if there is none."""
     if not isinstance(channel, Frequency):
         return int(channel)
     mhz, rest = divmod(int(channel), 1_000_000)
@@ -32,5 +33,5 @@ def number_of(channel: int | Frequency, phy: str) -> int:
 
 
 def default_number(phy: str) -> int:
-    """The channel of a radio of which none is given."""
+    """Returns the channel of a radio without a ``channel``."""
     return 36 if phy == "802.11a" else 1

@@ -1,4 +1,4 @@
-"""Nodes of kind ``container``: their images, and what these run by themselves."""
+"""Nodes of kind ``container``: their images and the images' default commands."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KIND = "container"
 
 
 def image_of(scenario: Scenario, node: Node) -> Image | None:
-    """The image of a node; None if its kind has none. :class:`ImageError` if it is no good."""
+    """Returns a node's image; None if its kind has none. Raises :class:`ImageError`."""
     if (node.kind or scenario.kind) != KIND:
         return None
     return read(node.image or scenario.image or "", os.uname().machine)
 
 
 def with_commands(scenario: Scenario, network: Network) -> Scenario:
-    """The scenario with the image's own command for every program that names none."""
+    """Returns the scenario with the image's default command for every program without a command."""
     if all(program.run is not None for program in scenario.programs):
         return scenario
     programs = []
@@ -33,7 +33,7 @@ def with_commands(scenario: Scenario, network: Network) -> Scenario:
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with images."""
+    """Yields everything that is wrong with images."""
     kinds = {name: node.kind or scenario.kind for name, node in network.nodes.items()}
     seen: set[str] = set()
     for name, kind in kinds.items():
@@ -72,7 +72,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def nothing_to_run(scenario: Scenario, network: Network, program: Program, path: Path_) -> Iterator[Problem]:
-    """A program without a command, whose node has none of its own either."""
+    """Yields a problem if a program has no command and its node's image has no default command."""
     node = network.nodes.get(program.node)
     if node is None or (node.kind or scenario.kind) != KIND:
         yield Problem("key.missing", "the key 'run' is missing", path)
@@ -89,6 +89,6 @@ def _command(scenario: Scenario, network: Network, program: Program) -> tuple[st
     node = network.nodes.get(program.node)
     try:
         image = None if node is None else image_of(scenario, node)
-    except ImageError:  # the rules say what is wrong with it
+    except ImageError:  # reported by the rules
         return None
     return image.command if image is not None else None

@@ -1,8 +1,9 @@
-"""The image of containers for which none is named, where Airloom itself says that nodes are containers.
+"""The default image for containers without ``image``, in scenarios that Airloom itself generates.
 
-Experiments, comparisons of kinds, calibrations and benchmarks run one scenario on every kind of node. Their
-programs are this machine's, so its containers get an image of them: what the laboratory itself runs in nodes,
-and what the scenario's command lines name. Who writes ``kind: container`` in a scenario names the image.
+Experiments, comparisons of kinds, calibrations and benchmarks run one scenario on every kind of
+node. The image contains programs of this machine: those that the laboratory itself runs in nodes,
+and those in the scenario's command lines. A user's scenario with ``kind: container`` must name its
+image.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from airloom.scenario.model import Scenario
 from airloom.scenario.problems import Problem, Problems
 
 ALWAYS = ("sh", "cat", "sleep", "ip", "ss", "ping", "iperf3")
-"""As far as this machine has them: one image then serves many scenarios."""
+"""Included if this machine has them, so that one image serves many scenarios."""
 _SHELLS = re.compile(r"(.*/)?(sh|bash|dash)")
 _COMMANDS = re.compile(r"(?:^|[;&|(`\n])\s*(?:(?:exec|if|while|until|then|do|else|time|!|\{)\s+)*([\w./+-]+)")
-"""What stands where a shell expects a command."""
+"""Matches a word where a shell expects a command."""
 
 
 def provided(scenario: Scenario) -> Scenario:
-    """The scenario, with an image of this machine's programs if a container has none.
+    """Returns the scenario with an image of this machine's programs if a container has none.
 
-    :class:`~airloom.errors.HostError` if a program that it needs is not on this machine.
+    Raises :class:`~airloom.errors.HostError` if this machine lacks a program that it needs.
     """
     if scenario.image is not None:
         return scenario
     try:
         nodes = expand(scenario).nodes.values()
-    except (Problem, Problems):  # the gate says what is wrong
+    except (Problem, Problems):  # reported by the gate
         return scenario
     if not any((node.kind or scenario.kind) == KIND and node.image is None for node in nodes):
         return scenario
@@ -43,7 +44,7 @@ def provided(scenario: Scenario) -> Scenario:
 
 
 def programs_of(scenario: Scenario) -> set[str]:
-    """The programs that a scenario needs in its nodes, by name or path."""
+    """Returns the names or paths of the programs that a scenario needs in its nodes."""
     wanted = {name for name in ALWAYS if programs.find(name) is not None}
     for measurement in scenario.measurements:
         wanted |= {tool for tool in ("ping", "iperf3") if getattr(measurement, tool) is not None}
@@ -54,10 +55,10 @@ def programs_of(scenario: Scenario) -> set[str]:
 
 
 def _of_line(line: str | list[str] | None) -> set[str]:
-    """The program that a command line starts, and what it names to a shell; that has commands of its own."""
+    """Returns the program of a command line, or for a shell all the commands in its text."""
     try:
         words = words_of(line)
-    except ValueError:  # the gate says what is wrong
+    except ValueError:  # reported by the gate
         return set()
     if words and _SHELLS.fullmatch(words[0]):
         named = {name for one in words[1:] for name in _COMMANDS.findall(one)}

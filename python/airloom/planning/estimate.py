@@ -1,7 +1,7 @@
-"""How long a run will take and how many frames it will move, reckoned before it starts.
+"""Estimates how long a run takes and how many frames it moves.
 
-A rough guide, from the scenario alone: programs are not known to it, and TCP is taken to fill the
-slowest link between the two ends.
+The estimate uses the scenario alone: it ignores programs, and assumes that TCP fills the slowest
+link between its two ends.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from airloom.planning.schedule import expected_of, moment_of
 from airloom.scenario.model import Measurement
 
 FULL_FRAME = 1538
-"""Octets on the wire of a full Ethernet frame with preamble and gap."""
+"""Octets on the wire of a full Ethernet frame with preamble and inter-frame gap."""
 UNLIMITED = 10_000_000_000
-"""What TCP is taken to reach where no link limits it: bit/s."""
+"""Assumed TCP throughput in bit/s if no link limits it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run will ask of this machine."""
+    """The load of a run on this machine."""
 
     duration: int
     """Nanoseconds."""
     frames_per_second: float
-    """Link crossings of frames at the busiest moment, over all links."""
+    """Highest number of frames per second, summed over all links."""
     open_ended: bool
-    """Programs decide how long it takes: ``duration`` is the least."""
+    """True if programs determine the end: ``duration`` is then a lower bound."""
 
 
 def estimate(plan: Plan) -> Estimate:
-    """The estimate for one run of a plan."""
+    """Returns the estimate for one run of a plan."""
     scenario = plan.scenario
     in_turn = 0
     latest = max((event.at for event in scenario.events), default=0)
@@ -50,17 +50,17 @@ def estimate(plan: Plan) -> Estimate:
 
 
 def _frames(plan: Plan, measurement: Measurement) -> float:
-    """Link crossings of frames each second while a measurement runs."""
+    """Returns the frames per second, summed over links, while a measurement runs."""
     tool = measurement.tool
     path = path_between(plan, tool.source, tool.to)
     if tool.offered is not None:
         return len(path) * tool.offered
     slowest = min((link.forward.mean_rate or UNLIMITED for link in path), default=0)
-    return 1.5 * len(path) * slowest / (8 * FULL_FRAME)  # every other segment is acknowledged
+    return 1.5 * len(path) * slowest / (8 * FULL_FRAME)  # an ACK for every other segment
 
 
 def path_between(plan: Plan, source: str, target: str) -> list[LinkPlan]:
-    """The links of a shortest path between two nodes; none if there is no path."""
+    """Returns the links of a shortest path between two nodes; empty if there is no path."""
     beside: dict[str, list[tuple[str, LinkPlan]]] = {}
     for link in plan.links.values():
         a, b = link.a.partition(":")[0], link.b.partition(":")[0]

@@ -1,7 +1,7 @@
-"""A plan that grows by a node while its world is up.
+"""Adds a node to the plan of a running laboratory.
 
-Everything that is there stays as it is: its addresses and MACs are named in the larger scenario, which then
-goes through the same gate as every other.
+Existing nodes keep their addresses and MACs: these are written into the larger scenario, which then
+passes the same gate as every other scenario.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from airloom.scenario.source import Source
 
 
 def grown(plan: Plan, name: str, properties: Mapping[str, Any], links: Sequence[dict[str, Any]]) -> Plan:
-    """The plan with one more node and its links to switches; :class:`ScenarioError` for bad words.
+    """Returns the plan with one more node and its links to switches.
 
-    Without addresses of its own, an interface gets the next free one of its segment.
+    An interface without an address gets the next free one of its segment. Raises
+    :class:`ScenarioError` for invalid properties.
     """
     if name in plan.nodes or name in plan.switches:
         what = "node" if name in plan.nodes else "switch"
@@ -50,7 +51,7 @@ def _scenario(raw: dict[str, Any]) -> Scenario:
 
 
 def _pinned(plan: Plan, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What the scenario says of its nodes, with the addresses that were assigned."""
+    """Returns the scenario's nodes with their assigned addresses written out."""
     nodes: dict[str, Any] = {}
     for node in plan.nodes.values():
         own = dict(said.get(node.name) or {})
@@ -63,7 +64,7 @@ def _pinned(plan: Plan, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _addressed(plan: Plan, name: str, number: int, link: dict[str, Any]) -> dict[str, Any]:
-    """A link of a new node, with an address for its end if it names none."""
+    """Returns a link of a new node, with a free address for its end if none is given."""
     ends = [str(end) for end in link.get("ends", ())]
     others = [end for end in ends if end.partition(":")[0] != name]
     if len(ends) != 2 or len(others) != 1:
@@ -83,7 +84,7 @@ def _addressed(plan: Plan, name: str, number: int, link: dict[str, Any]) -> dict
 
 
 def _segment(plan: Plan, switch: str) -> list[InterfacePlan]:
-    """The interfaces of nodes that a switch reaches without a router."""
+    """Returns the node interfaces that a switch reaches without a router."""
     reached, further, found = {switch}, [switch], []
     ends = {f"{node.name}:{one.name}": one for node in plan.nodes.values() for one in node.interfaces}
     while further:
@@ -101,7 +102,7 @@ def _segment(plan: Plan, switch: str) -> list[InterfacePlan]:
 
 
 def _free(segment: Sequence[InterfacePlan]) -> str | None:
-    """The first IPv4 address of a segment that nobody has."""
+    """Returns the first unused IPv4 address of a segment; None if all are in use."""
     taken = [address for one in segment for address in one.addresses if address.version == 4]
     if not taken:
         return None

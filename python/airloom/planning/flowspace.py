@@ -1,8 +1,8 @@
-"""Flow space: which frames belong to which slice, as matches of OpenFlow.
+"""Flow space: which frames belong to which slice, as OpenFlow matches.
 
-A flow of a scenario says what holds in both directions (``tcp port 80``: at either end). A *match* says
-it of one frame. Flows of two slices are apart if a protocol, a port or a network differs; a frame that
-two of them could still claim, one by each of its ends, belongs to neither.
+A flow of a scenario covers both directions (``tcp port 80``: at either end). A *match* covers one
+direction. Flows of two slices are disjoint if a protocol, a port or a network differs. A frame that
+both could claim, each by another of its ends, belongs to neither.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from airloom.scenario.model.openflow import Flow
 
 Match = dict[str, Any]
-"""``type`` (EtherType), ``proto``, ``source`` and ``target`` (ports), ``net`` (of both ends)."""
+"""``type`` (EtherType), ``proto``, ``source`` and ``target`` (ports), ``net`` (at both ends)."""
 
 _IPV4, _ARP, _IPV6 = 0x0800, 0x0806, 0x86DD
 _PROTOCOLS: dict[str, tuple[Match, ...]] = {
@@ -29,7 +29,7 @@ _PROTOCOLS: dict[str, tuple[Match, ...]] = {
 
 
 def matches(flow: Flow) -> list[Match]:
-    """The matches whose frames are a flow's."""
+    """Returns the matches that together cover a flow."""
     if flow.protocol is not None:
         found = [dict(one) for one in _PROTOCOLS[flow.protocol]]
     else:
@@ -42,7 +42,7 @@ def matches(flow: Flow) -> list[Match]:
 
 
 def both(a: Match, b: Match) -> Match | None:
-    """The match of the frames that two matches have in common; None if there are none."""
+    """Returns the intersection of two matches; None if it is empty."""
     merged = {**a, **b}
     for key in a.keys() & b.keys():
         if key == "net":
@@ -55,14 +55,14 @@ def both(a: Match, b: Match) -> Match | None:
 
 
 def overlap(a: Flow, b: Flow) -> bool:
-    """Whether two flows are not apart."""
+    """True if two flows are not disjoint."""
     if a.port is not None and b.port is not None and a.port != b.port:
         return False
     return any(both(one, other) is not None for one in matches(a) for other in matches(b))
 
 
 def contested(flows: Sequence[Sequence[Flow]]) -> list[Match]:
-    """What two slices could claim, each by another end of the frame; ``flows`` are those of each slice."""
+    """Returns the matches that two slices could both claim; ``flows``: those of each slice."""
     found: list[Match] = []
     for number, mine in enumerate(flows):
         for others in flows[number + 1 :]:
@@ -75,7 +75,7 @@ def contested(flows: Sequence[Sequence[Flow]]) -> list[Match]:
 
 
 def text(match: Match) -> str:
-    """A match as ovs-ofctl(8) takes it; nothing if everything matches."""
+    """Returns a match in the syntax of ovs-ofctl(8); empty if it matches everything."""
     words = []
     if "type" in match:
         words.append(f"dl_type={match['type']:#06x}")

@@ -1,8 +1,8 @@
-"""The one gate: raw text -> checked scenario -> plan.
+"""Turns the raw text of a scenario into a checked scenario and its plans.
 
-Everything that makes a plan passes here, from files and from Python alike, so that whatever runs
-has been checked, and ``airloom check`` sees what a run would see. The gate reads files and touches
-nothing else.
+Every plan is made here, from files and from Python alike, so everything that runs has been checked
+and ``airloom check`` reports what a run would report. This module reads files and has no other side
+effects.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from airloom.scenario.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A checked scenario and the plans of all its points and repetitions, in the order of running."""
+    """A checked scenario and the plans of all its points and repetitions, in run order."""
 
     scenario: Scenario
     plans: tuple[Plan, ...]
 
     @property
     def shares(self) -> dict[str, float]:
-        """Name of a node or guest: the share of a processor that one of the plans limits it to."""
+        """Returns the CPU share that a plan limits a node or guest to, by name."""
         return {name: share for plan in self.plans for name, share in plan.shares.items()}
 
     @property
     def has_taps(self) -> bool:
-        """Whether one of the plans has TAPs of this system."""
+        """True if a plan creates TAPs in the kernel."""
         return any(plan.has_taps for plan in self.plans)
 
 
@@ -124,7 +124,7 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
 
 
 def _at_point(error: ScenarioError, values: dict[str, Any]) -> ScenarioError:
-    """The error, with the point of the sweep at which it shows."""
+    """Returns the error with the point of the sweep at which it occurs."""
     if values:
         point = ", ".join(f"{path} = {value}" for path, value in values.items())
         for each in (error, *error.further):

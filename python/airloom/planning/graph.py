@@ -17,15 +17,15 @@ from airloom.planning.network import Network
 from airloom.planning.ports import Port, Segment
 
 Hop = tuple[int, str]
-"""Next hop: its address, and the own interface towards it."""
+"""Next hop: its address, and the node's own interface towards it."""
 
 HOP = 1 << 20
-"""Cost of a router hop; a switch on the way costs 1, so that fewer switches win among equals."""
+"""Cost of a router hop; a switch costs 1, so that among equal paths one with fewer switches wins."""
 
 
 @dataclass(slots=True)
 class Subnet:
-    """One network on one segment, and whose interfaces are in it."""
+    """One network on one segment, with the nodes that have an interface in it."""
 
     net: Net
     segment: Segment
@@ -40,12 +40,12 @@ class Tree:
 
     cost: Sequence[int]
     after: Sequence[int]
-    """The next vertex on the way; -1 at the destination itself."""
+    """The next vertex on the path; -1 at the destination itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A way to a vertex; ``address`` is None where the receiver is a switch."""
+    """An edge towards a vertex; ``address`` is None if that vertex is a switch."""
 
     cost: int
     port: Port | None
@@ -53,20 +53,20 @@ class _Edge:
 
 
 _End = tuple[int, str | None, Port | None]
-"""A vertex, and the node and its port unless it is a switch."""
+"""A vertex; its node and port, both None for a switch."""
 
 
 class Graph:
-    """Who can hand a packet to whom, as edges towards each vertex.
+    """A directed graph of packet forwarding, stored as incoming edges of each vertex.
 
-    Vertices are nodes, and for every network with switches a copy of these. Packets pass through
-    routers only, so no edge leads to another node.
+    Vertices are nodes, and a copy of each switch for every network. Only routers forward packets,
+    so no edge leads to another node.
     """
 
     def __init__(self, network: Network, subnets: list[Subnet], nodes: set[str], *, delays: bool):
         self.index: dict[str, int] = {}
         self.edges: list[dict[int, _Edge]] = []
-        """For each vertex: who can send to it, and how."""
+        """For each vertex: the incoming edges, by sender."""
         self.delays = delays
         for subnet in subnets:
             inner = [node for node in subnet.members if node in nodes]
@@ -102,7 +102,7 @@ class Graph:
                 elif end.name in network.tunnels:
                     break
                 else:
-                    # A trunk ends at nodes too; their interfaces have its VLAN without tags alone.
+                    # Trunks also end at nodes, whose interfaces carry only the untagged VLAN.
                     port = ports.get((number, side))
                     node = members.get(id(port))
                     if port is None or node is None:
@@ -113,7 +113,7 @@ class Graph:
                 self._edge(subnet, ends[1], ends[0], int(wire.backward.delay or 0))
 
     def _add_radios(self, subnet: Subnet, inner: list[str]) -> None:
-        """Radios of one network are taken to reach each other, as through a switch."""
+        """Assumes that all radios of one network reach each other, as through a switch."""
         air: _End = (self._vertex(), None, None)
         for node in inner:
             end: _End = (self.index[node], node, subnet.members[node][0])
@@ -130,13 +130,13 @@ class Graph:
             self.edges[b[0]][a[0]] = _Edge(cost, a[2], address)
 
     def tree(self, routers: tuple[str, ...]) -> Tree:
-        """Shortest paths to the nearest of some routers."""
+        """Returns shortest paths to the nearest of the given routers."""
         roots = [self.index[router] for router in routers]
         best, after = self._level_by_level(roots) if self._alike else self._nearest_first(roots)
         try:
             return Tree(array("q", best), array("i", after))
         except OverflowError:
-            # Delays of years; the list holds what the array does not.
+            # Delays of years overflow the array; a list holds any integer.
             return Tree(best, array("i", after))
 
     def _level_by_level(self, roots: list[int]) -> tuple[list[int], list[int]]:
@@ -170,7 +170,7 @@ class Graph:
         return best, after
 
     def hop(self, tree: Tree, vertex: int) -> Hop | None:
-        """The next hop of a node on its way; None at the destination and where there is no way."""
+        """Returns the next hop of a node; None at the destination or if there is no path."""
         following = tree.after[vertex]
         if following < 0:
             return None

@@ -1,4 +1,4 @@
-"""The machines of nodes that have a kernel of their own."""
+"""Plans the virtual machines of nodes with a kernel of their own."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from airloom.planning.plan import GuestPlan
 from airloom.scenario.model import Guest, Node, Scenario, SharedGuest
 
 MEMORY = {"uml": 64 << 20, "qemu": 256 << 20}
-"""Kinds of nodes that have one, and the octets of memory that it has if nobody says."""
+"""Kinds with a virtual machine: default memory in octets."""
 LEAST = {"uml": 32 << 20, "qemu": 160 << 20}
-"""With less its kernel does not start."""
+"""The least memory with which the kernel boots, in octets."""
 
 NETWORK = {"uml": "vhost", "qemu": "tap"}
-"""How frames reach a machine if nobody says."""
+"""Default network device of a virtual machine."""
 
 
 def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
-    """The machine of a node; None if its kind has none."""
+    """Returns the virtual machine of a node; None if its kind has none."""
     if (node.kind or scenario.kind) not in MEMORY:
         return None
     machine = said(scenario, node)
@@ -35,7 +35,7 @@ def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
 
 
 def said(scenario: Scenario, node: Node) -> Guest:
-    """What holds for a node: its own words or its shared guest's, else the scenario's."""
+    """Returns the settings of its shared guest or its own, over the scenario's defaults."""
     own = shared_by(scenario, node) or node.guest
     if own is None:
         return scenario.guest
@@ -44,12 +44,12 @@ def said(scenario: Scenario, node: Node) -> Guest:
 
 
 def shared_by(scenario: Scenario, node: Node) -> SharedGuest | None:
-    """The guest that a node shares with others, if it does."""
+    """Returns the guest that a node shares with others; None if it shares none."""
     return None if node.inside is None else scenario.guests.get(node.inside)
 
 
 def with_kind(scenario: Scenario, node: Node) -> Node:
-    """The node, with the kind of the guest that it is inside of."""
+    """Returns the node, with the kind of its shared guest."""
     shared = shared_by(scenario, node)
     if shared is None or node.kind is not None:
         return node

@@ -1,6 +1,7 @@
-"""What a plan asks of this machine's own kernel and it has not.
+"""Finds features that a plan needs and this machine's kernel lacks.
 
-Such a scenario is right, and runs elsewhere: ``airloom check`` notes it, a run ends with it before it begins.
+Such a scenario is valid and can run elsewhere: ``airloom check`` prints a note, and a run fails
+before it starts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _OWN_KERNELS = ("uml", "qemu")
 
 
 def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
-    """What this machine lacks for a plan, each once; without ``measure`` its measurements are not made."""
+    """Returns what this machine lacks for a plan, each once; ``measure=False`` skips measurements."""
     found: dict[str, HostError] = {}
     for where, name in _congestion(plan, measure):
         if not _has(name):
@@ -29,7 +30,7 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
 
 
 def _congestion(plan: Plan, measure: bool) -> Iterator[tuple[str, str]]:
-    """TCP's congestion controls that nodes of this machine's kernel are to have, and where that is said."""
+    """Yields TCP congestion controls needed on this machine's kernel, with their places."""
     own = [name for name, node in plan.nodes.items() if node.kind not in _OWN_KERNELS]
     for name in own:
         said = plan.nodes[name].sysctl.get(SYSCTL)
@@ -42,7 +43,7 @@ def _congestion(plan: Plan, measure: bool) -> Iterator[tuple[str, str]]:
 
 
 def _has(name: str) -> bool:
-    """Whether the kernel has it, or a module of its that it loads when it is asked for."""
+    """True if the kernel has the algorithm built in or as a module that it can load."""
     if name in _available():
         return True
     modules = MODULES / os.uname().release / "kernel" / "net" / "ipv4"

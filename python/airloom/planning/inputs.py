@@ -1,11 +1,12 @@
-"""What a scenario takes from files: their digests tell whether two runs had the same of them.
+"""Digests of the files that a scenario uses; they show whether two runs had the same inputs.
 
-Everything that the model marks as :class:`~airloom.scenario.model.base.Input` is one, and the programs and
-scripts that the scenario's own command lines name by a path. What they stand for:
+Inputs are the paths that the model marks as :class:`~airloom.scenario.model.base.Input`, and the
+programs and scripts that command lines name by a path. The digest covers:
 
 * a file: the SHA-256 of its content;
-* an image of a container: the digests of its layers, and what it says of programs in it;
-* a folder, such as a guest's files: the names, sizes, modes and times in it, since it may be a whole system.
+* an image of a container: the digests of its layers and its configuration;
+* a folder, such as a guest's files: the names, sizes, modes and times of its entries, because it
+  may be a whole root file system.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from airloom.scenario.model.base import BUILT, Input
 
 CHUNK = 1 << 20
 MISSING = "missing"
-"""Stands for the digest of what is not there, or cannot be read."""
+"""Digest of a file that does not exist or cannot be read."""
 
 
 def digests(scenarios: Iterable[Scenario]) -> dict[str, str]:
-    """Path: digest of all that these scenarios take from files, in the order of the paths."""
+    """Returns the digest of every input of these scenarios, by path, sorted."""
     found: dict[str, str] = {}
     for scenario in scenarios:
         for path in (*_marked(scenario), *_of_programs(scenario.programs)):
@@ -42,7 +43,7 @@ def digests(scenarios: Iterable[Scenario]) -> dict[str, str]:
 
 
 def digest(path: str) -> str:
-    """What stands for the content of a file, folder or image at this moment."""
+    """Returns the present digest of a file, folder or image."""
     try:
         if Path(path).is_file():
             return _of_file(path)
@@ -61,7 +62,7 @@ def _of_file(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _content(path: str, inode: int, size: int, mtime_ns: int) -> str:
-    """An experiment asks for the same files before each of its runs."""
+    """Cached: an experiment hashes the same files before each of its runs."""
     total = hashlib.sha256()
     with open(path, "rb") as source:
         while chunk := source.read(CHUNK):
@@ -120,17 +121,17 @@ def _says_input(annotation: Any) -> bool:
 
 
 def _of_programs(programs: Iterable[Program]) -> Iterator[str]:
-    """A program of the experimenter's own, and the script that is given to an interpreter."""
+    """Yields programs of the experimenter's own, and scripts given to an interpreter."""
     for program in programs:
         if isinstance(program.run, str) and needs_shell(program.run):
             continue
         try:
             words = words_of(program.run)
-        except ValueError:  # the gate says what is wrong
+        except ValueError:  # reported by the gate
             continue
         for position, word in enumerate(words[:2]):
             if position == 0 and "/" not in word:
-                continue  # looked for among the system's programs
+                continue  # found by the search path of the system
             path = os.path.normpath(os.path.join(program.folder or "/", word))
             if os.path.isfile(path):
                 yield path

@@ -17,8 +17,8 @@ SYSCTL = {4: "net.ipv4.ip_default_ttl", 6: "net.ipv6.conf.default.hop_limit"}
 
 
 def settings(network: Network, versions: Iterable[int]) -> dict[str, str]:
-    """The kernel parameters that nodes of this network need, for the families they speak."""
-    # Nobody knows which way packets will take through radios.
+    """Returns the sysctls that nodes of this network need, for the given IP versions."""
+    # Paths through radios are unknown, so the number of radio nodes is the bound.
     radios = len({radio.node for radio in network.radios}) - 1
     if max(radios, _longest(network)) <= ORDINARY:
         return {}
@@ -26,15 +26,15 @@ def settings(network: Network, versions: Iterable[int]) -> dict[str, str]:
 
 
 def of(sysctl: dict[str, str], version: int) -> int:
-    """What a node with these parameters starts its packets with."""
+    """Returns the initial TTL of a node's packets with these sysctls."""
     text = sysctl.get(SYSCTL[version], "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else ORDINARY
 
 
 def _longest(network: Network) -> int:
-    """Hops of the longest of the shortest paths, nearly: exact in trees, rings and grids.
+    """Estimates the hops of the longest shortest path: exact in trees, rings and grids.
 
-    Twice breadth first: from any node to the farthest, and from there to the farthest again.
+    Two breadth-first searches: from any node to the farthest, and from there to the farthest again.
     """
     neighbours: dict[str, list[str]] = {}
     for wire in network.wires:
@@ -52,7 +52,7 @@ def _longest(network: Network) -> int:
 
 
 def _farthest(network: Network, neighbours: dict[str, list[str]], start: str) -> tuple[str, int, set[str]]:
-    """The node that is farthest from another, and how many hops; switches are no hops."""
+    """Returns the farthest node, its hops and all visited names; switches count no hop."""
     level, hops, seen = [start], 0, {start}
     far = start
     while level:
@@ -63,7 +63,7 @@ def _farthest(network: Network, neighbours: dict[str, list[str]], start: str) ->
                     continue
                 seen.add(name)
                 if name in network.switches:
-                    # What is behind a switch is as near as the switch.
+                    # A switch costs no hop: nodes behind it are in the same level.
                     level.append(name)
                 else:
                     following.append(name)

@@ -1,7 +1,7 @@
-"""Settings of one direction of a link, in plain numbers, and their one encoding for the engine.
+"""Settings of one direction of a link as plain numbers, and their encoding for the engine.
 
-Times are in nanoseconds, sizes in octets, rates in bit/s and shares from 0 to 1. The engine reads the
-encoding with the names of ``engine/src/settings.rs``; None and empty parts stand for its defaults.
+Times are in nanoseconds, sizes in octets, rates in bit/s and shares from 0 to 1. The encoding uses
+the names of ``engine/src/settings.rs``; the engine's defaults replace None and empty parts.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from airloom.units.figures import readable
 from airloom.units.text import percent
 
 ETHERNET_OVERHEAD = 24
-"""Octets that the engine charges beside each frame where nothing else is said."""
+"""Default overhead in octets that the engine adds to each frame."""
 DEFAULT_PACKETS = 1000
-"""How many frames may wait where no limit is given."""
+"""Default limit of a queue, in frames."""
 _DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RateTrace:
-    """A rate that varies: at each instant of a period so many octets may leave."""
+    """A variable rate: a periodic list of instants at which a number of octets may leave."""
 
     opportunities: Sequence[int]
     period: int
@@ -30,11 +30,11 @@ class RateTrace:
 
     @property
     def mean(self) -> int:
-        """The mean rate in bit/s."""
+        """Returns the mean rate in bit/s."""
         return len(self.opportunities) * self.octets * 8 * 10**9 // self.period
 
     def engine(self) -> dict[str, Any]:
-        """It in the engine's words."""
+        """Returns the engine's encoding."""
         return {
             "opportunities_ns": list(self.opportunities),
             "period_ns": self.period,
@@ -44,29 +44,29 @@ class RateTrace:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law of jitter, of bursty loss or of a queue: the engine's word for it, and its parameters."""
+    """A law of jitter, bursty loss or a queue: the engine's name for it, and its parameters."""
 
     word: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def engine(self) -> Any:
-        """It in the engine's words."""
+        """Returns the engine's encoding."""
         return {self.word: dict(self.parameters)}
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Where frames wait for the wire."""
+    """The queue in front of the wire."""
 
     packets: int | None = DEFAULT_PACKETS
     octets: int | None = None
     time: int | None = None
     discipline: Law | None = None
-    """None drops what does not fit."""
+    """None is tail drop."""
     ecn: bool = False
 
     def engine(self) -> dict[str, Any]:
-        """It in the engine's words."""
+        """Returns the engine's encoding."""
         return {
             "packets": self.packets,
             "octets": self.octets,
@@ -78,7 +78,7 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """What the equipment at the far end adds."""
+    """The model of the equipment at the receiving end."""
 
     latency: int = 0
     moderation: int = 0
@@ -86,7 +86,7 @@ class Receiver:
     tick: int = 0
 
     def engine(self) -> dict[str, Any]:
-        """It in the engine's words; what is zero is left out."""
+        """Returns the engine's encoding, without zeros."""
         given = {
             "latency_ns": self.latency,
             "moderation_ns": self.moderation,
@@ -106,7 +106,7 @@ class LinkSettings:
     jitter: Law | None = None
     jitter_reorders: bool = False
     loss: float | Law = 0.0
-    """Of each frame, or in bursts."""
+    """Loss probability of each frame, or a law of bursts."""
     duplicate: float = 0.0
     corrupt: float = 0.0
     reorder: float = 0.0
@@ -120,21 +120,21 @@ class LinkSettings:
 
     @property
     def constant_rate(self) -> int | None:
-        """The rate in bit/s, if there is one and it does not vary."""
+        """Returns the constant rate in bit/s; None if there is none."""
         return self.rate if isinstance(self.rate, int) else None
 
     @property
     def mean_rate(self) -> int | None:
-        """The rate in bit/s, that of a trace on average; None is unlimited."""
+        """Returns the rate in bit/s, averaged over a trace; None is unlimited."""
         return self.rate.mean if isinstance(self.rate, RateTrace) else self.rate
 
     @property
     def traced(self) -> bool:
-        """Whether the rate follows a trace."""
+        """True if the rate follows a trace."""
         return isinstance(self.rate, RateTrace)
 
     def engine(self) -> dict[str, Any]:
-        """It in the engine's words; what is at the engine's default is left out."""
+        """Returns the engine's encoding, without defaults."""
         found: dict[str, Any] = {}
         if isinstance(self.rate, RateTrace):
             found["rate"] = {"trace": self.rate.engine()}
@@ -169,7 +169,7 @@ class LinkSettings:
 
     @property
     def text(self) -> str:
-        """It in a few words: ``100 Mbit/s, 1 ms``."""
+        """Returns a short description: ``100 Mbit/s, 1 ms``."""
         if self.traced:
             parts = ["a trace"]
         else:

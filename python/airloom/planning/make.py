@@ -26,7 +26,7 @@ from airloom.scenario.problems import Problem, Problems
 
 
 def make(scenario: Scenario, network: Network) -> Plan:
-    """The plan of a scenario whose names and references are right; raises :class:`Problems`."""
+    """Returns the plan of a checked scenario; raises :class:`Problems`."""
     ports, problems = ports_of(network)
     segments = segments_of(network, ports)
     problems += set_mtus(network, segments)
@@ -117,7 +117,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
 
 
 def _alone(network: Network, ports: list[Port]) -> None:
-    """Radios of nodes with a daemon's routing: an assigned address does not make all others neighbours."""
+    """Assigns radios of nodes with a routing daemon host addresses, so that no peer is on-link."""
     for port in ports:
         if port.medium is None or network.nodes[port.node].routing != "none":
             continue
@@ -172,7 +172,7 @@ def _grant(sliver: Sliver | None) -> GrantPlan | None:
 
 
 def _sysctl(ports: list[Port], far: dict[str, str]) -> dict[str, str]:
-    """The kernel parameters that a far network asks of a node, for the families it speaks."""
+    """Returns the TTL sysctls for the address families of a node's ports."""
     if not far:
         return {}
     versions = {address.version for port in ports for address in port.addresses}
@@ -180,7 +180,7 @@ def _sysctl(ports: list[Port], far: dict[str, str]) -> dict[str, str]:
 
 
 def _redirects(ports: list[Port], forwarding: bool) -> dict[str, str]:
-    """A router on radio sends packets out where they came in; that is no reason to redirect the sender."""
+    """Disables ICMP redirects on a radio router, which relays packets on one interface."""
     radios = [port.name for port in ports if port.medium is not None]
     if not forwarding or not radios:
         return {}
@@ -188,9 +188,10 @@ def _redirects(ports: list[Port], forwarding: bool) -> dict[str, str]:
 
 
 def _macs(segments: list[Segment], ports: list[Port]) -> list[Problem]:
-    """Locally administered addresses, counted in the order of the links, round those given.
+    """Assigns locally administered MACs, counted in the order of the links; skips given ones.
 
-    Behind a tunnel others count too, so that in its segment they are made of the IP addresses.
+    In a segment with a tunnel they are derived from the IP addresses, because other laboratories
+    count too.
     """
     problems: list[Problem] = []
     taken: dict[str, Port] = {}

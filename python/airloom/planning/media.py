@@ -1,4 +1,4 @@
-"""Media, radios and motions in the engine's own words (``engine/src/medium/laws.rs`` and ``settings.rs``)."""
+"""Encodes media, radios and motions for the engine (``medium/laws.rs`` and ``settings.rs``)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from airloom.planning.network import Network
 
 DEFAULT_POWER = Power("16 dBm")
-"""What a radio sends with of which nothing is said: the engine's default."""
+"""Default transmit power, as in the engine."""
 
 
 def place(position: tuple[Length, ...]) -> dict[str, float]:
-    """A place, or a velocity, along three axes."""
+    """Returns a position or a velocity along three axes."""
     return {axis: float(value) for axis, value in zip("xyz", position, strict=False)}
 
 
 def rate(value: Any) -> Any:
-    """A fixed rate, or a way to choose rates."""
+    """Returns a fixed rate or a rate control algorithm."""
     return value if isinstance(value, str) else {"constant": int(value)}
 
 
 def medium(settings: Medium, names: list[str]) -> dict[str, Any]:
-    """A medium's laws; ``names`` of its radios' nodes, in the order in which they are added."""
+    """Returns a medium's settings; ``names``: nodes of its radios, in the order they are added."""
     found: dict[str, Any] = {
         "loss": _loss(settings.propagation, names),
         "walls": [
@@ -62,7 +62,7 @@ def _loss(law: Propagation, names: list[str]) -> Any:
                 "log-distance": {
                     "exponent": law.exponent or 3.0,
                     "reference_m": float(law.reference or 1.0),
-                    # Free space at 5.2 GHz over 1 m.
+                    # Free-space path loss at 5.2 GHz over 1 m.
                     "reference_db": float(Ratio("46.7 dB") if law.loss is None else law.loss),
                 }
             }
@@ -110,7 +110,7 @@ def _errors(errors: Errors) -> Any:
 
 
 def noise(settings: Noise) -> dict[str, Any]:
-    """A source of noise."""
+    """Returns the settings of a noise source."""
     if settings.channel is not None:
         middle = mhz_of(settings.channel) * 1_000_000
         band = [middle - 10_000_000, middle + 10_000_000]
@@ -130,13 +130,13 @@ def noise(settings: Noise) -> dict[str, Any]:
 
 
 def phy_of(said: dict[str, Any]) -> str:
-    """The physical layer's name in the engine."""
+    """Returns the engine's name of the physical layer."""
     phy: str = said.get("phy", "802.11a")
     return "802.11b-short" if phy == "802.11b" and said.get("preamble") == "short" else phy
 
 
 def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
-    """A radio's settings; the engine's own defaults stand for what is left out."""
+    """Returns a radio's settings; the engine's defaults apply to omitted ones."""
     said = end.said
     phy = phy_of(said)
     found: dict[str, Any] = {
@@ -194,11 +194,11 @@ SETTINGS = {
 """The engine's name of a setting: the scenario's key."""
 
 BEACON = 102_400_000
-"""Time between beacons: 100 units of 1024 us."""
+"""Beacon interval in nanoseconds: 100 TU of 1024 us."""
 ACTIVE = 30_000_000
-"""Nanoseconds on each channel after a probe request."""
+"""Active scan: nanoseconds on each channel after a probe request."""
 PASSIVE = 120_000_000
-"""Nanoseconds on each channel for whoever waits for beacons."""
+"""Passive scan: nanoseconds on each channel."""
 
 
 def _membership(said: dict[str, Any], phy: str) -> Any:
@@ -219,7 +219,7 @@ def _membership(said: dict[str, Any], phy: str) -> Any:
 
 
 def tuning(change: Tuning, phy: str) -> list[dict[str, Any]]:
-    """A change of a radio, as the engine's changes one by one."""
+    """Returns a change of a radio as a list of the engine's changes."""
     found: list[dict[str, Any]] = []
     if change.channel is not None:
         found.append({"channel": number_of(change.channel, phy)})
@@ -236,15 +236,15 @@ def tuning(change: Tuning, phy: str) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=8)
 def movements(format: str, file: str) -> dict[int, list[tuple[int, float, float, float]]]:
-    """The nodes of a movement trace and their places; raises the engine's error for one that is none."""
-    # The engine's reader is the only one, and only scenarios with traces need it.
+    """Returns the positions in a movement trace, by node number; raises the engine's error."""
+    # The engine's reader is the only one; loaded here because few scenarios have traces.
     from airloom import _engine
 
     return dict(_engine.read_movements(format, tables.text(file)))
 
 
 def traced(network: Network) -> dict[str, int]:
-    """Node with a trace: its number there, counted in the scenario's order for every file."""
+    """Returns the trace number of each node with a trace, counted in scenario order for every file."""
     following: dict[str | None, int] = {}
     found: dict[str, int] = {}
     for name, node in network.nodes.items():
@@ -258,19 +258,19 @@ def traced(network: Network) -> dict[str, int]:
 
 
 class Moving(Protocol):
-    """A node or a source of noise: something that is somewhere."""
+    """A node or a noise source: has a position and may move."""
 
     @property
     def position(self) -> tuple[Length, ...] | None:
-        """Where it is, or starts."""
+        """The position, or the start of a motion."""
 
     @property
     def mobility(self) -> Mobility | None:
-        """How it moves."""
+        """The motion; None if it does not move."""
 
 
 def motion(one: Moving, number: int | None = None) -> dict[str, Any]:
-    """How something moves; ``number`` is its place in a trace, if it does not say one itself."""
+    """Returns the encoded motion; ``number``: default index in a trace."""
     moves = one.mobility
     if moves is None or moves.model == "velocity":
         start = place(one.position or ())

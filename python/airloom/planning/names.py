@@ -1,4 +1,4 @@
-"""Names for what was left unnamed, so that everything in a checked scenario can be spoken of."""
+"""Gives unnamed programs names and resolves placeholders, so that every object has a name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _Part = TypeVar("_Part", bound=Model)
 
 
 def words(program: Program) -> list[str]:
-    """The words of a program's command line; raises ValueError if its quotes do not match."""
+    """Splits a program's command line; raises ValueError if its quotes do not match."""
     return shlex.split(program.run) if isinstance(program.run, str) else list(program.run or ())
 
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with the seed of a random topology fixed.
+    """Returns the scenario with a fixed seed of its random topology.
 
-    The topology stays the same at all points and repetitions, whose own seeds differ.
+    The topology is the same at all points and repetitions, although their seeds differ.
     """
     topology = scenario.topology
     if topology is None or topology.generator != "random" or topology.seed is not None:
@@ -31,7 +31,7 @@ def seeded(scenario: Scenario, seed: int) -> Scenario:
 
 
 def named(scenario: Scenario, network: Network) -> Scenario:
-    """The scenario with every program named, and with real names for ``$first`` and ``$last``."""
+    """Returns the scenario with names for all programs and real names for ``$first`` and ``$last``."""
     update: dict[str, object] = {}
     if network.generated:
         update |= _real(scenario, {"$first": network.generated[0], "$last": network.generated[-1]})
@@ -49,7 +49,7 @@ def named(scenario: Scenario, network: Network) -> Scenario:
 
 
 def _real(scenario: Scenario, names: dict[str, str]) -> dict[str, object]:
-    """What changes in a scenario when names that stand for generated nodes are replaced."""
+    """Returns the scenario's fields that change when placeholders of generated nodes are replaced."""
 
     def replaced(part: _Part, *keys: str) -> _Part:
         update = {key: names[getattr(part, key)] for key in keys if getattr(part, key) in names}

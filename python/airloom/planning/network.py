@@ -1,4 +1,4 @@
-"""The network that a scenario describes: its own nodes and links and those of a generator."""
+"""Expands a scenario into its network: its own nodes and links and those of a generator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airloom.units.addresses import Address
 
 @dataclass(slots=True)
 class End:
-    """One end of a wire: a node with the name of its interface if one was given, a switch or a tunnel."""
+    """One end of a wire: a node and its interface if one was given, a switch or a tunnel."""
 
     name: str
     interface: str | None = None
@@ -27,7 +27,7 @@ class End:
 
 @dataclass(slots=True)
 class Wire:
-    """A link with its name, its two directions and the place where it was written."""
+    """A link: its name, its two directions and its place in the scenario."""
 
     name: str
     ends: tuple[End, End]
@@ -36,21 +36,21 @@ class Wire:
     path: Path_
     addresses: tuple[list[Address], list[Address]] = field(default_factory=lambda: ([], []))
     own: dict[str, frozenset[str]] = field(default_factory=dict)
-    """``forward`` and ``backward``: the properties given for that direction alone."""
+    """``forward`` and ``backward``: names of the properties given for that direction alone."""
     vlan: int | None = None
-    """The one VLAN that it carries at its switches."""
+    """The access VLAN at its switches."""
     trunk: list[int] | Literal["all"] | None = None
-    """The VLANs that it carries there with tags."""
+    """The tagged VLANs at its switches."""
     native: int | None = None
-    """The one that it carries without tags beside these."""
+    """The untagged VLAN of a trunk."""
 
     @property
     def speaks_of_vlans(self) -> bool:
-        """Whether the scenario says which VLANs it carries."""
+        """True if the scenario sets the link's VLANs."""
         return self.vlan is not None or self.trunk is not None
 
     def said_at(self, direction: str, name: str) -> Path_:
-        """Where the scenario gives a property of a direction."""
+        """Returns the path at which the scenario sets a property of a direction."""
         if self.path[0] != "links":
             return (*self.path, "link", name)
         return (*self.path, direction, name) if name in self.own.get(direction, ()) else (*self.path, name)
@@ -64,16 +64,16 @@ class Network:
     switches: dict[str, Switch]
     wires: list[Wire]
     problems: list[Problem]
-    """What was wrong with names; the rules report it with the rest."""
+    """Mistakes in names; the rules report them with the others."""
     generated: list[str] = field(default_factory=list)
-    """The nodes that the generator made, in its order."""
+    """The nodes of the generator, in its order."""
     radios: list[RadioEnd] = field(default_factory=list)
     tunnels: dict[str, Tunnel] = field(default_factory=dict)
     slivers: dict[str, Sliver] = field(default_factory=dict)
-    """By their nodes' names; the nodes that they share are not among ``nodes``."""
+    """Slivers by node name; the shared nodes are not in ``nodes``."""
 
     def shared(self) -> dict[str, set[str]]:
-        """Node that is shared by slices: its radios that slivers have."""
+        """Returns, for each node shared by slices, the radios that belong to slivers."""
         found: dict[str, set[str]] = {}
         for sliver in self.slivers.values():
             found.setdefault(sliver.node, set()).add(sliver.radio)
@@ -81,12 +81,12 @@ class Network:
 
     @cached_property
     def open_switches(self) -> frozenset[str]:
-        """The switches that are real Open vSwitches, in nodes of their own."""
+        """Returns the switches that are Open vSwitches in nodes of their own."""
         return frozenset(name for name, switch in self.switches.items() if switch.kind == "openvswitch")
 
 
 def end(text: str) -> End:
-    """Reads ``node``, ``node:interface`` or the name of a switch or tunnel."""
+    """Parses ``node``, ``node:interface`` or the name of a switch or tunnel."""
     name, colon, interface = text.partition(":")
     return End(name, interface if colon else None)
 
@@ -103,7 +103,7 @@ def _direction(link: Direction, own: Direction | None) -> Direction:
 
 
 def expand(scenario: Scenario) -> Network:
-    """Runs the generator, adds what the scenario says itself, names every link, and admits the slices.
+    """Runs the generator, adds the scenario's own nodes and links, names links, admits slices.
 
     Raises :class:`Problems` if a slice cannot be admitted.
     """
@@ -182,14 +182,14 @@ def expand(scenario: Scenario) -> Network:
     slivers = {sliver.name: sliver for sliver in admitted.slivers}
     problems += wrong
     if admitted.problems:
-        # Whoever was not admitted has no nodes, and of what speaks of them nothing can be said.
+        # A rejected sliver has no node, so references to it cannot be checked.
         raise Problems(problems + admitted.problems)
     nodes = {name: with_kind(scenario, node) for name, node in nodes.items()}
     return Network(nodes, switches, wires, problems, generated, radios, dict(scenario.tunnels), slivers)
 
 
 def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Node]:
-    """The nodes of a generator, each with what they have in common, and where it stands."""
+    """Returns the nodes of a generator with the topology's common settings and their positions."""
     placed = places(topology, names, seed)
     return {
         name: topology.node.model_copy(update={"position": placed[name]}) if name in placed else topology.node
@@ -198,7 +198,7 @@ def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Nod
 
 
 def _more(generated: Node, said: Node) -> Node:
-    """A generated node, and what the scenario says of it besides."""
+    """Merges the scenario's own settings into a generated node."""
     update = {key: getattr(said, key) for key in said.model_fields_set}
     for key in ("interfaces", "radios", "files", "sysctl"):
         update[key] = {**getattr(generated, key), **getattr(said, key)}
@@ -229,7 +229,7 @@ def _own(direction: Direction | None) -> frozenset[str]:
 
 
 class _Names:
-    """Names of links: ``a-b``, and ``a-b-2`` for the next one between the same two."""
+    """Generates names of links: ``a-b``, and ``a-b-2`` for the next one between the same two."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

@@ -1,9 +1,9 @@
-"""Plans of Open vSwitches: their ports, their bridges, and the base that holds slices apart.
+"""Plans Open vSwitches: their ports, their bridges, and the base bridge that isolates slices.
 
-A switch without slices is one bridge, ``br0``. With slices it is a bridge for each, with ports of the
-same numbers, behind a bridge ``base`` that has all interfaces and no controller: the base gives each
-slice its own frames, and lets out of it nothing else. So a slice's controllers have a whole switch to
-themselves, whose ports, flows and counters are all they can see.
+A switch without slices is one bridge, ``br0``. A switch with slices has one bridge for each, with
+the same port numbers, behind a bridge ``base`` that has all interfaces and no controller. The base
+forwards to each slice only its own frames, and sends out only those. So a slice's controllers see a
+complete switch with ports, flows and counters of this slice only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from airloom.scenario.model.openflow import PROTOCOLS, address_of
 KIND = "openvswitch"
 WHOLE, BASE = "br0", "base"
 PORT_NAME = re.compile(r"eth([1-9][0-9]{0,3})", re.ASCII)
-"""A port's name; the number is its own in OpenFlow."""
+"""Name of a port; the number is its OpenFlow port number."""
 
 
 @dataclass(slots=True)
@@ -44,12 +44,12 @@ class SwitchPort:
 
     @property
     def name(self) -> str:
-        """``eth1`` is port 1."""
+        """Returns the port's name: ``eth1`` is port 1."""
         return f"eth{self.number}"
 
 
 def switch_ports(network: Network, segments: Sequence[Segment] = ()) -> list[SwitchPort]:
-    """The ports of all Open vSwitches in the order of the links; unnamed ones count from 1."""
+    """Returns the ports of all Open vSwitches in link order; unnamed ones count from 1."""
     mtus = {index: segment.ports[0].mtu for segment in segments if segment.ports for index in segment.wires}
     named: dict[str, set[int]] = {}
     for wire in network.wires:
@@ -77,7 +77,7 @@ def switch_ports(network: Network, segments: Sequence[Segment] = ()) -> list[Swi
 
 
 def datapath_ids(switches: Mapping[str, Switch]) -> dict[str, int]:
-    """The datapath id of every Open vSwitch: as given, the others the first that are free."""
+    """Returns the datapath id of every Open vSwitch; switches without one get the first free ids."""
     chosen = {name: switch for name, switch in switches.items() if switch.kind == KIND}
     taken = {switch.datapath_id for switch in chosen.values()}
     found: dict[str, int] = {}
@@ -94,7 +94,7 @@ def datapath_ids(switches: Mapping[str, Switch]) -> dict[str, int]:
 
 
 def node_plans(scenario: Scenario, network: Network, ports: Sequence[SwitchPort]) -> dict[str, NodePlan]:
-    """The node of every Open vSwitch."""
+    """Returns the node plan of every Open vSwitch."""
     ids = datapath_ids(network.switches)
     mine: dict[str, list[SwitchPort]] = {name: [] for name in ids}
     for port in ports:
@@ -126,7 +126,7 @@ def node_plans(scenario: Scenario, network: Network, ports: Sequence[SwitchPort]
 
 
 def links_of(network: Network, slice_: Slice) -> set[str]:
-    """The links that a slice reaches."""
+    """Returns the names of the links that a slice uses."""
     if slice_.links:
         return set(slice_.links)
     return {
@@ -135,7 +135,7 @@ def links_of(network: Network, slice_: Slice) -> set[str]:
 
 
 def controller_plan(text: str, nodes: Mapping[str, object]) -> ControllerPlan:
-    """The place of a controller; a host that is a node's name is that node."""
+    """Parses a controller's address; a host that is a node's name means that node."""
     host, port = address_of(text)
     return ControllerPlan("127.0.0.1", port, host) if host in nodes else ControllerPlan(host, port)
 
@@ -193,11 +193,11 @@ def _bridge(
 
 
 _LOST, _CLAIMED, _REST = 30, 20, 10
-"""Priorities in the base: what is contested, what a slice has, what is left."""
+"""Priorities in the base: contested frames, frames claimed by a slice, the rest."""
 
 
 def _separation(port: int, here: Mapping[str, Slice], patches: Mapping[tuple[str, int], int]) -> list[str]:
-    """The base's flows for one interface and the slices that reach it."""
+    """Returns the base's flows for one interface and the slices on its link."""
     rows: list[str] = []
     shared = len(here) > 1
     for tag in dict.fromkeys(slice_.vlan if shared else None for slice_ in here.values()):
@@ -206,7 +206,7 @@ def _separation(port: int, here: Mapping[str, Slice], patches: Mapping[tuple[str
         contested = flowspace.contested([one.flows for one in together.values()])
         for name, slice_ in together.items():
             patch = patches[(name, port)]
-            # What a slice says with a tag of its own stays in it on links of its own.
+            # A slice with its own VLAN tag keeps its inner tags on links that it does not share.
             inside = f"in_port={patch}" + (_tagged(None, shared) if tag is None else "")
             enter = f"pop_vlan,output:{patch}" if tag is not None else f"output:{patch}"
             push = f"push_vlan:0x8100,set_field:{0x1000 | (tag or 0)}->vlan_vid,"
@@ -229,7 +229,7 @@ def _separation(port: int, here: Mapping[str, Slice], patches: Mapping[tuple[str
 
 
 def _tagged(tag: int | None, shared: bool) -> str:
-    """The part of a match that tells the tag of a frame on a link."""
+    """Returns the part of a match that selects frames by their tag on a link."""
     if tag is not None:
         return f",dl_vlan={tag}"
     return ",vlan_tci=0x0000/0x1000" if shared else ""

@@ -1,6 +1,6 @@
-"""What will be built: a checked scenario with every name, address and route resolved.
+"""The plan: a checked scenario with every name, address and route resolved.
 
-A plan holds plain integers (nanoseconds, octets, bit/s) and is the only thing the world is made from.
+Plans contain plain integers (nanoseconds, octets, bit/s). A run is built from its plan alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InterfacePlan:
-    """One interface of a node and the link at its other side."""
+    """One interface of a node and the link it is attached to."""
 
     name: str
     mac: str
@@ -45,7 +45,7 @@ class ControllerPlan:
     host: str
     port: int
     node: str | None = None
-    """The node in whose network namespace ``host`` is meant."""
+    """The node whose network namespace resolves ``host``."""
 
     def __str__(self) -> str:
         return f"tcp:{self.node or self.host}:{self.port}"
@@ -53,17 +53,17 @@ class ControllerPlan:
 
 @dataclass(frozen=True, slots=True)
 class BridgePortPlan:
-    """A port of a bridge: an interface of the node, or with ``peer`` one end of a patch to another bridge."""
+    """A bridge port: an interface of the node, or with ``peer`` one end of a patch."""
 
     name: str
     number: int
-    """In OpenFlow."""
+    """OpenFlow port number."""
     peer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BridgePlan:
-    """One bridge of an Open vSwitch: the switch itself, or a slice's part of it."""
+    """One bridge of an Open vSwitch: the whole switch, or one slice's part of it."""
 
     name: str
     ports: tuple[BridgePortPlan, ...]
@@ -74,38 +74,38 @@ class BridgePlan:
 
 @dataclass(frozen=True, slots=True)
 class OpenVSwitchPlan:
-    """What runs in a node that is an Open vSwitch."""
+    """Configuration of a node that is an Open vSwitch."""
 
     bridges: tuple[BridgePlan, ...] = ()
     flows: tuple[str, ...] = ()
-    """Flow table of the first bridge as ovs-ofctl(8) takes it, where slices are held apart."""
+    """Flow table of the base bridge in the syntax of ovs-ofctl(8), if slices share the switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuestPlan:
-    """The machine of a node that has a kernel of its own."""
+    """The virtual machine of a node with its own kernel."""
 
     memory: int
-    """Octets."""
+    """In octets."""
     network: str
-    """``vhost``: a device of the engine's own; ``tap``: an interface of the host."""
+    """``vhost``: a device backed by the engine; ``tap``: a TAP interface of the host."""
     kernel: str | None = None
-    """Path of the kernel, or the word for the one that is built; None is the distribution's."""
+    """Path of the kernel, or ``built`` for the one from ``kernel/build``; None: the distribution's."""
     root: str | None = None
-    """A folder or a disk image; None is the host's own file system."""
+    """A folder or a disk image; None: the host's root file system."""
     processors: tuple[int, ...] = ()
     nice: int = 0
     policy: str = "other"
     priority: int = 0
     shared: str | None = None
-    """Name of the guest that the node shares with others; None is a guest of its own."""
+    """Name of the guest shared with other nodes; None: a guest of its own."""
     cpu: float | None = None
-    """Most of one processor that a shared guest may use; a guest of its own has the node's share."""
+    """CPU limit of a shared guest, 1 for one processor; a guest of its own has the node's limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """A node with everything that its making needs."""
+    """Everything needed to create a node."""
 
     name: str
     kind: str
@@ -119,13 +119,13 @@ class NodePlan:
     image: Image | None = None
     """Its root file system, if not the host's."""
     guest: GuestPlan | None = None
-    """Its machine, if it has one of its own."""
+    """Its virtual machine, if it has one."""
     machine_network: bool = False
-    """Whether it stands in the machine's own network; no node of a scenario does."""
+    """True if it uses the host's network namespace; false for all nodes of scenarios."""
 
     @property
     def transit(self) -> bool:
-        """Whether it passes frames on."""
+        """True if it forwards frames."""
         return self.forwarding or self.openvswitch is not None
 
 
@@ -140,12 +140,12 @@ class LinkPlan:
     """From ``a`` to ``b``."""
     backward: LinkSettings
     vlans: tuple[dict[str, Any] | None, ...] = (None, None)
-    """For each end that is a switch which knows VLANs, those that it carries there."""
+    """VLAN settings at each end; None if that end is not a VLAN-aware switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """A switch or hub, with the engine's settings for it."""
+    """A switch or hub, with its settings for the engine."""
 
     name: str
     settings: dict[str, Any] | str
@@ -153,33 +153,33 @@ class SwitchPlan:
 
 @dataclass(frozen=True, slots=True)
 class TunnelPlan:
-    """A tunnel that a link ends at; its port in the engine has its name."""
+    """A tunnel at the end of a link; its port in the engine has the same name."""
 
     name: str
     kind: str
     remote: IPv4Address | IPv6Address
     local: IPv4Address | IPv6Address | None
     encapsulation: dict[str, Any]
-    """In the engine's own words (see ``ports/src/tunnel/encapsulation.rs``)."""
+    """The engine's encoding (see ``ports/src/tunnel/encapsulation.rs``)."""
     port: int | None
-    """UDP port of both ends, if packets go in UDP."""
+    """UDP port of both ends, for encapsulation in UDP."""
     ttl: int
     fragment: bool
     namespace: str | None
     mtu: int
-    """Largest layer-3 packet that nodes send through it, in octets."""
+    """Largest layer-3 packet that nodes send through the tunnel, in octets."""
     headers: tuple[tuple[str, int], ...]
-    """What stands before that packet in a packet of the underlay, and its octets."""
+    """Headers in front of that packet in the underlay, with their sizes in octets."""
 
     @property
     def outer(self) -> int:
-        """Octets of the largest packet in the underlay, its IP header included."""
+        """Returns the largest packet in the underlay in octets, with its IP header."""
         return self.mtu + sum(octets for _, octets in self.headers)
 
 
 @dataclass(frozen=True, slots=True)
 class GrantPlan:
-    """What the radio of a sliver is held to."""
+    """Limits of a sliver's radio."""
 
     slice: str
     channels: tuple[int, ...]
@@ -188,7 +188,7 @@ class GrantPlan:
 
 @dataclass(frozen=True, slots=True)
 class RadioPlan:
-    """A radio behind a node's interface, with its settings and motion in the engine's own words."""
+    """A radio behind a node's interface, with its settings and motion in the engine's encoding."""
 
     port: str
     """``node:interface``."""
@@ -208,14 +208,14 @@ class MediumPlan:
     settings: dict[str, Any]
     radios: tuple[RadioPlan, ...]
     frame_errors: tuple[tuple[str, str, float], ...] = ()
-    """Sending port, receiving port, share of the frames."""
+    """Sending port, receiving port, frame error rate."""
     noise: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
-    """Sources of noise: settings and motion."""
+    """Noise sources: settings and motion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything one run needs; programs, events and measurements stay as the scenario has them."""
+    """Everything one run needs; programs, events and measurements stay in the scenario."""
 
     scenario: Scenario
     seed: int
@@ -223,23 +223,21 @@ class Plan:
     switches: dict[str, SwitchPlan]
     links: dict[str, LinkPlan]
     hosts: dict[str, str]
-    """Name of a node: its first address, as it stands in every node's /etc/hosts."""
+    """First address of each node, as in every node's /etc/hosts."""
     point: dict[str, Any] = field(default_factory=dict)
-    """The sweep's choice: path of a value, and the value; empty without a sweep."""
+    """Point of the sweep: value by path; empty without a sweep."""
     repetition: int = 0
     media: dict[str, MediumPlan] = field(default_factory=dict)
     tunnels: dict[str, TunnelPlan] = field(default_factory=dict)
 
     @property
     def shares(self) -> dict[str, float]:
-        """Name of a node or shared guest: most of one processor that it may use; those that are limited."""
+        """Returns the CPU limit of each limited node or shared guest, 1 for one processor."""
         return shares_of(self.nodes.values())
 
     @property
     def has_taps(self) -> bool:
-        """Whether some node's interface is a TAP of this system: no device of the engine's own, no end of a
-        veth pair, no real one.
-        """
+        """True if a node has a TAP of this machine: no vhost device, veth or real interface."""
         return any(
             interface.real is None and node.kind != "native"
             for node in self.nodes.values()
@@ -249,7 +247,7 @@ class Plan:
 
 
 def shares_of(nodes: Iterable[NodePlan]) -> dict[str, float]:
-    """Name of a node, or of a guest that nodes share: most of one processor that it may use."""
+    """Returns the CPU limit of each limited node or shared guest, 1 for one processor."""
     shares = {node.name: node.cpu for node in nodes if node.cpu is not None}
     for guest in (node.guest for node in nodes):
         if guest is not None and guest.shared is not None and guest.cpu is not None:

@@ -1,4 +1,4 @@
-"""Interfaces of nodes, and the layer-2 segments they share."""
+"""Interfaces of nodes, and their layer-2 segments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = Interface()
 
 @dataclass(slots=True)
 class Port:
-    """One interface of a node, at one end of a wire; or of a radio, then ``wire`` is -1."""
+    """An interface of a node, at one end of a wire or, with ``wire`` -1, of a radio."""
 
     node: str
     name: str
@@ -28,32 +28,34 @@ class Port:
     side: int
     settings: Interface
     path: Path_
-    """Where the scenario speaks of it: the end of its link, or the generator."""
+    """Its place in the scenario: the end of its link, or the generator."""
     segment: int = -1
     mtu: int = DEFAULT_MTU
     mac: str = ""
     addresses: list[IPv4Interface | IPv6Interface] = field(default_factory=list)
     given: list[tuple[IPv4Interface | IPv6Interface, Path_]] = field(default_factory=list)
-    """Addresses that the scenario gives it, and where."""
+    """Addresses given in the scenario, with their places."""
     medium: str | None = None
 
 
 @dataclass(slots=True)
 class Segment:
-    """What hears the same broadcast: a wire between two nodes, switches with all their wires (or
-    those that carry one VLAN), or the radios of one network on a medium, which are taken to hear each
-    other."""
+    """A layer-2 broadcast domain.
+
+    It is a wire between two nodes, switches with all their wires (or those with one VLAN), or the
+    radios of one network on a medium, which are assumed to hear each other.
+    """
 
     ports: list[Port] = field(default_factory=list)
     wires: list[int] = field(default_factory=list)
     tunnels: list[str] = field(default_factory=list)
-    """Tunnels behind which it goes on: there are interfaces of which nothing is known here."""
+    """Tunnels that extend the segment; interfaces behind them are unknown."""
     mtu: int | None = None
-    """What the scenario says, for links or interfaces."""
+    """MTU given in the scenario for links or interfaces."""
 
 
 def ports_of(network: Network) -> tuple[list[Port], list[Problem]]:
-    """The interfaces in the order of the links; unnamed ones become eth0, eth1, ..."""
+    """Returns the interfaces in link order; unnamed ones become eth0, eth1, ..."""
     problems: list[Problem] = []
     named: dict[str, set[str]] = {}
     for wire in network.wires:
@@ -119,7 +121,7 @@ def _given(port: Port) -> list[tuple[IPv4Interface | IPv6Interface, Path_]]:
 
 
 def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
-    """The segments in the order of their first link; every port learns the number of its own."""
+    """Returns the segments in the order of their first link; sets the segment number of each port."""
     strands = list(vlans.strands(network))
     parent = list(range(len(strands)))
 
@@ -133,7 +135,7 @@ def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
     for index, strand in enumerate(strands):
         for joined in strand.joins:
             a, b = root(first_of.setdefault(joined, index)), root(index)
-            # The smaller number stays, so that segments keep the order of the links.
+            # Keep the smaller number, so that segments stay in link order.
             parent[max(a, b)] = min(a, b)
     segments: list[Segment] = []
     number: dict[int, int] = {}
@@ -147,7 +149,7 @@ def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
         segment.wires.append(strand.wire)
         ends = network.wires[strand.wire].ends
         segment.tunnels += [end.name for end in ends if end.name in network.tunnels]
-        # An interface of a node sends without tags: that strand comes first.
+        # A node's interface sends untagged frames: that strand comes first.
         of_wire.setdefault(strand.wire, number[top])
     networks = {radio.port: (radio.medium, radio.said.get("ssid", "")) for radio in network.radios}
     of_network: dict[tuple[str, str], int] = {}
@@ -165,10 +167,10 @@ def segments_of(network: Network, ports: list[Port]) -> list[Segment]:
 
 
 def set_mtus(network: Network, segments: list[Segment]) -> list[Problem]:
-    """Gives every port its MTU, one for a whole segment; refuses a segment that disagrees.
+    """Sets the MTU of every port, one for a whole segment; returns the contradictions.
 
-    A packet that a node may send must fit everywhere in the segment: below layer 3 nobody says that
-    it was too big, it would only vanish.
+    A packet that a node may send must fit everywhere in the segment: at layer 2 a frame that is too
+    large is dropped without notice to its sender.
     """
     problems: list[Problem] = []
     for segment in segments:

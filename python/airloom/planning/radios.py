@@ -1,4 +1,4 @@
-"""The radios of a scenario: those of its nodes and those of a generator, with what they share."""
+"""The radios of a scenario: those of its nodes and of a generator, with their merged settings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 
 GENERATED = "wlan0"
-"""What the radio of a generated node is called."""
+"""Name of a generated node's radio."""
 
 
 @dataclass(slots=True)
 class RadioEnd:
-    """A radio with everything that was said of it, by itself, by the generator or by its medium."""
+    """A radio with its settings from the node, the generator and the medium."""
 
     node: str
     name: str
@@ -24,7 +24,7 @@ class RadioEnd:
     path: Path_
     said: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, Path_] = field(default_factory=dict)
-    """Key: where it was said."""
+    """Key: where it was set."""
 
     @property
     def port(self) -> str:
@@ -32,14 +32,14 @@ class RadioEnd:
         return f"{self.node}:{self.name}"
 
     def said_at(self, key: str) -> Path_:
-        """Where the scenario says something, or would."""
+        """Returns the place where a key is set, or else the place of the radio."""
         return self.origin.get(key, self.path)
 
 
 def radios_of(
     scenario: Scenario, nodes: dict[str, Node], generated: list[str]
 ) -> tuple[list[RadioEnd], list[Problem]]:
-    """All radios in the order of the nodes."""
+    """Returns all radios in node order."""
     ends: list[RadioEnd] = []
     problems: list[Problem] = []
     topology = scenario.topology

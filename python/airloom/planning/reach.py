@@ -1,4 +1,4 @@
-"""Where packets go: a plan's routes followed hop by hop."""
+"""Follows a plan's routes hop by hop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airloom.scenario.problems import Problem
 
 
 class Walker:
-    """Follows packets through a plan, as each node's own addresses and routes send them."""
+    """Follows packets through a plan by each node's addresses and routes."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
@@ -24,7 +24,7 @@ class Walker:
         self._tables: dict[str, list[dict[int, dict[int, IPv4Address | IPv6Address | None]]]] = {}
 
     def address(self, node: str, version: int | None = None) -> IPv4Address | IPv6Address | None:
-        """A node's first address, or its first of an address family."""
+        """Returns a node's first address, or its first of one IP version."""
         for interface in self.plan.nodes[node].interfaces:
             for address in interface.addresses:
                 if version is None or address.version == version:
@@ -32,16 +32,16 @@ class Walker:
         return None
 
     def path(self, source: str, target: str) -> list[str] | None:
-        """The nodes from ``source`` to ``target``'s first address; None if a packet would not get there."""
+        """Returns the nodes on the path to ``target``'s first address; None if it is unreachable."""
         address = self.address(target)
         return None if address is None else self.path_to(source, address)
 
     def path_to(
         self, source: str, target: IPv4Address | IPv6Address, *, hops: int | None = None
     ) -> list[str] | None:
-        """The nodes from ``source`` to the owner of an address, at most ``hops`` away.
+        """Returns the nodes from ``source`` to the owner of an address; None if it is unreachable.
 
-        By default it is as many as a packet of ``source`` lives.
+        ``hops`` limits the path; by default the TTL of ``source`` does.
         """
         way = [source]
         most = lifetime.of(self.plan.nodes[source].sysctl, target.version) if hops is None else hops
@@ -56,7 +56,7 @@ class Walker:
         return way
 
     def _look_up(self, node: NodePlan, target: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address | None:
-        """The next hop: the target itself if it is a neighbour, or a gateway."""
+        """Returns the next hop: a gateway, or the target itself if it is on-link."""
         tables = self._tables.get(node.name)
         if tables is None:
             tables = self._tables[node.name] = [_table(node, 4), _table(node, 6)]
@@ -86,9 +86,9 @@ def _table(node: NodePlan, version: int) -> dict[int, dict[int, IPv4Address | IP
 
 
 def unreachable(plan: Plan) -> Iterator[Problem]:
-    """Measurements whose packets would not arrive, or whose answers would not.
+    """Yields measurements whose packets, or their replies, would not arrive.
 
-    Where a routing daemon may still make routes, nothing is said.
+    Routes are not followed if some nodes leave routing to a daemon.
     """
     scenario = plan.scenario
     owners = {

@@ -24,13 +24,13 @@ from airloom.planning.ports import Segment
 from airloom.scenario.problems import Problem
 
 MOST_WORK = 100_000_000
-"""Steps that looking for routes may take, about a microsecond each."""
+"""Limit of work on routes, in steps of about a microsecond each."""
 
 
 def routes(
     network: Network, segments: list[Segment], forwarding: set[str], metric: str
 ) -> dict[str, list[RoutePlan]]:
-    """The routes of every node that is not left to a daemon."""
+    """Returns the routes of every node without a routing daemon."""
     result: dict[str, list[RoutePlan]] = {}
     for version in (4, 6):
         for node, found in _Family(network, segments, forwarding, metric, version).routes().items():
@@ -39,7 +39,7 @@ def routes(
 
 
 class _Family:
-    """Routing of one address family."""
+    """Static routing of one address family."""
 
     def __init__(
         self, network: Network, segments: list[Segment], forwarding: set[str], metric: str, version: int
@@ -68,7 +68,8 @@ class _Family:
             elif gateways:
                 full.add(node)
         for node, (_, router) in single.items():
-            # Two routers that have only each other would send a packet to nowhere back and forth.
+            # Two routers that are each other's only neighbour would loop packets to unknown
+            # networks.
             if node in self.forwarding and router in single and single[router][1] == node:
                 full.add(node)
         static = {name for name, node in self.network.nodes.items() if node.routing == "static"}
@@ -89,7 +90,7 @@ class _Family:
         return RoutePlan(to, self._text(hop[0]), hop[1])
 
     def _text(self, address: int) -> str:
-        # A large network has hundreds of thousands of routes to a few thousand addresses.
+        # Cached: large networks have hundreds of thousands of routes to a few thousand addresses.
         text = self._texts.get(address)
         if text is None:
             made = IPv4Address(address) if self.version == 4 else IPv6Address(address)
@@ -97,14 +98,14 @@ class _Family:
         return text
 
     def _tables(self, full: list[str]) -> Iterator[tuple[str, dict[Hop, list[Net]]]]:
-        """For each node the networks it is not in, by next hop."""
+        """Yields for each node the networks that it is not in, by next hop."""
         classes: dict[tuple[str, ...], list[Net]] = {}
         for subnet in self.subnets:
             if subnet.routers:
                 classes.setdefault(tuple(subnet.routers), []).append(subnet.net)
         graph = Graph(self.network, self.subnets, self.forwarding.union(full), delays=self.metric == "delay")
-        # A network between two routers is reached by the nearer one, so their own trees say all. That is
-        # free of loops too: whoever is chosen, each hop comes nearer to the nearest.
+        # A network with two routers is reached by the nearer one, so the routers' own trees
+        # suffice. No loops occur: each hop is closer to the nearest router, whichever is chosen.
         roots: set[tuple[str, ...]] = {
             (router,) for routers in classes if len(routers) < 3 for router in routers
         }
@@ -172,7 +173,7 @@ def _subnets(segments: list[Segment], version: int, forwarding: set[str]) -> lis
 
 
 def collapse(nets: list[Net], bits: int) -> list[Net]:
-    """The fewest networks that hold exactly the same addresses."""
+    """Returns the fewest networks that cover exactly the same addresses."""
     stack: list[Net] = []
     for net in sorted(nets):
         if stack and net[0] < stack[-1][0] + (1 << (bits - stack[-1][1])):

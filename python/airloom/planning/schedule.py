@@ -1,4 +1,4 @@
-"""When programs start, when measurements run and how long they take, as the scenario says it."""
+"""When programs start, when measurements run and how long they take, by the scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airloom.scenario.model import Measurement, Program
 
 
 def earliest_of(programs: Sequence[Program]) -> dict[str, int]:
-    """Name of a program: its own time or that of one it starts after, whichever is later; ns."""
+    """Returns each program's earliest start in ns: the latest of its own and its predecessors'."""
     by_name = {program.name or "": program for program in programs}
     earliest: dict[str, int] = {}
     for name in TopologicalSorter({name: one.after for name, one in by_name.items()}).static_order():
@@ -19,10 +19,10 @@ def earliest_of(programs: Sequence[Program]) -> dict[str, int]:
 
 
 def moment_of(measurement: Measurement) -> int:
-    """A measurement's own time, or 0 if it takes its turn; ns."""
+    """Returns a measurement's start time, or 0 if it runs in turn; in ns."""
     return measurement.tool.at
 
 
 def expected_of(measurement: Measurement) -> int:
-    """How long a measurement takes if all goes well; ns."""
+    """Returns how long a measurement takes if it succeeds, in ns."""
     return measurement.tool.expected

@@ -1,4 +1,4 @@
-"""Settings of links and switches, made of what a scenario says."""
+"""Converts a scenario's settings of links and switches for the engine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from airloom.scenario.model import (
 
 
 def link(direction: Direction) -> LinkSettings:
-    """One direction's settings; the engine's own defaults stand for what is left out."""
+    """Returns one direction's settings; the engine's defaults replace omitted ones."""
     return changed(LinkSettings(), direction)
 
 
 def changed(settings: LinkSettings, change: Direction) -> LinkSettings:
-    """The settings after a change: what it names is replaced, the rest stays."""
+    """Returns the settings after a change: properties that it does not name stay."""
     update: dict[str, Any] = {}
     if change.trace is not None:
         update["rate"] = tables.trace(change.trace)
@@ -51,17 +51,17 @@ def changed(settings: LinkSettings, change: Direction) -> LinkSettings:
 
 
 def wire(direction: Direction, sender: Adapter | None, receiver: Adapter | Switch | None) -> LinkSettings:
-    """One direction's settings with the models of the equipment at its ends."""
+    """Returns one direction's settings with the models of the equipment at its ends."""
     return replace(link(direction), gap=gap(sender), receiver=equipment(receiver))
 
 
 def gap(sender: Adapter | None) -> int:
-    """How long the sending adapter rests after each frame."""
+    """Returns the minimum gap of the sending adapter after each frame, in ns."""
     return 0 if sender is None else int(sender.gap)
 
 
 def equipment(receiver: Adapter | Switch | None) -> Receiver | None:
-    """What the equipment at the receiving end adds."""
+    """Returns the delays that the equipment at the receiving end adds; None if there is none."""
     match receiver:
         case Adapter():
             service = None if receiver.service is None else _jitter(receiver.service)
@@ -73,7 +73,7 @@ def equipment(receiver: Adapter | Switch | None) -> Receiver | None:
 
 
 def switch(settings: Switch) -> dict[str, Any] | str:
-    """A switch's or hub's settings."""
+    """Returns the settings of a switch or hub."""
     if settings.kind == "hub":
         return "hub"
     return {"switch": {"ageing_ns": int(settings.ageing), "addresses": settings.addresses}}

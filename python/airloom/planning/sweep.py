@@ -1,4 +1,4 @@
-"""Sweeps: the grid of points, and a seed for every run of it."""
+"""Sweeps: the grid of points, and the seed of each run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_PLANS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One choice of all swept values, and the scenario's source with them in place."""
+    """One point of a sweep: its values, and the scenario's source with them set."""
 
     values: dict[str, Any]
     source: Source
 
 
 def points(source: Source, scenario: Scenario) -> list[Point]:
-    """All points of the grid; the last path varies fastest. Without a sweep there is one, empty."""
+    """Returns the grid's points, the last path varying fastest; without a sweep, one empty point."""
     for path, values in scenario.sweep.items():
         where = source.where(("sweep", path), key=True)
         if not values:
@@ -52,9 +52,9 @@ def points(source: Source, scenario: Scenario) -> list[Point]:
 
 
 def derived_seed(seed: int, point: dict[str, Any], repetition: int) -> int:
-    """The seed of one run: the first 63 bits of SHA-256 over base seed, point and repetition.
+    """Returns the seed of a run: the first 63 bits of SHA-256 over base seed, point and repetition.
 
-    It depends on nothing else, so that a point keeps its seed when others are added to the sweep.
+    It depends on nothing else, so a point keeps its seed when others are added to the sweep.
     """
     text = json.dumps([seed, point, repetition], sort_keys=True, separators=(",", ":"), default=str)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

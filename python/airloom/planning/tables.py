@@ -1,4 +1,4 @@
-"""Files of numbers behind a link: traces of its rate, tables of its delay."""
+"""Reads files of numbers: rate traces, delay tables, packet traces and frame error rates."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from airloom.units.quantities import Duration
 from airloom.units.reading import UnitError
 
 MAHIMAHI_OCTETS = 1504
-"""What one opportunity of a mahimahi trace carries: an MTU of 1500 and 4 octets of tunnel header."""
+"""Octets sent at each opportunity of a mahimahi trace: an MTU of 1500 and 4 of tunnel header."""
 
 LARGEST = 64 * 2**20
-"""Octets of a file."""
+"""Largest file, in octets."""
 _PACKET = re.compile(r"\+?([0-9]{1,19})[ \t]+\+?([0-9]{1,10})", re.ASCII)
 
 
 class TableError(ScenarioError):
-    """A file that is not what it should be."""
+    """A file is unreadable or malformed."""
 
 
 def text(path: str) -> str:
-    """A file of text of another format, whole."""
+    """Returns the content of a text file in another format."""
     try:
         return content(path, LARGEST).decode("utf-8", "replace")
     except OSError as error:
@@ -34,7 +34,7 @@ def text(path: str) -> str:
 
 
 def _lines(path: str) -> list[tuple[str, str]]:
-    """The lines that are neither empty nor comments, each with its place."""
+    """Returns the lines that are neither empty nor comments, each with its place."""
     name = Path(path).name
     try:
         lines = content(path, LARGEST).decode("ascii").split("\n")
@@ -46,10 +46,10 @@ def _lines(path: str) -> list[tuple[str, str]]:
 
 
 def trace(path: str) -> RateTrace:
-    """A trace as mahimahi writes it: on every line the millisecond at which one packet may leave.
+    """Reads a mahimahi trace: each line is a millisecond at which one packet may leave.
 
-    Lines ascend; the last one is the period after which it starts again. Lines that begin with ``#``
-    are comments.
+    Lines ascend; the last one is the period of repetition. Lines that begin with ``#`` are
+    comments.
     """
     moments: list[int] = []
     for place, line in _lines(path):
@@ -67,7 +67,7 @@ def trace(path: str) -> RateTrace:
 
 
 def packets(path: str, least: int, most: int) -> None:
-    """Checks a trace of packets as ``airloom-traffic`` reads it: lines of ``time_ns octets`` in order."""
+    """Checks a packet trace for ``airloom-traffic``: lines of ``time_ns octets``, in time order."""
     last = -1
     for place, line in _lines(path):
         match = _PACKET.fullmatch(line)
@@ -85,7 +85,7 @@ def packets(path: str, least: int, most: int) -> None:
 
 
 def delays(path: str) -> list[int]:
-    """Deviations from a link's delay in ns, ascending: one duration a line, which may be negative."""
+    """Returns deviations from a link's delay in ns, ascending; one duration a line, of either sign."""
     values: list[int] = []
     for place, line in _lines(path):
         sign = -1 if line.startswith("-") else 1
@@ -99,9 +99,9 @@ def delays(path: str) -> list[int]:
 
 
 def frame_errors(path: str) -> list[dict[str, Any]]:
-    """Measured frame error rates: lines of ``phy, Mbit/s, octets, dB, frame error rate``.
+    """Reads measured frame error rates: lines of ``phy, Mbit/s, octets, dB, frame error rate``.
 
-    Lines with the same first three are one curve, in the order of their ratios.
+    Lines with the same first three values form one curve, in ascending order of the ratio in dB.
     """
     curves: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
     for place, line in _lines(path):

@@ -1,4 +1,4 @@
-"""Timed events of a scenario: as changes that the engine carries out, and in words."""
+"""Timed events of a scenario: as changes for the engine, and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airloom.scenario.model import Event
 
 @dataclass(frozen=True, slots=True)
 class LinkChange:
-    """One change of a link at an exact engine time; either ``settings`` or ``up``."""
+    """A change of a link at an exact engine time; either ``settings`` or ``up``."""
 
     at: int
     link: str
@@ -24,7 +24,7 @@ class LinkChange:
 
 
 def link_changes(plan: Plan) -> list[LinkChange]:
-    """What the engine will do, in the order of time; a change keeps what earlier ones set."""
+    """Returns all link changes in time order; each keeps the properties set by earlier ones."""
     now = {name: {"forward": link.forward, "backward": link.backward} for name, link in plan.links.items()}
     found: list[LinkChange] = []
     for event in sorted(plan.scenario.events, key=lambda event: event.at):
@@ -42,7 +42,7 @@ def link_changes(plan: Plan) -> list[LinkChange]:
 
 @dataclass(frozen=True, slots=True)
 class RadioChange:
-    """One change of a radio at an exact engine time, in the engine's words."""
+    """A change of a radio at an exact engine time, in the engine's encoding."""
 
     at: int
     port: str
@@ -50,7 +50,7 @@ class RadioChange:
 
 
 def radio_changes(plan: Plan) -> list[RadioChange]:
-    """What the engine will do to radios, in the order of time."""
+    """Returns all radio changes in time order."""
     ports: dict[str, list[str]] = {}
     phys: dict[str, str] = {}
     for medium in plan.media.values():
@@ -73,7 +73,7 @@ def radio_changes(plan: Plan) -> list[RadioChange]:
 
 
 def describe(event: Event) -> str:
-    """What an event does, in a few words."""
+    """Returns a short description of an event."""
     if event.link is not None:
         way = "" if event.direction == "both" else f" {event.direction}"
         if event.set is not None:

@@ -1,4 +1,4 @@
-"""Tunnels in the engine's own words, and what their headers cost."""
+"""Tunnels in the engine's encoding, and the size of their headers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from airloom.scenario.model import Tunnel
 
 VXLAN_PORT = 4789
 ETHERNET = 14
-"""Octets of the header of the Ethernet frame that a tunnel carries."""
+"""Octets of the Ethernet header of the frame that a tunnel carries."""
 
 
 def plans(network: Network, segments: list[Segment]) -> dict[str, TunnelPlan]:
-    """The plan of every tunnel; each has its one link."""
+    """Returns the plan of every tunnel; each has one link."""
     nodes = {name: port.mac for segment in segments for name in segment.tunnels for port in segment.ports}
-    # A trunk goes through a tunnel with the segments of all its VLANs.
+    # A trunk carries the segments of all its VLANs through a tunnel.
     mtus: dict[str, int] = {}
     for segment in segments:
         for name in segment.tunnels:
@@ -46,7 +46,7 @@ def _plan(name: str, tunnel: Tunnel, mtu: int, mac: str, *, tagged: bool) -> Tun
 
 
 def encapsulation(tunnel: Tunnel, mac: str) -> dict[str, Any]:
-    """As in ``ports/src/tunnel/encapsulation.rs``; ``mac`` is that of the node at a link of IP alone."""
+    """Returns the encoding of ``encapsulation.rs``; ``mac``: the node's, for GRE without Ethernet."""
     if tunnel.kind == "vxlan":
         return {"vxlan": {"vni": tunnel.vni}}
     header = {"key": tunnel.key, "checksum": tunnel.checksum, "sequence": tunnel.sequence}
@@ -56,7 +56,7 @@ def encapsulation(tunnel: Tunnel, mac: str) -> dict[str, Any]:
 
 
 def headers(tunnel: Tunnel) -> tuple[tuple[str, int], ...]:
-    """What stands before the carried packet in the underlay's packet, and its octets."""
+    """Returns the headers in front of the carried packet in the underlay, with octets of each."""
     ip = ("IP", 20) if tunnel.remote.version == 4 else ("IPv6", 40)
     if tunnel.kind == "vxlan":
         return (ip, ("UDP", 8), ("VXLAN", 8), ("Ethernet", ETHERNET))

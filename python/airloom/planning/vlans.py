@@ -1,4 +1,4 @@
-"""Virtual LANs: which of them a link carries at each switch, and what hears what through them."""
+"""Virtual LANs: which of them a link carries at each switch, and the segments they form."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from airloom.planning.network import Network, Wire
 
 DEFAULT = 1
-"""The VLAN of a link of which nothing is said, at a switch that knows VLANs (IEEE 802.1Q, 9.6)."""
+"""VLAN of a link without VLAN settings at a VLAN-aware switch (IEEE 802.1Q, 9.6)."""
 EVERY = range(1, 4095)
-"""All numbers; 0 and 4095 are reserved."""
+"""All VLAN IDs; 0 and 4095 are reserved."""
 
 
 def aware(network: Network) -> set[str]:
-    """The switches that know VLANs: those with a link that speaks of them."""
+    """Returns the VLAN-aware switches: those with a link that sets VLANs."""
     return {end.name for wire in network.wires if wire.speaks_of_vlans for end in wire.ends} & set(
         network.switches
     )
 
 
 def settings(network: Network, knowing: set[str], wire: Wire) -> tuple[dict[str, Any] | None, ...]:
-    """For each end, what its switch is told (see ``VlanSettings`` in ``engine/src/settings.rs``)."""
+    """Returns the settings of each end's switch (``VlanSettings`` in ``engine/src/settings.rs``)."""
     if not wire.speaks_of_vlans:
         return (None, None)
     if wire.vlan is not None:
@@ -35,16 +35,16 @@ def settings(network: Network, knowing: set[str], wire: Wire) -> tuple[dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Strand:
-    """What a link carries of one VLAN: with its tag, or without any."""
+    """One VLAN on a link: with its tag, or untagged."""
 
     wire: int
     tag: int | None
     joins: tuple[tuple[str, int], ...]
-    """The VLANs of switches that it is joined to; at a switch that knows none it is number 0."""
+    """VLANs of switches that it connects; 0 at a switch that is not VLAN-aware."""
 
 
 def strands(network: Network) -> Iterator[Strand]:
-    """The strands of all links, in their order; of each link first the one without a tag."""
+    """Yields the strands of all links in order; for each link the untagged one first."""
     knowing = aware(network)
     known = {number for wire in network.wires for number in _numbers(wire)} | {DEFAULT}
     for index, wire in enumerate(network.wires):

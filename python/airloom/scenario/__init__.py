@@ -1,4 +1,4 @@
-"""Scenarios: what an experimenter can say. :mod:`airloom.planning.gate` checks and plans it."""
+"""The scenario model and its reader. :mod:`airloom.planning.gate` checks and plans scenarios."""
 
 from __future__ import annotations
 

@@ -35,16 +35,16 @@ _TOKEN = re.compile(
 _UNIT = re.compile(r"\s*((?:[A-Za-zµ]+(?:/[A-Za-z]+)?)|%)")
 OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
 DEEPEST = 100
-"""Parentheses, functions and signs that may stand in each other."""
+"""Most levels of nested parentheses, functions and signs."""
 MOST_TERMS = 200
-"""Quantities and names of one claim."""
+"""Most quantities and names in one claim."""
 _RESERVED = frozenset({"and", "within", "of"})
 _FUNCTIONS = frozenset({"min", "max", "abs"})
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A figure written in the claim, as it was written."""
+    """A quantity as written in the claim."""
 
     quantity: Quantity
     text: str
@@ -52,7 +52,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name to be looked up."""
+    """A name to look up."""
 
     name: str
 
@@ -70,7 +70,7 @@ Term = Number | Name | Call
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``left sign right``; ``within`` has the tolerance too."""
+    """``left sign right``; ``within`` also has the tolerance."""
 
     left: Term
     sign: str
@@ -86,7 +86,7 @@ class Check:
     comparisons: tuple[Comparison, ...]
 
     def names(self) -> list[str]:
-        """Every name in it, once, in order."""
+        """Returns every name, each once, in order."""
         found: dict[str, None] = {}
         for comparison in self.comparisons:
             for term in (comparison.left, comparison.right, comparison.tolerance):
@@ -96,7 +96,7 @@ class Check:
 
 
 def parse(text: str) -> Check:
-    """Parses a claim; raises :class:`ScenarioError` that points at the place in ``text``."""
+    """Parses a claim; raises :class:`ScenarioError` with the position in ``text``."""
     return _Parser(text).check()
 
 

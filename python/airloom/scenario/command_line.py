@@ -1,4 +1,4 @@
-"""Command lines of a scenario: which need a shell, and the words of those that do not."""
+"""Splits command lines of a scenario; recognises those that need a shell."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _SHELL_SIGNS = "|&;<>()$`*?\n"
 
 
 def words_of(run: str | list[str] | None) -> list[str]:
-    """The words of a command line; one that needs a shell gets ``/bin/sh``."""
+    """Returns the arguments of a command line; with shell syntax, those of ``/bin/sh -c``."""
     if not isinstance(run, str):
         return run or []
     return ["/bin/sh", "-c", run] if needs_shell(run) else shlex.split(run)
 
 
 def needs_shell(line: str) -> bool:
-    """Whether a command line means something to a shell beyond words and quotes."""
+    """True if a command line has shell syntax other than words and quotes."""
     quote = ""
     escaped = False
     for sign in line:

@@ -18,7 +18,7 @@ _PART = re.compile(r"(?:^|\.)([A-Za-z0-9_-]+)|\[([^\[\]]*)\]")
 
 
 def split(path: str, where: str) -> list[tuple[str, bool]]:
-    """The parts of a path; the flag tells what stood in brackets."""
+    """Returns the parts of a path; the flag is True for parts in brackets."""
     parts: list[tuple[str, bool]] = []
     at = 0
     while at < len(path):
@@ -38,7 +38,7 @@ def split(path: str, where: str) -> list[tuple[str, bool]]:
 
 
 def names(item: Any) -> list[str]:
-    """What an element of a list may be called."""
+    """Returns the names that select an element of a list."""
     if not isinstance(item, dict):
         return []
     found = [item[key] for key in ("name", "id") if isinstance(item.get(key), str)]
@@ -49,7 +49,7 @@ def names(item: Any) -> list[str]:
 
 
 def resolve(data: Any, path: str, where: str) -> list[Path_]:
-    """The places a path stands for; the last one need not exist yet."""
+    """Returns the locations that a path selects; the last key need not exist."""
     parts = split(path, where)
     places: list[tuple[Path_, Any]] = [((), data)]
     for word, bracket in parts:
@@ -87,7 +87,7 @@ def _step(
 
 
 def put(source: Source, path: str, value: Any, origin: str | Path_, where: str) -> Source:
-    """The source with another value at a path; the original stays as it is."""
+    """Returns a copy of the source with another value at a path."""
     result = source.copy(source.data)
     for place in resolve(source.data, path, where):
         result.data = _put(result.data, place, value)

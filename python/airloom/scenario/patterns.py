@@ -1,8 +1,8 @@
-"""Regular expressions that are matched against what nodes write, in time that grows with the text alone.
+"""Regular expressions for untrusted output of nodes, matched in linear time.
 
-A node's output is not trusted, and an expression such as ``(a+)+$`` takes Python's own matcher time that
-doubles with each letter. So these are RE2's (https://github.com/google/re2/wiki/Syntax), as Arrow has it:
-without backreferences and look-around, and matched in linear time.
+Python's matcher needs exponential time for an expression such as ``(a+)+$``. These expressions have
+RE2 syntax (https://github.com/google/re2/wiki/Syntax) and are matched by Arrow, without
+backreferences and look-around.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from functools import lru_cache
 from typing import Any
 
 LONGEST = 1000
-"""Characters of an expression."""
+"""Longest expression in characters."""
 _LINES = "(?m)"
-"""Lets ^ and $ match at each line."""
+"""Makes ^ and $ match at each line."""
 
 
 class PatternError(ValueError):
-    """A text that is no regular expression."""
+    """A text is not a valid regular expression."""
 
 
 def checked(text: str) -> None:
-    """Refuses what is no regular expression; :class:`PatternError`."""
+    """Raises :class:`PatternError` if the text is not a valid regular expression."""
     if len(text) > LONGEST:
         raise PatternError(f"longer than {LONGEST} characters")
     found(text, "")
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether the pattern is somewhere in the text; ``^`` and ``$`` match at every line's begin and end."""
+    """True if the pattern matches in the text; ``^`` and ``$`` match at the ends of every line."""
     import pyarrow
 
     compute, options = _matcher(pattern)
@@ -42,7 +42,7 @@ def found(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _matcher(pattern: str) -> tuple[Any, Any]:
-    # It is slow to load, and few scenarios have expressions.
+    # Imported here: loading takes long, and few scenarios have expressions.
     import pyarrow.compute
 
     return pyarrow.compute, pyarrow.compute.MatchSubstringOptions(_LINES + pattern)

@@ -1,4 +1,4 @@
-"""From a mistake to an error that names its place and its cure."""
+"""Converts mistakes to errors with their place in the text and their cure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Problem(Exception):
         self.path = path
         self.cure = cure
         self.key = key
-        """The mistake is the key itself, not its value."""
+        """True if the key is wrong, not its value."""
 
 
 class Problems(Exception):
-    """Several of them."""
+    """Several problems."""
 
     def __init__(self, problems: list[Problem]):
         super().__init__(problems[0].message)
@@ -37,7 +37,7 @@ MOST_REPORTED = 50
 
 
 def raise_first(problems: Iterable[Problem], source: Source) -> None:
-    """Raises if there is any problem."""
+    """Raises the error for the problems, if there are any."""
     found = []
     for problem in problems:
         found.append(problem)
@@ -48,7 +48,7 @@ def raise_first(problems: Iterable[Problem], source: Source) -> None:
 
 
 def of_problems(problems: list[Problem], source: Source) -> ScenarioError:
-    """One error for the first in the order of the text; the others are its ``further``."""
+    """Returns one error for the first problem in text order, with the others as ``further``."""
     ordered = sorted(problems, key=lambda problem: source.mark(problem.path, problem.key) or (0, 0))
     errors = [
         ScenarioError(
@@ -64,7 +64,7 @@ def of_problems(problems: list[Problem], source: Source) -> ScenarioError:
 
 
 def of_shape(error: ValidationError, source: Source) -> ScenarioError:
-    """The refusal of values that have not the model's shape."""
+    """Returns the error for values that do not have the model's shape."""
     return of_problems([_problem(each, source) for each in error.errors(include_url=False)], source)
 
 
@@ -150,7 +150,7 @@ def _said(value: Any) -> str:
 
 
 def _as_mapping(value: Any) -> str | None:
-    """How a list of names is written where each name has something to it."""
+    """Returns the cure for a list of names where a mapping is expected; None for other values."""
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         return None
     return "write {" + ", ".join(f"{name}: {{}}" for name in value[:3]) + (", ...}" if value[3:] else "}")
@@ -161,7 +161,7 @@ def _words(expected: str) -> list[str]:
 
 
 def _real_path(loc: tuple[int | str, ...], data: Any) -> Path_:
-    """The part of pydantic's location that stands in the text, without the names of alternatives."""
+    """Returns the part of pydantic's location that exists in the text, without union member names."""
     path: list[str | int] = []
     for part in loc:
         inside = part in data if isinstance(data, dict) else False

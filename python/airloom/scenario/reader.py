@@ -1,4 +1,4 @@
-"""Reads a scenario: its shape only. :mod:`airloom.planning.gate` checks it whole."""
+"""Reads a scenario and validates its shape; :mod:`airloom.planning.gate` checks everything."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from airloom.scenario.source import Source
 
 
 def read(source: str | Path) -> Scenario:
-    """Reads a scenario, text or a path, without planning it."""
+    """Reads a scenario from text or a path, without planning it."""
     return validated(opened(source) if isinstance(source, Path) else Source.of_text(source))
 
 
 def opened(source: str | Path | Scenario) -> Source:
-    """The values and marks of a file, or the values of a scenario made in Python."""
+    """Returns the source: values and marks of a file, or values of a scenario made in Python."""
     if isinstance(source, Scenario):
         return Source(source.model_dump(mode="json", by_alias=True, exclude_defaults=True), None, Path())
     return Source.of_file(Path(source))
 
 
 def validated(source: Source) -> Scenario:
-    """The scenario that a source holds; :class:`ScenarioError` for the first mistake of shape."""
+    """Returns the scenario of a source; raises :class:`ScenarioError` if its shape is wrong."""
     if not isinstance(source.data, dict):
         raise ScenarioError(
             "value.type",

@@ -1,9 +1,9 @@
-"""Scenario text: YAML read with the place of every value.
+"""Reads a scenario's YAML with the line and column of every value.
 
-The reader takes the data subset of YAML 1.2: mappings, sequences, scalars, anchors, aliases and
-merge keys. Words such as ``on``, ``off``, ``yes`` and ``no`` are text, not truth values, and keys
-are always text. A key that stands twice in one mapping is refused. What an alias stands for is
-counted each time it is used, so that a small file cannot become a huge one.
+The reader accepts the data subset of YAML 1.2: mappings, sequences, scalars, anchors, aliases and
+merge keys. Words such as ``on``, ``off``, ``yes`` and ``no`` are text, not booleans, and keys are
+always text. Duplicate keys in a mapping are refused. The values of an alias count each time it is
+used, so a small file cannot expand without limit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 _MERGE = "\0<<"
-"""Stands for the plain key ``<<``; no text can hold this."""
+"""Represents the plain key ``<<``; no text can contain it."""
 
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -56,14 +56,14 @@ class _Map:
     mark: tuple[int, int]
     pairs: dict[str, tuple[tuple[int, int], _Node]] = field(default_factory=dict)
     merged: set[str] = field(default_factory=set)
-    """Keys that came by a merge: what is written beside them wins."""
+    """Keys from a merge; keys of the mapping itself override them."""
 
 
 _Node = _Scalar | _List | _Map
 
 
 def scalar(text: str) -> Any:
-    """What a plain scalar stands for: nothing, a truth value, a number or text."""
+    """Parses a plain scalar: null, a boolean, a number or text."""
     if text in _NULL:
         return None
     if text in _TRUTH:
@@ -78,7 +78,7 @@ def scalar(text: str) -> Any:
 
 
 def show(path: Path_) -> str:
-    """A path as it is written: ``links[3].rate``."""
+    """Returns a path as text: ``links[3].rate``."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -89,7 +89,7 @@ def show(path: Path_) -> str:
 
 
 class Source:
-    """A scenario's raw data, and where each value stands."""
+    """A scenario's raw data, and the place of each value."""
 
     def __init__(self, data: Any, name: str | None, folder: Path, root: _Node | None = None):
         self.data = data
@@ -100,7 +100,7 @@ class Source:
 
     @classmethod
     def of_file(cls, path: Path) -> Source:
-        """Reads a file; its folder is where relative paths in it start."""
+        """Reads a file; relative paths in it start at its folder."""
         try:
             octets = content(path, LARGEST_FILE)
         except FileNotFoundError:
@@ -118,30 +118,30 @@ class Source:
 
     @classmethod
     def of_text(cls, text: str | bytes, name: str | None = None, folder: Path | None = None) -> Source:
-        """Reads text; ``name`` stands before line and column in errors."""
+        """Reads text; errors show ``name`` in front of line and column."""
         root = _Reader(text, name or "<text>").read()
         budget = [MOST_VALUES]
         return cls(_build(root, budget, name or "<text>"), name or "<text>", folder or Path(), root)
 
     def replaced(self, path: Path_, origin: str | Path_) -> None:
-        """Notes that the value at ``path`` now comes from elsewhere: an option, or another path."""
+        """Records that the value at ``path`` comes from an option or from another path."""
         self._origins = {old: what for old, what in self._origins.items() if old[: len(path)] != path}
         self._origins[path] = origin
 
     def copy(self, data: Any) -> Source:
-        """The same text with other data in its place."""
+        """Returns a source of the same text with other data."""
         other = Source(data, self.name, self.folder, self._root)
         other._origins = dict(self._origins)
         return other
 
     def mark(self, path: Path_, key: bool = False) -> tuple[int, int] | None:
-        """Line and column of a value, or of its key; of the nearest thing around it if it has none."""
+        """Returns line and column of a value or its key, or of the nearest enclosing value."""
         node, best = self._root, None if self._root is None else self._root.mark
         for index, part in enumerate(path):
             last = index == len(path) - 1
             if isinstance(node, _Map) and isinstance(part, str) and part in node.pairs:
                 at, node = node.pairs[part]
-                # A block below its key is best shown at the key; a plain value at itself.
+                # Mark a nested collection at its key, and a scalar at its value.
                 best = at if (key and last) or not isinstance(node, _Scalar) else node.mark
             elif isinstance(node, _List) and isinstance(part, int) and part < len(node.items):
                 node = node.items[part]
@@ -151,7 +151,7 @@ class Source:
         return best
 
     def where(self, path: Path_, key: bool = False) -> str:
-        """The place of a value: ``net.yaml:12:11 links[3].rate``."""
+        """Returns the place of a value: ``net.yaml:12:11 links[3].rate``."""
         for length in range(len(path), 0, -1):
             origin = self._origins.get(path[:length])
             if isinstance(origin, str):
@@ -161,12 +161,12 @@ class Source:
                 return f"{self._position(origin)}{show(path)}"
         if not self._stands(path):
             for place, origin in self._origins.items():
-                if place[: len(path)] == path:  # what came from elsewhere made this part of the path
+                if place[: len(path)] == path:  # a value from elsewhere created this part of the path
                     return f"{self._position(origin)}{show(path)}" if isinstance(origin, tuple) else origin
         return f"{self._position(path, key)}{show(path)}".rstrip()
 
     def _stands(self, path: Path_) -> bool:
-        """Whether the text itself has something at a path."""
+        """True if the text has a value at a path."""
         node: _Node | None = self._root
         for part in path:
             if isinstance(node, _Map) and isinstance(part, str) and part in node.pairs:
@@ -185,7 +185,7 @@ class Source:
 
 
 class _Reader:
-    """Turns the parser's events into nodes, without recursion and without trust."""
+    """Builds nodes from the parser's events, without recursion and with limits."""
 
     def __init__(self, text: str | bytes, name: str):
         self.name = name
@@ -230,7 +230,7 @@ class _Reader:
     def _compose(self) -> _Node:
         root: _Node | None = None
         anchors: dict[str, _Node] = {}
-        # Each open collection, with the key that waits for its value.
+        # A stack of open collections, each with the key whose value comes next.
         stack: list[tuple[_List | _Map, str | None, tuple[int, int]]] = []
         opened: set[int] = set()
         documents = 0
@@ -286,7 +286,7 @@ class _Reader:
         event: Any,
         mark: tuple[int, int],
     ) -> bool:
-        """Puts a node where it belongs; tells whether it is a key."""
+        """Adds a node to its parent; returns True if it is a key."""
         if not stack:
             return False
         parent, key, key_mark = stack[-1]
@@ -296,7 +296,7 @@ class _Reader:
         if key is None:
             if not isinstance(event, yaml.ScalarEvent):
                 raise self._refuse("yaml.key", "a key must be plain text", mark)
-            # Keys are text whatever they look like: a node may be called 1.
+            # Keys are always text: a node may be called 1.
             word = _MERGE if event.value == "<<" and not event.style else event.value
             if word in parent.pairs and word not in parent.merged:
                 first = parent.pairs[word][0][0] + 1
@@ -339,11 +339,11 @@ def _build(node: _Node, budget: list[int], name: str) -> Any:
 
 
 class _Writer(_Dumper):  # type: ignore[misc]
-    """Writes what the reader reads back alike."""
+    """Writes YAML that the reader reads back unchanged."""
 
 
 def _text(writer: Any, value: str) -> Any:
-    # Quoted where the reader (YAML 1.2) or another one (YAML 1.1) would take it for something else.
+    # Quote text that this reader (YAML 1.2) or a YAML 1.1 reader would parse as another type.
     plain = scalar(value) == value and isinstance(scalar(value), str)
     style = "|" if "\n" in value else None if plain else "'"
     return writer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
@@ -353,6 +353,6 @@ _Writer.add_representer(str, _text)
 
 
 def write(data: Any) -> str:
-    """Plain data as YAML, keys in their own order."""
+    """Returns plain data as YAML, keys in their order."""
     text: str = yaml.dump(data, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=100)
     return text

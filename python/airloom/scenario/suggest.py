@@ -1,4 +1,4 @@
-"""The nearest valid word, for the cure of an error."""
+"""Suggests the nearest valid word for the cure of an error."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ELSEWHERE = {
     "dst": ("to",),
     "channels": ("channel",),
 }
-"""What other tools call it: the words for it here, of which the first that is allowed is meant."""
+"""Terms of other tools: the equivalent words here; the first allowed one is suggested."""
 
 
 def nearest(word: str, known: Any) -> str:
-    """What to write instead: the word for it here or the nearest valid one, and what is allowed."""
+    """Returns a suggestion (an equivalent or the nearest valid word) and the allowed words."""
     words = [str(each) for each in known]
     near = [here for here in _ELSEWHERE.get(word.lower(), ()) if here in words]
     near = near or get_close_matches(word, words, n=1, cutoff=0.6)
@@ -41,7 +41,7 @@ def nearest(word: str, known: Any) -> str:
 
 
 def listing(words: Any, most: int = 24) -> str:
-    """Words in a row, the first ``most`` of them."""
+    """Joins the first ``most`` words by commas."""
     words = [str(word) for word in words]
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more

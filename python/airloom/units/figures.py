@@ -1,8 +1,8 @@
-"""Figures with units: what a result's unit means, sums with them, and how people read them.
+"""Figures of results with units: dimensions, arithmetic, and text.
 
-A dimension is a pair of exponents (bit, second): a rate is (1, -1), a duration (0, 1), a size
-(1, 0), a frequency (0, -1), and plain numbers, fractions and counts are (0, 0). So a size over a
-rate is a duration without anybody saying so. Values are kept in bit and second.
+A dimension is a pair of exponents (bit, second): a rate is (1, -1), a duration (0, 1), a size (1,
+0), a frequency (0, -1), and plain numbers, fractions and counts are (0, 0). So a size divided by a
+rate is a duration. Values are stored in bit and second.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _READABLE: dict[Dimension, tuple[str, ...]] = {
 
 
 def name_of(dimension: Dimension) -> str:
-    """A dimension in words."""
+    """Returns the name of a dimension."""
     return _NAMES.get(dimension, f"bit^{dimension[0]} s^{dimension[1]}")
 
 
@@ -64,7 +64,7 @@ class Quantity:
 
     @classmethod
     def of(cls, value: float, unit: str) -> Quantity:
-        """A value in a unit of :data:`UNITS`; raises KeyError for another."""
+        """Returns a value given in a unit of :data:`UNITS`; raises KeyError for an unknown unit."""
         factor, dimension = UNITS[unit]
         return cls(value * factor, dimension)
 
@@ -72,35 +72,35 @@ class Quantity:
         return self.text()
 
     def text(self, digits: int = 4) -> str:
-        """In the unit that reads best, to so many significant digits."""
+        """Returns text in the best unit, with ``digits`` significant digits."""
         scale = Scale.for_values([self.value], self.dimension)
         return f"{number(self.value / scale.factor, digits)} {scale.unit}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The unit in which a series reads best; shown = base / factor."""
+    """The best unit for a series of values; shown = base / factor."""
 
     unit: str
     factor: float
 
     @classmethod
     def for_values(cls, values: list[float], dimension: Dimension) -> Scale:
-        """The largest unit in which the largest value is at least 1."""
+        """Returns the largest unit in which the largest value is at least 1."""
         units = _READABLE.get(dimension)
         if units is None:
             return cls("/s" if dimension == FREQUENCY else "", 1.0)
         largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
         for unit in units:
             factor = UNITS[unit][0]
-            # A hair below 1 still counts, so that 999.9996 ms does not stand beside 1 s.
+            # With a tolerance below 1, so that 999.9996 ms is shown as 1 s.
             if largest >= 0.9995 * factor:
                 return cls(unit, factor)
         return cls(units[0] if largest == 0 else units[-1], UNITS[units[0] if largest == 0 else units[-1]][0])
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A figure to ``digits`` significant digits, with no more zeros than it needs."""
+    """Returns a number with ``digits`` significant digits, without superfluous zeros."""
     if not math.isfinite(value):
         return "-"
     if value == 0:
@@ -114,7 +114,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def readable(value: float | None, unit: str, digits: int = 4) -> str:
-    """A figure as people read it: ``94.1 Mbit/s`` for 94100000 bit/s."""
+    """Returns a figure with its unit: ``94.1 Mbit/s`` for 94100000 bit/s."""
     if value is None:
         return "-"
     if unit == "%" or unit not in UNITS:

@@ -1,6 +1,6 @@
-"""Quantities with units, kept exactly.
+"""Quantities with units, stored exactly.
 
-A quantity is written as text with its unit, ``10 Mbit/s``, and held as a number of base units:
+A quantity is written as text with its unit, ``10 Mbit/s``, and stored in base units:
 
 ==============  =========  =========================================
 class           base unit  units that may be written
@@ -14,14 +14,14 @@ class           base unit  units that may be written
 `Speed`         m/s        m/s km/h
 ==============  =========  =========================================
 
-One rule holds for YAML and for Python: a bare number is refused, because nobody can see whether
-``delay: 5`` means seconds or milliseconds. In Python a number of base units is made on purpose with
-the class itself, ``Duration(5_000_000)``; the text ``Duration("5 ms")`` gives the same.
+A bare number is refused in YAML and in Python, because ``delay: 5`` does not show whether seconds
+or milliseconds are meant. In Python the class converts a number of base units,
+``Duration(5_000_000)``, or text, ``Duration("5 ms")``.
 
 `Rate`, `Duration`, `Size` and `Frequency` are integers: text that is not a whole number of base
 units (``0.5 ns``, ``0.1 B``) is refused, never rounded. Decimal prefixes are powers of ten, the
-IEC's (KiB, MiB, GiB) powers of two. Forms that mean different things to different tools (``Mbps``,
-``K``, ``Mb``) are refused. A fraction is written ``1 %`` or ``0.01``.
+IEC's (KiB, MiB, GiB) powers of two. Forms whose meaning differs between tools (``Mbps``, ``K``,
+``Mb``) are refused. A fraction is written ``1 %`` or ``0.01``.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Speed(Real):
 
 
 class Ratio(Real):
-    """A ratio of powers: ``10 * log10(a / b)`` dB; dBi for antennas, against one that sends evenly."""
+    """A ratio of powers: ``10 * log10(a / b)`` dB; for antennas dBi, relative to an isotropic one."""
 
     WORD = "ratio"
     EXAMPLE = "6 dB"
@@ -186,14 +186,14 @@ Fraction = Annotated[float, BeforeValidator(_fraction(1)), WithJsonSchema(_fract
 """A probability or part, from 0 to 1: ``1 %`` or ``0.01``."""
 
 Chance = Annotated[float, BeforeValidator(_fraction(1, bare=False)), WithJsonSchema(_fraction_schema(1))]
-"""The same of what other tools say in percent, such as loss: a bare ``1`` is refused, for it may mean 1 %."""
+"""As Fraction, for values that other tools give in percent: a bare ``1`` is refused."""
 
 Share = Annotated[float, BeforeValidator(_fraction(1024)), WithJsonSchema(_fraction_schema(1024))]
-"""A share of processors: ``50 %``, ``0.5``, or ``2`` for two whole ones."""
+"""A number of processors: ``50 %``, ``0.5``, or ``2`` for two whole ones."""
 
 
 def parse(text: str) -> Rate | Duration | Size | Frequency | Power | Length | Speed | Ratio | Angle:
-    """Reads a quantity of any kind, told by its unit."""
+    """Parses a quantity of any class; its unit selects the class."""
     found = TEXT.fullmatch(text) if len(text) <= LONGEST else None
     if found is not None:
         for quantity in QUANTITIES:

@@ -1,7 +1,7 @@
-"""How quantities are read and written: the grammar, the refusals and the base classes.
+"""Parses and formats quantities: the grammar, the refusals and the base classes.
 
-The generator of traffic reads the same grammar (``traffic/src/quantity.rs``); ``tests/data/units.csv`` holds
-both to it.
+The traffic generator reads the same grammar (``traffic/src/quantity.rs``); ``tests/data/units.csv``
+tests both.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from airloom.errors import ScenarioError
 
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?"
-"""How a number is written."""
+"""Syntax of a number."""
 TEXT = re.compile(rf"\s*({NUMBER})\s*([^\s\d].*?)?\s*", re.ASCII)
-"""A number and a unit, which may be missing."""
+"""A number and an optional unit."""
 LONGEST = 64
-"""Characters that a quantity may have."""
+"""Longest text of a quantity in characters."""
 _MOST = 2**63 - 1
 
 
 class UnitError(ScenarioError, ValueError):
-    """Text that is no quantity; ``cure`` says what is allowed."""
+    """A text is not a valid quantity; ``cure`` lists what is allowed."""
 
     def __init__(self, code: str, message: str, cure: str | None = None):
         super().__init__(code, message, cure=cure)
 
 
 def refused(error: UnitError) -> PydanticCustomError:
-    """The same refusal in pydantic's form, so that it carries the place of the value."""
+    """Returns the error in pydantic's form, which adds the place of the value."""
     context = {"message": error.message, "cure": error.cure or ""}
     return PydanticCustomError(error.code, "{message}", context)
 
 
 class Quantity:
-    """What all quantities share; the concrete classes are also numbers."""
+    """Common base of quantities; the concrete classes are also numbers."""
 
     WORD: ClassVar[str]
     EXAMPLE: ClassVar[str]
@@ -97,7 +97,7 @@ class Quantity:
 
     @property
     def text(self) -> str:
-        """The quantity in the largest unit that keeps it short and exact, ``10 Mbit/s``."""
+        """Returns the quantity in the largest unit that keeps it short and exact, ``10 Mbit/s``."""
         assert isinstance(self, int | float)
         return _shortest(Exact(self), self.UNITS, self.WHOLE)
 
@@ -137,7 +137,7 @@ class Quantity:
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """What an editor accepts and shows for it."""
+        """Returns the JSON schema for editors."""
         number = NUMBER if cls.SIGNED else NUMBER.removeprefix("[+-]?")
         units = "|".join(re.escape(unit) for unit in cls.UNITS)
         return {
@@ -153,7 +153,7 @@ def _serialize(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value that is no text, for a message."""
+    """Returns a value that is not text, as shown in a message."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list | tuple):
@@ -164,7 +164,7 @@ def shown(value: Any) -> str:
 
 
 def _decimal(value: Exact) -> str | None:
-    """The finite decimal form of a fraction, None if it has none."""
+    """Returns the finite decimal form of a fraction; None if there is none."""
     rest = value.denominator
     twos = fives = 0
     while rest % 2 == 0:
@@ -185,7 +185,7 @@ def _shortest(value: Exact, units: Mapping[str, Exact], whole: bool) -> str:
         number = _decimal(value / scale)
         if number is None:
             continue
-        # Numbers of at least 1 read better than fractions; then the shortest; then the largest unit.
+        # Prefer numbers of at least 1 to fractions; then the shortest; then the largest unit.
         rank = (
             value != 0 and abs(value) < scale,
             whole and "." in number,
@@ -202,29 +202,29 @@ class Integer(Quantity, int):
     """A quantity that is a whole number of base units."""
 
     def __new__(cls, value: int | str) -> Self:
-        """Text with a unit, or a number of base units."""
+        """Takes text with a unit, or a number of base units."""
         if isinstance(value, str):
             value = int(cls._read(value))
         elif value < 0 and not cls.SIGNED:
             raise UnitError("unit.negative", f"a {cls.WORD} below zero: {value}")
         return int.__new__(cls, value)
 
-    # The integer stays visible where text is made of it, such as a program's arguments.
+    # Formatting gives the plain integer, for example in a program's arguments.
     __str__ = int.__repr__
 
 
 class Real(Quantity, float):
-    """A quantity that may be any number of base units."""
+    """A quantity that is any number of base units."""
 
     INTEGRAL = False
 
     def __new__(cls, value: float | str) -> Self:
-        """Text with a unit, or a number of base units."""
+        """Takes text with a unit, or a number of base units."""
         return float.__new__(cls, cls._read(value) if isinstance(value, str) else value)
 
     __str__ = float.__repr__
 
     @property
     def text(self) -> str:
-        """The quantity in its base unit, ``20 dBm``."""
+        """Returns the quantity in its base unit, ``20 dBm``."""
         return f"{float(self):.12g} {next(iter(self.UNITS))}"

@@ -1,7 +1,7 @@
-"""The table of units: those that a scenario is written in and those that results have.
+"""The table of units: those of scenarios and those of results.
 
-Factors are exact and count in seconds, bits, bits per second and hertz. ``traffic/src/quantity.rs`` has the
-first three for programs in nodes; ``tests/data/units.csv`` holds both to the same values.
+Factors are exact, in seconds, bits, bits per second and hertz. ``traffic/src/quantity.rs`` has the
+first three for programs in nodes; ``tests/data/units.csv`` tests that both agree.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ RESULT_FREQUENCY: Mapping[str, Fraction] = {
     "packets/s": FREQUENCY["Hz"],
     "frames/s": FREQUENCY["Hz"],
 }
-"""What a result may have beside the units of a scenario, which has one word for each quantity."""
+"""Units of results beyond those of scenarios, which have one name for each unit."""
 
 
 def in_base(units: Mapping[str, Fraction], base: str) -> dict[str, Fraction]:
-    """The units of a dimension as multiples of one of them."""
+    """Returns the units of a dimension as multiples of ``base``."""
     return {unit: factor / units[base] for unit, factor in units.items()}

@@ -1,6 +1,6 @@
-"""The rules that hold between the parts of a scenario: names, references, ranges that depend on each other.
+"""Rules between parts of a scenario: names, references, ranges that depend on each other.
 
-Each rule gives :class:`Problem` with the place, what is wrong and what to do; ``tests/refused/`` has
+Each rule yields a :class:`Problem` with the place, the mistake and the cure; ``tests/refused/`` has
 one file for each.
 """
 
@@ -26,7 +26,7 @@ from airloom.scenario.problems import Problem
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with a scenario and its network."""
+    """Yields everything that is wrong with a scenario and its network."""
     return chain(
         network.problems,
         links.problems(scenario, network),

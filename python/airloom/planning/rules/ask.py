@@ -1,4 +1,4 @@
-"""Asking the engine whether it takes settings, which is the one place that knows their ranges."""
+"""Lets the engine validate settings; their ranges are defined only there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def asked(check: Callable[[ModuleType], object]) -> EngineError | None:
-    """What the engine objects to; ``check`` gets its module.
+    """Returns the engine's error, or None; ``check`` is called with the extension module.
 
-    It is loaded here, so that a scenario with nothing to ask does without.
+    The module is imported here, so a scenario with nothing to check does not load it.
     """
     from airloom import _engine
 

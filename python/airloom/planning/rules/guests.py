@@ -1,4 +1,4 @@
-"""Rules of the machines of nodes with a kernel of their own."""
+"""Rules of virtual machines: nodes with a kernel of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REAL_TIME = ("fifo", "round-robin")
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """What is wrong with machines."""
+    """Yields everything that is wrong with virtual machines."""
     yield from _shared(scenario, network)
     yield from _inside(scenario, network)
     yield from _once(_memory(scenario, network))
@@ -44,7 +44,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Guests that several nodes share."""
+    """Checks guests that several nodes share."""
     taken = {**dict.fromkeys(network.nodes, "node"), **dict.fromkeys(network.switches, "switch")}
     taken |= dict.fromkeys(network.shared(), "node") | dict.fromkeys(network.tunnels, "tunnel")
     inhabited = {node.inside for node in network.nodes.values()}
@@ -71,7 +71,7 @@ def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _inside(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Nodes in guests that they share: what is the machine's is not for one of them to say."""
+    """Checks nodes inside shared guests: they cannot set properties of the machine."""
     for name, node in network.nodes.items():
         if node.inside is None:
             continue
@@ -101,7 +101,7 @@ def _inside(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _said_at(key: str, name: str, scenario: Scenario, network: Network) -> Path_:
-    """Where something is said of a node: in its own words, or in those for several."""
+    """Returns the place where a key of a node is set: for the node itself or for several."""
     said: list[tuple[Node | None, Path_]] = [(scenario.nodes.get(name), ("nodes", name))]
     sliver = network.slivers.get(name)
     if sliver is not None:
@@ -114,7 +114,7 @@ def _said_at(key: str, name: str, scenario: Scenario, network: Network) -> Path_
 
 
 def _of_machine(key: str, name: str, scenario: Scenario, node: Node) -> Path_ | None:
-    """Where something is said of the machine of one node or guest; None where the scenario speaks of all."""
+    """Returns the place where a node's or guest's machine sets a key; None for a global setting."""
     shared = shared_by(scenario, node)
     if shared is not None:
         return None if getattr(shared, key) is None else ("guests", str(node.inside), key)
@@ -122,7 +122,7 @@ def _of_machine(key: str, name: str, scenario: Scenario, node: Node) -> Path_ | 
 
 
 def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """What a kind's kernel needs for its start."""
+    """Checks that the memory suffices to boot the kernel of a kind."""
     for name, node in network.nodes.items():
         kind = node.kind or scenario.kind
         memory = said(scenario, node).memory
@@ -136,7 +136,7 @@ def _memory(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _kernel(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Which kernels a kind's machine starts."""
+    """Checks that a kind can boot the given kernel."""
     for name, node in network.nodes.items():
         kind = node.kind or scenario.kind
         if kind == "qemu" and said(scenario, node).kernel == BUILT:
@@ -164,11 +164,11 @@ _NEEDED = {
 }
 _ELF = b"\x7fELF"
 _HEADERS = ((0, _ELF), (0x202, b"HdrS"), (0x38, b"ARM\x64"))
-"""Where a kernel for a machine has which octets: ELF; x86's boot protocol; arm64's image."""
+"""Offset and magic number of kernel images: ELF; x86 boot protocol; arm64 image."""
 
 
 def _startable(file: str, kind: str) -> str | None:
-    """What is wrong with a kernel's file, as far as its first octets tell."""
+    """Checks the magic number of a kernel file; returns what is wrong."""
     try:
         octets = head(file, 0x210)
     except OSError as error:
@@ -181,7 +181,7 @@ def _startable(file: str, kind: str) -> str | None:
 
 
 def _once(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """The first problem of each place: what is said once may be wrong for many nodes."""
+    """Yields the first problem of each place: one setting may be wrong for many nodes."""
     told: set[Path_] = set()
     for problem in problems:
         if problem.path not in told:

@@ -15,7 +15,7 @@ from airloom.scenario.suggest import nearest
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with the links."""
+    """Yields everything that is wrong with links."""
     for index, link in enumerate(scenario.links):
         path: Path_ = ("links", index)
         yield from direction(link, path)
@@ -51,7 +51,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def direction(said: Direction, path: Path_) -> Iterator[Problem]:
-    """What is wrong with the properties of a link or of one of its directions."""
+    """Yields what is wrong with the properties of a link or of one of its directions."""
     if said.rate is not None and said.trace is not None:
         yield Problem("link.rate.twice", "a link has a rate or a trace, not both", (*path, "trace"), key=True)
     if said.queue is not None:
@@ -63,9 +63,7 @@ def direction(said: Direction, path: Path_) -> Iterator[Problem]:
 
 
 def _generated(topology: Topology, network: Network) -> Iterator[Problem]:
-    """What is wrong with what a generator's nodes, links and switches have in common, and with links that
-    a graph gives properties of their own.
-    """
+    """Checks a generator's common settings, and the link properties that a graph file sets."""
     yield from _adapters(topology.node, ("topology", "node"))
     yield from ranges.of_switch(topology.switch, ("topology", "switch"))
     common = list(direction(topology.link, ("topology", "link")))
@@ -170,9 +168,9 @@ def _pools(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _loops(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Learning switches without a spanning tree would flood for ever in a loop.
+    """Refuses loops of learning switches without a spanning tree: they would flood forever.
 
-    An Open vSwitch breaks it by a spanning tree, or has controllers, or flows alone, that know better.
+    An Open vSwitch avoids this by a spanning tree, by controllers, or by forwarding by flows alone.
     """
     neighbours: dict[str, list[str]] = {}
     root: dict[str, str] = {name: name for name in network.switches}
@@ -229,12 +227,12 @@ def _way(neighbours: dict[str, list[str]], start: str, goal: str) -> list[str]:
 
 
 _NATIVE = ("mtu", "rate", "queue", "overhead")
-"""What the kernel can do for a veth pair, by HTB; see :mod:`airloom.nodes.kinds.native`."""
+"""Properties that the kernel applies to a veth pair by HTB; see :mod:`airloom.nodes.kinds.native`."""
 _NATIVE_WORDS = f"only {', '.join(_NATIVE[:-1])} and {_NATIVE[-1]}"
 
 
 def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """A native node has the host's own wires: nothing of the engine can be on them."""
+    """Refuses what a native link, a veth pair of two native nodes, cannot do."""
 
     def native(name: str) -> bool:
         node = network.nodes.get(name)

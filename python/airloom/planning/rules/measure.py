@@ -27,18 +27,19 @@ _ACTIONS = {
     "program": ("start", "stop", "signal"),
 }
 _LARGEST_PAYLOAD = 65507
+"""Largest UDP payload or ICMP echo over IPv4, in octets: 65535 - 20 - 8."""
 _LARGEST_WRITE = 16 << 20
 _OWN_HEADER = 18
-"""What the generator writes into every packet: see traffic/src/packet.rs."""
+"""Header of the generator in every packet, in octets: see traffic/src/packet.rs."""
 _RTP_HEADER = 12
 _FRAME_HEADERS = 14 + 20 + 8 + 4
-"""Ethernet, IPv4, UDP, FCS."""
+"""Ethernet, IPv4, UDP and FCS, in octets."""
 _IPV6_MORE = 20
-"""Octets in the largest UDP datagram or ICMP echo over IPv4: 65535 - 20 - 8."""
+"""Octets by which the IPv6 header is longer than that of IPv4."""
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with events, measurements and claims."""
+    """Yields everything that is wrong with events, measurements and claims."""
     links = {wire.name for wire in network.wires}
     programs = {program.name for program in scenario.programs if program.name is not None}
     for index, event in enumerate(scenario.events):
@@ -133,7 +134,7 @@ def _signal(event: Event, path: Path_) -> Iterator[Problem]:
 
 
 def measurements(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with measurements."""
+    """Yields everything that is wrong with measurements."""
     linked = {end.name for wire in network.wires for end in wire.ends}
     linked |= {radio.node for radio in network.radios}
     yield from unique("measurements", (measurement.name for measurement in scenario.measurements))
@@ -159,7 +160,7 @@ def _tool(
     tool = measurement.tool
     for word, name in (("from", tool.source), ("to", tool.to)):
         if word == "to" and is_address(name):
-            continue  # whose it is shows when all addresses are given: see planning.reach
+            continue  # the owner is known once all addresses are assigned: see planning.reach
         wrong = list(node_exists(name, (*path, word), network))
         yield from wrong
         if not wrong and name not in linked:
@@ -180,7 +181,7 @@ def _tool(
 
 
 def is_address(text: str) -> bool:
-    """Whether this is an address, and not a node's name."""
+    """True if the text is an address and not a node's name."""
     try:
         ip_address(text)
     except ValueError:
@@ -253,7 +254,7 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
             yield Problem(
                 "measurement.pattern", "'trace' goes with pattern: trace", (*path, "trace"), key=True
             )
-        # TCP without a load sends as fast as it can.
+        # TCP without a rate limit sends as fast as it can.
         neither = tool.rate is None and tool.interval is None
         greedy = neither and tool.protocol == "tcp" and tool.pattern == "constant"
         if (tool.rate is None) == (tool.interval is None) and not greedy:
@@ -277,12 +278,12 @@ def _traffic(tool: Traffic, path: Path_) -> Iterator[Problem]:
 
 
 def _least(tool: Traffic) -> int:
-    """What the generator itself needs of a packet: octets."""
+    """Returns the smallest packet in octets that holds the generator's own header."""
     return _OWN_HEADER + (_RTP_HEADER if tool.protocol == "rtp" else 0)
 
 
 def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
-    """Packets must have room for what the generator writes into them."""
+    """Checks that packets have room for the generator's header."""
     least = _least(tool)
     if tool.protocol != "tcp" and tool.frame is None and 0 < tool.size < least:
         yield Problem(
@@ -308,13 +309,13 @@ _RULES: dict[str, Callable[[Any, Path_], Iterator[Problem]]] = {
     "iperf3": _iperf3,
     "traffic": _traffic,
 }
-"""What holds for each tool alone."""
+"""Rules of single tools."""
 
 
 def _claims(scenario: Scenario) -> Iterator[Problem]:
     if not scenario.claims:
         return
-    # Claims are read by those who judge them; their room is slow to load, so only now.
+    # Loaded here because the claims module takes long to import.
     from airloom.scenario.claims_grammar import parse
 
     measured = [measurement.name for measurement in scenario.measurements]

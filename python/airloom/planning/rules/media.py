@@ -1,7 +1,7 @@
-"""Rules of media, radios, places and motions.
+"""Rules of media, radios, positions and motions.
 
-Whether the numbers can work is the engine's to say: it is asked with the very settings that it would be
-given in a run, and its answer is told with the place in the scenario.
+The engine validates the numbers: it checks the same settings that a run would pass, and its error
+is reported with the place in the scenario.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _MAC = "02:00:00:00:00:01"
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with media and radios."""
+    """Yields everything that is wrong with media and radios."""
     sound = True
     for found in _motions(scenario, network):
         sound = False
@@ -69,7 +69,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     said: set[tuple[str, Path_]] = set()
     for end in network.radios:
         for problem in (*interface(end.name, end.path, key=True), *_radio(end, network, scenario.kind)):
-            # What is said once for many radios is wrong once.
+            # A setting shared by many radios is reported once.
             if (problem.code, problem.path) not in said:
                 said.add((problem.code, problem.path))
                 yield problem
@@ -80,7 +80,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 def _takes(
     part: Any, allowed: dict[str, tuple[str, ...]], needed: dict[str, tuple[str, ...]], path: Path_
 ) -> Iterator[Problem]:
-    """Parameters that go with a model, and no others."""
+    """Checks that a model has exactly its own parameters."""
     takes = allowed[part.model]
     cure = f"it takes {' and '.join(takes)}" if takes else "it takes none"
     for key in type(part).model_fields:
@@ -92,7 +92,7 @@ def _takes(
 
 
 def _asked(check: Callable[[Any], object]) -> tuple[str, str] | None:
-    """The objection of the engine, or of the reader of a file: code and message."""
+    """Returns the code and message of the engine, or of the reader of a file; None if accepted."""
     try:
         error = asked(check)
     except tables.TableError as unreadable:
@@ -249,7 +249,7 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
 
 
 def _objection(end: RadioEnd, code: str, message: str) -> Problem:
-    """What the engine says of a radio's settings, at the place of the one that is meant."""
+    """Returns the engine's error on a radio's settings, at the place of the setting."""
     key = _key(end.said, code, message)
     return Problem(code, _told(message), end.said_at(key), _radio_cure(key, code, message))
 
@@ -265,7 +265,7 @@ def _channel(channel: Any, phy: str, path: Path_) -> Iterator[Problem]:
 
 
 def _key(said: dict[str, Any], code: str, message: str) -> str:
-    """The scenario's key that the engine speaks of."""
+    """Returns the scenario's key for a setting in an engine's error."""
     if code == "radio.rate":
         wrong = re.search(r"no rate of (\d+)", message)
         rate = int(wrong[1]) if wrong else 0
@@ -282,7 +282,7 @@ def _key(said: dict[str, Any], code: str, message: str) -> str:
 
 
 def _told(message: str) -> str:
-    """The engine's message without the radio's name, which the place says, and with units."""
+    """Returns the engine's message without the radio's name, and with units."""
     text = message.split(": ", 1)[-1].split(";")[0]
     text = re.sub(r"^[a-z0-9_ ]+ = ", "", text)
     return re.sub(r"(\d+) bit/s", lambda found: Rate(int(found[1])).text, text)
@@ -356,7 +356,7 @@ def _traces(network: Network) -> Iterator[Problem]:
 
 
 def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
-    """What is wrong with a trace, or with what it says of one node."""
+    """Checks a trace and its entry for one node."""
     found = _asked(lambda _: words.movements(moves.model, moves.file or ""))
     if found is not None:
         yield Problem(found[0], found[1], where)
@@ -372,13 +372,13 @@ def _traced(moves: Mobility, number: int, where: Path_) -> Iterator[Problem]:
 
 
 def radio_named(name: str, network: Network) -> RadioEnd | None:
-    """The radio ``node:radio``, or the only one of a node."""
+    """Returns the radio ``node:radio``, or the only one of a node; None if there is none."""
     found = [end for end in network.radios if name in (end.port, end.node)]
     return found[0] if len(found) == 1 else None
 
 
 def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
-    """What is wrong with an event that changes a radio or a place."""
+    """Yields what is wrong with an event that changes a radio or a position."""
     moved = event.node if event.position is not None else None
     if moved is not None and not any(end.node == moved for end in network.radios):
         yield Problem(
@@ -404,7 +404,7 @@ def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
 
 
 def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) -> Iterator[Problem]:
-    """What is wrong with a change of a radio, which may be that of a sliver."""
+    """Yields what is wrong with a change of a radio, which may be a sliver's."""
     if not any(getattr(change, key) is not None for key in change.model_fields_set):
         yield Problem("event.action", "'tune' names no property", path, "such as tune: {channel: 40}")
     if change.ssid is not None and end.said.get("mode") == "ap":

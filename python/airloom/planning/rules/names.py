@@ -1,4 +1,4 @@
-"""The rules of names: of interfaces, and in a list, where each is given once."""
+"""Rules of names: valid interface names, and unique names in a list."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from airloom.scenario.source import Path_
 
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", re.ASCII)
 _TAKEN = ("lo", "all", "default")
-"""An interface that every node has, and what the kernel's settings have beside interfaces."""
+"""The loopback interface, and entries of the kernel's sysctl tree that are not interfaces."""
 
 
 def interface(name: str, path: Path_, *, key: bool = False) -> Iterator[Problem]:
-    """Refuses what the kernel takes for no interface's name, or for another's."""
+    """Refuses names that are not valid for a new interface."""
     if not _INTERFACE.fullmatch(name) or name in _TAKEN:
         yield Problem(
             "interface.name",
@@ -26,7 +26,7 @@ def interface(name: str, path: Path_, *, key: bool = False) -> Iterator[Problem]
 
 
 def unique(section: str, names: Iterable[str | None], key: str = "name") -> Iterator[Problem]:
-    """Refuses names that an earlier part of the section has; None for a part that has none."""
+    """Refuses names that an earlier element of the section has; None is an unnamed element."""
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name is None:

@@ -17,7 +17,7 @@ _SYSCTL = re.compile(r"net\.[A-Za-z0-9_/-]+(\.[A-Za-z0-9_/-]+)+", re.ASCII)
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with nodes."""
+    """Yields everything that is wrong with nodes."""
     if not network.nodes:
         yield Problem("node.none", "the scenario has no node", (), "give 'nodes:' or 'topology:'")
     used: dict[str, set[str]] = {}
@@ -77,7 +77,7 @@ def _node(name: str, node: Node, used: set[str]) -> Iterator[Problem]:
 
 
 def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
-    """An adapter is modelled where a wire of the engine ends."""
+    """Refuses an adapter model on radios and native nodes: only links of the engine have it."""
     for interface, said in node.interfaces.items():
         if said.adapter is None or (kind != "native" and interface not in node.radios):
             continue
@@ -96,7 +96,7 @@ def _adapters(name: str, node: Node, kind: str) -> Iterator[Problem]:
 
 
 def node_exists(name: str, path: Path_, network: Network) -> Iterator[Problem]:
-    """Refuses a name that is no node's."""
+    """Refuses a name that is not a node's."""
     if name in network.switches:
         what = "has no address" if name in network.open_switches else "nothing runs in it"
         yield Problem("node.unknown", f"{name!r} is a switch, and {what}", path, "name a node")

@@ -15,13 +15,13 @@ from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 
 _OWN = ("controllers", "protocols", "fail_mode", "datapath_id", "spanning_tree")
-"""Keys of a switch that mean something to Open vSwitch alone."""
+"""Keys of a switch that only Open vSwitch supports."""
 _LONGEST = 15
-"""Octets in the name of a bridge, which is an interface's too."""
+"""Longest name of a bridge in octets: it is an interface name too."""
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with Open vSwitches."""
+    """Yields everything that is wrong with Open vSwitches."""
     for name, switch in scenario.switches.items():
         yield from _switch(name, switch, ("switches", name), scenario, network)
     yield from _generated(scenario, network)
@@ -33,7 +33,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _generated(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """What a topology says of all its switches."""
+    """Checks the settings that a topology gives all its switches."""
     if scenario.topology is None or scenario.topology.switch == Switch():
         return
     path: Path_ = ("topology", "switch")
@@ -182,7 +182,7 @@ def _flow(flow: Flow, path: Path_) -> Iterator[Problem]:
 
 
 def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """No two slices may have the same controller, or claim the same frames on one link."""
+    """Refuses slices that share a controller or claim the same frames on one link."""
     for (name, one), (other, two) in combinations(scenario.switch_slices.items(), 2):
         for controller in two.controllers:
             if controller in one.controllers:
@@ -207,7 +207,7 @@ def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _claimed_twice(one: Slice, two: Slice) -> str | None:
-    """What two slices on one link both claim, in words."""
+    """Returns a text of what two slices on one link both claim; None if they are disjoint."""
     if one.rest and two.rest:
         return "the rest"
     if one.rest or two.rest:

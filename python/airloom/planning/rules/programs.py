@@ -1,4 +1,4 @@
-"""Rules of programs, and of the order in which they start."""
+"""Rules of programs and of their start order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airloom.scenario.suggest import nearest
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with programs."""
+    """Yields everything that is wrong with programs."""
     yield from unique("programs", (program.name for program in scenario.programs))
     for index, program in enumerate(scenario.programs):
         path: Path_ = ("programs", index)
@@ -76,7 +76,7 @@ def _program(program: Program, path: Path_, scenario: Scenario, network: Network
 
 
 def _order(programs: list[Program]) -> Iterator[Problem]:
-    """What cannot start since what it waits for never comes."""
+    """Refuses programs that wait for each other, or for a program that never becomes ready."""
     by_name = {program.name or "": program for program in programs}
     for index, program in enumerate(programs):
         for name in program.after:

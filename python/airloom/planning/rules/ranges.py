@@ -1,7 +1,7 @@
-"""Ranges of what a scenario says of links, queues, adapters and switches: the engine is asked.
+"""Ranges of settings of links, queues, adapters and switches, as the engine checks them.
 
-If there is an objection, each property is asked about by itself, so that every one that is out of its range
-is found. The engine's code is the path of its own setting, and tells the scenario's key.
+If the engine refuses, each property is checked alone, so that every value out of range is found.
+The engine's error code is the path of its own setting, which is mapped to the scenario's key.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _KEYS: dict[str, Path_] = {
     "link.receiver.moderation": ("moderation",),
     "link.receiver.tick": ("tick",),
 }
-"""The engine's code: the scenario's key, where it is not the rest of the code."""
+"""The engine's code: the scenario's key, if it differs from the rest of the code."""
 _CODES = {"link.rate": "link.rate.range"}
-"""The engine's code: the scenario's, where it had one of its own first."""
+"""The engine's code: the published code of the scenario, if it differs."""
 _WORDS = {"min_octets": "red_min"}
-"""The engine's word in what it allows: the scenario's."""
+"""The engine's name in a list of allowed values: the scenario's."""
 _MOST = 2**32 - 1
 
 
 def of_direction(said: Direction, path: Path_) -> Iterator[Problem]:
-    """What of a direction's properties is out of its range, or stands in a file that cannot be used."""
+    """Yields properties of a direction that are out of range or in an unusable file."""
     given = {
         name: _within_32_bits(value)
         for name in Direction.model_fields
@@ -76,20 +76,20 @@ def of_direction(said: Direction, path: Path_) -> Iterator[Problem]:
 
 
 def of_adapter(said: Adapter, path: Path_) -> Iterator[Problem]:
-    """What of an adapter's properties is out of its range."""
+    """Yields properties of an adapter that are out of range."""
     yield from _link(LinkSettings(gap=settings.gap(said)), said, path)
     for name in ("moderation", "tick"):
         one = Adapter.model_construct(**{name: getattr(said, name)})
         yield from _link(LinkSettings(receiver=settings.equipment(one)), said, path)
     if said.service is not None:
-        # The engine has one law for both, and speaks of the link's.
+        # The engine has one law for both; its error names the link's setting.
         for found in of_direction(Direction.model_construct(jitter=said.service), path):
             key = found.path[len(path) + 1 :]
             yield Problem(found.code, found.message, (*path, "service", *key), found.cure)
 
 
 def of_switch(said: Switch, path: Path_) -> Iterator[Problem]:
-    """What of the properties of a switch in the engine is out of its range; a hub has none."""
+    """Yields properties of an engine's switch that are out of range; a hub has none."""
     if said.kind != "switch":
         return
     yield from _link(LinkSettings(receiver=settings.equipment(said)), said, path)
@@ -134,14 +134,14 @@ def _objection(error: Any, said: Any, path: Path_) -> Iterator[Problem]:
 
 
 def _within_32_bits(value: Any) -> Any:
-    """The engine cannot be asked about more octets than it can count; fewer are out of range already."""
+    """Caps sizes at the largest that the engine can parse, which is already out of range."""
     if isinstance(value, Queue):
         return value.model_copy(update={"quantum": _within_32_bits(value.quantum)})
     return Size(_MOST) if isinstance(value, Size) and value > _MOST else value
 
 
 def zero(name: str, path: Path_) -> Problem:
-    """A part of a queue that is zero."""
+    """Returns the problem of a queue parameter that is zero."""
     return Problem("queue.zero", f"{name} must be above zero", path)
 
 
@@ -157,4 +157,4 @@ _ZERO: dict[str, Callable[[str, Path_], Problem]] = {
     "link.queue.codel.interval": zero,
     "link.queue.fq-codel.quantum": zero,
 }
-"""The engine's code: what is said of a zero."""
+"""The engine's code: the problem to report for a zero."""

@@ -15,7 +15,7 @@ _VXLAN = ("vni", "port")
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with the tunnels."""
+    """Yields everything that is wrong with tunnels."""
     linked: dict[str, Path_] = {}
     for wire in network.wires:
         for side, end in enumerate(wire.ends):
@@ -63,7 +63,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
 
 
 def _identity(tunnel: Tunnel) -> tuple[object, ...]:
-    """What tells the packets of a tunnel from those of others of this machine."""
+    """Returns what distinguishes a tunnel's packets from those of other tunnels of this machine."""
     if tunnel.kind == "vxlan":
         return (tunnel.namespace, "udp", tunnel.port or VXLAN_PORT, tunnel.local)
     return (tunnel.namespace, "gre", tunnel.remote, tunnel.key)

@@ -11,7 +11,7 @@ from airloom.scenario.source import Path_
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
-    """Everything that is wrong with the VLANs of links."""
+    """Yields everything that is wrong with the VLANs of links."""
     for wire in network.wires:
         path = wire.path
         if wire.native is not None and wire.trunk is None:

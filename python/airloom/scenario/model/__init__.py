@@ -1,7 +1,7 @@
-"""What an experimenter can say: one model for YAML and Python.
+"""The model of a scenario, the same for YAML and Python.
 
-Every quantity carries a unit (see :mod:`airloom.units.quantities`), unknown keys are refused, and names are
-checked against each other by :mod:`airloom.planning.gate`, not here: this module knows shapes only.
+Every quantity has a unit (see :mod:`airloom.units.quantities`) and unknown keys are refused. This
+module validates shapes; :mod:`airloom.planning.gate` checks names against each other.
 """
 
 from __future__ import annotations
@@ -128,25 +128,25 @@ class Scenario(Model):
 
     @property
     def switch_slices(self) -> dict[str, Slice]:
-        """Slices that are networks on Open vSwitches."""
+        """Returns the slices that are networks on Open vSwitches."""
         return {name: one for name, one in self.slices.items() if one.has_switches}
 
     def to_yaml(self) -> str:
-        """The scenario as YAML, without defaults. Reading it gives an equal scenario."""
+        """Returns the scenario as YAML, without defaults. Reading it gives an equal scenario."""
         from airloom.scenario.source import write
 
         return write(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
     @classmethod
     def from_yaml(cls, text: str) -> Scenario:
-        """Reads the text of a scenario: its shape only; :func:`airloom.check` checks it whole."""
+        """Reads a scenario's text and validates its shape; :func:`airloom.check` checks everything."""
         from airloom.scenario.reader import read
 
         return read(text)
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
-        """Reads a scenario's file: its shape only; :func:`airloom.check` checks it whole."""
+        """Reads a scenario's file and validates its shape; :func:`airloom.check` checks everything."""
         from airloom.scenario.reader import read
 
         return read(Path(path))

@@ -1,4 +1,4 @@
-"""What all parts of the model share: frozen, strict about unknown keys, files found and checked."""
+"""Base of the model's parts: frozen, without unknown keys; types of paths and names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ else:
 
 
 class _Made(_Meta):
-    """Lets a part that is made in Python fail with the same error as one that is read."""
+    """Raises the same error for a part made in Python as for one read from a file."""
 
     def __call__(cls, *arguments: Any, **values: Any) -> Any:
         try:
@@ -41,7 +41,7 @@ class _Made(_Meta):
 
 
 def _plain(value: Any) -> Any:
-    """A value as it would have been read: models as mappings, tuples as lists."""
+    """Returns a value as the reader gives it: models as mappings, tuples as lists."""
     if isinstance(value, BaseModel):
         return {
             field.alias or name: _plain(getattr(value, name))
@@ -55,12 +55,12 @@ def _plain(value: Any) -> Any:
 
 
 class Model(BaseModel, metaclass=_Made):
-    """Base of all parts of a scenario: frozen, and strict about unknown keys."""
+    """Base class of all parts of a scenario: frozen, refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
 
     KEYS: ClassVar[tuple[str, ...]]
-    """The keys that may be written, in the order of the model."""
+    """The allowed keys, in the order of the model."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -86,7 +86,7 @@ class Model(BaseModel, metaclass=_Made):
 
 
 def unknown(word: str, what: str, known: Any) -> PydanticCustomError:
-    """The refusal of a word that is none of those known."""
+    """Returns the error for an unknown word."""
     message = f"unknown {what} {word!r}"
     return PydanticCustomError(
         f"{what}.unknown", "{message}", {"message": message, "cure": nearest(word, known), "key": word}
@@ -94,7 +94,7 @@ def unknown(word: str, what: str, known: Any) -> PydanticCustomError:
 
 
 def _found(value: str, base: str | Path, what: str, exists: Callable[[Path], bool]) -> str:
-    """The absolute path of something that must exist below the scenario's folder, or anywhere if absolute."""
+    """Returns the absolute path of an existing file; relative paths start at the scenario's folder."""
     path = Path(base, value)
     try:
         found = exists(path)
@@ -118,14 +118,14 @@ def _file(value: str, info: ValidationInfo) -> str:
 
 
 class Input:
-    """Marks a path whose content is part of the experiment, as its scenario is."""
+    """Marks a path whose content is an input of the experiment."""
 
 
 File = Annotated[str, AfterValidator(_file), Input()]
 """Path of a file that must exist, relative to the scenario's folder."""
 
 BUILT = "built"
-"""The kernel that ``kernel/build`` made, as a guest's kernel."""
+"""A guest's kernel that is built by ``kernel/build``."""
 
 
 def _kernel(value: str, info: ValidationInfo) -> str:
@@ -133,7 +133,7 @@ def _kernel(value: str, info: ValidationInfo) -> str:
 
 
 Kernel = Annotated[str, AfterValidator(_kernel), Input()]
-"""A kernel's file, or :data:`BUILT`."""
+"""Path of a kernel image, or :data:`BUILT`."""
 
 
 def _folder(value: str, info: ValidationInfo) -> str:
@@ -144,7 +144,7 @@ def _folder(value: str, info: ValidationInfo) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
-"""Path of a folder as a node sees it; a relative one starts at the scenario's folder, and must exist."""
+"""Path of a folder in a node; a relative one starts at the scenario's folder and must exist."""
 
 
 def _image(value: str, info: ValidationInfo) -> str:
@@ -153,7 +153,7 @@ def _image(value: str, info: ValidationInfo) -> str:
 
 
 ImagePath = Annotated[str, AfterValidator(_image), Input()]
-"""Path of an image, perhaps with ``:TAG``, relative to the scenario's folder; looked into by the rules."""
+"""Path of an image, optionally with ``:TAG``, relative to the scenario's folder; rules check it."""
 
 
 def _place(value: str, info: ValidationInfo) -> str:
@@ -167,7 +167,7 @@ Place = Annotated[str, AfterValidator(_place), Input()]
 """Path of a file or a folder that must exist, relative to the scenario's folder."""
 
 KindName = Literal["netns", "native", "container", "uml", "qemu"]
-"""How a node can be made."""
+"""The kinds of nodes."""
 
 
 def _empty_lists(value: Any, handler: Any) -> Any:
@@ -179,13 +179,13 @@ def _empty_mapping(value: Any, handler: Any) -> Any:
 
 
 Listed = WrapValidator(_empty_lists)
-"""Nothing after a key means an empty list."""
+"""A key without a value means an empty list."""
 Mapped = WrapValidator(_empty_mapping)
-"""Nothing after a key means an empty mapping."""
+"""A key without a value means an empty mapping."""
 
 
 def by_name(schema: dict[str, Any]) -> None:
-    """For editors: a mapping from names, where nothing after a name means all defaults."""
+    """Extends the JSON schema for editors: a name without a value means all defaults."""
     values = schema.pop("patternProperties", None) or {".*": schema.pop("additionalProperties")}
     schema["patternProperties"] = {
         pattern: {"anyOf": [value, {"type": "null"}]} for pattern, value in values.items()
@@ -198,7 +198,7 @@ NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$"
 Mtu = Annotated[int, Field(ge=68, le=9216, strict=True)]
 """Largest layer-3 packet in octets."""
 Count = Annotated[int, Field(ge=1, strict=True)]
-"""A number of things, at least one."""
+"""A positive integer."""
 
 
 def _name(value: Any) -> str:
@@ -219,7 +219,7 @@ Name = Annotated[
     WrapValidator(lambda value, handler: _name(value)),
     WithJsonSchema({"type": "string", "pattern": NAME_PATTERN}),
 ]
-"""The name of a node, switch, link, program or measurement; it is also the node's host name."""
+"""Name of a node, switch, link, program or measurement; a node's is also its host name."""
 
 Names = Annotated[
     list[Name],

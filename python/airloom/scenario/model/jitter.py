@@ -1,4 +1,4 @@
-"""Laws by which a delay varies."""
+"""Distributions of delay variation."""
 
 from __future__ import annotations
 

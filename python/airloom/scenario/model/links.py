@@ -1,4 +1,4 @@
-"""Links: rate, delay, jitter, loss, queue, each per direction; and the generators of topologies."""
+"""Links (rate, delay, jitter, loss, queue, each per direction), switches, topology generators."""
 
 from __future__ import annotations
 

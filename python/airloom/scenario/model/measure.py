@@ -41,7 +41,7 @@ class Event(Model):
 
 Family = Literal["ipv4", "ipv6"]
 _USUAL_SIZE = 1470
-"""Octets of a UDP datagram where none are given."""
+"""Default payload of a UDP datagram in octets."""
 
 
 class Ping(Model):
@@ -59,17 +59,17 @@ class Ping(Model):
 
     @property
     def least(self) -> int:
-        """How long it takes at least: ns."""
+        """Returns the shortest duration in ns."""
         return self.interval * (self.count - 1)
 
     @property
     def expected(self) -> int:
-        """How long it takes if all goes well: ns."""
+        """Returns the duration in ns if it succeeds."""
         return self.interval * self.count
 
     @property
     def offered(self) -> float | None:
-        """Packets a second that it puts on the path: requests and answers."""
+        """Returns the packets per second that it sends: requests and replies."""
         return 2e9 / max(1, self.interval)
 
 
@@ -92,17 +92,17 @@ class Iperf3(Model):
 
     @property
     def least(self) -> int:
-        """How long it takes at least: ns."""
+        """Returns the shortest duration in ns."""
         return self.duration
 
     @property
     def expected(self) -> int:
-        """How long it takes if all goes well: ns."""
+        """Returns the duration in ns if it succeeds."""
         return self.duration
 
     @property
     def offered(self) -> float | None:
-        """Packets a second that it puts on the path; None: as many as the path carries."""
+        """Returns the packets per second that it sends; None: as many as the path carries."""
         return None if self.rate is None else self.rate / (8 * (self.size or _USUAL_SIZE))
 
 
@@ -142,24 +142,24 @@ class Traffic(Model):
 
     @property
     def least(self) -> int:
-        """How long it takes at least: ns."""
+        """Returns the shortest duration in ns."""
         return self.duration
 
     @property
     def expected(self) -> int:
-        """How long it takes if all goes well: ns."""
+        """Returns the duration in ns if it succeeds."""
         return self.duration
 
     @property
     def offered(self) -> float | None:
-        """Packets a second that it puts on the path; None: as many as the path carries."""
+        """Returns the packets per second that it sends; None: as many as the path carries."""
         if self.interval:
             return 1e9 / self.interval
         return None if self.rate is None else self.rate / (8 * self.size)
 
 
 TOOLS = ("ping", "iperf3", "traffic")
-"""What a measurement can be made with: the keys of :class:`Measurement`."""
+"""The tools of measurements: keys of :class:`Measurement`."""
 
 
 class Measurement(Model):
@@ -172,14 +172,14 @@ class Measurement(Model):
 
     @property
     def tool(self) -> Ping | Iperf3 | Traffic:
-        """The one that is given."""
+        """Returns the tool that is given."""
         tool: Ping | Iperf3 | Traffic | None = getattr(self, self.word)
         assert tool is not None
         return tool
 
     @property
     def word(self) -> str:
-        """Its key."""
+        """Returns the key of the tool."""
         return next(word for word in TOOLS if getattr(self, word) is not None)
 
 
@@ -208,6 +208,6 @@ class Limits(Model):
         description="share of the run that a link lost because the engine was late; above it the "
         "run is `degraded`",
     )
-    """Within it the mean rate of a link is right to 0.2 %."""
+    """Up to this share the mean rate of a link is right to 0.2 %."""
     paused_max: Fraction = Field(default=0.05, description="the same share, above which the run is `invalid`")
-    """Above it a mean rate over the link is 5 % or more too low."""
+    """Above this share the mean rate of a link is at least 5 % too low."""

@@ -1,4 +1,4 @@
-"""Radio media, radios, places and motions."""
+"""Radio media, radios, positions and mobility."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ RadioRate = Annotated[
     Annotated[Rate, Tag("<rate>")] | Annotated[Literal["arf", "aarf", "minstrel"], Tag("<controller>")],
     Discriminator(_rate),
 ]
-"""A fixed rate, or how rates are chosen."""
+"""A fixed rate, or a rate control algorithm."""
 
 
 def _limit(value: Any) -> str:
@@ -326,7 +326,7 @@ Durations = Annotated[
 
 
 TRACES = ("ns-2", "bonnmotion", "bonnmotion-3d")
-"""Motions that are read from a file."""
+"""Mobility models that are read from a trace file."""
 
 
 class Mobility(Model):

@@ -1,4 +1,4 @@
-"""OpenFlow: where a switch's controllers are, and what traffic belongs to a slice."""
+"""OpenFlow: controllers of a switch, and flows of a slice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADDRESS = re.compile(r"tcp:(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", re.
 
 
 def address_of(controller: str) -> tuple[str, int]:
-    """Host (a node's name, a name or an address) and TCP port of ``tcp:HOST:PORT``."""
+    """Returns host (a node's name, a host name or an address) and TCP port of ``tcp:HOST:PORT``."""
     found = _ADDRESS.fullmatch(controller)
     if found is None or not 1 <= int(found.group(2)) <= 65535:
         raise ValueError(controller)
@@ -38,12 +38,12 @@ def _controller(value: str) -> str:
 
 
 Controller = Annotated[str, AfterValidator(_controller)]
-"""``tcp:HOST:PORT``; a host that is a node's name is that node, any other is reached from this machine."""
+"""``tcp:HOST:PORT``; HOST is a node, or any other host that this machine can reach."""
 OpenFlow = Literal["OpenFlow10", "OpenFlow11", "OpenFlow12", "OpenFlow13", "OpenFlow14", "OpenFlow15"]
-"""A version of the protocol, as Open vSwitch calls it."""
+"""A version of OpenFlow, by its name in Open vSwitch."""
 PROTOCOLS: tuple[OpenFlow, ...] = ("OpenFlow10", "OpenFlow13")
 Datapath = Annotated[int, Field(ge=1, lt=2**64, strict=True)]
-"""Number by which controllers know a switch."""
+"""Datapath id, which identifies a switch to controllers."""
 
 
 class Flow(Model):
@@ -59,7 +59,7 @@ class Flow(Model):
 
 
 def flow_words(flow: Any) -> str:
-    """A flow as messages show it: ``tcp port 80``."""
+    """Returns a flow as shown in messages: ``tcp port 80``."""
     words = [] if flow.protocol is None else [flow.protocol]
     words += [] if flow.port is None else [f"port {flow.port}"]
     words += [] if flow.network is None else [f"network {flow.network}"]

@@ -1,4 +1,4 @@
-"""Slices: several tenants on the same nodes and switches, each with a share of its own."""
+"""Slices: several tenants on the same nodes and switches, each with its own share."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ class Slice(Model):
 
     @property
     def has_switches(self) -> bool:
-        """Whether it is a network on Open vSwitches; a grant alone makes none."""
+        """True if the slice is a network on Open vSwitches; a slice with only a grant is not."""
         own = {"controllers", "links", "vlan", "flows", "rest"}
         return self.grant is None or bool(own & self.model_fields_set)

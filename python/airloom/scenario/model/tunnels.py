@@ -1,4 +1,4 @@
-"""Tunnels: a link's end that is another laboratory, or a kernel's tunnel, beyond a real network."""
+"""Tunnels: link ends at another laboratory or a kernel's tunnel, across a real network."""
 
 from __future__ import annotations
 

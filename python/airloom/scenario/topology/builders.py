@@ -88,7 +88,7 @@ def from_networkx(graph: Any, **link: Any) -> dict[str, Any]:
     """Nodes, switches and links of a networkx graph, as keywords of :class:`Scenario`.
 
     ``kind: switch`` or ``hub`` of a node, and properties of links such as ``rate`` on edges, are
-    taken over; ``link`` holds what an edge does not say.
+    taken over; ``link`` sets the properties that an edge lacks.
     """
     from airloom.scenario.topology.graphml import of_networkx
 

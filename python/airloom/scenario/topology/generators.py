@@ -40,7 +40,7 @@ MOST_LINKS = 200_000
 
 @dataclass(slots=True)
 class Edge:
-    """A link between two of the generated nodes, with properties of its own if it has any."""
+    """A link between two generated nodes, with its own properties if it has any."""
 
     a: str
     b: str
@@ -49,7 +49,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Graph:
-    """What a generator gives."""
+    """The result of a generator."""
 
     nodes: list[str] = field(default_factory=list)
     switches: dict[str, Switch] = field(default_factory=dict)
@@ -182,7 +182,7 @@ def _random(topology: Topology, seed: int) -> Graph:
 
 
 def _spanning_tree(count: int, dice: random.Random) -> list[tuple[int, int]]:
-    """A tree drawn evenly from all trees over the nodes: a random Pruefer code, decoded."""
+    """Draws a uniform random tree over the nodes: decodes a random Pruefer code."""
     if count < 2:
         return []
     code = [dice.randrange(count) for _ in range(count - 2)]
@@ -202,7 +202,7 @@ def _spanning_tree(count: int, dice: random.Random) -> list[tuple[int, int]]:
 
 
 def _graphml(topology: Topology, seed: int) -> Graph:
-    # The library behind it is slow to load, and only this generator needs it.
+    # Imported here: the library takes long to load.
     from airloom.scenario.topology.graphml import read
 
     assert topology.file is not None
@@ -233,7 +233,7 @@ _PARAMETERS = ("nodes", "depth", "fanout", "rows", "columns", "k", "probability"
 
 
 def generate(topology: Topology, seed: int) -> Graph:
-    """The graph of a topology; raises :class:`Problem` if its parameters do not fit."""
+    """Returns the graph of a topology; raises :class:`Problem` if its parameters do not fit."""
     generator = GENERATORS[topology.generator]
     for name in _PARAMETERS:
         given = getattr(topology, name) is not None

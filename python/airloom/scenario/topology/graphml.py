@@ -1,8 +1,8 @@
-"""Graphs made elsewhere: GraphML files and networkx graphs.
+"""Reads graphs of other tools: GraphML files and networkx graphs.
 
-Node attributes: ``kind: switch`` or ``kind: hub`` makes a switch of a node. Edge attributes with the
-names of a link's properties (``rate``, ``delay``, ``loss``, ``mtu``, ...) are read with their units;
-other attributes, such as positions for drawing, are left alone.
+The node attribute ``kind: switch`` or ``kind: hub`` makes a node a switch. Edge attributes with the
+names of link properties (``rate``, ``delay``, ``loss``, ``mtu``, ...) are read with their units;
+other attributes, such as drawing positions, are ignored.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from airloom.scenario.topology.generators import MOST_LINKS, MOST_NODES, Edge, G
 
 _WHERE = ("topology", "file")
 LARGEST = 64 * 2**20
-"""Octets of a file."""
+"""Largest file in octets."""
 
 
 def read(path: str) -> Graph:
-    """The graph in a GraphML file; raises :class:`Problem` if it cannot be one of a network."""
+    """Returns the graph of a GraphML file; raises :class:`Problem` if it is not a valid network."""
     try:
         graph = networkx.read_graphml(io.BytesIO(content(path, LARGEST)))
     except Exception as error:
-        # Its reader raises whatever its XML, its type conversions and the graph's keys raise.
+        # The reader raises errors of many types: from XML, from type conversion, from the graph's
+        # keys.
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Problem("topology.file", f"not a GraphML file: {first}", _WHERE) from None
     return of_networkx(graph)
 
 
 def of_networkx(graph: Any) -> Graph:
-    """The nodes and links of a networkx graph; a directed one gives one link for both directions."""
+    """Returns nodes and links of a networkx graph; a directed edge is a link of both directions."""
     if graph.number_of_nodes() > MOST_NODES or graph.number_of_edges() > MOST_LINKS:
         raise Problem("topology.size", f"more than {MOST_NODES} nodes or {MOST_LINKS} links", _WHERE)
     result = Graph()

@@ -1,4 +1,4 @@
-"""Where the nodes of a generator stand, ``spacing`` apart: on a flat ground, in metres."""
+"""Positions of a generator's nodes in metres, ``spacing`` apart on a plane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _chain(topology: Topology, count: int, step: float, dice: random.Random) -> 
 
 
 def _star(topology: Topology, count: int, step: float, dice: random.Random) -> list[Place]:
-    """The first in the middle, the others on a circle round it."""
+    """The first node in the centre, the others on a circle around it."""
     angles = [2 * math.pi * number / max(1, count - 1) for number in range(count - 1)]
     ring = [_place(step * math.cos(angle), step * math.sin(angle)) for angle in angles]
     return [_place(0, 0), *ring]
@@ -32,13 +32,13 @@ def _grid(topology: Topology, count: int, step: float, dice: random.Random) -> l
 
 
 def _random(topology: Topology, count: int, step: float, dice: random.Random) -> list[Place]:
-    """Uniform over a square in which a grid of this spacing would be as dense."""
+    """Uniform in a square of the area of a grid with this spacing."""
     side = step * math.sqrt(count)
     return [_place(dice.random() * side, dice.random() * side) for _ in range(count)]
 
 
 def _place(x: float, y: float) -> Place:
-    # To the micrometre, so that cosines leave no crumbs.
+    # Rounded to micrometres, to remove rounding errors of cosines.
     return (Length(round(x, 6)), Length(round(y, 6)))
 
 
@@ -48,11 +48,11 @@ PLACED: dict[str, Callable[[Topology, int, float, random.Random], list[Place]]] 
     "grid": _grid,
     "random": _random,
 }
-"""Generators that can say where their nodes stand."""
+"""Generators that define positions."""
 
 
 def places(topology: Topology, nodes: list[str], seed: int) -> dict[str, Place]:
-    """Node: its place; empty without a spacing."""
+    """Returns the position of each node; empty without a spacing."""
     if topology.spacing is None:
         return {}
     place = PLACED.get(topology.generator)
