@@ -5,8 +5,8 @@ use std::fs;
 
 use crate::system::stat_fields;
 
-/// Returns user and system time in nanoseconds. Time of ended processes whose parent never waited
-/// for them is not counted.
+/// Returns user and system time in nanoseconds. Time of ended processes whose parent never
+/// waited for them is not counted.
 pub fn processor_time() -> (u64, u64) {
     // SAFETY: an rusage is plain integers, and the buffer outlives the call.
     let ended = unsafe {
@@ -34,8 +34,8 @@ pub fn processor_time() -> (u64, u64) {
     (user, system)
 }
 
-/// User and system time in ticks, with that of waited-for children (fields 14 to 17 of
-/// `proc_pid_stat(5)`).
+/// User and system time in ticks, with that of waited-for children (fields 14 to
+/// 17 of `proc_pid_stat(5)`).
 fn times(stat: &str) -> Option<(u64, u64)> {
     let fields: Vec<u64> =
         stat_fields(stat)?.iter().skip(11).take(4).map(|field| field.parse().unwrap_or(0)).collect();

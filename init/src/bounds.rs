@@ -72,8 +72,8 @@ impl Rights {
     }
 }
 
-/// Drops capabilities from the bounding set of this process: programs that it executes as root do
-/// not regain them.
+/// Drops capabilities from the bounding set of this process: programs that it executes
+/// as root do not regain them.
 pub fn drop_from_bounds(is_dropped: impl Fn(u32) -> bool) -> io::Result<()> {
     for number in (0..=LAST_CAPABILITY).filter(|&number| is_dropped(number)) {
         // SAFETY: no pointers are passed.

@@ -5,9 +5,9 @@
 //! on a socket, which requires write permission on the socket's file; the process therefore runs as
 //! a user that owns no file.
 //!
-//! In the worst case a program of the guest breaks out into this process. The guest therefore gets
-//! no access that this process lacks: the guest's view of the host's files (hostfs) is opened by
-//! this process.
+//! In the worst case a program of the guest breaks out into this process. The guest
+//! therefore gets no access that this process lacks: the guest's view of the host's files
+//! (hostfs) is opened by this process.
 
 use std::fs::{self, File};
 use std::io;
@@ -134,9 +134,9 @@ fn user() -> Option<u32> {
 fn drop_rights(kept: &[u32], user: Option<u32>) -> io::Result<()> {
     if let Some(user) = user {
         let many = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-        // All machines of this host run as one user, and the kernel counts their processes
-        // together. If the limit cannot be raised, the limit of the user who started the run
-        // applies.
+        // All machines of this host run as one user, and the kernel counts their
+        // processes together. If the limit cannot be raised, the limit of the user
+        // who started the run applies.
         // SAFETY: the limit outlives the call.
         unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &raw const many) };
         // The capabilities are kept across the change of user, and count where a program checks

@@ -34,8 +34,8 @@ impl Door {
         Ok(Self { listener, next: FIRST })
     }
 
-    /// Accepts the next connection, if any: returns its number and the descriptors to read from and
-    /// to write to.
+    /// Accepts the next connection, if any: returns its number and the descriptors to
+    /// read from and to write to.
     pub fn admit(&mut self) -> io::Result<Option<(u64, OwnedFd, OwnedFd)>> {
         let Ok((visitor, _)) = self.listener.accept() else { return Ok(None) };
         self.next += 1;

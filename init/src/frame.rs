@@ -2,8 +2,8 @@
 //! streams and of connections to the node's control socket, and credits for flow control.
 //!
 //! A frame consists of its kind (one octet), the number of its program or connection (eight,
-//! little-endian), the length of its body (four) and the body. Received frames come from a guest
-//! and are not trusted.
+//! little-endian), the length of its body (four) and the body. Received frames come from a
+//! guest and are not trusted.
 
 /// Length of the header, in octets.
 pub const HEAD: usize = 13;

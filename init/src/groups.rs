@@ -5,8 +5,8 @@
 //! hosts), the limit is set there (`cpu.cfs_quota_us`).
 //!
 //! A node's processes are in a child of the group with the limits, and this child is the root of
-//! the node's cgroup namespace: a hierarchy mounted by a program in the node does not contain the
-//! files with its limits.
+//! the node's cgroup namespace: a hierarchy mounted by a program in the node does not contain
+//! the files with its limits.
 
 mod hierarchy;
 mod removal;
@@ -187,8 +187,8 @@ impl Group {
     }
 }
 
-/// Creates a group in the nearest candidate that delegates the `cpu` controller, or else in the
-/// nearest candidate.
+/// Creates a group in the nearest candidate that delegates the `cpu` controller, or else
+/// in the nearest candidate.
 fn make_unified(candidates: &[PathBuf], name: &str) -> io::Result<(PathBuf, bool)> {
     let hands_on = |parent: &&PathBuf| {
         fs::read_to_string(parent.join("cgroup.subtree_control"))

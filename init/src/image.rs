@@ -1,8 +1,8 @@
 //! File system of a node whose root is an image.
 //!
-//! The unpacked image is a folder of the host that several nodes may share: each node has a
-//! writable overlay in memory on it, and sees of the host only the paths that are shown to it,
-//! read-only.
+//! The unpacked image is a folder of the host that several nodes may share: each node
+//! has a writable overlay in memory on it, and sees of the host only the paths that
+//! are shown to it, read-only.
 
 use std::fs::{self, File};
 use std::io;

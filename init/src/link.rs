@@ -3,8 +3,8 @@
 //!
 //! Both ends are alike. A **source** is a descriptor that is read here and whose octets are sent
 //! over the channel; a **sink** is a descriptor to which received octets are written. At most
-//! [`WINDOW`] octets of a stream are in flight: a program whose output is not read blocks, and the
-//! other streams continue.
+//! [`WINDOW`] octets of a stream are in flight: a program whose output is not read blocks, and
+//! the other streams continue.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,9 +19,9 @@ use crate::system;
 const PIECE: usize = 16 << 10;
 /// Number of octets that a writable descriptor accepts without blocking (`pipe(7)`).
 const ATOMIC: usize = libc::PIPE_BUF;
-/// Octets in flight to a guest that it has not read. A guest's serial line buffers 4096 for a
-/// reader (the kernel's `N_TTY_BUF_SIZE`), and the line of User Mode Linux loses octets beyond
-/// that.
+/// Octets in flight to a guest that it has not read. A guest's serial line buffers
+/// 4096 for a reader (the kernel's `N_TTY_BUF_SIZE`), and the line of User Mode Linux
+/// loses octets beyond that.
 const LINE: usize = 2048;
 /// Octets of [`LINE`] that are reserved for wake-up frames.
 const KEPT: usize = 128;
@@ -249,8 +249,8 @@ impl Link {
         Ok(None)
     }
 
-    /// Closes ended streams. A connection ends with the controller's side, even if the program
-    /// could still send.
+    /// Closes ended streams. A connection ends with the controller's side, even if the
+    /// program could still send.
     fn close_ended(&mut self) {
         self.sinks.retain(|sink| {
             let over = sink.ended && sink.pending.is_empty();

@@ -17,9 +17,9 @@
 //! input and output as its channel.
 //!
 //! Every process ends with the controller. A node init ends when its socket is closed or the
-//! supervisor ends, and the kernel then kills the processes of its PID namespace; the supervisor
-//! ends when its socket is closed or the controller's process ends, and removes the control groups
-//! that it created.
+//! supervisor ends, and the kernel then kills the processes of its PID namespace; the
+//! supervisor ends when its socket is closed or the controller's process ends, and removes the
+//! control groups that it created.
 
 #![cfg(target_os = "linux")]
 

@@ -133,8 +133,8 @@ pub fn folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
-/// Writes a file of the scenario and creates its parent folders; a file that begins with `#!`
-/// becomes executable.
+/// Writes a file of the scenario and creates its parent folders; a file that begins
+/// with `#!` becomes executable.
 pub fn write_file(path: &Path, content: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         folders(parent)?;

@@ -45,8 +45,8 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
     node.serve()
 }
 
-/// Sets up the node's file system; returns the features that this machine lacks, and the programs'
-/// privileges.
+/// Sets up the node's file system; returns the features that this machine lacks, and
+/// the programs' privileges.
 fn furnish(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
     if let Some(image) = &request.image {
         return image::furnish(request, image).map(|(notes, bounds)| (notes, Rights::Image(bounds)));
@@ -59,8 +59,8 @@ fn furnish(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
 
 /// Prevents programs of the node from leaving it through this process or its control groups.
 fn close_to_programs() -> io::Result<()> {
-    // Only a process with the right to trace every process reaches its descriptors, memory and
-    // root.
+    // Only a process with the right to trace every process reaches its
+    // descriptors, memory and root.
     // SAFETY: no pointers are passed.
     system::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })?;
     // A hierarchy mounted in the node shows only the node's own group and the groups below it.

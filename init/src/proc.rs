@@ -51,8 +51,8 @@ fn uncover(place: &str) {
     }
 }
 
-/// Makes the settings in /proc of the whole machine read-only; the node's own network settings stay
-/// writable.
+/// Makes the settings in /proc of the whole machine read-only; the node's own
+/// network settings stay writable.
 pub fn close_settings() -> io::Result<()> {
     let own = hold(Path::new(NODES))?;
     for path in MACHINES.iter().filter(|path| Path::new(path).exists()) {

@@ -1,8 +1,8 @@
 //! File system of one node: the host's, with some folders and files of the node's own.
 //!
-//! The host's file system is never written to. One tmpfs for each node contains its /tmp, /run,
-//! /var/tmp and /dev/shm and its own files, which are mounted over those of the host in the node's
-//! mount namespace.
+//! The host's file system is never written to. One tmpfs for each node contains its /tmp,
+//! /run, /var/tmp and /dev/shm and its own files, which are mounted over those of the host in
+//! the node's mount namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -17,8 +17,8 @@ use crate::system::check;
 /// Private folders of a node, with their permissions; the others are prepared in the first one.
 const OWN: [(&str, u32); 4] = [("/tmp", 0o1777), ("/run", 0o755), ("/var/tmp", 0o1777), ("/dev/shm", 0o1777)];
 
-/// Gives this process a mount namespace of its own with private propagation: later mounts are not
-/// visible on the host.
+/// Gives this process a mount namespace of its own with private propagation: later mounts
+/// are not visible on the host.
 pub fn cut_off() -> io::Result<()> {
     // SAFETY: no pointers are passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;

@@ -1,10 +1,10 @@
 //! Seccomp filter (`seccomp(2)`) that prevents programs of an image from creating cgroup
 //! namespaces.
 //!
-//! A process with a cgroup namespace in its own user namespace may mount control-group hierarchies.
-//! Their files belong to root; for the kernel a container's root is that user, so it could write
-//! them. All other system calls are allowed, most of them by the kernel's cache without running the
-//! filter.
+//! A process with a cgroup namespace in its own user namespace may mount control-group
+//! hierarchies. Their files belong to root; for the kernel a container's root is that user, so it
+//! could write them. All other system calls are allowed, most of them by the kernel's cache
+//! without running the filter.
 
 use std::io;
 
@@ -29,8 +29,8 @@ const ABIS: [Abi; 2] = [
     Abi { architecture: 0x4000_0028, unshare: 337, clone: 120 },
 ];
 
-/// The same on every architecture. A filter cannot read its flags; on ENOSYS, C libraries fall back
-/// to `clone`.
+/// The same on every architecture. A filter cannot read its flags; on ENOSYS, C
+/// libraries fall back to `clone`.
 const CLONE3: u32 = 435;
 /// Added to the numbers of the x32 ABI of x86-64.
 const X32: u32 = 0x4000_0000;

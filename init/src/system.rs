@@ -103,8 +103,8 @@ pub fn write(fd: &OwnedFd, octets: &[u8]) -> io::Result<usize> {
     usize::try_from(written).map_err(io::Error::other)
 }
 
-/// Shuts a socket down for writing, so that the other end reads the end of the stream; a pipe needs
-/// only close.
+/// Shuts a socket down for writing, so that the other end reads the end of the
+/// stream; a pipe needs only close.
 pub fn end_writing(fd: &OwnedFd) {
     // SAFETY: no pointers are passed.
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
@@ -180,8 +180,8 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000).unwrap_or(0)
 }
 
-/// The fields of `/proc/PID/stat` from the third on (`proc_pid_stat(5)`), after the name, which may
-/// contain any character.
+/// The fields of `/proc/PID/stat` from the third on (`proc_pid_stat(5)`), after the name, which
+/// may contain any character.
 pub fn stat_fields(stat: &str) -> Option<Vec<&str>> {
     Some(stat.rsplit_once(')')?.1.split_whitespace().collect())
 }

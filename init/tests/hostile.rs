@@ -1,5 +1,5 @@
-//! Runs the body of the fuzz target for guest channels on its seeds, on damaged seeds, and on
-//! random octets.
+//! Runs the body of the fuzz target for guest channels on its seeds, on damaged
+//! seeds, and on random octets.
 
 #[path = "../../fuzz/src/guest.rs"]
 mod guest;

@@ -36,8 +36,8 @@ impl Hierarchy {
                 };
                 here.then_some(path)
             });
-            // The root of the mount may be a group below the root of the hierarchy, as in
-            // containers.
+            // The root of the mount may be a group below the root of the
+            // hierarchy, as in containers.
             let below =
                 path.and_then(|path| Path::new(path).strip_prefix(root).ok()).unwrap_or(Path::new(""));
             found.push(Self { version, mount: mount.into(), own: below.to_path_buf() });
@@ -45,8 +45,8 @@ impl Hierarchy {
         found
     }
 
-    /// Groups in which new groups may be created: from the mounted root down to the group of this
-    /// process.
+    /// Groups in which new groups may be created: from the mounted root down to
+    /// the group of this process.
     pub fn candidates(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.own.ancestors().map(|part| self.mount.join(part)).collect();
         paths.reverse();

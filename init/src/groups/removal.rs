@@ -19,16 +19,16 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// follow.
 const PREFIX: &str = "airloom-";
 
-/// The name of this process's groups. The start time distinguishes it from a later process with the
-/// same number.
+/// The name of this process's groups. The start time distinguishes it from a later
+/// process with the same number.
 pub fn own_name() -> io::Result<String> {
     let pid = std::process::id();
     let start = start_of(pid).ok_or_else(|| io::Error::other("/proc/self/stat cannot be read"))?;
     Ok(format!("{PREFIX}{pid}-{start}"))
 }
 
-/// Removes the groups of supervisors that have ended. The kernel does not remove a group that has
-/// processes.
+/// Removes the groups of supervisors that have ended. The kernel does not remove a
+/// group that has processes.
 pub fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry
@@ -105,8 +105,8 @@ fn folders_in(folder: &OwnedFd) -> io::Result<Vec<CString>> {
     Ok(names.filter_map(|entry| CString::new(OsString::into_vec(entry.file_name())).ok()).collect())
 }
 
-/// A helper process that removes a supervisor's groups if the supervisor is killed. It ends soon
-/// after the supervisor.
+/// A helper process that removes a supervisor's groups if the supervisor is killed. It ends
+/// soon after the supervisor.
 #[derive(Debug)]
 pub struct Reaper {
     pid: i32,
