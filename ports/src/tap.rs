@@ -1,6 +1,7 @@
 //! A TAP interface by file descriptor: the port of a node that uses its kernel's own stack.
 //!
-//! Frames have the 12-octet virtio-net header, with segmentation and checksum offload, so that a
+//! Frames have the 12-octet virtio-net header, with segmentation and checksum offload, so
+//! that a 64 kB super-frame costs one system call.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
