@@ -5,9 +5,9 @@
 //! on a socket, which requires write permission on the socket's file; the process therefore runs as
 //! a user that owns no file.
 //!
-//! In the worst case a program of the guest breaks out into this process. The guest
-//! therefore gets no access that this process lacks: the guest's view of the host's files
-//! (hostfs) is opened by this process.
+//! In the worst case a program of the guest breaks out into this process, so the restrictions of
+//! the process are those of the guest. The process itself opens the guest's view of the host's
+//! files (hostfs).
 
 use std::fs::{self, File};
 use std::io;

@@ -221,7 +221,8 @@ pub struct Scheduling {
     /// Nice value.
     #[serde(default)]
     pub nice: i32,
-    /// Number of the kernel's policy: 0 other, 1 first in first out, 2 round robin, 3 batch, 5 idle.
+    /// Number of the kernel's policy: 0 other, 1 first in first out, 2 round robin, 3 batch, 5
+    /// idle.
     #[serde(default)]
     pub policy: i32,
     /// Static priority, for policies 1 and 2.

@@ -17,8 +17,8 @@ use crate::{accounts, cell, door, terminal};
 
 /// Maximum number of octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
-/// Poll period for the size of a terminal: its signal (SIGWINCH) reaches only the process that
-/// reads it.
+/// Poll period for the size of a terminal: SIGWINCH goes to the terminal's foreground process
+/// group, not to this process.
 const LOOK: Duration = Duration::from_millis(250);
 /// Exit code of a node that closed its part of a guest.
 const PARTED: i32 = 3;

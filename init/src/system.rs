@@ -40,7 +40,8 @@ pub fn default_signals() {
     // system call is used directly: the C library reserves two signals and refuses to change them,
     // although the parent process may have set them to be ignored.
     let default = [0_u64; 4];
-    // SAFETY: the kernel reads four words; the set is initialised by the call; the numbers are signals.
+    // SAFETY: the kernel reads four words; the set is initialised by the call; the numbers are
+    // signals.
     unsafe {
         for number in 1..=libc::SIGRTMAX() {
             let none = std::ptr::null_mut::<u64>();

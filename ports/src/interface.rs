@@ -126,7 +126,8 @@ impl PacketSocket {
         message.msg_iovlen = iov.len();
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control);
-        // SAFETY: the message refers to memory that outlives the call; the caller vouches for `iov`.
+        // SAFETY: the message refers to memory that outlives the call; the caller vouches for
+        // `iov`.
         let got = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         let mut tag = None;

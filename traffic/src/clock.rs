@@ -125,7 +125,8 @@ pub fn be_brief() {
     let mut now: libc::sched_attr = unsafe { std::mem::zeroed() };
     #[allow(clippy::cast_possible_truncation)] // 48
     let size = size_of_val(&now) as u32;
-    // SAFETY: the kernel writes at most `size` octets, and reads as many; both calls are about this thread.
+    // SAFETY: the kernel writes at most `size` octets, and reads as many; both calls are about this
+    // thread.
     unsafe {
         if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut now, size, 0) == 0
             && i32::try_from(now.sched_policy) == Ok(libc::SCHED_OTHER)
@@ -197,8 +198,8 @@ impl Alarm {
 /// Sleeps until an instant, or until a signal arrives.
 pub fn sleep_until(moment: Instant) {
     let time = timespec(moment.nanos());
-    // SAFETY: `time` is a valid timespec, and no remaining time is asked for. A signal ends the sleep early,
-    // which the caller's loop expects.
+    // SAFETY: `time` is a valid timespec, and no remaining time is asked for. A signal ends the
+    // sleep early, which the caller's loop expects.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

@@ -34,7 +34,8 @@ impl Family {
         }
     }
 
-    /// Largest UDP payload: the 16-bit length fields hold header and payload, IPv4's its own header too.
+    /// Largest UDP payload: the 16-bit length fields hold header and payload, IPv4's its own header
+    /// too.
     #[must_use]
     pub const fn most(self) -> u64 {
         match self {
@@ -87,12 +88,14 @@ mod tests {
 
     #[test]
     fn published_sizes() {
-        // An Ethernet frame of 1518 octets carries an IP packet of 1500, so 1472 octets over UDP and IPv4.
+        // An Ethernet frame of 1518 octets carries an IP packet of 1500, so 1472 octets over UDP
+        // and IPv4.
         assert_eq!(payload(1518, Family::V4, 18), Ok(1472));
         assert_eq!(payload(1518, Family::V6, 18), Ok(1452));
         assert_eq!(payload(64, Family::V4, 18), Ok(18));
         assert_eq!(payload(64, Family::V6, 18), Err(84));
-        // 1518 octets take 1538 octet times on the wire: 812.74 frames a second at 10 Mbit/s (RFC 2544).
+        // 1518 octets take 1538 octet times on the wire: 812.74 frames a second at 10 Mbit/s (RFC
+        // 2544).
         assert_eq!(Counted::Wire.octets(1472, Family::V4), 1538);
         assert_eq!(Counted::Frame.octets(1, Family::V4), 64);
         assert_eq!(Counted::Payload.octets(1, Family::V4), 1);

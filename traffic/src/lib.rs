@@ -16,7 +16,8 @@
 //! the socket and are read together. `--user-stamps` takes user space's time instead. TCP's chunks
 //! always have user space's time.
 //!
-//! **Stages.** With `--stages` both ends also record when packets passed the kernel's boundaries: see [`stages`].
+//! **Stages.** With `--stages` both ends also record when packets passed the kernel's boundaries:
+//! see [`stages`].
 //!
 //! **Pacing.** Deadlines are absolute, so that errors do not accumulate: the sender sleeps until
 //! shortly before a deadline and spins for the rest. The spinning time follows the measured wake-up

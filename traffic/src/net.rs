@@ -213,7 +213,8 @@ pub fn ready(socket: &impl AsRawFd, write: bool, within: Span) -> io::Result<boo
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
     let time = clock::timespec(within.nanos());
-    // SAFETY: `poll` is one valid pollfd, `time` a valid timespec, and the mask is valid through the call.
+    // SAFETY: `poll` is one valid pollfd, `time` a valid timespec, and the mask is valid through
+    // the call.
     let done = stop::waiting(|mask| unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, mask) });
     match done {
         None | Some(0) => Ok(false),

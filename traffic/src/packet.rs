@@ -12,9 +12,10 @@
 //! | 6..10 | sequence number, low 32 bits; in an end packet the number of data packets that were sent |
 //! | 10..18 | when it was handed to the socket: ns of the sender's `CLOCK_MONOTONIC` |
 //!
-//! The rest of the payload is zero. With RTP (RFC 3550, section 5.1) a header of 12 octets precedes: version 2,
-//! no padding, extension or contributing sources; payload type as chosen; sequence number, timestamp
-//! (the moment for which the packet was *scheduled*, in units of the RTP clock) and synchronization source.
+//! The rest of the payload is zero. With RTP (RFC 3550, section 5.1) a header of 12 octets
+//! precedes: version 2, no padding, extension or contributing sources; payload type as chosen;
+//! sequence number, timestamp (the moment for which the packet was *scheduled*, in units of the RTP
+//! clock) and synchronization source.
 
 /// Length of the header in octets.
 pub const HEADER: usize = 18;

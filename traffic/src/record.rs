@@ -31,11 +31,11 @@
 //! | 24..28 | u32 | payload in octets; TCP: octets written | payload; TCP: octets read |
 //! | 28..32 | u32 | flags | flags |
 //!
-//! All times are `CLOCK_MONOTONIC` ns. Flags: bit 0, the packet was *not* sent (the socket refused it); bit 1, a
-//! TCP write that was cut short; bit 2, this arrival's time was taken in user space although the file's are the
-//! kernel's; bits 3 and 4, a boundary (see
-//! [`crate::stages::Stage`]): the record has only the packet's number and, in octets 16..24, when it passed there;
-//! bits 8 to 15, the received traffic class (DSCP and ECN); bit 31, the last record.
+//! All times are `CLOCK_MONOTONIC` ns. Flags: bit 0, the packet was *not* sent (the socket refused
+//! it); bit 1, a TCP write that was cut short; bit 2, this arrival's time was taken in user space
+//! although the file's are the kernel's; bits 3 and 4, a boundary (see [`crate::stages::Stage`]):
+//! the record has only the packet's number and, in octets 16..24, when it passed there; bits 8 to
+//! 15, the received traffic class (DSCP and ECN); bit 31, the last record.
 //!
 //! The last record, written only when the program ends in order, has other fields: the number of
 //! records before it; the number of packets (TCP: octets) that the sender reports as sent, or

@@ -29,7 +29,7 @@ pub enum Stage {
 /// Maximum number of stamps per system call.
 const BATCH: usize = 32;
 /// 64-bit words of control messages: three times (64 octets), and the error with
-/// the sender's address (64).
+/// the offender's address (64).
 const CONTROL: usize = 24;
 
 /// `SCM_TSTAMP_SND` and `SCM_TSTAMP_SCHED` of linux/errqueue.h.
@@ -78,7 +78,8 @@ impl Stamps {
                 header.msg_control = self.control[index].as_mut_ptr().cast();
                 header.msg_controllen = (CONTROL * 8) as _;
             }
-            // SAFETY: every message has a control buffer that `self` owns and no payload; lengths are theirs.
+            // SAFETY: every message has a control buffer that `self` owns and no payload; lengths
+            // are theirs.
             let count = unsafe {
                 libc::recvmmsg(
                     socket.as_raw_fd(),
@@ -109,9 +110,9 @@ impl Stamps {
 /// and `CLOCK_REALTIME` in ns.
 fn stamp(header: &libc::msghdr) -> Option<(Stage, u32, u64)> {
     let (mut real, mut which) = (None, None);
-    // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and CMSG_NXTHDR
-    // stay inside `msg_controllen`, and each type has the payload that is read (linux/errqueue.h). Unaligned
-    // reads because control data need not be aligned for the type.
+    // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and
+    // CMSG_NXTHDR stay inside `msg_controllen`, and each type has the payload that is read
+    // (linux/errqueue.h). Unaligned reads because control data need not be aligned for the type.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
         while let Some(control) = next.as_ref() {

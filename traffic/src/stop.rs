@@ -19,7 +19,8 @@ pub fn asked() -> bool {
 pub fn waiting<T>(call: impl FnOnce(*const libc::sigset_t) -> T) -> Option<T> {
     let mut both = MaybeUninit::uninit();
     let mut usual = MaybeUninit::uninit();
-    // SAFETY: both sets live through the calls; `sigemptyset` makes the first valid, `pthread_sigmask` the second.
+    // SAFETY: both sets live through the calls; `sigemptyset` makes the first valid,
+    // `pthread_sigmask` the second.
     unsafe {
         libc::sigemptyset(both.as_mut_ptr());
         for signal in SIGNALS {
@@ -42,8 +43,8 @@ extern "C" fn note(_signal: libc::c_int) {
 pub fn install() {
     for signal in SIGNALS {
         let handler: extern "C" fn(libc::c_int) = note;
-        // SAFETY: a zeroed sigaction is a valid one (empty mask, no flags); the handler only stores to an atomic,
-        // which is async-signal-safe.
+        // SAFETY: a zeroed sigaction is a valid one (empty mask, no flags); the handler only stores
+        // to an atomic, which is async-signal-safe.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as libc::sighandler_t;

@@ -135,8 +135,8 @@ impl Reaper {
 }
 
 fn reap(watched: &OwnedFd, groups: &[PathBuf]) -> io::Result<()> {
-    // The reaper ignores signals to the supervisor's process group, and closes the descriptors
-    // inherited from the supervisor.
+    // The reaper leaves the supervisor's process group, so that signals to the group do not reach
+    // it, and closes the descriptors inherited from the supervisor.
     // SAFETY: no pointers are passed; nothing else in this process uses descriptors any more.
     unsafe {
         check(libc::setsid())?;
@@ -145,7 +145,7 @@ fn reap(watched: &OwnedFd, groups: &[PathBuf]) -> io::Result<()> {
     }
     system::call_myself("airloom-reaper")?;
     let mut octet = 0_u8;
-    // SAFETY: the buffer outlives the call and its length is given. Nobody writes to the pipe.
+    // SAFETY: the buffer outlives the call and its length is given. No process writes to the pipe.
     while unsafe { libc::read(0, (&raw mut octet).cast(), 1) } != 0 {}
     let until = Instant::now() + BUSY;
     while groups.iter().filter(|group| !remove(group)).count() > 0 && Instant::now() < until {

@@ -1,9 +1,9 @@
 //! CPU affinity of the loop's thread.
 //!
-//! The kernel does not migrate a real-time thread that can run. A task pinned to the processor where
-//! the loop wakes would starve for the whole run, even with other processors idle. A helper thread
-//! therefore determines twice a second which processor the other tasks leave most idle. If the
-//! result is the same twice in a row, it moves the loop there.
+//! The kernel does not migrate a real-time thread that can run. A task pinned to the processor
+//! where the loop wakes would starve for the whole run, even with other processors idle. A helper
+//! thread therefore determines twice a second which processor the other tasks leave most idle. If
+//! the result is the same twice in a row, it moves the loop there.
 
 use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -148,7 +148,8 @@ fn migrate(thread: i32, number: usize) {
 }
 
 fn bind(thread: i32, number: usize) {
-    // SAFETY: a set of no processors is all zeros; it outlives the call, and the number is below its size.
+    // SAFETY: a set of no processors is all zeros; it outlives the call, and the number is below
+    // its size.
     unsafe {
         let mut only: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(number, &mut only);

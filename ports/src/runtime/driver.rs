@@ -156,7 +156,7 @@ impl Driver {
     ) -> Result<T, Error> {
         let (reply, answer) = channel();
         let command = move |driven: &mut Driven| {
-            // If the caller has given up, nobody receives the answer.
+            // The caller may have given up and dropped the receiver.
             let _ = reply.send(question(driven));
         };
         let commands = self.commands.as_ref().ok_or(Error::Stopped)?;
@@ -215,7 +215,8 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
-        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it is used.
+        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it
+        // is used.
         unsafe {
             // The default timer slack lets the kernel be 50 us late.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);

@@ -66,7 +66,8 @@ impl Poller {
             tv_nsec: i64::try_from(span.nanos() % 1_000_000_000).unwrap_or(0),
         });
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the array holds BATCH events, the timeout outlives the call, no signal mask is given.
+        // SAFETY: the array holds BATCH events, the timeout outlives the call, no signal mask is
+        // given.
         let ready = unsafe {
             libc::epoll_pwait2(
                 self.epoll.as_raw_fd(),

@@ -79,7 +79,8 @@ impl Gre {
     /// Decodes a packet, beginning at its GRE header.
     ///
     /// # Errors
-    /// [`Refusal::Malformed`], [`Refusal::Checksum`], or [`Refusal::Foreign`] for another tunnel's key.
+    /// [`Refusal::Malformed`], [`Refusal::Checksum`], or [`Refusal::Foreign`] for another tunnel's
+    /// key.
     pub fn read(&self, packet: &[u8]) -> Result<Opened, Refusal> {
         let word = |at: usize| {
             let octets = packet.get(at..at + 4).ok_or(Refusal::Malformed)?;

@@ -128,8 +128,8 @@ impl Connection {
         // SAFETY: the message refers to memory that outlives the call.
         let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-        // SAFETY: the kernel has filled the control buffer, the macros stay inside it, and every descriptor
-        // in it is new and has no other owner.
+        // SAFETY: the kernel has filled the control buffer, the macros stay inside it, and every
+        // descriptor in it is new and has no other owner.
         unsafe {
             let mut header = libc::CMSG_FIRSTHDR(&raw const message);
             while let Some(head) = header.as_ref() {

@@ -61,8 +61,8 @@ impl Drop for Watch {
 }
 
 fn install() -> Before {
-    // SAFETY: a sigaction is plain integers and pointers, for which zero is a value; the handler below
-    // does only what a handler may do.
+    // SAFETY: a sigaction is plain integers and pointers, for which zero is a value; the handler
+    // below does only what a handler may do.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -81,7 +81,8 @@ extern "C" fn handle(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut c_void
         let start = slot.start.load(Ordering::Acquire);
         let octets = slot.octets.load(Ordering::Relaxed);
         if start > 1 && at >= start && at - start < octets {
-            // SAFETY: the range is one mapping of ours, which belongs to its slot as long as that is taken.
+            // SAFETY: the range is one mapping of ours, which belongs to its slot as long as that
+            // is taken.
             let put = unsafe {
                 let both = libc::PROT_READ | libc::PROT_WRITE;
                 let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;

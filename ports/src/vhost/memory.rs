@@ -93,8 +93,8 @@ impl Area {
     /// Copies the octets from offset `at` on.
     pub fn read(&self, at: usize, to: &mut [u8]) {
         let from = self.pointer(at, to.len());
-        // SAFETY: both hold that many octets and do not overlap; whatever the guest writes meanwhile, octets
-        // are copied.
+        // SAFETY: both hold that many octets and do not overlap; whatever the guest writes
+        // meanwhile, octets are copied.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
     }
 

@@ -62,7 +62,8 @@ impl Notifier {
     #[must_use]
     pub fn notify(&self) -> bool {
         let one = 1u64.to_ne_bytes();
-        // SAFETY: eight octets that outlive the call. Signals, SIGPIPE among them, are blocked in the loop.
+        // SAFETY: eight octets that outlive the call. Signals, SIGPIPE among them, are blocked in
+        // the loop.
         let put = unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
         put >= 0 || io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
     }

@@ -85,7 +85,8 @@ pub fn memory(octets: u64) -> File {
 pub fn send(socket: &UnixStream, octets: &[u8], files: &[RawFd]) {
     let mut piece = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
     let mut control = [0u64; 16];
-    // SAFETY: the message refers to memory that outlives the call, and the control buffer has the room.
+    // SAFETY: the message refers to memory that outlives the call, and the control buffer has the
+    // room.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut piece;

@@ -69,8 +69,8 @@ impl Outgoing {
             self.messages[index].msg_hdr.msg_iovlen = 2;
         }
         let messages = &mut self.messages[from..until];
-        // SAFETY: these messages point to vectors, headers and zeros that `self` owns and that do not move during
-        // the call; all lengths are within them.
+        // SAFETY: these messages point to vectors, headers and zeros that `self` owns and that do
+        // not move during the call; all lengths are within them.
         let done =
             unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count(messages.len()), 0) };
         usize::try_from(done).map_err(|_| io::Error::last_os_error())
@@ -125,8 +125,8 @@ impl Incoming {
         }
         // With MSG_TRUNC the lengths are those of the whole packets, not of the kept octets.
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: every message points to buffers that `self` owns and that do not move during the call; all
-        // lengths are theirs. A call that does not wait needs no time-out.
+        // SAFETY: every message points to buffers that `self` owns and that do not move during the
+        // call; all lengths are theirs. A call that does not wait needs no time-out.
         let done = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -146,9 +146,10 @@ impl Incoming {
         let kept = (message.msg_len as usize).min(KEPT);
         let mut arrived =
             Arrived { octets: &self.octets[index][..kept], length: message.msg_len, stamp: None, class: 0 };
-        // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and CMSG_NXTHDR
-        // stay inside `msg_controllen`, and each type has the payload that is read (linux/socket.h, ip(7),
-        // ipv6(7)). Unaligned reads because control data need not be aligned for the type.
+        // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and
+        // CMSG_NXTHDR stay inside `msg_controllen`, and each type has the payload that is read
+        // (linux/socket.h, ip(7), ipv6(7)). Unaligned reads because control data need not be
+        // aligned for the type.
         unsafe {
             let mut next = libc::CMSG_FIRSTHDR(&raw const message.msg_hdr);
             while let Some(control) = next.as_ref() {
