@@ -107,7 +107,7 @@ pub fn unmount(target: &str) -> io::Result<()> {
     check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
 }
 
-/// Opens a file or folder as a handle (O_PATH), without reading it.
+/// Opens a file or folder as a handle (`O_PATH`), without reading it.
 pub fn hold(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)
 }

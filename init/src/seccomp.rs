@@ -89,7 +89,7 @@ fn filter() -> Vec<libc::sock_filter> {
     filter
 }
 
-/// Installs the filter on this process permanently; requires CAP_SYS_ADMIN in its user namespace.
+/// Installs the filter on this process permanently; requires `CAP_SYS_ADMIN` in its user namespace.
 pub fn refuse_control_group_namespaces() -> io::Result<()> {
     let mut filter = filter();
     let program = libc::sock_fprog {

@@ -137,7 +137,7 @@ pub struct Queue {
     descriptors: Area,
     available: Area,
     used: Area,
-    /// VIRTIO_F_EVENT_IDX: both sides set the index at which they want a notification.
+    /// `VIRTIO_F_EVENT_IDX`: both sides set the index at which they want a notification.
     event_idx: bool,
     next_available: u16,
     next_used: u16,
