@@ -1,6 +1,6 @@
-//! Checks of settings without an engine, for `airloom check`: the ranges are the engine's own.
+//! Checks settings without an engine, for `airloom check`, against the engine's own ranges.
 //!
-//! Each raises `EngineError` with what cannot work, and returns nothing otherwise.
+//! Each function raises `EngineError` with the invalid setting, and returns None otherwise.
 
 use airloom_engine::medium::{MediumSettings, MobilitySettings, RadioSettings};
 use airloom_engine::settings::{LinkSettings, SwitchSettings};

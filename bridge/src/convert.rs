@@ -1,4 +1,4 @@
-//! What comes from Python, in the terms of the crates below.
+//! Conversion of Python values to the types of the engine's crates.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::errors::Fault;
 
-/// A descriptor of the engine's own for the same TAP or socket.
+/// Duplicates the descriptor of a TAP or socket for the engine.
 pub fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
     if fd < 0 {
         return Err(Fault::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF)));
@@ -17,7 +17,7 @@ pub fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
     borrowed.try_clone_to_owned().map_err(Fault::Descriptor)
 }
 
-/// Settings in the engine's words; what is not said has its default.
+/// Converts a dictionary to engine settings; missing keys get their defaults.
 pub fn read_settings<T: DeserializeOwned>(settings: &Bound<'_, PyAny>, whose: &str) -> Result<T, Fault> {
     pythonize::depythonize(settings).map_err(|error| Fault::Settings(format!("{whose}: {error}")))
 }

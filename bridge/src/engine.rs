@@ -1,7 +1,6 @@
 //! The engine for Python: built, then stepped or driven by the wall clock, then read.
 //!
-//! Every call gives up Python's lock before it waits for anything, and the engine's thread never
-//! takes it.
+//! Every call releases the GIL before it waits, and the engine's thread never acquires it.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -35,9 +34,9 @@ enum State {
     Still(Box<World>),
     /// Driven by the wall clock.
     Running(Driver),
-    /// Stopped; what it drove can be read.
+    /// Stopped; the driven world can be read.
     Stopped(Box<Driven>, Option<(Counts, bool)>),
-    /// A bug ended it.
+    /// Lost after a panic.
     Lost,
 }
 
@@ -45,7 +44,7 @@ enum State {
 #[pyclass(frozen, module = "airloom._engine")]
 pub struct Engine {
     state: Mutex<State>,
-    /// What waits at memory ports.
+    /// Frames received by memory ports.
     inbox: Inbox,
 }
 
@@ -54,8 +53,8 @@ impl Engine {
         self.state.lock().expect("no holder panics")
     }
 
-    /// Has the world do something, on whichever thread it lives, and brings a port that this
-    /// made to the loop's attention.
+    /// Runs a closure on the world, on the thread that owns it, and registers a port that the
+    /// closure created with the loop.
     fn act<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -72,7 +71,7 @@ impl Engine {
         .map_err(PyErr::from)
     }
 
-    /// Adds a port, while the loop runs too.
+    /// Adds a port, also while the loop runs.
     fn add(&self, py: Python<'_>, name: String, transit: bool, port: Box<dyn Port>) -> PyResult<()> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(world.add(&name, transit, port).map(|_| ())?),
@@ -87,7 +86,7 @@ impl Engine {
         .map_err(PyErr::from)
     }
 
-    /// Puts another port in the place of one.
+    /// Replaces a port.
     fn exchange(&self, py: Python<'_>, name: String, port: Box<dyn Port>) -> PyResult<()> {
         py.detach(|| match &mut *self.state() {
             State::Still(world) => {
@@ -106,7 +105,7 @@ impl Engine {
         .map_err(PyErr::from)
     }
 
-    /// Reads something from the world or its driver, in any state.
+    /// Reads from the world or its driver, in any state.
     fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The one place where errors become Python's: `EngineError(code, message)`.
+//! Conversion of all errors to Python's `EngineError(code, message)`.
 
 use airloom_engine::medium::SettingsError;
 use airloom_netns::tap::TapError;
@@ -7,26 +7,26 @@ use pyo3::prelude::*;
 
 use crate::EngineError;
 
-/// What a call of the seam itself can refuse.
+/// Errors of the bridge itself.
 #[derive(Debug)]
 pub enum Fault {
-    /// Something below refused.
+    /// An error of the engine or the ports.
     Below(Error),
-    /// Settings that are not in the engine's words.
+    /// Settings that do not match the engine's structure.
     Settings(String),
-    /// A word that is none of those allowed.
+    /// A word that is not among the permitted ones.
     Word { what: &'static str, given: String, allowed: &'static str },
-    /// Not in this state: `needs` says in which.
+    /// A call in the wrong state: `needs` names the required one.
     State { call: &'static str, needs: &'static str },
     /// The descriptor cannot be duplicated.
     Descriptor(std::io::Error),
 }
 
 impl Fault {
-    /// Any call after the engine met a bug.
+    /// Any call after the engine panicked.
     pub const LOST: Self = Self::State { call: "this call", needs: "an engine that met no bug" };
 
-    /// The setting that is out of its range, and its range in words.
+    /// The setting that is out of its range, and the text of the range.
     fn range(&self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Below(Error::Engine(airloom_engine::Error::Range { field, allowed, .. })) => {
@@ -37,7 +37,7 @@ impl Fault {
     }
 }
 
-/// Codes of [`Fault`] beside those from below.
+/// Codes of [`Fault`] beside those of the engine and the ports.
 const CODES: [&str; 4] = ["engine.settings", "engine.word", "engine.state", "host.descriptor"];
 
 impl From<Error> for Fault {
@@ -81,8 +81,8 @@ impl From<Fault> for PyErr {
     }
 }
 
-/// Every code that an `EngineError` can bear, sorted, beside those of settings out of their range:
-/// these are the setting's path and begin with `link.` or `switch.`.
+/// Every code of an `EngineError`, sorted, except those of settings out of their range: these are
+/// the setting's path and begin with `link.` or `switch.`.
 #[pyfunction]
 pub fn error_codes() -> Vec<&'static str> {
     let below = airloom_engine::Error::CODES

@@ -1,4 +1,4 @@
-//! The guests behind ports: their devices, and what crossed the boundary to them.
+//! The guests behind ports: their devices and transfer counters.
 
 use std::os::fd::OwnedFd;
 

@@ -1,6 +1,6 @@
-//! The Python extension module `airloom._engine`: a thin seam to the crates below.
+//! The Python extension module `airloom._engine`: a thin layer on the engine's crates.
 
-// The macros of pyo3 write functions without documentation and with unsafe blocks of their own.
+// pyo3's macros generate functions without documentation and with unsafe blocks.
 #![allow(missing_docs)]
 
 mod check;
@@ -39,7 +39,8 @@ mod _engine {
 
     use pyo3::prelude::*;
 
-    /// Sets what an `EngineError` says where no setting is out of its range.
+    /// Sets the default attributes of `EngineError`, for errors that are not a
+    /// setting out of its range.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let error = module.getattr("EngineError")?;

@@ -1,4 +1,4 @@
-//! Radio media for Python: settings as dictionaries, radios as they are at a moment.
+//! Radio media for Python: settings as dictionaries, and the state of radios at an instant.
 
 use std::collections::HashMap;
 
@@ -81,7 +81,7 @@ pub fn channel<'py>(py: Python<'py>, channel: &ChannelView) -> PyResult<Bound<'p
     Ok(found)
 }
 
-/// What a radio found when it looked around, as the stub of `Engine.scanned` describes it.
+/// The result of a radio's scan, as the stub of `Engine.scanned` describes it.
 pub fn scanned<'py>(py: Python<'py>, times: u64, seen: &[SightingView]) -> PyResult<Bound<'py, PyDict>> {
     let list = PyList::empty(py);
     for SightingView { port, sighting } in seen {
@@ -111,11 +111,11 @@ pub fn views<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py, 
     Ok(found)
 }
 
-/// One node's way: instants in nanoseconds, and places.
+/// Movement of one node: instants in nanoseconds, and positions.
 type Way = Vec<(u64, f64, f64, f64)>;
 
-/// Reads a movement trace: `ns-2`, `bonnmotion`, or `bonnmotion-3d`. Gives for each node of the
-/// trace its places: (ns, x, y, z).
+/// Reads a movement trace: `ns-2`, `bonnmotion`, or `bonnmotion-3d`. Returns the positions of each
+/// node of the trace: (ns, x, y, z).
 #[pyfunction]
 pub fn read_movements(py: Python<'_>, format: &str, text: &str) -> PyResult<Vec<(u32, Way)>> {
     let read = || -> Result<_, SettingsError> {

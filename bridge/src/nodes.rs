@@ -1,4 +1,4 @@
-//! Namespaces of nodes for Python: held, counted, and closed together.
+//! Namespaces of nodes for Python: created, read, and closed in batches.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::EngineError;
 
-/// A network namespace without a name, held by a file descriptor, and its TAPs.
+/// An anonymous network namespace, held by a file descriptor, and its TAPs.
 #[pyclass(frozen, module = "airloom._engine")]
 pub struct Namespace {
     name: String,
@@ -21,7 +21,7 @@ fn raise(error: &Error) -> PyErr {
 }
 
 impl Namespace {
-    /// Runs something on the namespace without holding Python's lock.
+    /// Runs a closure on the namespace without the GIL.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -95,7 +95,7 @@ impl Namespace {
     }
 }
 
-/// Makes the namespaces of many nodes, and veth pairs between some of them; all or none.
+/// Creates the namespaces of many nodes, and veth pairs between some of them; all or none.
 #[pyfunction]
 #[pyo3(signature = (nodes, wires = Vec::new()))]
 pub fn bring_up(
@@ -122,14 +122,14 @@ pub fn bring_up(
         .collect())
 }
 
-/// Closes many namespaces in one batch; those already closed are passed over.
+/// Closes many namespaces in one batch; those already closed are skipped.
 #[pyfunction]
 pub fn tear_down(py: Python<'_>, namespaces: Vec<PyRef<'_, Namespace>>) {
     let taken: Vec<_> = namespaces.iter().filter_map(|namespace| namespace.take()).collect();
     py.detach(|| netns::tear_down(taken));
 }
 
-/// The counters of many namespaces, read by one thread.
+/// Reads the counters of many namespaces in one thread.
 #[pyfunction]
 pub fn counters_of<'py>(
     py: Python<'py>,

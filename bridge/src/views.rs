@@ -1,4 +1,4 @@
-//! The ledger and the lateness, as Python gets them.
+//! The ledger and the lateness, converted for Python.
 
 use airloom_engine::ledger::{Drops, HostLosses};
 use airloom_engine::time::Span;
@@ -13,10 +13,10 @@ use airloom_ports::world::World;
 use pyo3::prelude::*;
 use serde::{Serialize, Serializer};
 
-/// Of a port: name, number, frames missed, whether it is gone, and what a tunnel counted.
+/// Of a port: name, number, missed frames, whether it is disconnected, and a tunnel's counters.
 type PortBook = (String, PortId, u64, bool, Option<Report>);
 
-/// What is needed to tell Python of a ledger, taken on the engine's thread.
+/// Data of a ledger view, copied on the engine's thread.
 pub struct Books {
     ledger: Ledger,
     ports: Vec<PortBook>,
@@ -25,7 +25,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Copies the books of a world.
+    /// Copies the ledger of a world.
     pub fn of(world: &mut World) -> Self {
         let ledger = world.engine.ledger().clone();
         let named = world.edge.ports.iter().zip(world.names.ports.iter());
@@ -144,7 +144,7 @@ struct PortView<'a> {
     host_lost: Reasons,
     missed: u64,
     gone: bool,
-    /// What a tunnel counted, under its own key.
+    /// A tunnel's counters, under its own key.
     #[serde(flatten)]
     report: Named<'a, &'a (dyn erased_serde::Serialize + Send)>,
 }
@@ -173,7 +173,7 @@ impl<T: Serialize> Serialize for Named<'_, T> {
     }
 }
 
-/// Tallies as two entries each: of frames, and of octets with `_octets` behind the name.
+/// Tallies as two entries each: frames, and octets with the suffix `_octets`.
 struct Tallies<const N: usize>([(&'static str, Tally); N]);
 
 impl<const N: usize> Serialize for Tallies<N> {
@@ -185,7 +185,7 @@ impl<const N: usize> Serialize for Tallies<N> {
     }
 }
 
-/// The reasons that occurred, in frames.
+/// The reasons with a count above zero, in frames.
 struct Reasons(Vec<(&'static str, u64)>);
 
 impl Reasons {
@@ -208,22 +208,22 @@ impl Serialize for Reasons {
     }
 }
 
-/// How the engine kept up with the clock, taken on its thread.
+/// How well the engine followed the clock, copied on its thread.
 pub struct Punctuality {
     /// Histograms by name.
     pub histograms: Vec<(&'static str, Histogram)>,
-    /// Second by second.
+    /// Status, second by second.
     pub seconds: Vec<Second>,
     /// The capture, and whether its file failed.
     pub capture: Option<(Counts, bool)>,
-    /// Whether the engine's thread goes before others when processors are short.
+    /// Whether the engine's thread may be real-time.
     pub preferred: bool,
     /// Names of the ports, by number.
     pub ports: Vec<String>,
 }
 
 impl Default for Punctuality {
-    /// Of an engine without a clock: nothing is late, with the same keys.
+    /// For an engine without a clock: no lateness, with the same keys.
     fn default() -> Self {
         let histograms = ["delivery", "ingress", "wakes"].map(|name| (name, Histogram::default()));
         Self {
@@ -237,7 +237,7 @@ impl Default for Punctuality {
 }
 
 impl Punctuality {
-    /// Copies what was recorded of a driven engine. `ended` is a finished capture's account.
+    /// Copies the statistics of a driven engine. `ended` is the result of a finished capture.
     pub fn of(driven: &Driven, ended: Option<&(Counts, bool)>) -> Self {
         let edge = &driven.world.edge;
         let running = driven.world.capture.as_ref().map(|capture| (*capture.counts(), capture.failed()));

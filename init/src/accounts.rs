@@ -1,13 +1,14 @@
-//! Processor time of a node without control groups: of children that have ended, and of all
-//! processes that still run.
+//! CPU time of a node that has no control group: of its ended children and of all running
+//! processes.
 
 use std::fs;
 
 use crate::system::stat_fields;
 
-/// User and system time in nanoseconds. What ran and was never waited for by a parent is missing.
+/// Returns user and system time in nanoseconds. Time of ended processes whose parent never
+/// waited for them is not counted.
 pub fn processor_time() -> (u64, u64) {
-    // SAFETY: an rusage is plain integers, and the place outlives the call.
+    // SAFETY: an rusage is plain integers, and the buffer outlives the call.
     let ended = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
@@ -33,8 +34,8 @@ pub fn processor_time() -> (u64, u64) {
     (user, system)
 }
 
-/// Ticks in user and system mode, with those of waited-for children (fields 14 to 17 of
-/// `proc_pid_stat(5)`).
+/// User and system time in ticks, with that of waited-for children (fields 14 to
+/// 17 of `proc_pid_stat(5)`).
 fn times(stat: &str) -> Option<(u64, u64)> {
     let fields: Vec<u64> =
         stat_fields(stat)?.iter().skip(11).take(4).map(|field| field.parse().unwrap_or(0)).collect();

@@ -1,4 +1,4 @@
-//! What programs of a node may do: as whom they run, and with which of root's rights.
+//! Credentials of a node's programs: user, groups and capabilities.
 
 use std::fs;
 use std::io;
@@ -6,8 +6,8 @@ use std::io;
 use crate::seccomp;
 use crate::system::check;
 
-/// Capabilities that stay (`capabilities(7)`): those that container engines leave to their containers, without
-/// making device files, and with the administration of the node's own network.
+/// Capabilities that programs of an image keep (`capabilities(7)`): the default set of container
+/// engines, without the creation of device files and with administration of the node's own network.
 const KEPT: [u32; 14] = [
     0,  // CAP_CHOWN
     1,  // CAP_DAC_OVERRIDE
@@ -25,8 +25,8 @@ const KEPT: [u32; 14] = [
     31, // CAP_SETFCAP
 ];
 
-/// Capabilities that change the machine and not the node, or reach the node's first process: programs with
-/// the host's files do without these.
+/// Capabilities that affect the whole machine, or give access to the node's init: programs that run
+/// on the host's files do not get them.
 const MACHINES: [u32; 5] = [
     17, // CAP_SYS_RAWIO
     19, // CAP_SYS_PTRACE
@@ -36,20 +36,20 @@ const MACHINES: [u32; 5] = [
 ];
 const LAST_CAPABILITY: u32 = 63;
 
-/// What the programs of a place may do.
+/// Privileges of the programs of a node or guest.
 #[derive(Debug, Default)]
 pub enum Rights {
-    /// All that this process may: in a guest, whose kernel is its own.
+    /// All privileges of this process: used in a guest, which has its own kernel.
     #[default]
     All,
-    /// All but what concerns the machine: in a node of the host's kernel with the host's files.
+    /// All privileges that do not affect the machine: a node on the host's kernel and files.
     Node,
-    /// What an image says, and container engines leave.
+    /// The user of an image, with the capabilities that container engines grant.
     Image(Bounds),
 }
 
 impl Rights {
-    /// The entry of a home in an environment, where programs get one.
+    /// The `HOME=` entry of the environment, if the programs get one.
     pub fn home_in_env(&self) -> Option<String> {
         match self {
             Self::Image(bounds) => Some(format!("HOME={}", bounds.home)),
@@ -57,13 +57,13 @@ impl Rights {
         }
     }
 
-    /// Binds this process, and whatever program it becomes.
+    /// Restricts this process and every program that it executes.
     pub fn enter(&self) -> io::Result<()> {
         match self {
             Self::All => Ok(()),
             Self::Node => {
                 drop_from_bounds(|number| MACHINES.contains(&number))?;
-                // What these limits allow needs no capability.
+                // Within these limits no capability is needed, so the limits are zero.
                 none_of(libc::RLIMIT_RTPRIO)?;
                 none_of(libc::RLIMIT_NICE)
             }
@@ -72,12 +72,13 @@ impl Rights {
     }
 }
 
-/// Takes capabilities from this process's bounding set, and so from programs that it becomes as root.
+/// Drops capabilities from the bounding set of this process: programs that it executes
+/// as root do not regain them.
 pub fn drop_from_bounds(is_dropped: impl Fn(u32) -> bool) -> io::Result<()> {
     for number in (0..=LAST_CAPABILITY).filter(|&number| is_dropped(number)) {
         // SAFETY: no pointers are passed.
         match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), 0, 0, 0) }) {
-            // Beyond the kernel's last capability.
+            // Above the last capability of this kernel.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
             other => other?,
         };
@@ -91,7 +92,7 @@ fn none_of(resource: libc::__rlimit_resource_t) -> io::Result<()> {
     check(unsafe { libc::setrlimit(resource, &raw const none) }).map(drop)
 }
 
-/// Whether the user namespace of this process has a user and a group of the same number as these.
+/// True if the user namespace of this process maps both this user and this group number.
 pub fn is_mapped(uid: u32, gid: u32) -> bool {
     let mapped = |file: &str, wanted: u32| {
         fs::read_to_string(file).unwrap_or_default().lines().any(|line| {
@@ -112,7 +113,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whom `user[:group]` means in the root file system of this process.
+    /// Resolves `user[:group]` in the root file system of this process.
     pub fn of(user: &str) -> Result<Self, String> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self::from_texts(user, &read("/etc/passwd"), &read("/etc/group"))
@@ -144,7 +145,7 @@ impl Bounds {
         Ok(Self { uid, gid, groups, home: home.to_owned() })
     }
 
-    /// Keeps root where this user namespace has no other user; says so.
+    /// Falls back to root, with a note, if this user namespace does not map the user.
     pub fn or_root(self, notes: &mut Vec<String>) -> Self {
         if is_mapped(self.uid, self.gid) {
             return self;
@@ -161,7 +162,7 @@ impl Bounds {
         drop_from_bounds(|number| !KEPT.contains(&number))?;
         // SAFETY: the list outlives the call and its length is given.
         let grouped = check(unsafe { libc::setgroups(self.groups.len(), self.groups.as_ptr()) });
-        // A user namespace of an ordinary user has given up the right to change groups.
+        // In the user namespace of an unprivileged user, setgroups(2) is not permitted.
         if let Err(error) = grouped
             && (self.uid != 0 || error.raw_os_error() != Some(libc::EPERM))
         {
@@ -175,7 +176,7 @@ impl Bounds {
     }
 }
 
-/// Leaves this process only what is kept, and nothing to inherit.
+/// Reduces the effective and permitted capabilities to [`KEPT`]; the inheritable set becomes empty.
 fn keep_capabilities() -> io::Result<()> {
     let kept = KEPT.iter().fold(0_u32, |bits, number| bits | 1 << number);
     // The kernel's `__user_cap_header_struct`, version 3, for this process, and two

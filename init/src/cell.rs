@@ -1,10 +1,13 @@
-//! The cell of a guest's machine: a process that emulates a machine sees the host's files read-only and
-//! hardly a device, has one place in memory to write to, and none of root's rights but those that are
-//! named. A read-only mount does not keep a process from connecting to a socket, for which it needs the
-//! right to write to the socket's file; so the machine runs as a user to whom no file belongs.
+//! Sandbox of a guest's machine, the process that emulates it (User Mode Linux or QEMU).
 //!
-//! A guest is whoever has broken out of it at worst, so what the machine may not do, the guest may
-//! not either: its file system over the host's (hostfs) is opened by this process.
+//! The process sees the host's files read-only and few devices, can write only to one file system
+//! in memory, and keeps only the named capabilities. A read-only mount does not prevent connect(2)
+//! on a socket, which requires write permission on the socket's file; the process therefore runs as
+//! a user that owns no file.
+//!
+//! In the worst case a program of the guest breaks out into this process, so the restrictions of
+//! the process are those of the guest. The process itself opens the guest's view of the host's
+//! files (hostfs).
 
 use std::fs::{self, File};
 use std::io;
@@ -20,15 +23,15 @@ use crate::program::{Refused, start_after};
 use crate::room::cut_off;
 use crate::system::{check, text};
 
-/// Where it may write.
+/// The only writable directory.
 const SCRATCH: &str = "/dev/shm";
-/// Devices that have nothing of the host in them.
+/// Devices that give no access to the host.
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Users to whom nothing belongs: a number that no distribution and no container engine gives out, and
-/// "nobody" where the user namespace has no such number.
+/// Users that own no files: a number that no distribution and no container engine assigns, and
+/// "nobody" for user namespaces without that number.
 const USERS: [u32; 2] = [1_900_000_001, 65_534];
 
-/// Starts the machine; gives its process number once it runs.
+/// Starts the machine and returns its process number once it runs.
 pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
     let start = Start {
         id: host.id,
@@ -47,7 +50,7 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
         };
         schedule(&host.scheduling)?;
         close_in(&host.cell, user).map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
-        // User Mode Linux takes a random gap behind its program for its own memory.
+        // User Mode Linux reserves the random gap behind its program as its own memory.
         // SAFETY: no pointers are passed.
         check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) })
             .map_err(step("personality"))?;
@@ -83,7 +86,7 @@ fn schedule(wish: &Scheduling) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Shows this process the host's files read-only, and of the devices those that it may use.
+/// Gives this process a read-only view of the host's files, with only the permitted devices.
 fn close_in(cell: &Cell, user: Option<u32>) -> io::Result<()> {
     cut_off()?;
     let devices: Vec<(&str, File)> = DEVICES
@@ -96,7 +99,7 @@ fn close_in(cell: &Cell, user: Option<u32>) -> io::Result<()> {
         offer(&Path::new("/dev").join(name), fd, user)?;
     }
     fs::create_dir(SCRATCH)?;
-    // No device file that a file system of the host may have opens here.
+    // Device files on the host's file systems cannot be opened.
     restrict("/", libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV, 0)?;
     restrict("/dev", 0, libc::MOUNT_ATTR_NODEV)?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
@@ -105,7 +108,8 @@ fn close_in(cell: &Cell, user: Option<u32>) -> io::Result<()> {
     mount(Some("tmpfs"), SCRATCH, Some("tmpfs"), flags, Some(&options))
 }
 
-/// Makes a device of the host appear at a path, for a user who may have no right to the host's own file.
+/// Shows a device of the host at a path, also for a user without permission on the host's own
+/// device file.
 fn offer(path: &Path, fd: &File, user: Option<u32>) -> io::Result<()> {
     if let Some(user) = user {
         let (name, device) = (text(&path.to_string_lossy())?, fd.metadata()?.rdev());
@@ -120,21 +124,23 @@ fn offer(path: &Path, fd: &File, user: Option<u32>) -> io::Result<()> {
     mounts::show(path, fd, 0)
 }
 
-/// The user as whom a machine runs; None where this process's own is the only one.
+/// The user of the machine's process; None if only the current user is mapped.
 fn user() -> Option<u32> {
     USERS.into_iter().find(|&user| is_mapped(user, user))
 }
 
-/// Becomes a user to whom nothing of the host belongs, and keeps only the named capabilities, also of what
-/// this process will become.
+/// Changes to a user that owns no files, and keeps only the named capabilities, also across
+/// execve(2).
 fn drop_rights(kept: &[u32], user: Option<u32>) -> io::Result<()> {
     if let Some(user) = user {
         let many = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-        // All machines of this host are one user's, whose processes are counted together. Where the limit
-        // cannot be raised it is that of whoever started the run.
+        // All machines of this host run as one user, and the kernel counts their
+        // processes together. If the limit cannot be raised, the limit of the user
+        // who started the run applies.
         // SAFETY: the limit outlives the call.
         unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &raw const many) };
-        // What is kept is kept as another user too, and counts where a program asks what it may (`access(2)`).
+        // The capabilities are kept across the change of user, and count where a program checks
+        // permissions (`access(2)`).
         // SAFETY: no pointers are passed, but for an empty list.
         unsafe {
             check(libc::prctl(libc::PR_SET_SECUREBITS, libc::SECBIT_NO_SETUID_FIXUP, 0, 0, 0))?;
@@ -157,7 +163,7 @@ fn drop_rights(kept: &[u32], user: Option<u32>) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) })?;
     for &number in kept {
         let raise = libc::PR_CAP_AMBIENT_RAISE;
-        // Without this, a program that does not start as root starts without capabilities.
+        // Without ambient capabilities, a program executed by a user other than root has none.
         // SAFETY: no pointers are passed.
         check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, libc::c_ulong::from(number), 0, 0) })?;
     }

@@ -1,4 +1,4 @@
-//! Messages with descriptors over a stream socket.
+//! Messages with file descriptors over a stream socket.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,9 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// No message is longer: the largest is an environment or a file for a node.
+/// Maximum length of a message; the largest are environments and files of a node.
 const LONGEST: usize = 16 << 20;
-/// Most descriptors in one packet of the socket; the kernel's own limit is 253.
+/// Maximum number of descriptors in one packet of the socket; the kernel's limit is 253.
 const DESCRIPTORS: usize = 16;
 
 /// One end of a stream socket that carries messages.
@@ -45,10 +45,10 @@ impl Channel {
         Ok(())
     }
 
-    /// Reads what is there; false at the end of the stream.
+    /// Reads the available data; returns false at the end of the stream.
     pub fn fill(&mut self) -> io::Result<bool> {
         let mut buffer = [0_u8; 16_384];
-        // Aligned as control messages must be.
+        // Control messages need this alignment.
         let mut control = [0_u64; 32];
         loop {
             let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -75,7 +75,7 @@ impl Channel {
         let mut entry = unsafe { libc::CMSG_FIRSTHDR(header) };
         while !entry.is_null() {
             // SAFETY: the macros give pointers inside the control buffer, and the kernel has put
-            // open descriptors there that are nobody else's.
+            // open descriptors there without another owner.
             unsafe {
                 if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SCM_RIGHTS {
                     let length = (*entry).cmsg_len - libc::CMSG_LEN(0) as usize;
@@ -90,7 +90,7 @@ impl Channel {
         }
     }
 
-    /// The next whole message, if there is one.
+    /// Returns the next complete message, if any.
     pub fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let Some(head) = self.octets.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*head) as usize;
@@ -101,18 +101,18 @@ impl Channel {
         let message = serde_json::from_slice(body)?;
         self.octets.drain(..4 + length);
         if self.octets.is_empty() {
-            // One long message must not keep its memory for the rest of the run.
+            // Frees the memory of one long message.
             self.octets.shrink_to(4096);
         }
         Ok(Some(message))
     }
 
-    /// The descriptors that came with a message, in their order.
+    /// Takes the descriptors that came with a message, in their order.
     pub fn descriptors<const N: usize>(&mut self) -> io::Result<[OwnedFd; N]> {
         Ok(self.take(N)?.try_into().expect("as many as were taken"))
     }
 
-    /// So many of the descriptors that came with a message.
+    /// Takes `count` of the descriptors that came with a message.
     pub fn take(&mut self, count: usize) -> io::Result<Vec<OwnedFd>> {
         if self.descriptors.len() < count {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message came without its descriptors"));

@@ -1,9 +1,10 @@
-//! The door of a node, by which programs reach the laboratory: a socket with a name that is seen in one
-//! network namespace alone (`unix(7)`, abstract).
+//! Control socket of a node, by which its programs reach the controller: an abstract Unix socket
+//! (`unix(7)`), visible in one network namespace only.
 //!
-//! The controller listens in the host's part of each node. A guest has a network of its own, so its
-//! init listens there under the same name, and the node init outside passes what visitors say. It
-//! knocks in its own namespace, so that a guest reaches the door of its own node and no other.
+//! The controller listens in the network namespace of each node on the host. A guest has its own
+//! network stack: its init listens there under the same name, and the node init forwards the octets
+//! of each connection. The node init connects in its own network namespace, so that a guest reaches
+//! only the control socket of its own node.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,12 +14,12 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use crate::system;
 
 const NAME: &[u8] = b"airloom/radio";
-/// Visits of one guest at a time, as many as the controller admits.
+/// Maximum number of open connections of one guest; the controller accepts as many.
 pub const MOST: usize = 16;
-/// Number of the first visit; those below are programs'.
+/// Number of the first connection; lower numbers belong to programs.
 pub const FIRST: u64 = 1 << 63;
 
-/// The guest's side of the door.
+/// The listening socket in a guest.
 #[derive(Debug)]
 pub struct Door {
     listener: UnixListener,
@@ -26,14 +27,15 @@ pub struct Door {
 }
 
 impl Door {
-    /// Opens it in this process's network namespace.
+    /// Opens the socket in the network namespace of this process.
     pub fn open() -> io::Result<Self> {
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(NAME)?)?;
         listener.set_nonblocking(true)?;
         Ok(Self { listener, next: FIRST })
     }
 
-    /// Lets the next visitor in, if there is one; the number of the visit, and where to hear it and tell it.
+    /// Accepts the next connection, if any: returns its number and the descriptors to
+    /// read from and to write to.
     pub fn admit(&mut self) -> io::Result<Option<(u64, OwnedFd, OwnedFd)>> {
         let Ok((visitor, _)) = self.listener.accept() else { return Ok(None) };
         self.next += 1;
@@ -41,14 +43,15 @@ impl Door {
         Ok(Some((self.next, hear, tell)))
     }
 
-    /// The wish to hear of visitors.
+    /// The poll entry for new connections.
     pub fn interest(&self) -> libc::pollfd {
         system::to_read(self.listener.as_raw_fd())
     }
 }
 
-/// Knocks at the controller's door in this process's network namespace; where to hear it and tell it.
-/// It has room for [`MOST`] to wait, so that nobody waits here.
+/// Connects to the controller's socket in the network namespace of this process; returns the
+/// descriptors to read from and to write to. The backlog is [`MOST`] connections, so that
+/// connect(2) does not block.
 pub fn knock() -> io::Result<(OwnedFd, OwnedFd)> {
     both(UnixStream::connect_addr(&SocketAddr::from_abstract_name(NAME)?)?)
 }

@@ -1,17 +1,18 @@
-//! Frames on the channel of a guest: one character device carries messages, the octets of
-//! programs' streams and of visits at the node's door, and how many of those may follow.
+//! Frames on the channel of a guest: one character device carries messages, the octets of programs'
+//! streams and of connections to the node's control socket, and credits for flow control.
 //!
-//! A frame is its kind (one octet), the number of the program or visit it belongs to (eight, little-endian),
-//! the length of its body (four) and the body. What arrives was written by a guest, which may lie.
+//! A frame consists of its kind (one octet), the number of its program or connection (eight,
+//! little-endian), the length of its body (four) and the body. Received frames come from a
+//! guest and are not trusted.
 
-/// Octets before the body.
+/// Length of the header, in octets.
 pub const HEAD: usize = 13;
-/// No message is longer, as on sockets.
+/// Maximum length of a message, as on sockets.
 const LONGEST_MESSAGE: usize = 16 << 20;
-/// Octets of one stream that may be under way without having been taken at the other end.
+/// Flow-control window of one stream: octets sent but not yet consumed at the other end.
 pub const WINDOW: usize = 64 << 10;
 
-/// What a frame carries.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A message in JSON; belongs to no program.
@@ -22,14 +23,14 @@ pub enum Kind {
     Output,
     /// Standard error of a program; an empty body is its end.
     Error,
-    /// So many more octets of a stream may be sent: the stream's kind and four octets. With the
-    /// kind of messages it is about the whole channel.
+    /// Credit to send further octets of a stream: the stream's kind and four octets. With
+    /// [`Kind::Message`] as kind it applies to the whole channel.
     Credit,
     /// New size of a program's terminal: rows and columns, two octets each.
     Size,
-    /// What a visitor says at the node's door; an empty body is its end.
+    /// Octets that a program in the guest sent to the control socket; an empty body is the end.
     Visit,
-    /// What a visitor is told, towards the guest; an empty body is the end of the visit.
+    /// Octets from the controller, towards the guest; an empty body closes the connection.
     Answer,
 }
 
@@ -61,16 +62,16 @@ impl Kind {
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it carries.
+    /// Kind of the frame.
     pub kind: Kind,
-    /// The program or visit it belongs to.
+    /// Number of the program or connection.
     pub program: u64,
-    /// What it says.
+    /// Content.
     pub body: Vec<u8>,
 }
 
 impl Frame {
-    /// The stream and the number of octets of a [`Kind::Credit`].
+    /// Returns the stream and the number of octets of a [`Kind::Credit`].
     #[must_use]
     pub fn credit(&self) -> Option<(Kind, usize)> {
         let (&stream, more) = self.body.split_first()?;
@@ -79,7 +80,7 @@ impl Frame {
         Some((stream, usize::try_from(more).ok()?))
     }
 
-    /// Rows and columns of a [`Kind::Size`].
+    /// Returns rows and columns of a [`Kind::Size`].
     #[must_use]
     pub fn size(&self) -> Option<[u16; 2]> {
         let octets: [u8; 4] = self.body.as_slice().try_into().ok()?;
@@ -102,7 +103,7 @@ pub fn size([rows, columns]: [u16; 2]) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Writes a frame behind what is there.
+/// Appends a frame to the buffer.
 pub fn put(octets: &mut Vec<u8>, kind: Kind, program: u64, body: &[u8]) {
     octets.push(kind.number());
     octets.extend_from_slice(&program.to_le_bytes());
@@ -110,43 +111,43 @@ pub fn put(octets: &mut Vec<u8>, kind: Kind, program: u64, body: &[u8]) {
     octets.extend_from_slice(body);
 }
 
-/// What arrived is no frame.
+/// The received octets are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// No kind has this number.
+    /// Unknown kind.
     #[error("a frame of the unknown kind {0}")]
     Kind(u8),
-    /// The body is longer than any of its kind.
+    /// The body exceeds the maximum of its kind.
     #[error("a frame of {0} octets")]
     Long(usize),
 }
 
-/// Makes frames of octets that come in pieces.
+/// Decodes frames from a stream of octets.
 #[derive(Debug, Default)]
 pub struct Decoder {
     octets: Vec<u8>,
-    /// Where what has not been read begins.
+    /// Offset of the first undecoded octet.
     start: usize,
 }
 
 impl Decoder {
-    /// Takes the next piece.
+    /// Appends received octets.
     pub fn feed(&mut self, piece: &[u8]) {
         if self.start > 0 {
             self.octets.drain(..self.start);
             self.start = 0;
         }
         if self.octets.is_empty() {
-            // One long message must not keep its memory for the rest of the run.
+            // Frees the memory of one long message.
             self.octets.shrink_to(WINDOW);
         }
         self.octets.extend_from_slice(piece);
     }
 
-    /// The next whole frame, if there is one; after an error there is no way back into step.
+    /// Returns the next complete frame, if any. After an error the stream cannot be resynchronized.
     ///
     /// # Errors
-    /// [`Broken`] if what comes next is no frame.
+    /// [`Broken`] if the next octets are not a valid frame.
     pub fn next(&mut self) -> Result<Option<Frame>, Broken> {
         let Some((head, rest)) = self.octets[self.start..].split_first_chunk::<HEAD>() else {
             return Ok(None);

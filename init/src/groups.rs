@@ -1,12 +1,12 @@
-//! Control groups: a processor share and an account for each node.
+//! Control groups: CPU limit and CPU accounting of each node.
 //!
-//! Version 2 gives the account (`cpu.stat`, `cpu.pressure`) and halts nodes (`cgroup.freeze`) in
-//! any group; the share needs its `cpu` controller. Where that controller belongs to version 1
-//! (hybrid hosts), the share is held there (`cpu.cfs_quota_us`).
+//! Version 2 provides accounting (`cpu.stat`, `cpu.pressure`) and freezing (`cgroup.freeze`) in any
+//! group; the CPU limit needs its `cpu` controller. If that controller belongs to version 1 (hybrid
+//! hosts), the limit is set there (`cpu.cfs_quota_us`).
 //!
-//! A node's processes are in a group below the one that has the limits, and that lower group is the
-//! root of the node's cgroup namespace: whatever hierarchy a program in the node mounts, the files
-//! with its limits are not in it.
+//! A node's processes are in a child of the group with the limits, and this child is the root of
+//! the node's cgroup namespace: a hierarchy mounted by a program in the node does not contain
+//! the files with its limits.
 
 mod hierarchy;
 mod removal;
@@ -18,22 +18,22 @@ use std::path::{Path, PathBuf};
 use hierarchy::Hierarchy;
 use removal::{Reaper, remove};
 
-/// How often a node's share is handed out, in microseconds. Ten times shorter than the kernel's
-/// default: a node that has used up its share stands still for less than this.
+/// Period of the CPU quota, in microseconds. Ten times shorter than the kernel's default: a node
+/// that has used up its quota is throttled for less than this.
 const PERIOD_US: f64 = 10_000.0;
-/// The kernel hands out no less, and in no longer periods.
+/// Minimum quota and minimum period of the kernel.
 const LEAST_QUOTA_US: f64 = 1_000.0;
 const LONGEST_PERIOD_US: f64 = 1_000_000.0;
 
-/// Where a node's processes are, below the group that has its limits.
+/// Name of the child group with the node's processes.
 const INSIDE: &str = "inside";
 
-/// The keeper's own groups, made when the first node needs them.
+/// The supervisor's own groups, created when the first node needs them.
 #[derive(Debug)]
 pub struct Groups {
-    /// Version 2, and whether its `cpu` controller is at hand.
+    /// Version 2 group, and whether its `cpu` controller is available.
     unified: Option<(PathBuf, bool)>,
-    /// In version 1's `cpu` hierarchy, made when the first share is to be held there.
+    /// Group in version 1's `cpu` hierarchy, created for the first CPU limit.
     cpu: Option<PathBuf>,
     cpu_parents: Vec<PathBuf>,
     name: String,
@@ -41,7 +41,7 @@ pub struct Groups {
     reaper: Option<Reaper>,
 }
 
-/// One node's groups: those with its limits.
+/// The groups with the limits of one node.
 #[derive(Debug, Default)]
 pub struct Group {
     pub unified: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub struct Group {
 }
 
 impl Groups {
-    /// Finds out by trying what this machine allows.
+    /// Finds by trial which hierarchies this machine allows.
     pub fn new() -> io::Result<Self> {
         let name = removal::own_name()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -82,8 +82,8 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Makes a node's groups, with its share if it is to have one; what else cannot be had is added to
-    /// the notes. An error is a share that cannot be held.
+    /// Creates a node's groups, with its CPU limit if one is given. Missing features other than the
+    /// limit are added to the notes; a limit that cannot be set is an error.
     pub fn make(
         &mut self,
         number: usize,
@@ -108,7 +108,7 @@ impl Groups {
         Ok(group)
     }
 
-    /// Whether shares can be held here; tries it.
+    /// Checks by trial whether CPU limits can be set.
     pub fn try_share(&mut self) -> Result<(), String> {
         self.make(0, Some(0.5), &mut Vec::new()).map(|group| group.remove())
     }
@@ -126,7 +126,8 @@ impl Groups {
         held
     }
 
-    /// The keeper's group in version 1's `cpu` hierarchy, as near to its own as may be.
+    /// The supervisor's group in version 1's `cpu` hierarchy, as close to its own group as
+    /// possible.
     fn cpu_base(&mut self) -> Result<&Path, String> {
         if self.cpu.is_none() {
             let mut why = match &self.notes[..] {
@@ -150,12 +151,12 @@ impl Groups {
         Ok(self.cpu.as_deref().expect("it was just made"))
     }
 
-    /// Removes the keeper's own groups; the nodes' processes are gone by then.
+    /// Removes the supervisor's own groups; the nodes' processes have ended by then.
     pub fn remove(self) {
         for path in self.unified.iter().map(|(path, _)| path).chain(&self.cpu) {
             remove(path);
         }
-        // The reaper has the patience for what is still busy.
+        // The reaper process waits for groups that are still busy.
         if let Some(reaper) = self.reaper {
             reaper.end();
         }
@@ -163,12 +164,13 @@ impl Groups {
 }
 
 impl Group {
-    /// The version 2 group of the node's processes, opened so that a new one can start in it.
+    /// The version 2 group of the node's processes, opened so that clone3(2) can start a process in
+    /// it.
     pub fn open(&self) -> Option<File> {
         self.unified.as_ref().and_then(|path| File::open(path.join(INSIDE)).ok())
     }
 
-    /// Puts a process into the groups that [`Group::open`] does not reach.
+    /// Moves a process into the groups that [`Group::open`] does not cover.
     pub fn admit(&self, pid: i32, in_unified: bool) -> Result<(), String> {
         let unified = self.unified.as_ref().filter(|_| !in_unified);
         for path in unified.into_iter().chain(&self.cpu) {
@@ -185,8 +187,8 @@ impl Group {
     }
 }
 
-/// Makes a group below the nearest candidate whose children have the `cpu` controller, or else
-/// below the nearest at all.
+/// Creates a group in the nearest candidate that delegates the `cpu` controller, or else
+/// in the nearest candidate.
 fn make_unified(candidates: &[PathBuf], name: &str) -> io::Result<(PathBuf, bool)> {
     let hands_on = |parent: &&PathBuf| {
         fs::read_to_string(parent.join("cgroup.subtree_control"))
@@ -210,7 +212,7 @@ fn make_unified(candidates: &[PathBuf], name: &str) -> io::Result<(PathBuf, bool
     Err(last)
 }
 
-/// Makes a node's group, and the one below it for its processes.
+/// Creates a node's group, and its child group for the processes.
 fn create(path: &Path) -> Result<PathBuf, String> {
     for folder in [path, &path.join(INSIDE)] {
         fs::create_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,8 +1,8 @@
-//! The first process of a guest, or of a part of one: furnishes it, starts its programs, and speaks with the node init
-//! outside over a character device.
+//! Init of a guest, or of a part of one: sets up its file system and network, starts its programs,
+//! and communicates with the node init over a character device.
 //!
-//! It runs from the guest kernel's first file system in memory. What it cannot say on the channel
-//! it says on the console, which the host keeps.
+//! It runs from the guest kernel's initramfs. Errors that it cannot report on the channel go to the
+//! console, which the host records.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -24,14 +24,14 @@ use crate::programs::Programs;
 use crate::system::{self, check};
 use crate::{proc, room, terminal};
 
-/// How long the channel's device may take to appear.
+/// Maximum time until the channel's device appears.
 const APPEARING: Duration = Duration::from_secs(10);
-/// The guest's root, while it is put together.
+/// Mount point of the guest's root during set-up.
 const ROOT: &str = "/root";
-/// Where the first file system has modules that are loaded before anything else.
+/// Folder of the initramfs with the modules that are loaded first.
 const EARLY: &str = "/early";
 
-/// Serves the channel at a device until the guest ends; switches the guest's machine off.
+/// Serves the channel at a device until the guest ends, then powers the machine off.
 pub fn serve(device: &str) -> ! {
     if let Err(error) = whole(device).and_then(|mut guest| guest.serve()) {
         eprintln!("airloom-init: {error}");
@@ -44,11 +44,11 @@ pub fn serve(device: &str) -> ! {
     }
 }
 
-/// Serves standard input and output as the channel of one of several nodes in this guest: namespaces of
-/// its kernel, which go with the channel.
+/// Serves one of several nodes in this guest, with standard input and output as its channel: the
+/// node is a set of namespaces of the guest's kernel, which end with the channel.
 pub fn part() -> io::Result<ExitCode> {
     let beyond = File::open("/proc/self/ns/net")?;
-    // SAFETY: whoever starts a part gives it its channel there; nothing else here uses it.
+    // SAFETY: the caller passes the channel as these descriptors; nothing else here uses them.
     let (from, to) = unsafe { (OwnedFd::from_raw_fd(0), OwnedFd::from_raw_fd(1)) };
     let namespaces =
         libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET;
@@ -63,7 +63,7 @@ pub fn part() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The guest as a whole: the init of its kernel.
+/// Sets up a whole guest: this process is the init of its kernel.
 fn whole(device: &str) -> io::Result<Guest> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         folders(Path::new(place))?;
@@ -71,7 +71,7 @@ fn whole(device: &str) -> io::Result<Guest> {
     }
     load_early()?;
     let channel = OwnedFd::from(wait_for(Path::new(device))?);
-    // A device that is no terminal passes every octet anyway.
+    // A device that is not a terminal passes every octet anyway.
     let _ = terminal::raw(channel.as_raw_fd());
     Ok(Guest::new(Link::to_host(channel.try_clone()?, channel)?, None))
 }
@@ -79,12 +79,12 @@ fn whole(device: &str) -> io::Result<Guest> {
 /// A guest, or a part of one.
 struct Guest {
     link: Link,
-    /// The network namespace in which the kernel shows the interfaces of a part.
+    /// For a part of a guest: the network namespace in which the kernel creates its interfaces.
     beyond: Option<File>,
-    /// Where programs speak with the laboratory, once the guest has been furnished.
+    /// The node's control socket, once the guest has been set up.
     door: Option<Door>,
     programs: Programs,
-    /// Ends of programs that have more to say.
+    /// End reports of programs with unread output.
     held: Vec<(u64, Report)>,
     /// Terminals of programs, by the program's number.
     terminals: Vec<(u64, OwnedFd)>,
@@ -101,7 +101,7 @@ impl Guest {
         self.link.send(&Report::Hello { protocol: PROTOCOL })?;
         loop {
             let door = self.door.as_ref().filter(|_| self.link.visits() < door::MOST);
-            // A negative descriptor is passed over.
+            // poll(2) ignores a negative descriptor.
             let visitors = door.map_or(system::to_read(-1), Door::interest);
             let mut entries = vec![system::to_read(children.as_raw_fd()), visitors];
             entries.extend(self.link.interests());
@@ -133,7 +133,7 @@ impl Guest {
         }
     }
 
-    /// Lets a visitor speak with the controller.
+    /// Accepts a connection to the control socket and joins it with the controller.
     fn admit(&mut self) -> io::Result<()> {
         let Some((id, hear, tell)) = self.door.as_mut().map_or(Ok(None), Door::admit)? else { return Ok(()) };
         self.link.send(&Report::Visitor { id })?;
@@ -141,7 +141,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Reports the ends of programs whose output has gone before.
+    /// Reports the ends of programs whose output has all been sent.
     fn release(&mut self) -> io::Result<()> {
         for (id, report) in std::mem::take(&mut self.held) {
             if self.link.drain(id)? {
@@ -200,8 +200,8 @@ impl Guest {
     }
 }
 
-/// Puts the guest's own world together; gives what its kernel cannot do and the node's door, or what
-/// went wrong.
+/// Sets up the guest; returns the features that its kernel lacks and the node's control socket, or
+/// the reason of the failure.
 fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, Door), String> {
     match (&world.root, beyond) {
         (Root::Part, Some(beyond)) => {
@@ -218,7 +218,7 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, Door), Str
     Ok((notes, Door::open().map_err(|error| format!("the node's door: {error}"))?))
 }
 
-/// Puts the root file system of a whole guest together, and makes it the root.
+/// Assembles the root file system of a whole guest and changes to it.
 fn make_root(world: &World, root: &Root) -> Result<(), String> {
     let at = |what: &str| {
         let what = what.to_owned();
@@ -240,7 +240,7 @@ fn make_root(world: &World, root: &Root) -> Result<(), String> {
         }
         Root::Shared { tag } => {
             folders(Path::new("/lower")).map_err(at("/lower"))?;
-            // Whole pieces of large files at once: each request is a way out of the machine and back.
+            // Large requests: each one costs an exit from the virtual machine.
             let options = "trans=virtio,version=9p2000.L,msize=512000,cache=loose";
             mount(Some(tag), "/lower", Some("9p"), libc::MS_RDONLY, Some(options))
                 .map_err(at("the host's files (9P)"))?;
@@ -261,14 +261,14 @@ fn make_root(world: &World, root: &Root) -> Result<(), String> {
     }
     enter()?;
     if let Some(folder) = &world.module_folder {
-        // Modules that programs ask for are found where every program looks for them.
+        // Programs that load modules look for them here.
         folders(Path::new("/lib/modules")).map_err(at("/lib/modules"))?;
         bind(folder, "/lib/modules").map_err(at("/lib/modules"))?;
     }
     Ok(())
 }
 
-/// Lays a writable layer in memory over what is mounted at /lower.
+/// Mounts a writable overlay in memory over /lower.
 fn layer() -> Result<(), String> {
     let fail = |error: io::Error| format!("a layer over the root file system: {error}");
     folders(Path::new("/layer")).map_err(fail)?;
@@ -280,7 +280,7 @@ fn layer() -> Result<(), String> {
     mount(Some("overlay"), ROOT, Some("overlay"), 0, Some(layers)).map_err(fail)
 }
 
-/// Makes [`ROOT`] the root, with the kernel's own file systems in it.
+/// Makes [`ROOT`] the root, with proc, devtmpfs and devpts mounted in it.
 fn enter() -> Result<(), String> {
     let at = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     for (kind, place) in [("proc", "proc"), ("devtmpfs", "dev")] {
@@ -304,8 +304,8 @@ fn enter() -> Result<(), String> {
     changed.map(drop).map_err(at("the root file system"))
 }
 
-/// Loads the modules without which there is no channel yet: files below [`EARLY`], in the order of
-/// their names.
+/// Loads the modules that the channel needs: the files below [`EARLY`], in the order of their
+/// names.
 fn load_early() -> io::Result<()> {
     let mut paths: Vec<_> =
         fs::read_dir(EARLY).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -317,7 +317,7 @@ fn load_early() -> io::Result<()> {
     Ok(())
 }
 
-/// Loads one module; one that is there already is no fault.
+/// Loads one module; a module that is already loaded is not an error.
 fn insert(file: &File) -> io::Result<()> {
     // SAFETY: the string is a constant.
     let answer = check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) });
@@ -327,7 +327,7 @@ fn insert(file: &File) -> io::Result<()> {
     }
 }
 
-/// Loads the kernel modules that are needed, from the first file system or from `below`.
+/// Loads the required kernel modules, from the initramfs or from `below`.
 fn load(world: &World, below: &str) -> Result<(), String> {
     let mut loaded = BTreeSet::new();
     for path in world.modules.iter().filter(|path| loaded.insert(path.as_str())) {
@@ -338,7 +338,7 @@ fn load(world: &World, below: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens a device, which may still be about to appear.
+/// Opens a device and waits for it to appear.
 fn wait_for(device: &Path) -> io::Result<File> {
     let until = Instant::now() + APPEARING;
     loop {
@@ -352,7 +352,7 @@ fn wait_for(device: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether no program is left; the kernel's own processes have no command line.
+/// True if no program is left; the kernel's own processes have no command line.
 fn nobody_left() -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes

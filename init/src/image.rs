@@ -1,7 +1,8 @@
-//! The file system of a node that has an image for its root.
+//! File system of a node whose root is an image.
 //!
-//! The unpacked image is a folder of the host that many nodes may share: each has a writable layer
-//! in memory over it, and nothing of the host is in reach but what is shown to it, read-only.
+//! The unpacked image is a folder of the host that several nodes may share: each node
+//! has a writable overlay in memory on it, and sees of the host only the paths that
+//! are shown to it, read-only.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,16 +18,17 @@ use crate::mounts::{
 use crate::proc;
 use crate::system::check;
 
-/// Devices of the host that have nothing of the host in them.
+/// Devices of the host that give no access to the host.
 const DEVICES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "net/tun"];
 
-/// Makes the image this process's root; gives what this machine cannot do, and whom programs run as.
+/// Makes the image the root of this process; returns the features that this machine lacks, and the
+/// credentials of the programs.
 pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bounds), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")
     };
-    // Everything of the host is held before it goes out of sight.
+    // Opens all paths of the host before they become unreachable.
     let lower = hold(Path::new(&image.root)).map_err(at(&image.root))?;
     let shown = hold_all(request.visible.iter().map(Path::new))?;
     let hosts = hold(Path::new("/etc/hosts")).ok();
@@ -55,7 +57,8 @@ pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bou
         bind_held(&hosts, Path::new("/etc/hosts")).map_err(at("/etc/hosts"))?;
         mounts::read_only("/etc/hosts").map_err(at("/etc/hosts"))?;
     }
-    // Only now: the kernel binds what is still mounted somewhere, and allows a new /proc to who sees one.
+    // Not earlier: bind mounts need a source that is still mounted, and a user namespace may mount
+    // /proc only while it sees another one.
     unmount(".").map_err(at("the host's root"))?;
     std::env::set_current_dir("/").map_err(at("/"))?;
     write_file(Path::new("/etc/hostname"), &format!("{}\n", request.name)).map_err(at("/etc/hostname"))?;
@@ -71,7 +74,7 @@ pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bou
     Ok((notes, bounds))
 }
 
-/// Makes a writable layer over the image the root; the old one is at "." until it is unmounted.
+/// Makes a writable overlay on the image the root; the old root is at "." until it is unmounted.
 fn enter(lower: &File) -> io::Result<()> {
     memory("/tmp", 0o700)?;
     for place in ["/tmp/upper", "/tmp/work", "/tmp/root"] {
@@ -84,7 +87,7 @@ fn enter(lower: &File) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_pivot_root, here.as_ptr(), here.as_ptr()) }).map(drop)
 }
 
-/// Mounts of the kernel's own, at places that every image must have.
+/// Mounts of the kernel's file systems, at the standard places.
 fn own_places() -> io::Result<()> {
     for (path, mode) in
         [("/proc", 0o555), ("/sys", 0o555), ("/dev", 0o755), ("/tmp", 0o1777), ("/run", 0o755)]

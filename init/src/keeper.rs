@@ -1,4 +1,4 @@
-//! The keeper: parent of all node inits of a run.
+//! The supervisor process: parent of all node inits of a run.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,13 +9,13 @@ use crate::groups::{Group, Groups};
 use crate::message::{NodeRequest, Notice, PROTOCOL, Request};
 use crate::{node, room, system};
 
-/// Serves the socket with the given number until it or the controller ends; then ends all nodes
-/// and cleans up.
+/// Serves the socket with the given descriptor number until it closes or the controller ends; then
+/// ends all nodes and removes the control groups.
 pub fn keep(socket: &str) -> io::Result<()> {
     let number: i32 = socket.parse().map_err(io::Error::other)?;
     // SAFETY: no pointers are passed; a number that is not open is refused.
     system::check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: whoever starts a keeper gives it its socket there; nothing else here uses it.
+    // SAFETY: the caller passes the socket as this descriptor; nothing else here uses it.
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     // SAFETY: no pointers are passed.
     let controller = system::process_descriptor(unsafe { libc::getppid() })?;
@@ -30,7 +30,7 @@ pub fn keep(socket: &str) -> io::Result<()> {
 struct Keeper {
     channel: Channel,
     groups: Option<Groups>,
-    /// Process number of an init: its node.
+    /// By process number of an init: its node.
     nodes: HashMap<i32, (String, Group)>,
     made: usize,
 }
@@ -87,14 +87,14 @@ impl Keeper {
         let mut notes = Vec::new();
         let number = self.made;
         let group = self.groups()?.make(number, request.cpu, &mut notes).map_err(share_not_held)?;
-        // The new process waits at this socket until it is in all its groups.
+        // The new process waits at this socket until it is in all its control groups.
         let (gate, held) = std::os::unix::net::UnixStream::pair()?;
         let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
         let folder = group.open();
         let in_group = folder.as_ref().map(|folder| system::child_in(namespaces, Some(folder.as_fd())));
         let (pid, in_unified) = match in_group {
             Some(Ok(pid)) => (pid, true),
-            // Before Linux 5.7, or where the group takes no processes in this way.
+            // Before Linux 5.7, or if CLONE_INTO_CGROUP fails for the group.
             _ => match system::child_in(namespaces, None) {
                 Ok(pid) => (pid, false),
                 Err(error) => {
@@ -148,14 +148,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Ends all nodes and removes all groups.
+    /// Ends all nodes and removes all control groups.
     fn end(&mut self) {
         for &pid in self.nodes.keys() {
             let _ = system::kill(pid, libc::SIGKILL);
         }
         for (pid, (_, group)) in self.nodes.drain() {
             let mut status = 0;
-            // SAFETY: the place outlives the call; the process is a child of this one.
+            // SAFETY: the buffer outlives the call; the process is a child of this one.
             unsafe { libc::waitpid(pid, &raw mut status, 0) };
             group.remove();
         }

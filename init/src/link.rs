@@ -1,9 +1,10 @@
-//! One end of a guest's channel: messages, and streams of programs and of visits at the node's door,
-//! which are carried as frames because no descriptor can pass.
+//! One end of a guest's channel: messages, and streams of programs and of connections to the
+//! control socket. They are carried as frames, because the channel cannot pass descriptors.
 //!
-//! Both ends are alike. A **source** is a descriptor that is read here and whose octets go over;
-//! a **sink** is one that gets what came. No more than [`WINDOW`] octets of a stream are under way,
-//! so that a program whose output nobody takes waits, and the others do not.
+//! Both ends are alike. A **source** is a descriptor that is read here and whose octets are sent
+//! over the channel; a **sink** is a descriptor to which received octets are written. At most
+//! [`WINDOW`] octets of a stream are in flight: a program whose output is not read blocks, and
+//! the other streams continue.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,19 +15,20 @@ use serde::Serialize;
 use crate::frame::{self, Decoder, Frame, Kind, WINDOW};
 use crate::system;
 
-/// Octets that are read from a descriptor at once.
+/// Maximum number of octets read from a descriptor at once.
 const PIECE: usize = 16 << 10;
-/// Octets that a descriptor which is ready to be written takes without blocking (`pipe(7)`).
+/// Number of octets that a writable descriptor accepts without blocking (`pipe(7)`).
 const ATOMIC: usize = libc::PIPE_BUF;
-/// Octets under way to a guest that it has not read. A guest's serial line keeps 4096 for a reader
-/// (the kernel's `N_TTY_BUF_SIZE`), and that of User Mode Linux loses what comes beyond.
+/// Octets in flight to a guest that it has not read. A guest's serial line buffers
+/// 4096 for a reader (the kernel's `N_TTY_BUF_SIZE`), and the line of User Mode Linux
+/// loses octets beyond that.
 const LINE: usize = 2048;
-/// Octets of them that are kept free for telling it again.
+/// Octets of [`LINE`] that are reserved for wake-up frames.
 const KEPT: usize = 128;
-/// When a machine that has not read what it was told is told again, for the first and the last time. User
-/// Mode Linux may sleep through the signal that it has something to read, but not through the next one.
+/// Delays after which a machine that has not read its input gets a wake-up frame: the first and the
+/// last. User Mode Linux may miss the signal that input is available, but not the next one.
 const AGAIN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(512)];
-/// Octets that may wait for a guest that does not read them.
+/// Maximum number of octets queued for a guest that does not read them.
 const PATIENCE: usize = 64 << 20;
 
 #[derive(Debug)]
@@ -41,59 +43,60 @@ struct Source {
 struct Sink {
     kind: Kind,
     program: u64,
-    /// None when nobody takes it any more.
+    /// None if the octets have no reader any more.
     fd: Option<OwnedFd>,
     pending: Vec<u8>,
     ended: bool,
 }
 
-/// A machine that has not read all that it was told.
+/// A machine that has not read all of its input.
 #[derive(Debug)]
 struct Unread {
-    /// When it is told again; None once that was tried often enough.
+    /// Time of the next wake-up frame; None after the last one.
     at: Option<Instant>,
-    /// How long it was waited for this time.
+    /// Current delay before a wake-up frame.
     wait: Duration,
 }
 
-/// A channel and what goes over it.
+/// A channel and the streams on it.
 #[derive(Debug)]
 pub struct Link {
-    /// Where the other end is heard, and where it is told; for a device both are the same.
+    /// Descriptors for reading and writing; for a device both are the same.
     from: OwnedFd,
     to: OwnedFd,
     decoder: Decoder,
     out: Vec<u8>,
-    /// Octets that the guest has room for; None at the guest's end, which tells what it has read.
+    /// Octets that the guest can still receive; None at the guest's end, which sends the credits.
     room: Option<usize>,
-    /// Octets of the room that are kept for telling a machine again.
+    /// Octets of `room` that are reserved for wake-up frames.
     kept: usize,
     unread: Option<Unread>,
     sources: Vec<Source>,
     sinks: Vec<Sink>,
 }
 
-/// What came over, beside streams.
+/// Received items other than stream octets.
 #[derive(Debug)]
 pub enum Arrived {
     /// A message.
     Message(Vec<u8>),
-    /// A program's terminal has a new size: rows and columns.
+    /// New size of a program's terminal: rows and columns.
     Size(u64, [u16; 2]),
 }
 
 impl Link {
-    /// Takes over the host's end of the channel of a machine.
+    /// Takes ownership of the host's end of a machine's channel.
     pub fn to_machine(fd: OwnedFd) -> io::Result<Self> {
         Self::new(fd.try_clone()?, fd, Some(LINE), KEPT)
     }
 
-    /// Takes over the host's end of the channel of a part of a guest, which is a stream in that of the machine.
+    /// Takes ownership of the host's end of the channel of a part of a guest, which is a stream
+    /// inside the machine's channel.
     pub fn to_part(fd: OwnedFd) -> io::Result<Self> {
         Self::new(fd.try_clone()?, fd, Some(LINE), 0)
     }
 
-    /// Takes over the guest's end of the channel.
+    /// Takes ownership of the guest's end of the channel.
     pub fn to_host(from: OwnedFd, to: OwnedFd) -> io::Result<Self> {
         Self::new(from, to, None, 0)
     }
@@ -105,12 +108,12 @@ impl Link {
         Ok(Self { from, to, decoder, out, room, kept, unread, sources: Vec::new(), sinks: Vec::new() })
     }
 
-    /// How many octets may be written now.
+    /// Number of octets that may be written now.
     fn may_write(&self) -> usize {
         self.room.map_or(usize::MAX, |room| room.saturating_sub(self.kept))
     }
 
-    /// The longest wait, if the other end may have to be told again.
+    /// Time until the next wake-up frame may be due, if any.
     pub fn left(&self) -> Option<Duration> {
         let at = self.unread.as_ref()?.at?;
         Some(at.saturating_duration_since(Instant::now()))
@@ -129,35 +132,35 @@ impl Link {
         self.flush()
     }
 
-    /// From now on what can be read from a descriptor goes over.
+    /// Starts to send the octets that are read from a descriptor.
     pub fn source(&mut self, kind: Kind, program: u64, fd: OwnedFd) {
         self.sources.push(Source { kind, program, fd, credit: WINDOW });
     }
 
-    /// From now on what comes for a stream is written to a descriptor.
+    /// Starts to write the octets received for a stream to a descriptor.
     pub fn sink(&mut self, kind: Kind, program: u64, fd: OwnedFd) {
         self.sinks.push(Sink { kind, program, fd: Some(fd), pending: Vec::new(), ended: false });
     }
 
-    /// Joins a descriptor of the node's door, for hearing and for telling, with the other end's.
+    /// Joins a connection to the control socket with the other end, in both directions.
     pub fn visit(&mut self, id: u64, hear: (Kind, OwnedFd), tell: (Kind, OwnedFd)) {
         self.source(hear.0, id, hear.1);
         self.sink(tell.0, id, tell.1);
     }
 
-    /// Ends a visit that nobody answers.
+    /// Closes a connection that is not accepted.
     pub fn turn_away(&mut self, id: u64) -> io::Result<()> {
         frame::put(&mut self.out, Kind::Answer, id, &[]);
         self.flush()
     }
 
-    /// How many visits are under way.
+    /// Number of open connections.
     pub fn visits(&self) -> usize {
         let sources = self.sources.iter().filter(|source| source.kind == Kind::Answer).count();
         sources + self.sinks.iter().filter(|sink| sink.kind == Kind::Answer).count()
     }
 
-    /// Closes what a program reads from.
+    /// Closes the standard input of a program.
     pub fn forget_input(&mut self, program: u64) {
         self.sources.retain(|source| source.program != program || source.kind != Kind::Input);
         self.sinks.retain(|sink| sink.program != program || sink.kind != Kind::Input);
@@ -169,7 +172,8 @@ impl Link {
         self.sinks.retain(|sink| sink.program != program);
     }
 
-    /// Reads what a program has left in its streams; false if there is more than may go now.
+    /// Reads the remaining output of a program; returns false if there is more than may be sent
+    /// now.
     pub fn drain(&mut self, program: u64) -> io::Result<bool> {
         let mut index = 0;
         while index < self.sources.len() {
@@ -186,16 +190,16 @@ impl Link {
         Ok(true)
     }
 
-    /// Whether all that came for a program has been written.
+    /// True if all octets received for a program have been written.
     pub fn is_flushed(&self, program: u64) -> bool {
         self.sinks.iter().all(|sink| sink.program != program || sink.pending.is_empty())
     }
 
-    /// What to wait for; give it to [`Link::serve`] with the answers.
+    /// The poll entries; pass them to [`Link::serve`] with their results.
     pub fn interests(&self) -> Vec<libc::pollfd> {
         let entry = |fd: i32, events| libc::pollfd { fd, events, revents: 0 };
         let writes = if self.out.is_empty() || self.may_write() == 0 { 0 } else { libc::POLLOUT };
-        // A negative descriptor is passed over, so that the places stay those of the lists.
+        // poll(2) ignores a negative descriptor, so that the indices stay those of the lists.
         let channel = [
             entry(self.from.as_raw_fd(), libc::POLLIN),
             entry(if writes == 0 { -1 } else { self.to.as_raw_fd() }, writes),
@@ -211,14 +215,15 @@ impl Link {
         channel.into_iter().chain(sources).chain(sinks).collect()
     }
 
-    /// Does what can be done now; false at the end of the channel. What came over is for [`Link::next`].
+    /// Performs all possible input and output; returns false at the end of the channel.
+    /// [`Link::next`] returns the received items.
     pub fn serve(&mut self, ready: &[libc::pollfd]) -> io::Result<bool> {
         let Some(([from, _], streams)) = ready.split_first_chunk::<2>() else { return Ok(true) };
         let (sources, sinks) = streams.split_at(self.sources.len());
         for (index, _) in sinks.iter().enumerate().filter(|(_, entry)| entry.revents != 0) {
             self.write_sink(index);
         }
-        // From behind, because one that has ended is removed.
+        // Backwards, because a stream that has ended is removed.
         for (index, _) in sources.iter().enumerate().rev().filter(|(_, entry)| entry.revents != 0) {
             self.read_source(index);
         }
@@ -228,8 +233,8 @@ impl Link {
         Ok(more)
     }
 
-    /// Takes what came over up to the next message, which may be about the streams behind it; None when
-    /// all has been taken.
+    /// Processes received frames up to the next message, which may concern the streams behind it;
+    /// returns None when all are processed.
     pub fn next(&mut self) -> io::Result<Option<Arrived>> {
         while let Some(frame) = self.decoder.next().map_err(io::Error::other)? {
             if let Some(arrived) = self.take(frame)? {
@@ -244,7 +249,8 @@ impl Link {
         Ok(None)
     }
 
-    /// Closes what has ended. A visit is over with its answer, whatever the visitor would still say.
+    /// Closes ended streams. A connection ends with the controller's side, even if the
+    /// program could still send.
     fn close_ended(&mut self) {
         self.sinks.retain(|sink| {
             let over = sink.ended && sink.pending.is_empty();
@@ -297,7 +303,7 @@ impl Link {
                 }
             }
             kind => {
-                // What comes for a program that is gone is nobody's.
+                // Octets for a program that has ended are dropped.
                 let found = self
                     .sinks
                     .iter()
@@ -325,7 +331,7 @@ impl Link {
         let got = match system::read(&source.fd, &mut buffer[..most]) {
             Ok(got) => got,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            // A terminal whose last user has gone says EIO.
+            // A terminal whose last user has closed it reports EIO.
             Err(_) => 0,
         };
         source.credit -= got;
@@ -350,7 +356,8 @@ impl Link {
         }
     }
 
-    /// Nobody takes this stream any more: its octets vanish, so that the program goes on.
+    /// The stream has no reader any more: its octets are discarded, so that the program does not
+    /// block.
     fn discard(&mut self, index: usize) {
         let sink = &mut self.sinks[index];
         sink.fd = None;
@@ -365,7 +372,7 @@ impl Link {
         Ok(())
     }
 
-    /// Writes what goes now, up to so many octets.
+    /// Writes up to `most` octets without blocking.
     fn write(&mut self, mut most: usize) -> io::Result<()> {
         while most > 0 && !self.out.is_empty() {
             match system::write(&self.to, &self.out[..self.out.len().min(most)]) {
@@ -381,7 +388,7 @@ impl Link {
         Ok(())
     }
 
-    /// Keeps an eye on a machine until it has read everything.
+    /// Schedules wake-up frames until the machine has read everything.
     fn watch(&mut self) {
         if self.kept == 0 || self.room == Some(LINE) {
             self.unread = None;
@@ -390,8 +397,7 @@ impl Link {
         }
     }
 
-    /// Tells a machine again that there is something to read: by what comes next, or by a frame that says
-    /// nothing.
+    /// Repeats the signal that input is available: by the next queued octets, or by an empty frame.
     fn tell_again(&mut self) -> io::Result<()> {
         let now = Instant::now();
         let due = self.unread.as_ref().and_then(|one| one.at.filter(|at| *at <= now).map(|_| one.wait * 2));

@@ -1,24 +1,25 @@
-//! `airloom-init`: the processes that stand behind a run's nodes.
+//! `airloom-init`: the processes behind a run's nodes.
 //!
-//! `airloom-init keep N` is the **keeper**: one process for each run, with the controller's stream
-//! socket as descriptor N. For each node that is to run programs the controller sends it a
+//! `airloom-init keep N` is the **supervisor**: one process for each run, with the controller's
+//! stream socket as descriptor N. For each node with programs the controller sends it a
 //! [`message::Request::Node`] with two descriptors, the node's network namespace and one end of a
-//! new socket. The keeper then makes a **node init**: the first process of new PID, mount, UTS
-//! and IPC namespaces, which starts programs as its own socket asks ([`message::Order`]) and
-//! reports how they end.
+//! new socket. The supervisor then makes a **node init**: the first process of new PID, mount, UTS
+//! and IPC namespaces. The node init starts programs on request of its own socket
+//! ([`message::Order`]) and reports their ends.
 //!
-//! A node may have a machine of its own, a **guest** with its own kernel. Its machine is then the
-//! node init's one program, and `airloom-init guest DEVICE` the first process in it, with the same
-//! orders and reports; the node init passes them, and the octets of programs' streams, over the
-//! device ([`relay`], [`link`]).
+//! A node may be a **guest** with its own kernel. The machine of the guest is then the only program
+//! of the node init, and `airloom-init guest DEVICE` is the first process in the guest, with the
+//! same orders and reports. The node init forwards them, and the octets of programs' streams, over
+//! the device ([`relay`], [`link`]).
 //!
-//! Several nodes may share one guest. Its own init then starts `airloom-init part` for each of them, as
-//! it starts programs: namespaces of the guest's kernel, with that program's standard input and output
-//! as their channel.
+//! Several nodes may share one guest. The guest's init then starts one `airloom-init part` for each
+//! of them, like a program: a set of namespaces of the guest's kernel, with that program's standard
+//! input and output as its channel.
 //!
-//! Everything hangs on the controller's life. A node init ends when its socket or the keeper
-//! does, and the kernel kills what runs in its PID namespace; the keeper ends when its socket or
-//! the controller's process does, and removes the control groups that it made.
+//! Every process ends with the controller. A node init ends when its socket is closed or the
+//! supervisor ends, and the kernel then kills the processes of its PID namespace; the
+//! supervisor ends when its socket is closed or the controller's process ends, and removes the
+//! control groups that it created.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! What is said on the sockets: JSON objects, each behind its length (four octets, little-endian);
-//! and on the channels of guests, as frames of [`crate::frame`].
+//! Messages on the sockets: JSON objects, each after its length (four octets, little-endian); on
+//! the channels of guests they are frames of [`crate::frame`].
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use airloom_netns::NodeSpec;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts changes of these messages and of what they promise; the controller wants its own number,
-/// so that a program left over from an earlier build is told from this one.
+/// Version of these messages and their semantics. The controller requires its own version, and so
+/// detects a program left over from an earlier build.
 pub const PROTOCOL: u32 = 7;
 
-/// From the controller to the keeper.
+/// From the controller to the supervisor.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// Files that all nodes see, read-only; said once, before the first node.
+    /// Files that all nodes see, read-only; sent once, before the first node.
     Common {
         /// Path of a file that exists: content.
         files: BTreeMap<String, String>,
     },
     /// Make a node init; with two descriptors: network namespace, socket.
     Node(NodeRequest),
-    /// Tell whether nodes can be held to shares of a processor here.
+    /// Query whether CPU limits can be set here.
     Shares,
-    /// Kill a node init, and everything in the node with it.
+    /// Kill a node init, and with it all processes of the node.
     Kill {
         /// Name of the node.
         name: String,
@@ -40,13 +40,13 @@ pub struct NodeRequest {
     /// Path in the node: content.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Paths of the host that stay visible below folders that the node has for itself.
+    /// Paths of the host that stay visible below folders that the node replaces.
     #[serde(default)]
     pub visible: Vec<String>,
-    /// Most of one processor that it may use.
+    /// CPU limit, as a fraction of one processor.
     #[serde(default)]
     pub cpu: Option<f64>,
-    /// What its root file system is, if not the host's.
+    /// The image that is its root file system, if not the host's.
     #[serde(default)]
     pub image: Option<Image>,
 }
@@ -55,51 +55,51 @@ pub struct NodeRequest {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// The unpacked files, a folder of the host that is never written.
+    /// The unpacked files: a folder of the host that is never written to.
     pub root: String,
-    /// `user[:group]` by names or numbers, as whom programs run; empty for root.
+    /// `user[:group]` by names or numbers, the user of its programs; empty for root.
     #[serde(default)]
     pub user: String,
-    /// Working folder of its programs, made if it is not there.
+    /// Working folder of its programs, created if missing.
     pub folder: String,
 }
 
-/// From the keeper to the controller.
+/// From the supervisor to the controller.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Notice {
-    /// The first message: the keeper has cut itself off from the host's mounts.
+    /// The first message: the supervisor has left the host's mount namespace.
     Hello {
         /// [`PROTOCOL`].
         protocol: u32,
     },
-    /// A node init exists (it says itself when it is ready).
+    /// A node init exists (it reports itself when it is ready).
     Made {
         /// Name of the node.
         name: String,
-        /// Process number of its init, in the keeper's numbering.
+        /// Process number of its init, in the supervisor's PID namespace.
         pid: i32,
         /// Folder of its control group, version 2.
         group: Option<String>,
-        /// Folder of its control group in version 1's `cpu` hierarchy, if that is where its
-        /// share is held.
+        /// Folder of its control group in version 1's `cpu` hierarchy, if its CPU limit is set
+        /// there.
         cpu_group: Option<String>,
-        /// What this machine cannot do for it.
+        /// Features that this machine lacks.
         notes: Vec<String>,
     },
-    /// Whether nodes can be held to shares of a processor here.
+    /// Whether CPU limits can be set here.
     Shares {
-        /// Why not; None if they can.
+        /// The reason if not; None if they can.
         why: Option<String>,
     },
     /// A node init could not be made.
     Refused {
         /// Name of the node.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A node init has ended, and everything in the node with it.
+    /// A node init has ended, and with it all processes of the node.
     Ended {
         /// Name of the node.
         name: String,
@@ -128,35 +128,35 @@ pub enum Order {
         /// Number of the signal.
         signal: i32,
     },
-    /// Tell the processor time used so far.
+    /// Query the CPU time used so far.
     Cpu {
         /// Returned with the answer.
         id: u64,
     },
-    /// Tell what is in a small file, such as one below /proc/net.
+    /// Query the content of a small file, such as one below /proc/net.
     Read {
         /// Returned with the answer.
         id: u64,
         /// Its path in the node.
         path: String,
     },
-    /// Tell how the place's clock stands to the host's.
+    /// Query the offset of the guest's clock from the host's.
     Clock {
         /// Returned with the answer.
         id: u64,
     },
-    /// End: everything gets SIGTERM, and after a grace SIGKILL.
+    /// End: all processes get SIGTERM, and SIGKILL after the grace period.
     Stop {
-        /// The grace in milliseconds.
+        /// The grace period in milliseconds.
         grace_ms: u64,
     },
-    /// Start a guest, a kernel of the node's own; with descriptors: its log, and those it is given.
-    /// From then on programs are started in the guest. Only to a node init.
+    /// Start a guest with its own kernel; with descriptors: its log, and those passed to it.
+    /// Programs are then started in the guest. Only to a node init.
     Host(Box<Host>),
-    /// Join a part of a guest that several nodes share; with one descriptor, the part's channel. From
-    /// then on programs are started there. Only to a node init.
+    /// Join a part of a guest that several nodes share; with one descriptor, the part's channel.
+    /// Programs are then started there. Only to a node init.
     Join(Box<Join>),
-    /// Furnish the guest; the first order on its channel.
+    /// Set up the guest; the first order on its channel.
     World(Box<World>),
 }
 
@@ -166,22 +166,22 @@ pub enum Order {
 pub struct Host {
     /// Returned with the answer.
     pub id: u64,
-    /// The program that is the guest's machine, and its arguments. Its descriptor 3 is the guest's
-    /// channel; those that came with the order follow.
+    /// The program that emulates the guest's machine, and its arguments. Its descriptor 3 is the
+    /// guest's channel; the descriptors that came with the order follow.
     pub argv: Vec<String>,
     /// Its whole environment.
     pub env: BTreeMap<String, String>,
-    /// How many descriptors it is given beside the channel.
+    /// Number of descriptors passed to it beside the channel.
     #[serde(default)]
     pub descriptors: usize,
-    /// What it may do.
+    /// Its sandbox.
     pub cell: Cell,
     /// How the host's kernel schedules it.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// How long the guest may take to be ready, in milliseconds.
+    /// Maximum time until the guest is ready, in milliseconds.
     pub patience_ms: u64,
-    /// The guest itself.
+    /// Set-up of the guest itself.
     pub world: World,
 }
 
@@ -191,22 +191,22 @@ pub struct Host {
 pub struct Join {
     /// Returned with the answer.
     pub id: u64,
-    /// How long it may take to be ready, in milliseconds.
+    /// Maximum time until it is ready, in milliseconds.
     pub patience_ms: u64,
-    /// The part itself.
+    /// Set-up of the part itself.
     pub world: World,
 }
 
-/// What is left to a guest's machine of the host: all files to read, and one place to write.
+/// Sandbox of a guest's machine: all files of the host are readable, one directory is writable.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Most octets in its file system in memory, at /dev/shm.
+    /// Maximum size in octets of its file system in memory, at /dev/shm.
     pub memory: u64,
     /// Numbers of the capabilities that it keeps (`capabilities(7)`).
     #[serde(default)]
     pub capabilities: Vec<u32>,
-    /// Names below /dev of devices that it needs beside those that have nothing of the host in them.
+    /// Names below /dev of devices that it needs beside those that give no access to the host.
     #[serde(default)]
     pub devices: Vec<String>,
 }
@@ -215,13 +215,14 @@ pub struct Cell {
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheduling {
-    /// Numbers of the processors that it may run on; all if none is named.
+    /// Numbers of the processors that it may run on; all if the list is empty.
     #[serde(default)]
     pub processors: Vec<usize>,
     /// Nice value.
     #[serde(default)]
     pub nice: i32,
-    /// Number of the kernel's policy: 0 other, 1 first in first out, 2 round robin, 3 batch, 5 idle.
+    /// Number of the kernel's policy: 0 other, 1 first in first out, 2 round robin, 3 batch, 5
+    /// idle.
     #[serde(default)]
     pub policy: i32,
     /// Static priority, for policies 1 and 2.
@@ -229,7 +230,7 @@ pub struct Scheduling {
     pub priority: i32,
 }
 
-/// What the init of a guest makes before programs run.
+/// What the init of a guest sets up before programs run.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct World {
@@ -237,34 +238,34 @@ pub struct World {
     pub name: String,
     /// The guest's root file system.
     pub root: Root,
-    /// Modules of its kernel, in the order of loading: paths in its first file system, or in its root.
+    /// Modules of its kernel, in the order of loading: paths in its initramfs, or in its root.
     #[serde(default)]
     pub modules: Vec<String>,
-    /// Folder of all its modules, which is seen as /lib/modules.
+    /// Folder of all its modules, shown as /lib/modules.
     #[serde(default)]
     pub module_folder: Option<String>,
     /// Path in the node: content.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Paths of the root that stay visible below folders that the node has for itself.
+    /// Paths of the root that stay visible below folders that the node replaces.
     #[serde(default)]
     pub visible: Vec<String>,
-    /// Its interfaces, known by their MAC addresses, with addresses and routes.
+    /// Its interfaces, identified by their MAC addresses, with addresses and routes.
     pub network: NodeSpec,
 }
 
-/// Where a guest's root file system is.
+/// Location of a guest's root file system.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Root {
-    /// A folder of the host, read-only, below a layer in memory.
+    /// A folder of the host, read-only, below an overlay in memory.
     Hostfs {
         /// The folder.
         folder: String,
     },
-    /// A folder that the guest's machine shows it by 9P over virtio, below a layer in memory.
+    /// A folder that the guest's machine exports by 9P over virtio, below an overlay in memory.
     Shared {
-        /// Name under which the machine offers it.
+        /// Mount tag of the export.
         tag: String,
     },
     /// A block device.
@@ -273,12 +274,12 @@ pub enum Root {
         device: String,
         /// Its file system, such as `ext4`.
         filesystem: String,
-        /// Whether a layer in memory takes what is written.
+        /// Whether an overlay in memory takes all writes.
         layer: bool,
     },
-    /// What the first file system in memory holds.
+    /// The content of the initramfs.
     Memory,
-    /// The guest's own, which stands: the node is a part of a guest, with namespaces of its kernel.
+    /// The root of the running guest: the node is a part of a guest, with namespaces of its kernel.
     Part,
 }
 
@@ -294,13 +295,13 @@ pub struct Start {
     pub env: BTreeMap<String, String>,
     /// Its working folder.
     pub folder: String,
-    /// Whether standard input is a terminal that becomes its own.
+    /// Whether standard input is a terminal that becomes its controlling terminal.
     #[serde(default)]
     pub tty: bool,
-    /// Rows and columns of that terminal; said to a guest.
+    /// Rows and columns of that terminal; set for programs of a guest.
     #[serde(default)]
     pub size: Option<[u16; 2]>,
-    /// Whether standard error goes where standard output goes; said to a guest.
+    /// Whether standard error is merged into standard output; set for programs of a guest.
     #[serde(default)]
     pub merged: bool,
 }
@@ -309,14 +310,14 @@ pub struct Start {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Report {
-    /// The node's own world stands.
+    /// The node's file system and network are set up.
     Ready {
-        /// What this machine cannot do for it.
+        /// Features that this machine lacks.
         notes: Vec<String>,
     },
-    /// The node's own world could not be made; the init ends.
+    /// The node could not be set up; the init ends.
     Broken {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A program runs.
@@ -335,7 +336,7 @@ pub enum Report {
         /// The kernel's error number.
         errno: i32,
     },
-    /// A program has ended; processor time is its own and that of children it waited for.
+    /// A program has ended; CPU time is its own and that of children it waited for.
     Exited {
         /// The program.
         id: u64,
@@ -343,36 +344,36 @@ pub enum Report {
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// Processor time in its own code.
+        /// CPU time in user mode.
         user_ns: u64,
-        /// Processor time in the kernel.
+        /// CPU time in the kernel.
         system_ns: u64,
     },
-    /// Processor time of all programs, ended and running.
+    /// CPU time of all programs, ended and running.
     Cpu {
         /// As in the order.
         id: u64,
-        /// Processor time in their own code.
+        /// CPU time in user mode.
         user_ns: u64,
-        /// Processor time in the kernel.
+        /// CPU time in the kernel.
         system_ns: u64,
     },
-    /// What is in a file; None if it cannot be read.
+    /// Content of a file; None if it cannot be read.
     Content {
         /// As in the order.
         id: u64,
-        /// Its text; what is no text is replaced.
+        /// Its text; octets that are not UTF-8 are replaced.
         text: Option<String>,
     },
-    /// One reading of CLOCK_MONOTONIC in the place, between two of the host's.
+    /// One reading of CLOCK_MONOTONIC in the node or guest, between two readings of the host's.
     Clock {
         /// As in the order.
         id: u64,
-        /// The host's, before.
+        /// The host's clock, before.
         before_ns: u64,
-        /// The place's.
+        /// The clock of the node or guest.
         inside_ns: u64,
-        /// The host's, after.
+        /// The host's clock, after.
         after_ns: u64,
     },
     /// The init of a guest runs; its first message.
@@ -380,23 +381,23 @@ pub enum Report {
         /// [`PROTOCOL`].
         protocol: u32,
     },
-    /// Somebody in the guest wants to speak at the node's door; what is said there follows in frames.
+    /// A program in the guest connected to the node's control socket; its octets follow in frames.
     Visitor {
-        /// Number of the visit, from [`crate::door::FIRST`] on.
+        /// Number of the connection, from [`crate::door::FIRST`] on.
         id: u64,
     },
     /// The guest is ready to run programs.
     Hosted {
         /// As in the order.
         id: u64,
-        /// What its kernel cannot do for it.
+        /// Features that its kernel lacks.
         notes: Vec<String>,
     },
     /// The guest could not be started; the node init ends.
     Unhosted {
         /// As in the order.
         id: u64,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }

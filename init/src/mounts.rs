@@ -1,4 +1,4 @@
-//! Mounts and folders, in the words of this crate.
+//! Helpers for mounts and folders.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::system::{check, text};
 
-/// What no file system of the kernel's own needs.
+/// Restrictive flags for file systems that need no set-user-ID programs, devices or executables.
 pub const STRICT: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 pub fn mount(
@@ -31,14 +31,14 @@ pub fn mount(
     check(answer).map(drop)
 }
 
-/// An empty file system in memory.
+/// Mounts an empty tmpfs.
 pub fn memory(target: &str, mode: u32) -> io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
     mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(&format!("mode={mode:o}")))
 }
 
-/// A writable layer over a folder; what is written goes to `upper`. Without root the kernel wants
-/// the layer's notes in the user's own attributes.
+/// Mounts a writable overlay on a folder; writes go to `upper`. Without root the kernel requires
+/// the overlay's metadata in `user.*` extended attributes.
 pub fn overlay(lower: &str, upper: &str, work: &str, target: &str, flags: libc::c_ulong) -> io::Result<()> {
     let layers = format!("lowerdir={lower},upperdir={upper},workdir={work}");
     let as_user = format!("{layers},userxattr");
@@ -50,17 +50,17 @@ pub fn bind(source: &str, target: &str) -> io::Result<()> {
     mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
 }
 
-/// Binds what is held open, also when its own path cannot be reached any more.
+/// Bind-mounts an open file or folder, even if its own path is not reachable any more.
 pub fn bind_held(fd: &File, path: &Path) -> io::Result<()> {
     bind(&held_path(fd), &path.to_string_lossy())
 }
 
-/// The path by which the kernel reaches what is held open.
+/// The path of an open file or folder, in /proc.
 pub fn held_path(fd: &File) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Binds a part of the host at a path that may have to be made first.
+/// Bind-mounts a path of the host at a path that is created if missing.
 pub fn show(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
     if fd.metadata()?.is_dir() {
         folders(path)?;
@@ -75,12 +75,13 @@ pub fn show(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
     mount(Some(&held_path(fd)), &path.to_string_lossy(), None, libc::MS_BIND | also, None)
 }
 
-/// Makes a mount, and those below it, read-only in this mount namespace.
+/// Makes a mount and its submounts read-only in this mount namespace.
 pub fn read_only(path: &str) -> io::Result<()> {
     restrict(path, libc::MOUNT_ATTR_RDONLY, 0)
 }
 
-/// Sets and clears attributes (`MOUNT_ATTR_*`) of a mount and those below it in this mount namespace.
+/// Sets and clears attributes (`MOUNT_ATTR_*`) of a mount and its submounts in this mount
+/// namespace.
 pub fn restrict(path: &str, set: u64, clear: u64) -> io::Result<()> {
     let mut change: libc::mount_attr =
         libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
@@ -106,12 +107,12 @@ pub fn unmount(target: &str) -> io::Result<()> {
     check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
 }
 
-/// Holds a file or folder by a descriptor, without reading it.
+/// Opens a file or folder as a handle (`O_PATH`), without reading it.
 pub fn hold(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)
 }
 
-/// Resolves paths of the host and holds what is there.
+/// Resolves paths of the host and opens them as handles.
 pub fn hold_all<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<(PathBuf, File)>, String> {
     paths
         .map(|path| {
@@ -132,7 +133,8 @@ pub fn folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
-/// Writes a file of the scenario with the folders above it; one that begins like a script can be executed.
+/// Writes a file of the scenario and creates its parent folders; a file that begins
+/// with `#!` becomes executable.
 pub fn write_file(path: &Path, content: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         folders(parent)?;

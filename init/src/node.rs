@@ -1,4 +1,4 @@
-//! A node init: the first process of a node.
+//! Node init: the first process of a node.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use crate::programs::Programs;
 use crate::relay::Relay;
 use crate::{image, proc, room, system};
 
-/// Furnishes the node and serves its socket until the socket or the node ends.
+/// Sets up the node and serves its socket until the socket closes or the node ends.
 pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32 {
     serve_until_end(request, namespace, socket).unwrap_or(1)
 }
@@ -45,7 +45,8 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
     node.serve()
 }
 
-/// Makes what programs of the node see; gives what this machine cannot do, and what they may.
+/// Sets up the node's file system; returns the features that this machine lacks, and
+/// the programs' privileges.
 fn furnish(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
     if let Some(image) = &request.image {
         return image::furnish(request, image).map(|(notes, bounds)| (notes, Rights::Image(bounds)));
@@ -56,12 +57,13 @@ fn furnish(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
     Ok((notes, Rights::Node))
 }
 
-/// Closes what programs of the node could reach beyond it by way of this process and its control groups.
+/// Prevents programs of the node from leaving it through this process or its control groups.
 fn close_to_programs() -> io::Result<()> {
-    // Its descriptors, memory and root are for nobody without the right to trace every process.
+    // Only a process with the right to trace every process reaches its
+    // descriptors, memory and root.
     // SAFETY: no pointers are passed.
     system::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })?;
-    // Whoever mounts a hierarchy in the node sees the node's own group and those below it.
+    // A hierarchy mounted in the node shows only the node's own group and the groups below it.
     // SAFETY: no pointers are passed.
     system::check(unsafe { libc::unshare(libc::CLONE_NEWCGROUP) }).map(drop)
 }
@@ -69,12 +71,12 @@ fn close_to_programs() -> io::Result<()> {
 struct Node {
     channel: Channel,
     programs: Programs,
-    /// The guest in which programs run, if the node has a machine of its own.
+    /// The guest in which programs run, if the node has one.
     relay: Option<Relay>,
 }
 
 impl Node {
-    /// Gives the node's exit code: zero, or that of its guest.
+    /// Returns the node's exit code: zero, or that of its guest.
     fn serve(&mut self) -> io::Result<i32> {
         let children = system::children()?;
         loop {
@@ -108,7 +110,7 @@ impl Node {
             while let Some(order) = self.channel.next()? {
                 self.obey(order)?;
             }
-            // When this process ends, the kernel kills all that is left in the node.
+            // When this process ends, the kernel kills the remaining processes of the node.
             let left = self.programs.left();
             if left.is_some_and(|left| left == Duration::ZERO || nobody_left()) {
                 self.reap()?;
@@ -124,7 +126,7 @@ impl Node {
         Ok(())
     }
 
-    /// The exit code of the guest's machine, once it has ended.
+    /// Returns the exit code of the guest's machine, once it has ended.
     fn reap_guest(&mut self) -> io::Result<Option<i32>> {
         while let Some(ended) = system::reap() {
             let Some(relay) = self.relay.as_mut().filter(|relay| relay.is_machine(ended.pid)) else {
@@ -170,7 +172,7 @@ impl Node {
     }
 }
 
-/// Whether no other process is left in the node.
+/// True if no other process is left in the node.
 fn nobody_left() -> bool {
     system::kill(-1, 0).is_err()
 }

@@ -1,21 +1,21 @@
-//! The kernel's own file systems as a node sees them: /proc and /sys.
+//! /proc and /sys of a node.
 
 use std::io;
 use std::path::Path;
 
 use crate::mounts::{STRICT, bind, bind_held, hold, mount, read_only, unmount};
 
-/// Parts of /proc that are the whole machine's.
+/// Parts of /proc that belong to the whole machine.
 const MACHINES: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
-/// Of these, what each node has for itself.
+/// Part of these that belongs to the node's network namespace.
 const NODES: &str = "/proc/sys/net";
-/// Parts that tell of the machine what no program needs.
+/// Parts that reveal details of the machine which no program needs.
 const HIDDEN: [&str; 3] = ["/proc/kcore", "/proc/keys", "/proc/timer_list"];
-/// Most mounts that may lie over each other at one place.
+/// Maximum number of mounts on top of each other at one place.
 const LAYERS: usize = 8;
 
-/// Mounts /proc and /sys of this process's own namespaces over those that are there; what this kernel
-/// refuses is added to the notes.
+/// Mounts /proc and /sys of this process's own namespaces over the present ones; refusals of the
+/// kernel are added to the notes.
 pub fn cover(notes: &mut Vec<String>) -> io::Result<()> {
     mount(Some("proc"), "/proc", Some("proc"), STRICT, None)?;
     if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), STRICT, None) {
@@ -24,14 +24,14 @@ pub fn cover(notes: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// The same in a node of the host's kernel: what the host had there is gone from the node's sight, and what
-/// is the whole machine's cannot be changed.
+/// The same for a node on the host's kernel: the host's mounts are hidden, and settings of the
+/// whole machine become read-only.
 pub fn replace(notes: &mut Vec<String>) -> io::Result<()> {
     uncover("/proc");
     let before = notes.len();
     cover(notes)?;
     if notes.len() == before {
-        // That the node can have its own is known now; the host's is below it.
+        // The node's own mount has succeeded; the host's mount lies below it.
         uncover("/sys");
         mount(Some("sysfs"), "/sys", Some("sysfs"), STRICT, None)?;
     }
@@ -41,8 +41,8 @@ pub fn replace(notes: &mut Vec<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// Unmounts what is mounted at a place, so that nobody who unmounts what will be finds it there. Without
-/// root the kernel refuses that; the host's is then below, with the rights of the user.
+/// Unmounts all mounts at a place, so that a later unmount does not expose them. Without root the
+/// kernel refuses this; the host's mount then stays below, with the user's rights.
 fn uncover(place: &str) {
     for _ in 0..LAYERS {
         if unmount(place).is_err() {
@@ -51,7 +51,8 @@ fn uncover(place: &str) {
     }
 }
 
-/// Closes what of /proc belongs to the whole machine; the node's own network settings stay open.
+/// Makes the settings in /proc of the whole machine read-only; the node's own
+/// network settings stay writable.
 pub fn close_settings() -> io::Result<()> {
     let own = hold(Path::new(NODES))?;
     for path in MACHINES.iter().filter(|path| Path::new(path).exists()) {
@@ -61,7 +62,7 @@ pub fn close_settings() -> io::Result<()> {
     bind_held(&own, Path::new(NODES))
 }
 
-/// Hides what of /proc is no program's business.
+/// Hides the files in /proc that no program needs.
 pub fn hide() -> io::Result<()> {
     for path in HIDDEN.iter().filter(|path| Path::new(path).exists()) {
         bind("/dev/null", path)?;

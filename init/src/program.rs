@@ -1,4 +1,4 @@
-//! Starting an unmodified program.
+//! Starts an unmodified program.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -10,16 +10,16 @@ use crate::bounds::Rights;
 use crate::message::Start;
 use crate::system::{check, default_signals, pipe, text};
 
-/// A step that failed, and the kernel's error.
+/// The failed step, and the kernel's error.
 pub type Refused = (String, io::Error);
 
-/// Starts a program in a session and process group of its own, on descriptors that become those
-/// from 0 upwards; gives its process number once the program itself runs.
+/// Starts a program in its own session and process group, on descriptors that become 0, 1, 2 and so
+/// on. Returns its process number once execve(2) has succeeded.
 pub fn start(start: &Start, streams: &[OwnedFd], rights: &Rights) -> Result<i32, Refused> {
     start_after(start, streams, rights, || Ok(()))
 }
 
-/// The same; the new process does `more` just before it becomes the program.
+/// The same; the new process calls `more` just before execve(2).
 pub fn start_after(
     start: &Start,
     streams: &[OwnedFd],
@@ -34,27 +34,27 @@ pub fn start_after(
     if pid == 0 {
         let (step, error) = prepared.become_program(streams, start.tty, rights, more);
         let number = error.raw_os_error().unwrap_or(libc::EINVAL);
-        // Short enough for one write; the reader gets it whole.
+        // Short enough for one write; the reader receives it whole.
         let _ = writer.write_all(format!("{number} {step}").as_bytes());
-        // SAFETY: leaves without running what the parent will run at its own end.
+        // SAFETY: leaves without running the exit handlers of the parent.
         unsafe { libc::_exit(127) }
     }
     drop(writer);
-    // The pipe closes when the program takes over, and carries words only if it could not.
+    // execve(2) closes the pipe; it carries text only after a failure.
     let mut words = String::new();
     let _ = reader.read_to_string(&mut words);
     match words.split_once(' ') {
         None => i32::try_from(pid).map_err(|error| ("fork".to_owned(), io::Error::other(error))),
         Some((number, step)) => {
             let mut status = 0;
-            // SAFETY: the place outlives the call; the child is ending and is nobody else's.
+            // SAFETY: the buffer outlives the call; only this process waits for the child.
             unsafe { libc::waitpid(i32::try_from(pid).unwrap_or(-1), &raw mut status, 0) };
             Err((step.to_owned(), io::Error::from_raw_os_error(number.parse().unwrap_or(libc::EINVAL))))
         }
     }
 }
 
-/// All that the child needs, made before the fork.
+/// All data of the child, prepared before the fork.
 struct Prepared {
     candidates: Vec<CString>,
     argv: Vec<CString>,
@@ -92,7 +92,7 @@ impl Prepared {
         })
     }
 
-    /// Turns this process into the program; comes back only with what failed.
+    /// Turns this process into the program; returns only on failure, with the step that failed.
     fn become_program(
         &self,
         streams: &[OwnedFd],
@@ -134,9 +134,9 @@ impl Prepared {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::ENOENT | libc::ENOTDIR) => {}
-                // A script without its first line goes to the shell, as everywhere.
+                // A script without `#!` is run by the shell, as usual.
                 Some(libc::ENOEXEC) => return shell(path, &self.argv, &env),
-                // A folder that may not be searched says nothing about what is in it.
+                // In a folder without search permission, the existence of the file is unknown.
                 Some(libc::EACCES) if Path::new(&*path.to_string_lossy()).exists() => worst = error,
                 Some(libc::EACCES) => {}
                 _ => return error,
@@ -146,12 +146,12 @@ impl Prepared {
     }
 }
 
-/// Makes descriptors those from 0 upwards of a process that is about to become another.
+/// Makes the descriptors 0, 1, 2 and so on of a process that is about to execute a program.
 fn take_places(streams: &[OwnedFd]) -> io::Result<()> {
     let count = i32::try_from(streams.len()).map_err(io::Error::other)?;
     let mut aside = Vec::with_capacity(streams.len());
     for stream in streams {
-        // Above all places, so that none is taken before its turn.
+        // Above all targets, so that none is overwritten before it is duplicated.
         // SAFETY: no pointers are passed.
         aside.push(check(unsafe { libc::fcntl(stream.as_raw_fd(), libc::F_DUPFD_CLOEXEC, count) })?);
     }
@@ -176,7 +176,7 @@ fn pointers(words: &[CString]) -> Vec<*const libc::c_char> {
     words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-/// Where a program may be: its own path if it names one, else each folder of `PATH`.
+/// Candidate paths of a program: its own path if the name contains one, else each folder of `PATH`.
 fn candidates(name: &str, path: Option<&str>) -> Vec<String> {
     if name.contains('/') {
         return vec![name.to_owned()];
@@ -234,7 +234,7 @@ mod tests {
     fn a_program_runs() {
         let pid = start(&wish(&["true"], "/"), &streams(), &Rights::All).unwrap();
         let mut status = 0;
-        // SAFETY: the place outlives the call.
+        // SAFETY: the buffer outlives the call.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
     }

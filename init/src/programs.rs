@@ -1,4 +1,4 @@
-//! The programs of one place: a node, or a guest that is the node's own machine.
+//! The programs of a node, or of a guest.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -8,25 +8,25 @@ use crate::bounds::Rights;
 use crate::message::{Order, Report, Start};
 use crate::{accounts, program, system};
 
-/// Most octets of a file that are told.
+/// Maximum number of octets returned of a file.
 const MOST_TEXT: u64 = 4 << 20;
 
-/// All programs that were started, and when the place ends.
+/// All started programs, and the time at which the node or guest ends.
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// Process number: the controller's number of the program.
+    /// By process number: the controller's number of the program.
     numbers: HashMap<i32, u64>,
     rights: Rights,
     end: Option<Instant>,
 }
 
 impl Programs {
-    /// Holds all that are started from now on to what they may do.
+    /// Sets the privileges of all programs started later.
     pub fn bound(&mut self, rights: Rights) {
         self.rights = rights;
     }
 
-    /// Starts a program on its streams; tells how that went.
+    /// Starts a program on its streams; returns the report.
     pub fn start(&mut self, start: &Start, streams: &[OwnedFd]) -> Report {
         match program::start(start, streams, &self.rights) {
             Ok(pid) => {
@@ -40,11 +40,11 @@ impl Programs {
         }
     }
 
-    /// The reports on those that have ended.
+    /// Returns the reports of ended programs.
     pub fn reap(&mut self) -> Vec<(u64, Report)> {
         let mut reports = Vec::new();
         while let Some(ended) = system::reap() {
-            // Others were orphans: nobody waits for them but the kernel.
+            // Other processes are orphans: init only reaps them.
             if let Some(id) = self.numbers.remove(&ended.pid) {
                 let report = Report::Exited {
                     id,
@@ -59,12 +59,12 @@ impl Programs {
         reports
     }
 
-    /// Obeys an order that is about what is there; the answer, if it wants one.
+    /// Executes an order on the programs; returns the answer, if the order has one.
     pub fn obey(&mut self, order: &Order) -> Option<Report> {
         match order {
             Order::Signal { id, signal } => {
                 if let Some((&pid, _)) = self.numbers.iter().find(|(_, known)| *known == id) {
-                    // It may have ended just now.
+                    // The program may have ended just now.
                     let _ = system::kill(-pid, *signal);
                 }
                 None
@@ -92,7 +92,7 @@ impl Programs {
         }
     }
 
-    /// How long until the end that was asked for.
+    /// Time until the requested end.
     pub fn left(&self) -> Option<Duration> {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }

@@ -1,9 +1,9 @@
-//! The node init's side of a guest: starts its machine, or joins a part of one that another node init
-//! has started, and passes orders, reports and streams.
+//! The node init's side of a guest: starts its machine, or joins a part of a guest that another
+//! node init has started, and forwards orders, reports and streams.
 //!
-//! What the guest says is judged, not believed: it is read as reports and passed on, and a guest
-//! that speaks otherwise loses its machine. What visitors say at the node's door goes to the
-//! controller as it is.
+//! Messages from the guest are not trusted: only valid reports are forwarded, and a guest that
+//! sends anything else loses its machine. Octets of connections to the control socket are forwarded
+//! unchanged to the controller.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,37 +15,38 @@ use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
 use crate::{accounts, cell, door, terminal};
 
-/// Most octets of its console that are kept.
+/// Maximum number of octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
-/// How often the size of a terminal is looked at: its own signal goes to whoever reads it.
+/// Poll period for the size of a terminal: SIGWINCH goes to the terminal's foreground process
+/// group, not to this process.
 const LOOK: Duration = Duration::from_millis(250);
-/// Exit code of a node that gave its part of a guest up.
+/// Exit code of a node that closed its part of a guest.
 const PARTED: i32 = 3;
-/// How much longer than its programs' grace a guest may take to end.
+/// Time that a guest may take to end, beyond the grace period of its programs.
 const PARTING: Duration = Duration::from_secs(5);
 
-/// A guest, or a part of one, and what is under way to and from it.
+/// A guest, or a part of one, and the data in transit.
 #[derive(Debug)]
 pub struct Relay {
     /// None for a part of a guest whose machine another node init has started.
     machine: Option<Machine>,
     link: Link,
-    /// The node's exit code, once it has parted from a guest that it shares.
+    /// The node's exit code, once it has left a guest that it shares.
     parted: Option<i32>,
-    /// Number of the order to start it, until that is answered.
+    /// Number of the order that started it, until the order is answered.
     asked: Option<u64>,
     world: Option<World>,
-    /// When it must be ready, and later when it must have ended.
+    /// Deadline for being ready, and later for having ended.
     until: Option<Instant>,
-    /// Ends of programs whose output has not been written yet.
+    /// End reports of programs whose output has not been written yet.
     held: Vec<(u64, Report)>,
     terminals: Vec<(u64, terminal::Borrowed)>,
-    /// When the guest was last asked for its clock, by the host's.
+    /// Host time of the last clock query to the guest.
     clock_asked: u64,
 }
 
 impl Relay {
-    /// Starts a guest's machine; with its log, and the descriptors that it is given.
+    /// Starts a guest's machine; `descriptors` are its log and those passed to it.
     pub fn start(host: Host, descriptors: Vec<OwnedFd>) -> Result<Self, String> {
         let fail = |error: io::Error| error.to_string();
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(fail)?;
@@ -81,31 +82,31 @@ impl Relay {
         }
     }
 
-    /// Whether a process is its machine.
+    /// True if the process is its machine.
     pub fn is_machine(&self, pid: i32) -> bool {
         self.machine.as_ref().is_some_and(|machine| machine.pid == pid)
     }
 
-    /// The node's exit code, once it has parted from a guest that it shares.
+    /// The node's exit code, once it has left a guest that it shares.
     pub fn parted(&self) -> Option<i32> {
         self.parted
     }
 
-    /// What to wait for; give it to [`Relay::serve`] with the answers.
+    /// The poll entries; pass them to [`Relay::serve`] with their results.
     pub fn interests(&self) -> Vec<libc::pollfd> {
         let console = self.machine.as_ref().and_then(|machine| machine.console.from.as_ref());
         let console = console.map_or(-1, AsRawFd::as_raw_fd);
         std::iter::once(system::to_read(console)).chain(self.link.interests()).collect()
     }
 
-    /// The longest wait.
+    /// Maximum time to wait.
     pub fn left(&self) -> Option<Duration> {
         let look = (!self.terminals.is_empty()).then_some(LOOK);
         let until = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         [look, until, self.link.left()].into_iter().flatten().min()
     }
 
-    /// Does what can be done now; gives what is to be reported.
+    /// Performs all possible input and output; returns the reports to send.
     pub fn serve(&mut self, ready: &[libc::pollfd]) -> Vec<Report> {
         let Some((console, link)) = ready.split_first() else { return Vec::new() };
         if let Some(machine) = self.machine.as_mut().filter(|_| console.revents != 0) {
@@ -118,7 +119,7 @@ impl Relay {
         };
         for (program, terminal) in &mut self.terminals {
             if let Some(size) = terminal.new_size() {
-                // A guest that cannot be told has gone, which is reported otherwise.
+                // If this fails, the guest has ended, which is reported elsewhere.
                 let _ = self.link.send_size(*program, size);
             }
         }
@@ -158,11 +159,11 @@ impl Relay {
         self.pass(&Order::Start(start))
     }
 
-    /// Passes an order on.
+    /// Forwards an order.
     pub fn pass(&mut self, order: &Order) -> Option<Report> {
         match (order, &self.machine) {
-            // The machine is all that the node has on this side, its kernel too. Its first process stands
-            // for it: those that it traces wait for it.
+            // On this side the node consists of the machine only, with its kernel. A signal to its
+            // first process suffices: the processes that it traces wait for it.
             (Order::SignalAll { signal }, Some(machine)) => {
                 let _ = system::kill(machine.pid, *signal);
                 return None;
@@ -177,12 +178,12 @@ impl Relay {
             _ => {}
         }
         self.clock_asked = system::monotonic();
-        // A guest that cannot be reached has gone, which is reported otherwise.
+        // If this fails, the guest has ended, which is reported elsewhere.
         let _ = self.link.send(order);
         None
     }
 
-    /// The last words, after its machine has ended.
+    /// Returns the last reports, after its machine has ended.
     pub fn close(&mut self, ended: Ended) -> Vec<Report> {
         if let Some(machine) = &mut self.machine {
             machine.console.read();
@@ -246,7 +247,7 @@ impl Relay {
                 if let Ok((hear, tell)) = door::knock() {
                     self.link.visit(id, (Kind::Answer, hear), (Kind::Visit, tell));
                 } else {
-                    // A guest that cannot be told has gone, which is reported otherwise.
+                    // If this fails, the guest has ended, which is reported elsewhere.
                     let _ = self.link.turn_away(id);
                 }
                 Vec::new()
@@ -261,7 +262,7 @@ impl Relay {
         }
     }
 
-    /// The ends of programs whose output has all been written.
+    /// Returns the end reports of programs whose output has all been written.
     fn release(&mut self) -> Vec<Report> {
         let (now, later) =
             std::mem::take(&mut self.held).into_iter().partition(|(id, _)| self.link.is_flushed(*id));
@@ -273,7 +274,8 @@ impl Relay {
         now.into_iter().map(|(_, report)| report).collect()
     }
 
-    /// The guest says no more. The end of a machine is reported when its process has been reaped.
+    /// Handles the end of the channel. The end of a machine is reported when its process has been
+    /// reaped.
     fn hang_up(&mut self) -> Vec<Report> {
         if self.machine.is_some() {
             self.kill();
@@ -295,25 +297,25 @@ impl Relay {
     fn kill(&mut self) {
         match &self.machine {
             Some(machine) => drop(system::kill(machine.pid, libc::SIGKILL)),
-            // The part ends with its channel.
+            // A part ends with its channel.
             None => self.parted = Some(PARTED),
         }
     }
 }
 
-/// A guest's machine, a process of the host.
+/// A guest's machine: a process of the host.
 #[derive(Debug)]
 struct Machine {
     pid: i32,
     console: Console,
 }
 
-/// What the guest's machine and its kernel print, and the log that keeps it.
+/// Output of the guest's machine and kernel, and its log file.
 #[derive(Debug)]
 struct Console {
     from: Option<OwnedFd>,
     log: OwnedFd,
-    /// Octets that still have room in the log.
+    /// Number of octets that may still be added to the log.
     left: usize,
 }
 
@@ -344,7 +346,7 @@ impl Console {
 
     fn keep(&self, mut octets: &[u8]) {
         while !octets.is_empty() {
-            // A full disk costs the log, never the guest.
+            // A full disk truncates the log and does not affect the guest.
             let Ok(written) = system::write(&self.log, octets) else { return };
             octets = &octets[written..];
         }

@@ -1,8 +1,8 @@
-//! The file system as one node sees it: the host's, with some places of the node's own.
+//! File system of one node: the host's, with some folders and files of the node's own.
 //!
-//! Nothing is written on the host's file system. One file system in memory for each node holds
-//! its /tmp, /run, /var/tmp and /dev/shm and the content of its own files, which are mounted over
-//! those of the host in the node's mount namespace.
+//! The host's file system is never written to. One tmpfs for each node contains its /tmp,
+//! /run, /var/tmp and /dev/shm and its own files, which are mounted over those of the host in
+//! the node's mount namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -14,19 +14,18 @@ use crate::mounts::{
 };
 use crate::system::check;
 
-/// Folders that a node has for itself, with their permissions; the first is where the others
-/// are prepared.
+/// Private folders of a node, with their permissions; the others are prepared in the first one.
 const OWN: [(&str, u32); 4] = [("/tmp", 0o1777), ("/run", 0o755), ("/var/tmp", 0o1777), ("/dev/shm", 0o1777)];
 
-/// Gives this process a mount namespace of its own, cut off from the host's: what is mounted from
-/// now on is not seen there.
+/// Gives this process a mount namespace of its own with private propagation: later mounts
+/// are not visible on the host.
 pub fn cut_off() -> io::Result<()> {
     // SAFETY: no pointers are passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)
 }
 
-/// Lays files over existing ones, read-only, for this process and all that it starts.
+/// Mounts files over existing ones, read-only, for this process and its descendants.
 pub fn lay_over(files: &BTreeMap<String, String>) -> Result<(), String> {
     let fail = |what: &str, error: io::Error| format!("{what}: {error}");
     memory("/tmp", 0o700).map_err(|error| fail("file system in memory", error))?;
@@ -37,17 +36,17 @@ pub fn lay_over(files: &BTreeMap<String, String>) -> Result<(), String> {
         let read_only = libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY;
         mount(None, path, None, read_only, None).map_err(|error| fail(path, error))?;
     }
-    // Its content stays while it is mounted elsewhere.
+    // The files remain while they are mounted elsewhere.
     unmount("/tmp").map_err(|error| fail("file system in memory", error))
 }
 
-/// Makes the node's own places, except those of the kernel; an error is what went wrong.
+/// Sets up the node's own folders and files, except /proc and /sys; the error is its reason.
 pub fn furnish(name: &str, files: &BTreeMap<String, String>, visible: &[String]) -> Result<(), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")
     };
-    // Opened before the places that hide them are covered.
+    // Opened before the paths are covered by mounts.
     let resolver = fs::canonicalize("/etc/resolv.conf").ok();
     let mut shown = Vec::new();
     for path in visible.iter().map(PathBuf::from).chain(resolver) {
@@ -55,7 +54,7 @@ pub fn furnish(name: &str, files: &BTreeMap<String, String>, visible: &[String])
         if OWN.iter().any(|(own, _)| path.starts_with(own))
             && !shown.iter().any(|(seen, _)| path.starts_with(seen))
         {
-            // What lies below a folder that is shown is shown with it, and must not be made anew there.
+            // A file below a shown folder is shown with it and must not be created anew there.
             shown.push((path.clone(), hold(&path).map_err(at(&path.display().to_string()))?));
         }
     }
@@ -70,7 +69,7 @@ pub fn furnish(name: &str, files: &BTreeMap<String, String>, visible: &[String])
     if let (Ok(hosts), true) =
         (&hosts, new_folders.iter().any(|folder| Path::new("/etc/hosts").starts_with(folder)))
     {
-        // The extended folder shows what lies below what was laid over it.
+        // The overlay shows what lies below the mount on top of it.
         bind_held(hosts, Path::new("/etc/hosts")).map_err(at("/etc/hosts"))?;
     }
     let mut hostname = false;
@@ -101,7 +100,7 @@ pub fn furnish(name: &str, files: &BTreeMap<String, String>, visible: &[String])
     sethostname(name).map_err(at("host name"))
 }
 
-/// Writes the content of the node's files beside each other; path in the node and where it is.
+/// Writes the node's files into one folder; returns their paths in the node and the stored copies.
 fn store(files: &BTreeMap<String, String>) -> io::Result<Vec<(String, String)>> {
     let mut stored = Vec::new();
     for (number, (path, content)) in files.iter().enumerate() {
@@ -116,7 +115,7 @@ fn is_own(path: &str) -> bool {
     OWN.iter().any(|(own, _)| Path::new(path).starts_with(own))
 }
 
-/// The folders of the host in which something must appear that is not there.
+/// The folders of the host to which a file must be added.
 fn folders_to_extend(files: &BTreeMap<String, String>) -> Result<BTreeSet<PathBuf>, String> {
     let mut folders = BTreeSet::new();
     for path in files.keys() {
@@ -135,7 +134,7 @@ fn folders_to_extend(files: &BTreeMap<String, String>) -> Result<BTreeSet<PathBu
             folders.insert(deepest.to_path_buf());
         }
     }
-    // A folder inside another one that is extended is extended with it.
+    // A folder inside another extended folder is extended with it.
     Ok(folders
         .iter()
         .filter(|folder| !folders.iter().any(|outer| *folder != outer && folder.starts_with(outer)))
@@ -143,7 +142,7 @@ fn folders_to_extend(files: &BTreeMap<String, String>) -> Result<BTreeSet<PathBu
         .collect())
 }
 
-/// Lays a writable layer in memory over a folder.
+/// Mounts a writable overlay in memory on a folder.
 fn extend(number: usize, folder: &Path) -> Result<(), String> {
     let fail =
         |error: io::Error| format!("{}: cannot be extended (overlay file system): {error}", folder.display());
@@ -155,7 +154,7 @@ fn extend(number: usize, folder: &Path) -> Result<(), String> {
     mounts::overlay(&target, &upper, &work, &target, 0).map_err(fail)
 }
 
-/// Puts a prepared file at its path: over the one that is there, or as a new one.
+/// Puts a prepared file at its path: over an existing file, or as a new one.
 fn place(source: &str, path: &str) -> io::Result<()> {
     let path = Path::new(path);
     if !path.exists() {
@@ -167,9 +166,9 @@ fn place(source: &str, path: &str) -> io::Result<()> {
     bind(source, &path.to_string_lossy())
 }
 
-/// Makes a part of the host visible again at its own path.
+/// Makes a path of the host visible again at its own place.
 fn show(path: &Path, fd: &File) -> io::Result<()> {
-    // One of the node's own folders as a whole is bound without what was mounted over it meanwhile.
+    // A private folder of the node as a whole is bound without the mounts added to it meanwhile.
     let also = if OWN.iter().any(|(own, _)| path == Path::new(own)) { 0 } else { libc::MS_REC };
     mounts::show(path, fd, also)
 }

@@ -1,8 +1,8 @@
-//! Running from a copy that nobody can change.
+//! Runs the program from a sealed copy of itself.
 //!
-//! A program in a node can reach the file that its parent was started from (`/proc/PID/exe`); a
-//! hostile one could wait for a moment in which it may be written. The keeper, and with it every
-//! node init, therefore runs from a sealed file in memory, and the file on disk is not in reach.
+//! A program in a node can open the executable of its parent (`/proc/PID/exe`); a hostile one could
+//! wait until the file is writable. The supervisor, and with it every node init, therefore runs
+//! from a sealed memfd, and the file on disk is out of reach.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -12,7 +12,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use crate::system::check;
 
-/// Starts this program again from a sealed copy; comes back if it runs from one, or cannot.
+/// Starts this program again from a sealed copy; returns if it already runs from one, or on
+/// failure.
 pub fn run_sealed() -> io::Result<()> {
     if fs::read_link("/proc/self/exe")?.to_string_lossy().starts_with("/memfd:airloom-init") {
         return Ok(());
@@ -21,7 +22,7 @@ pub fn run_sealed() -> io::Result<()> {
     // SAFETY: the string outlives the call.
     let fd =
         check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) })?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     let mut copy = unsafe { File::from_raw_fd(i32::try_from(fd).map_err(io::Error::other)?) };
     io::copy(&mut File::open("/proc/self/exe")?, &mut copy)?;
     let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;

@@ -1,16 +1,16 @@
-//! A filter of system calls (`seccomp(2)`) that keeps programs of an image from making control group
+//! Seccomp filter (`seccomp(2)`) that prevents programs of an image from creating cgroup
 //! namespaces.
 //!
-//! Who has one in a user namespace of its own may mount hierarchies of control groups; their files
-//! belong to root, whom a container's root is to the kernel, so it could write them. All other calls
-//! pass, and the kernel knows of most, without running the filter, that they do.
+//! A process with a cgroup namespace in its own user namespace may mount control-group
+//! hierarchies. Their files belong to root; for the kernel a container's root is that user, so it
+//! could write them. All other system calls are allowed, most of them by the kernel's cache
+//! without running the filter.
 
 use std::io;
 
 use crate::system::check;
 
-/// How the kernel numbers the calls that make namespaces, for one of the kinds of programs that a
-/// processor runs.
+/// Numbers of the system calls that create namespaces, for one ABI of the processor.
 struct Abi {
     /// `AUDIT_ARCH_*`.
     architecture: u32,
@@ -29,20 +29,20 @@ const ABIS: [Abi; 2] = [
     Abi { architecture: 0x4000_0028, unshare: 337, clone: 120 },
 ];
 
-/// The same everywhere. Its flags are out of a filter's reach; told that there is no such call, C
-/// libraries take `clone`.
+/// The same on every architecture. A filter cannot read its flags; on ENOSYS, C
+/// libraries fall back to `clone`.
 const CLONE3: u32 = 435;
-/// Added to the numbers of a third kind of programs of x86-64 (x32).
+/// Added to the numbers of the x32 ABI of x86-64.
 const X32: u32 = 0x4000_0000;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
 const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
 
-/// Places in `struct seccomp_data`.
+/// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
-/// The lower half of the first argument, on processors that store it first.
+/// Offset of the lower half of the first argument, on little-endian processors.
 const FLAGS: u32 = 16;
 
 fn load(place: u32) -> libc::sock_filter {
@@ -53,7 +53,7 @@ fn answer(value: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, value, 0, 0)
 }
 
-/// Passes over so many instructions if the loaded number is, or is not, a value.
+/// Skips `is` instructions if the loaded number equals a value, else `is_not`.
 fn if_equal(value: u32, is: u8, is_not: u8) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, value, is, is_not)
 }
@@ -89,14 +89,14 @@ fn filter() -> Vec<libc::sock_filter> {
     filter
 }
 
-/// Puts the filter on this process, for good; it needs the right to administer its user namespace.
+/// Installs the filter on this process permanently; requires `CAP_SYS_ADMIN` in its user namespace.
 pub fn refuse_control_group_namespaces() -> io::Result<()> {
     let mut filter = filter();
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).map_err(io::Error::other)?,
         filter: filter.as_mut_ptr(),
     };
-    // Nothing here hides a secret from the program itself, so it keeps its speculation.
+    // The filter protects no secret from the program itself, so speculation stays enabled.
     let flags = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     // SAFETY: the program and its instructions outlive the call, and their number is given.
     check(unsafe {
@@ -109,7 +109,7 @@ pub fn refuse_control_group_namespaces() -> io::Result<()> {
 mod tests {
     use super::{ABIS, ALLOW, Abi, CLONE3, REFUSE, UNKNOWN, X32, filter};
 
-    /// What the filter answers, by the rules of `bpf(4)`.
+    /// Evaluates the filter, by the rules of `bpf(4)`.
     fn answered(architecture: u32, number: u32, flags: u32) -> u32 {
         let filter = filter();
         let (mut at, mut loaded) = (0, 0);

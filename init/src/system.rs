@@ -1,11 +1,11 @@
-//! The system calls that the standard library has no words for.
+//! Wrappers for system calls that the standard library lacks.
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// The kernel's answer as a result.
+/// The result of a system call, with errno as the error.
 pub fn check(answer: impl TryInto<i64>) -> io::Result<i64> {
     match answer.try_into() {
         Ok(value) if value >= 0 => Ok(value),
@@ -13,12 +13,13 @@ pub fn check(answer: impl TryInto<i64>) -> io::Result<i64> {
     }
 }
 
-/// A C string; a text with a zero in it is refused.
+/// A C string; a text with a NUL octet is refused.
 pub fn text(text: &str) -> io::Result<CString> {
     CString::new(text).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
-/// Blocks all signals for this process and gives a descriptor that tells of ended children.
+/// Blocks all signals for this process and returns a descriptor (signalfd) that signals ended
+/// children.
 pub fn children() -> io::Result<OwnedFd> {
     // SAFETY: the sets are initialised by the calls and outlive them.
     unsafe {
@@ -33,13 +34,14 @@ pub fn children() -> io::Result<OwnedFd> {
     }
 }
 
-/// Undoes what [`children`] and Rust's runtime did to signals, before another program takes over.
+/// Undoes what [`children`] and Rust's runtime did to signals, before execve(2).
 pub fn default_signals() {
-    // The kernel's `struct sigaction`: handler (0 is the default), flags, restorer, mask. Asked of the kernel
-    // itself, because the C library keeps two signals for itself, which may have been ignored by
-    // whoever started us, and refuses to touch them.
+    // The kernel's `struct sigaction`: handler (0 is the default), flags, restorer, mask. The
+    // system call is used directly: the C library reserves two signals and refuses to change them,
+    // although the parent process may have set them to be ignored.
     let default = [0_u64; 4];
-    // SAFETY: the kernel reads four words; the set is initialised by the call; the numbers are signals.
+    // SAFETY: the kernel reads four words; the set is initialised by the call; the numbers are
+    // signals.
     unsafe {
         for number in 1..=libc::SIGRTMAX() {
             let none = std::ptr::null_mut::<u64>();
@@ -51,28 +53,28 @@ pub fn default_signals() {
     }
 }
 
-/// Empties the descriptor of [`children`].
+/// Drains the descriptor of [`children`].
 pub fn drain(fd: &OwnedFd) {
     let mut buffer = [0_u8; 1024];
     // SAFETY: the buffer outlives the call and its length is given.
     while unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0 {}
 }
 
-/// Waits until one of the descriptors can be read; false if the time is over before.
+/// Waits until one of the descriptors is readable, or until the time-out; returns which ones are.
 pub fn wait(fds: &[RawFd], most: Option<Duration>) -> io::Result<Vec<bool>> {
     let mut entries: Vec<libc::pollfd> = fds.iter().map(|&fd| to_read(fd)).collect();
     poll(&mut entries, most)?;
     Ok(entries.iter().map(|entry| entry.revents != 0).collect())
 }
 
-/// The wish to read from a descriptor.
+/// The poll entry for reading from a descriptor.
 pub fn to_read(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits until one of the wishes comes true, or the time is over.
+/// Waits until one of the entries is ready, or until the time-out.
 pub fn poll(entries: &mut [libc::pollfd], most: Option<Duration>) -> io::Result<()> {
-    // Rounded up, so that the time is over when the wait is.
+    // Rounded up, so that the wait is not shorter than the time-out.
     let most = most.map_or(-1, |most| i32::try_from(most.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
     let count = libc::nfds_t::try_from(entries.len()).expect("a few descriptors");
     // SAFETY: the entries outlive the call and their number is given.
@@ -82,33 +84,34 @@ pub fn poll(entries: &mut [libc::pollfd], most: Option<Duration>) -> io::Result<
     }
 }
 
-/// Whether something can be read now, the end of a stream included.
+/// True if a read would not block, also at the end of a stream.
 pub fn readable(fd: &OwnedFd) -> bool {
     let mut entry = [to_read(fd.as_raw_fd())];
     poll(&mut entry, Some(Duration::ZERO)).is_ok() && entry[0].revents != 0
 }
 
-/// Reads what is there; zero at the end of the stream.
+/// Reads the available octets; returns zero at the end of the stream.
 pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the slice outlives the call and its length is given.
     let got = check(unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) })?;
     usize::try_from(got).map_err(io::Error::other)
 }
 
-/// Writes some of it.
+/// Writes some of the octets; returns how many.
 pub fn write(fd: &OwnedFd, octets: &[u8]) -> io::Result<usize> {
     // SAFETY: the slice outlives the call and its length is given.
     let written = check(unsafe { libc::write(fd.as_raw_fd(), octets.as_ptr().cast(), octets.len()) })?;
     usize::try_from(written).map_err(io::Error::other)
 }
 
-/// Tells whoever reads a socket's other end that no more comes; a pipe says so when it is closed.
+/// Shuts a socket down for writing, so that the other end reads the end of the
+/// stream; a pipe needs only close.
 pub fn end_writing(fd: &OwnedFd) {
     // SAFETY: no pointers are passed.
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
 }
 
-/// From now on nothing waits at this descriptor.
+/// Makes the descriptor non-blocking.
 pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     // SAFETY: no pointers are passed.
     unsafe {
@@ -117,10 +120,10 @@ pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Whether two descriptors lead to the same file, pipe or terminal.
+/// True if both descriptors refer to the same file, pipe or terminal.
 pub fn is_same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
     let identity = |fd: &OwnedFd| {
-        // SAFETY: a stat is plain integers, and the place outlives the call.
+        // SAFETY: a stat is plain integers, and the buffer outlives the call.
         unsafe {
             let mut about: libc::stat = std::mem::zeroed();
             check(libc::fstat(fd.as_raw_fd(), &raw mut about)).map(|_| (about.st_dev, about.st_ino))
@@ -129,7 +132,7 @@ pub fn is_same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
     matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// A pipe: where to read and where to write.
+/// A pipe: the end to read from and the end to write to.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: the array outlives the call, which fills it with new descriptors.
@@ -142,7 +145,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the place outlives the call.
+    // SAFETY: the buffer outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
@@ -157,10 +160,10 @@ pub struct Ended {
     pub system_ns: u64,
 }
 
-/// The next child that has ended, if one has.
+/// Reaps the next ended child, if any.
 pub fn reap() -> Option<Ended> {
     let mut status = 0;
-    // SAFETY: an rusage is plain integers; both places outlive the call.
+    // SAFETY: an rusage is plain integers; both buffers outlive the call.
     let (pid, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         (libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
@@ -178,16 +181,16 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000).unwrap_or(0)
 }
 
-/// The fields of `/proc/PID/stat` from the third on (`proc_pid_stat(5)`), behind the name, which may
-/// contain anything.
+/// The fields of `/proc/PID/stat` from the third on (`proc_pid_stat(5)`), after the name, which
+/// may contain any character.
 pub fn stat_fields(stat: &str) -> Option<Vec<&str>> {
     Some(stat.rsplit_once(')')?.1.split_whitespace().collect())
 }
 
-/// Waits for the end of a child; its exit code, as a shell gives it.
+/// Waits for the end of a child; returns its exit code, as a shell does.
 pub fn end_of(pid: i32) -> io::Result<u8> {
     let mut status = 0;
-    // SAFETY: the place outlives the call.
+    // SAFETY: the buffer outlives the call.
     while let Err(error) = check(unsafe { libc::waitpid(pid, &raw mut status, 0) }) {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
@@ -198,13 +201,14 @@ pub fn end_of(pid: i32) -> io::Result<u8> {
     u8::try_from(code).map_err(io::Error::other)
 }
 
-/// Sends a signal; a negative number is a process group, -1 all that can be reached.
+/// Sends a signal; a negative number is a process group, -1 all processes that can be signalled.
 pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no pointers are passed.
     check(unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
-/// Makes a child in new namespaces, in a control group if one is given; zero in the child.
+/// Forks a child into new namespaces, in a control group if one is given; returns zero in the
+/// child.
 pub fn child_in(namespaces: i32, group: Option<BorrowedFd<'_>>) -> io::Result<i32> {
     let mut arguments = libc::clone_args {
         flags: u64::from(namespaces.unsigned_abs()),
@@ -230,39 +234,39 @@ pub fn child_in(namespaces: i32, group: Option<BorrowedFd<'_>>) -> io::Result<i3
     i32::try_from(pid).map_err(io::Error::other)
 }
 
-/// Asks for SIGKILL when the parent ends.
+/// Requests SIGKILL when the parent ends.
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: no pointers are passed.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
 }
 
-/// Names this process in lists of processes.
+/// Sets the name of this process in process lists.
 pub fn call_myself(name: &str) -> io::Result<()> {
     let name = text(name)?;
     // SAFETY: the string outlives the call; the kernel takes 15 octets of it.
     check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
 }
 
-/// A descriptor that can be read when the process has ended.
+/// A pidfd, which becomes readable when the process has ended.
 pub fn process_descriptor(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: no pointers are passed.
     let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
     let fd = i32::try_from(fd).map_err(io::Error::other)?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Makes `fd` descriptor 3 and closes all above it.
+/// Moves `fd` to descriptor 3 and closes all above it.
 pub fn keep_only(fd: OwnedFd) -> io::Result<OwnedFd> {
     if fd.as_raw_fd() != 3 {
-        // SAFETY: whoever held descriptor 3 does not use it again in this process.
+        // SAFETY: the previous owner of descriptor 3 does not use it again in this process.
         check(unsafe { libc::dup3(fd.as_raw_fd(), 3, libc::O_CLOEXEC) })?;
         drop(fd);
     } else {
         std::mem::forget(fd);
     }
-    // SAFETY: whoever held the descriptors above does not use them again in this process.
+    // SAFETY: the previous owners of these descriptors do not use them again in this process.
     check(unsafe { libc::syscall(libc::SYS_close_range, 4, u32::MAX, 0) })?;
-    // SAFETY: descriptor 3 is open and now belongs to nobody else.
+    // SAFETY: descriptor 3 is open and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(3) })
 }

@@ -1,12 +1,12 @@
-//! Terminals at both ends of a guest's channel: the caller's, which is borrowed and passes every
-//! octet unchanged, and one in the guest, which the program has.
+//! Terminals at both ends of a guest's channel: the caller's, which is set to raw mode, and one in
+//! the guest, which the program uses.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::system::check;
 
-/// A terminal that passes octets as they are until this is dropped.
+/// A terminal in raw mode until this is dropped.
 #[derive(Debug)]
 pub struct Borrowed {
     fd: OwnedFd,
@@ -15,7 +15,7 @@ pub struct Borrowed {
 }
 
 impl Borrowed {
-    /// Makes a terminal raw.
+    /// Sets a terminal to raw mode.
     pub fn new(fd: &OwnedFd) -> io::Result<Self> {
         let fd = fd.try_clone()?;
         let before = raw(fd.as_raw_fd())?;
@@ -28,7 +28,7 @@ impl Borrowed {
         self.size
     }
 
-    /// Rows and columns, if they have changed since they were last told.
+    /// Rows and columns, if they have changed since the last call.
     pub fn new_size(&mut self) -> Option<[u16; 2]> {
         let now = size_of(self.fd.as_raw_fd()).filter(|size| *size != self.size)?;
         self.size = now;
@@ -43,9 +43,9 @@ impl Drop for Borrowed {
     }
 }
 
-/// Has a terminal pass every octet as it is; gives its settings from before.
+/// Sets a terminal to raw mode; returns its previous settings.
 pub fn raw(fd: RawFd) -> io::Result<libc::termios> {
-    // SAFETY: termios is plain integers; the places outlive the calls.
+    // SAFETY: termios is plain integers; the buffers outlive the calls.
     unsafe {
         let mut before: libc::termios = std::mem::zeroed();
         check(libc::tcgetattr(fd, &raw mut before))?;
@@ -56,11 +56,11 @@ pub fn raw(fd: RawFd) -> io::Result<libc::termios> {
     }
 }
 
-/// A new terminal: the side of whoever shows it, and the program's.
+/// Opens a new terminal: the master side and the program's side.
 pub fn open(size: [u16; 2]) -> io::Result<(OwnedFd, OwnedFd)> {
     let own = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: the string is a constant; the numbers are places that outlive the calls; each
-    // descriptor was just made and belongs to nobody else.
+    // descriptor is new and has no other owner.
     unsafe {
         let shown = check(libc::open(c"/dev/ptmx".as_ptr(), own))?;
         let shown = OwnedFd::from_raw_fd(i32::try_from(shown).map_err(io::Error::other)?);
@@ -73,7 +73,7 @@ pub fn open(size: [u16; 2]) -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Tells a terminal how large it is shown: rows and columns.
+/// Sets the size of a terminal: rows and columns.
 pub fn set_size(fd: &OwnedFd, [rows, columns]: [u16; 2]) -> io::Result<()> {
     let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the size outlives the call.
@@ -82,7 +82,7 @@ pub fn set_size(fd: &OwnedFd, [rows, columns]: [u16; 2]) -> io::Result<()> {
 
 fn size_of(fd: RawFd) -> Option<[u16; 2]> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the place outlives the call.
+    // SAFETY: the buffer outlives the call.
     check(unsafe { libc::ioctl(fd, libc::TIOCGWINSZ, &raw mut size) }).ok()?;
     Some([size.ws_row, size.ws_col])
 }

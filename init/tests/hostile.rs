@@ -1,5 +1,5 @@
-//! The body of the fuzz target for channels of guests, over its seeds, over seeds that were damaged, and
-//! over random octets.
+//! Runs the body of the fuzz target for guest channels on its seeds, on damaged
+//! seeds, and on random octets.
 
 #[path = "../../fuzz/src/guest.rs"]
 mod guest;

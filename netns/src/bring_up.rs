@@ -1,4 +1,4 @@
-//! Making and unmaking of many namespaces.
+//! Creates and removes the namespaces of many nodes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,40 +17,40 @@ use crate::spec::{self, NodeSpec, VethEnd, VethSpec};
 use crate::sysctl::Parameters;
 use crate::tap;
 
-/// Most threads that make namespaces: the kernel's lock on network configuration is one, so more
-/// only wait for each other.
+/// Maximum number of threads that create namespaces: the kernel has one lock on network
+/// configuration, so more threads would only wait for each other.
 const THREADS: usize = 2;
 
-/// Makes the namespaces of all nodes, with interfaces, addresses and routes, and joins the ends
-/// of each wire by a veth pair. All or none: after an error nothing is left.
+/// Creates the namespaces of all nodes, with interfaces, addresses and routes, and connects the
+/// ends of each wire by a veth pair. All or none: after an error nothing remains.
 ///
 /// # Errors
-/// The first thing that went wrong, with the node's name.
+/// The first error, with the node's name.
 pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Result<Vec<Namespace>, Error> {
     spec::check(nodes)?;
     let taps: usize =
         nodes.iter().flat_map(|node| &node.interfaces).filter(|interface| interface.tap).count();
     limits::raise_to(nodes.len() + taps)?;
     let namespaces = in_parallel(nodes, make)?;
-    // Nodes without wires are ready by now; the others can be set up when both ends exist.
+    // Nodes without wires are ready by now; the others can be configured once both ends exist.
     connect(&namespaces, wires)?;
     Ok(namespaces)
 }
 
-/// Closes all namespaces, with their TAPs. The kernel dissolves them, and the interfaces in them,
-/// in batches of its own; programs that still run in one keep it until they end.
+/// Closes all namespaces, with their TAPs. The kernel removes them, and the interfaces in them, in
+/// batches of its own; programs that still run in a namespace keep it until they end.
 pub fn tear_down(namespaces: Vec<Namespace>) {
     drop(namespaces);
 }
 
-/// What a thread that makes nodes uses again for each.
+/// Resources that a thread reuses for each node.
 struct Tools {
     batch: Batch,
     parameters: Parameters,
 }
 
 impl Tools {
-    /// `node` is the one that needs them first.
+    /// `node` is the first node that needs them; errors name it.
     fn new(node: &NodeSpec) -> Result<Self, Error> {
         let parameters =
             Parameters::new().map_err(|source| Error::kernel(&node.name, "/proc/sys/net", &source))?;
@@ -58,7 +58,7 @@ impl Tools {
     }
 }
 
-/// Calls `act` for each node on a few threads of their own; gives the results in order.
+/// Calls `act` for each node on a few threads; returns the results in order.
 fn in_parallel<T: Send>(
     nodes: &[NodeSpec],
     act: impl Fn(&NodeSpec, &mut Tools) -> Result<T, Error> + Sync,
@@ -95,7 +95,7 @@ fn in_parallel<T: Send>(
     Ok(results.into_inner().expect("no holder panics").into_iter().flatten().collect())
 }
 
-/// Moves the calling thread into a new namespace and makes the node there.
+/// Moves the calling thread into a new namespace and creates the node there.
 fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
     // SAFETY: no pointers are passed; only the calling thread is moved.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
@@ -127,7 +127,7 @@ fn taps_only(node: &NodeSpec) -> bool {
     node.interfaces.iter().all(|interface| interface.tap)
 }
 
-/// Sets up interfaces that exist; the calling thread must be inside.
+/// Configures existing interfaces; the calling thread must be inside the namespace.
 fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
     tools.parameters.of_interfaces(&namespace.spec)?;
     tools.batch.clear();
@@ -135,7 +135,7 @@ fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
     namespace.send(&mut tools.batch)
 }
 
-/// Makes all wires, then sets up the nodes that have some.
+/// Creates all wires, then configures the nodes connected by them.
 fn connect(namespaces: &[Namespace], wires: &[VethSpec]) -> Result<(), Error> {
     let by_name: HashMap<&str, &Namespace> = namespaces.iter().map(|node| (node.name(), node)).collect();
     let find = |end: &VethEnd| {
@@ -175,7 +175,7 @@ fn connect(namespaces: &[Namespace], wires: &[VethSpec]) -> Result<(), Error> {
     if namespaces.iter().all(|namespace| taps_only(&namespace.spec)) && wires.is_empty() {
         return Ok(());
     }
-    // The thread changes its namespace, so it must be one that ends.
+    // The thread changes its namespace, so it must not be reused.
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),

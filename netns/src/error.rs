@@ -1,36 +1,36 @@
-//! What can go wrong with a node's namespace; every variant names the node.
+//! Errors of a node's namespace; every variant names the node.
 
 use std::io;
 
 use crate::netlink::Refused;
 use crate::tap::TapError;
 
-/// An error while making, reading or changing a node's namespace.
+/// An error while creating, reading or changing a node's namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Two nodes, or two interfaces of a node, have one name.
+    /// Two nodes, or two interfaces of a node, have the same name.
     #[error("node {node}: {what} {name} is there twice")]
     Twice {
         /// The node.
         node: String,
-        /// What is there twice.
+        /// The kind of element.
         what: &'static str,
         /// Its name.
         name: String,
     },
-    /// Something in the description cannot be read.
+    /// A part of the description is invalid.
     #[error("node {node}: {what} {value:?}: {why}")]
     Spec {
         /// The node.
         node: String,
-        /// Which part.
+        /// The part.
         what: &'static str,
-        /// As it was given.
+        /// The given value.
         value: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The process may not make namespaces.
+    /// The process has no permission to create namespaces.
     #[error("node {node}: may not make a network namespace: {source}")]
     Permission {
         /// The node.
@@ -38,10 +38,10 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The process may not hold so many descriptors.
+    /// The limit on open descriptors is too low.
     #[error("{needed} descriptors are needed and {limit} are allowed")]
     Descriptors {
-        /// How many the nodes need, with those already open.
+        /// Number of descriptors that the nodes need, with those already open.
         needed: u64,
         /// The hard limit.
         limit: u64,
@@ -54,12 +54,12 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// A TAP could not be made.
+    /// A TAP could not be created.
     #[error("node {node}: {source}")]
     Tap {
         /// The node.
         node: String,
-        /// What the kernel says.
+        /// The error.
         source: TapError,
     },
     /// The kernel refused a step.
@@ -72,7 +72,7 @@ pub enum Error {
         /// The kernel's answer in words.
         why: String,
     },
-    /// The namespace was closed before.
+    /// The namespace is already closed.
     #[error("node {node} is closed")]
     Closed {
         /// The node.
@@ -81,7 +81,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Every code that [`Error::code`] can give, beside those of [`TapError`].
+    /// Every code that [`Error::code`] can return, beside those of [`TapError`].
     pub const CODES: [&'static str; 7] = [
         "node.twice",
         "node.spec",

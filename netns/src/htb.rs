@@ -1,7 +1,7 @@
-//! The kernel's own shaping (HTB), for veth pairs between native nodes.
+//! Kernel traffic shaping (HTB), for veth pairs between native nodes.
 //!
-//! Other emulators shape this way. Its known artefact: a burst of up to `burst` octets leaves at
-//! line speed whenever the link was idle before.
+//! Other emulators shape this way. Its known artefact: after an idle period of the link, a burst of
+//! up to `burst` octets leaves at line speed.
 
 use crate::netlink::Batch;
 use crate::rtnetlink::{CREATE, EXCLUSIVE};
@@ -22,15 +22,15 @@ const LINK_LAYER_ETHERNET: u8 = 1;
 /// The kernel's unit of packet-scheduler time: 64 ns.
 const TICK_SHIFT: u32 = 6;
 
-/// What the kernel is asked to do with packets that leave.
+/// Shaping of outgoing packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Rate in bit/s, counted on Ethernet frames without preamble, gap and check sequence, plus
     /// `overhead`.
     pub rate: u64,
-    /// Octets that may leave at line speed after a pause.
+    /// Octets that may leave at line speed after an idle period.
     pub burst: u32,
-    /// Most packets that wait.
+    /// Maximum number of queued packets.
     pub packets: u32,
     /// Octets charged beside each frame (24 for preamble, gap and check sequence).
     pub overhead: u16,
@@ -53,7 +53,7 @@ pub(crate) fn requests(batch: &mut Batch, interface: &str, index: i32, shape: &S
     let ticks = u32::try_from(ticks).unwrap_or(u32::MAX);
     let mut parameters = Vec::with_capacity(44);
     for _ in 0..2 {
-        // The rate and the ceiling, the same: there is no other class to borrow from.
+        // Rate and ceiling are equal: there is no other class to borrow from.
         parameters.extend_from_slice(&[0, LINK_LAYER_ETHERNET]);
         parameters.extend_from_slice(&shape.overhead.to_ne_bytes());
         parameters.extend_from_slice(&[0; 4]);

@@ -1,4 +1,4 @@
-//! Configures a network stack that exists already: that of a guest, from inside the guest.
+//! Configures an existing network stack: that of a guest, from inside the guest.
 
 use std::fs::File;
 use std::io;
@@ -12,11 +12,11 @@ use crate::rtnetlink;
 use crate::spec::{self, InterfaceSpec, NodeSpec};
 use crate::sysctl::Parameters;
 
-/// Configures the network stack in which the calling thread is. Interfaces are known by their MAC
+/// Configures the network stack of the calling thread. Interfaces are identified by their MAC
 /// addresses and get the names of the description; `tap` is ignored.
 ///
 /// # Errors
-/// The first thing that went wrong, with the node's name.
+/// The first error, with the node's name.
 pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     spec::check(std::slice::from_ref(node))?;
     let kernel = |what: &str| {
@@ -34,7 +34,7 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
             bad_mac(node, interface, format!("no interface of the guest has it, to be {}", interface.name))
         })?;
         indices.push(index);
-        // Out of the way first: another interface may have the name that this one is to get.
+        // A temporary name first: another interface may have the name that this one is to get.
         rtnetlink::rename(&mut batch, index, &format!("airloom{index}"));
     }
     for (interface, &index) in node.interfaces.iter().zip(&indices) {
@@ -49,12 +49,12 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
     send(&mut batch)
 }
 
-/// Moves the interfaces of a description, known by their MAC addresses, from another network namespace
-/// into that of the calling thread. Waits up to `patience` for
-/// interfaces that still have to return from a node that has just ended.
+/// Moves the interfaces of a description, identified by their MAC addresses, from another network
+/// namespace into that of the calling thread. Waits up to `patience` for interfaces that have not
+/// yet returned from a node that has just ended.
 ///
 /// # Errors
-/// The first thing that went wrong, with the node's name.
+/// The first error, with the node's name.
 pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, patience: Duration) -> Result<(), Error> {
     let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
     let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
@@ -82,7 +82,7 @@ pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, patience: Duration) -> 
     Ok(())
 }
 
-/// The number of the interface that has the MAC address of the description, if one is there.
+/// Index of the interface with the MAC address of the description, if present.
 fn place(node: &NodeSpec, interface: &InterfaceSpec, there: &[(i32, [u8; 6])]) -> Result<Option<i32>, Error> {
     let mac = spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?;
     Ok(there.iter().find(|(_, address)| *address == mac).map(|(index, _)| *index))
@@ -92,7 +92,7 @@ fn bad_mac(node: &NodeSpec, interface: &InterfaceSpec, why: String) -> Error {
     Error::Spec { node: node.name.clone(), what: "MAC", value: interface.mac.clone(), why }
 }
 
-/// Number and MAC address of every interface that the socket's namespace has.
+/// Index and MAC address of every interface in the socket's namespace.
 fn links(socket: &Socket) -> io::Result<Vec<(i32, [u8; 6])>> {
     let mut there = Vec::new();
     socket.dump(rtnetlink::GET_LINK, &rtnetlink::link_body(0, 0, 0), |answer| {

@@ -1,9 +1,9 @@
-//! Network namespaces of nodes: made many at a time, configured by rtnetlink, and closed in one act
-//! of the kernel.
+//! Network namespaces of nodes: created in batches, configured by rtnetlink, and removed by the
+//! kernel.
 //!
-//! A node's network stack is a network namespace without a name. It is held by one descriptor, and
-//! by those of its TAPs, so it ends with the process that made it, whatever the cause. No process
-//! runs in it until a program is started there.
+//! A node's network stack is an anonymous network namespace. One descriptor, and those of its TAPs,
+//! keep it alive, so it ends with the process that created it, even if that process is killed. No
+//! process runs in it until a program is started there.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::error::Error;
 
-/// For what the program opens beside its nodes: logs, sockets, result files.
+/// Reserve for other files of the program: logs, sockets, result files.
 const SLACK: u64 = 512;
 
 /// Raises the limit so that `more` descriptors can be opened, if the kernel allows it.

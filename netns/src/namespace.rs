@@ -1,4 +1,4 @@
-//! One node's network namespace, and what can be done with it while the run lasts.
+//! The network namespace of one node, and operations on it during the run.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -12,17 +12,17 @@ use crate::netlink::{Batch, Socket};
 use crate::rtnetlink;
 use crate::spec::NodeSpec;
 
-/// A network namespace without a name, and the far ends of its TAPs.
+/// An anonymous network namespace, and the engine's ends of its TAPs.
 #[derive(Debug)]
 pub struct Namespace {
     pub(crate) spec: NodeSpec,
     pub(crate) fd: OwnedFd,
     pub(crate) taps: Vec<(String, OwnedFd)>,
-    /// True if it was made for the node; the machine's own is never taken down.
+    /// True if it was created for the node; the machine's own namespace is never taken down.
     pub(crate) made: bool,
 }
 
-/// What an interface has seen since it was made, from the node's side.
+/// Counters of an interface since its creation, seen from the node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counters {
     /// Frames received; a super-frame counts as one.
@@ -33,18 +33,18 @@ pub struct Counters {
     pub rx_octets: u64,
     /// Octets sent.
     pub tx_octets: u64,
-    /// Received frames that were broken.
+    /// Received frames with errors.
     pub rx_errors: u64,
     /// Frames that could not be sent.
     pub tx_errors: u64,
     /// Received frames dropped because a buffer was full.
     pub rx_dropped: u64,
-    /// Frames dropped on the way out; at a TAP: the ring to the engine was full.
+    /// Outgoing frames that were dropped; at a TAP: the ring to the engine was full.
     pub tx_dropped: u64,
 }
 
 impl Namespace {
-    /// The network in which the calling thread is, for a node that stands in the machine's own.
+    /// The network namespace of the calling thread, for a node that uses the machine's own.
     ///
     /// # Errors
     /// [`Error::Kernel`] if it cannot be opened.
@@ -61,12 +61,12 @@ impl Namespace {
         &self.spec.name
     }
 
-    /// Interface name and far end of each TAP.
+    /// Interface name and engine's end of each TAP.
     pub fn taps(&self) -> impl Iterator<Item = (&str, BorrowedFd<'_>)> {
         self.taps.iter().map(|(name, fd)| (name.as_str(), fd.as_fd()))
     }
 
-    /// The counters of each interface, the loopback included.
+    /// The counters of each interface, including the loopback.
     ///
     /// # Errors
     /// [`Error::Kernel`] if the namespace cannot be read.
@@ -74,8 +74,8 @@ impl Namespace {
         inside(self, read_counters)?
     }
 
-    /// Takes all interfaces down, as when the node is switched off, or brings them up with the
-    /// addresses and routes of the beginning. The machine's own network stays as it is.
+    /// Takes all interfaces down, as when the node is switched off, or brings them up with their
+    /// initial addresses and routes. The machine's own network is not changed.
     ///
     /// # Errors
     /// [`Error::Kernel`] if the kernel refuses a step.
@@ -95,7 +95,7 @@ impl Namespace {
         })?
     }
 
-    /// Has the kernel shape what leaves by an interface (for the reference kind).
+    /// Enables kernel shaping of the packets sent by an interface (for the reference kind).
     ///
     /// # Errors
     /// [`Error::Kernel`] if there is no such interface, or the kernel has no HTB.
@@ -107,12 +107,13 @@ impl Namespace {
         })?
     }
 
-    /// The kernel's numbers of the node's interfaces; the calling thread must be inside.
+    /// The kernel's indices of the node's interfaces; the calling thread must be inside the
+    /// namespace.
     pub(crate) fn indices(&self) -> Result<Vec<i32>, Error> {
         self.spec.interfaces.iter().map(|interface| index(&self.spec.name, &interface.name)).collect()
     }
 
-    /// Sends requests from a thread that is inside.
+    /// Sends requests from a thread that is inside the namespace.
     pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Error> {
         let name = &self.spec.name;
         let socket = Socket::open().map_err(|source| Error::kernel(name, "route socket", &source))?;
@@ -126,7 +127,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// The counters of many nodes, read by one thread.
+/// Reads the counters of many nodes in one thread.
 ///
 /// # Errors
 /// [`Error::Kernel`] for the first namespace that cannot be read.
@@ -142,10 +143,10 @@ pub fn counters_of(namespaces: &[&Namespace]) -> Result<Vec<Vec<(String, Counter
     })
 }
 
-/// Runs something on a thread of its own inside a node's namespace.
+/// Runs a closure on a new thread inside a node's namespace.
 ///
 /// # Errors
-/// [`Error::Kernel`] if the thread may not enter.
+/// [`Error::Kernel`] if the thread has no permission to enter.
 pub fn inside<T: Send>(namespace: &Namespace, act: impl FnOnce(&Namespace) -> T + Send) -> Result<T, Error> {
     on_a_thread(|| {
         enter(namespace)?;
@@ -153,7 +154,7 @@ pub fn inside<T: Send>(namespace: &Namespace, act: impl FnOnce(&Namespace) -> T 
     })
 }
 
-/// A thread that changes its namespace must end with its work, so it is never one of ours.
+/// A thread that has changed its namespace must not be reused, so a new one is started.
 fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| match scope.spawn(act).join() {
         Ok(value) => value,
@@ -169,7 +170,7 @@ pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
 /// Moves the calling thread into a network namespace.
 ///
 /// # Errors
-/// If the kernel does not let it in.
+/// If the kernel refuses.
 pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: no pointers are passed.
     match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
@@ -178,7 +179,7 @@ pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// The kernel's number of an interface in the calling thread's namespace.
+/// The kernel's index of an interface in the calling thread's namespace.
 pub(crate) fn index(node: &str, interface: &str) -> Result<i32, Error> {
     let fail = |source: &io::Error| Error::kernel(node, format!("interface {interface}"), source);
     let name = CString::new(interface).map_err(|error| fail(&error.into()))?;

@@ -1,8 +1,8 @@
-//! Many rtnetlink requests in one system call.
+//! Sends batches of rtnetlink requests, many per system call.
 //!
-//! A node needs about ten requests (links, addresses, routes). They are written one behind the
-//! other into one buffer; only the last asks for an acknowledgement, while every refused one is
-//! reported anyway (RFC 3549 section 2.3.2; `netlink(7)`).
+//! A node needs about ten requests (links, addresses, routes). They are written consecutively into
+//! one buffer. Only the last requests an acknowledgement; the kernel reports every refused request
+//! in any case (RFC 3549 section 2.3.2; `netlink(7)`).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,7 +17,7 @@ const NLM_F_CAPPED: u16 = 0x100;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLA_F_NESTED: u16 = 1 << 15;
 
-/// Requests in the making, each with the words that name it in an error.
+/// A batch of requests, each with a label for error messages.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     octets: Vec<u8>,
@@ -39,11 +39,11 @@ impl Batch {
         self.labels.clear();
     }
 
-    /// Starts a request of a type with flags, with the fixed part of its body.
+    /// Begins a request with its type, flags and the fixed part of its body.
     pub(crate) fn request(&mut self, kind: u16, flags: u16, body: &[u8], label: String) {
         self.starts.push(self.octets.len());
         self.labels.push(label);
-        self.octets.extend_from_slice(&[0; 4]); // the length, filled in when it is known
+        self.octets.extend_from_slice(&[0; 4]); // the length, filled in later
         self.octets.extend_from_slice(&kind.to_ne_bytes());
         self.octets.extend_from_slice(&(flags | NLM_F_REQUEST).to_ne_bytes());
         let sequence = u32::try_from(self.starts.len()).expect("a batch is small");
@@ -53,7 +53,7 @@ impl Batch {
         self.close();
     }
 
-    /// Adds an attribute to the request started last.
+    /// Adds an attribute to the current request.
     pub(crate) fn attribute(&mut self, kind: u16, value: &[u8]) {
         let length = u16::try_from(value.len() + 4).expect("an attribute is small");
         self.octets.extend_from_slice(&length.to_ne_bytes());
@@ -62,7 +62,7 @@ impl Batch {
         self.close();
     }
 
-    /// Adds an attribute that holds others, and a fixed part before them.
+    /// Adds an attribute with nested attributes, after a fixed part.
     pub(crate) fn nest(&mut self, kind: u16, fixed: &[u8], inside: impl FnOnce(&mut Self)) {
         let start = self.octets.len();
         self.attribute(kind | NLA_F_NESTED, fixed);
@@ -80,7 +80,7 @@ impl Batch {
     }
 }
 
-/// A route socket in the network namespace of the thread that made it.
+/// A netlink route socket in the network namespace of the thread that created it.
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
@@ -95,9 +95,9 @@ impl Socket {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        // Reasons in words; where the kernel has none, numbers do.
+        // Enables error messages as text; a kernel without them reports numbers.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             let on: libc::c_int = 1;
             // SAFETY: the value outlives the call and its size is given.
@@ -108,7 +108,7 @@ impl Socket {
         Ok(Self { fd })
     }
 
-    /// Sends all requests and waits until the last one is done; gives the first that was refused.
+    /// Sends all requests and waits until the last one is done; returns the first that was refused.
     pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Refused> {
         let (Some(&start), Some(label)) = (batch.starts.last(), batch.labels.last()) else { return Ok(()) };
         let broken = |source: io::Error| Refused { label: label.clone(), why: source.to_string() };
@@ -141,7 +141,7 @@ impl Socket {
         }
     }
 
-    /// Sends one dump request and gives the bodies of all answers to `each`.
+    /// Sends one dump request and passes the bodies of all answers to `each`.
     pub(crate) fn dump(&self, kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
         let mut batch = Batch::default();
         let dump = u16::try_from(libc::NLM_F_DUMP).expect("a flag of 16 bits");
@@ -186,7 +186,7 @@ impl Socket {
     }
 }
 
-/// One answer of the kernel.
+/// One message of the kernel.
 struct Message<'a> {
     kind: u16,
     flags: u16,
@@ -194,7 +194,7 @@ struct Message<'a> {
     body: &'a [u8],
 }
 
-/// Walks through the answers in a datagram, as far as their lengths hold.
+/// Iterates over the messages in a datagram, as far as their lengths are valid.
 struct Messages<'a>(&'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
@@ -226,13 +226,14 @@ pub(crate) fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The kernel's error number, with its own words where it gives some.
+/// The kernel's error text, or else its error number.
 fn reason(message: &Message<'_>, code: i32) -> String {
     let number = io::Error::from_raw_os_error(code).to_string();
     if message.flags & NLM_F_ACK_TLVS == 0 {
         return number;
     }
-    // Behind the number stands the header of the request, and the whole of it unless capped.
+    // The error number is followed by the header of the request, or the whole request unless
+    // capped.
     let request = message
         .body
         .get(4..8)

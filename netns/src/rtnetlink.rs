@@ -1,4 +1,4 @@
-//! The requests that make up a node: links, addresses, routes, neighbours, counters
+//! The requests that configure a node: links, addresses, routes, neighbours, counters
 //! (`rtnetlink(7)`, and the kernel's `linux/if_link.h` and `linux/rtnetlink.h`).
 
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ const NUD_PERMANENT: u16 = 0x80;
 #[allow(clippy::cast_sign_loss)] // a flag, positive
 const UP: u32 = libc::IFF_UP as u32;
 
-/// The first interface of every network namespace.
+/// Index of the first interface of every network namespace.
 const LOOPBACK: i32 = 1;
 
 /// The fixed part of a link request.
@@ -62,8 +62,7 @@ pub(crate) fn link_body(index: i32, flags: u32, change: u32) -> [u8; 16] {
     body
 }
 
-/// Everything that a node with made interfaces needs to be reachable, in an order that works.
-/// Said twice it changes nothing.
+/// Configures a node whose interfaces exist, in a valid order. A repetition changes nothing.
 pub(crate) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> Result<(), Error> {
     let bad =
         |what, value: &str, why| Error::Spec { node: node.name.clone(), what, value: value.to_owned(), why };
@@ -96,7 +95,7 @@ pub(crate) fn configure(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) -> 
     Ok(())
 }
 
-/// Takes all interfaces of a node down; its addresses and routes go with them.
+/// Takes all interfaces of a node down, which removes its addresses and routes.
 pub(crate) fn down(batch: &mut Batch, node: &NodeSpec, indices: &[i32]) {
     batch.request(NEW_LINK, 0, &link_body(LOOPBACK, 0, UP), "lo down".to_owned());
     for (interface, &index) in node.interfaces.iter().zip(indices) {
@@ -115,7 +114,7 @@ fn up(batch: &mut Batch, interface: &InterfaceSpec, index: i32, mac: [u8; 6]) {
 }
 
 fn add_address(batch: &mut Batch, index: i32, address: IpAddr, length: u8, label: String) {
-    // The plan gives each address once, so duplicate address detection is not needed.
+    // Addresses of a plan are unique, so duplicate address detection is not needed.
     let mut body = [family(address), length, IFA_F_NODAD, 0, 0, 0, 0, 0];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     batch.request(NEW_ADDRESS, CREATE | REPLACE, &body, label);
@@ -200,20 +199,20 @@ pub(crate) fn add_veth(batch: &mut Batch, near: (&str, [u8; 6]), far: (&str, [u8
     });
 }
 
-/// Gives an interface another name.
+/// Renames an interface.
 pub(crate) fn rename(batch: &mut Batch, index: i32, name: &str) {
     batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} named {name}"));
     batch.attribute(IFLA_IFNAME, &zero_ended(name));
 }
 
-/// Moves an interface into another network namespace, an open descriptor.
+/// Moves an interface into another network namespace, given by an open descriptor.
 pub(crate) fn move_to(batch: &mut Batch, index: i32, namespace: i32) {
     batch.request(NEW_LINK, 0, &link_body(index, 0, 0), format!("interface {index} to its node"));
     batch.attribute(IFLA_NET_NS_FD, &namespace.to_ne_bytes());
 }
 
-/// The number and the MAC address in the answer to a link request: the device's own, if the kernel says
-/// it, since programs may have given it another.
+/// Index and MAC address in the answer to a link request: the permanent address if the kernel
+/// reports it, because programs may have changed the current one.
 pub(crate) fn link(answer: &[u8]) -> Option<(i32, [u8; 6])> {
     let index = i32::from_ne_bytes(answer.get(4..8)?.try_into().ok()?);
     let of = |wanted| attributes(answer.get(16..)?).find(|(kind, _)| *kind == wanted).map(|(_, mac)| mac);

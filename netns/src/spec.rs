@@ -1,4 +1,4 @@
-//! The description of a node's network stack, as it comes from a plan.
+//! The description of a node's network stack, as given by a plan.
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
-    /// Its name, for messages.
+    /// Its name, for error messages.
     pub name: String,
     /// Its interfaces beside the loopback.
     #[serde(default)]
@@ -19,14 +19,14 @@ pub struct NodeSpec {
     /// Its static routes.
     #[serde(default)]
     pub routes: Vec<RouteSpec>,
-    /// Link-layer addresses that it knows from the start and never asks for.
+    /// Static neighbour entries, which need no address resolution.
     #[serde(default)]
     pub neighbours: Vec<NeighbourSpec>,
     /// Whether it forwards packets between its interfaces, IPv4 and IPv6.
     #[serde(default)]
     pub forwarding: bool,
-    /// Whether it speaks IPv6; if not said, only if one of its addresses does. A node without
-    /// IPv6 sends no multicast reports of its own accord.
+    /// Whether it uses IPv6; by default only if it has an IPv6 address. A node without IPv6 sends
+    /// no multicast reports on its own.
     #[serde(default)]
     pub ipv6: Option<bool>,
     /// Kernel parameters below `net.`, by name.
@@ -40,14 +40,14 @@ pub struct NodeSpec {
 pub struct InterfaceSpec {
     /// Its name in the node.
     pub name: String,
-    /// Its address, six octets in hexadecimal with colons.
+    /// MAC address, six octets in hexadecimal with colons.
     pub mac: String,
-    /// Largest layer-3 packet in octets.
+    /// MTU: largest layer-3 packet in octets.
     pub mtu: u32,
     /// Addresses with prefix length, such as `10.0.0.1/24`.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether a TAP is made for it; otherwise it is one end of a [`VethSpec`].
+    /// Whether a TAP is created for it; otherwise it is one end of a [`VethSpec`].
     #[serde(default = "yes")]
     pub tap: bool,
 }
@@ -58,7 +58,7 @@ pub struct InterfaceSpec {
 pub struct RouteSpec {
     /// A prefix such as `10.1.0.0/16`, or `default`.
     pub to: String,
-    /// The next router; none if the prefix is on the link itself.
+    /// The next hop; None if the prefix is on the link itself.
     #[serde(default)]
     pub via: Option<String>,
     /// Name of the interface.
@@ -73,7 +73,7 @@ pub struct NeighbourSpec {
     pub address: String,
     /// Its link-layer address.
     pub mac: String,
-    /// Name of the interface behind which it is.
+    /// Name of the interface to the neighbour.
     pub interface: String,
 }
 
@@ -102,7 +102,7 @@ fn yes() -> bool {
 }
 
 impl NodeSpec {
-    /// Whether the node speaks IPv6.
+    /// Whether the node uses IPv6.
     pub(crate) fn speaks_ipv6(&self) -> bool {
         self.ipv6.unwrap_or_else(|| {
             self.interfaces.iter().flat_map(|interface| &interface.addresses).any(|text| text.contains(':'))
@@ -115,7 +115,7 @@ impl NodeSpec {
     }
 }
 
-/// Refuses names that are there twice, before anything is made.
+/// Refuses duplicate names, before any namespace is created.
 pub(crate) fn check(nodes: &[NodeSpec]) -> Result<(), Error> {
     let mut names = HashSet::new();
     for node in nodes {
@@ -133,10 +133,10 @@ pub(crate) fn check(nodes: &[NodeSpec]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads six octets in hexadecimal with colons.
+/// Parses six octets in hexadecimal with colons.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The reason if the text is invalid.
 pub fn read_mac(text: &str) -> Result<[u8; 6], String> {
     let mut octets = [0; 6];
     let mut words = text.split(':');
@@ -151,7 +151,7 @@ pub fn read_mac(text: &str) -> Result<[u8; 6], String> {
     }
 }
 
-/// An address with its prefix length; without one it is the address alone.
+/// An address with its prefix length; without one, the full length of the address.
 pub(crate) fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address, Some(length)),

@@ -1,7 +1,7 @@
-//! Kernel parameters of the namespace in which the calling thread is.
+//! Kernel parameters of the calling thread's namespace.
 //!
-//! A fresh namespace copies some of its IPv4 parameters from the host's, so those that change a
-//! node's behaviour are written whatever the host has.
+//! A new namespace copies some of its IPv4 parameters from the host's. Those that affect a node's
+//! behaviour are therefore always written.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -10,11 +10,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use crate::error::Error;
 use crate::spec::NodeSpec;
 
-/// Written for every node: no reverse-path filter, so that asymmetric routes work as they do on
-/// a host with the kernel's own default.
+/// Written for every node: no reverse-path filter, so that asymmetric routes work as on a host with
+/// the kernel's own default.
 const IPV4: [(&str, &str); 2] = [("conf/all/rp_filter", "0"), ("conf/default/rp_filter", "0")];
 
-/// Written for nodes that speak IPv6: nothing waits for, or depends on, what others announce.
+/// Written for nodes that use IPv6: no delay by, and no dependence on,
+/// announcements of other nodes.
 const IPV6: [(&str, &str); 4] = [
     ("conf/all/accept_dad", "0"),
     ("conf/default/accept_dad", "0"),
@@ -22,12 +23,12 @@ const IPV6: [(&str, &str); 4] = [
     ("conf/default/router_solicitations", "0"),
 ];
 
-/// Nodes that one instance of proc serves.
+/// Number of nodes served by one proc instance.
 const NODES: u32 = 64;
 
-/// The way to the parameters. A file system proc of our own where that is allowed: in the host's,
-/// the kernel keeps the folders of all namespaces under one name and compares them one by one, so
-/// that the five thousandth node would pay for all those before it.
+/// Access to the parameters. A separate proc instance is mounted if permitted: in the host's
+/// instance, the kernel keeps the folders of all namespaces under one name and searches them
+/// linearly, so that the cost of a node grows with the number of nodes before it.
 #[derive(Debug)]
 pub(crate) struct Parameters {
     net: OwnedFd,
@@ -40,7 +41,7 @@ impl Parameters {
         Ok(Self { net, served: 0 })
     }
 
-    /// Parameters that must stand before the node's interfaces are made.
+    /// Sets the parameters that must be set before the node's interfaces are created.
     pub(crate) fn before_interfaces(&mut self, node: &NodeSpec) -> Result<(), Error> {
         if self.served == NODES {
             *self = Self::new().map_err(|source| Error::kernel(&node.name, "/proc/sys/net", &source))?;
@@ -66,7 +67,7 @@ impl Parameters {
         self.own(node, |key| !node.names_interface(key))
     }
 
-    /// What new interfaces would have got, for interfaces that were there before.
+    /// Sets on existing interfaces the values that new interfaces inherit.
     pub(crate) fn of_existing(&self, node: &NodeSpec) -> Result<(), Error> {
         for interface in node.interfaces.iter().filter(|_| node.speaks_ipv6()) {
             for (parameter, value) in IPV6.iter().filter_map(|(key, value)| {
@@ -80,12 +81,12 @@ impl Parameters {
         Ok(())
     }
 
-    /// Parameters that belong to the node's interfaces.
+    /// Sets the parameters of the node's interfaces.
     pub(crate) fn of_interfaces(&self, node: &NodeSpec) -> Result<(), Error> {
         self.own(node, |key| node.names_interface(key))
     }
 
-    /// The node's own wishes, where `wanted`.
+    /// Sets the node's own parameters for which `wanted` is true.
     fn own(&self, node: &NodeSpec, wanted: impl Fn(&str) -> bool) -> Result<(), Error> {
         for (key, value) in node.sysctl.iter().filter(|(key, _)| wanted(key)) {
             let refuse = |why: &str| Error::Spec {
@@ -94,7 +95,7 @@ impl Parameters {
                 value: key.clone(),
                 why: why.to_owned(),
             };
-            // A slash instead of the dots lets an interface's name contain a dot, as in sysctl(8).
+            // Slashes in place of the dots allow an interface name with a dot, as in sysctl(8).
             let path = if key.contains('/') { key.clone() } else { key.replace('.', "/") };
             let path = path.strip_prefix("net/").ok_or_else(|| refuse("a node has only those below net"))?;
             if path.split('/').any(|word| word.is_empty() || word == "..") {
@@ -119,7 +120,7 @@ impl Parameters {
     }
 }
 
-/// The folder `sys/net` of a proc that is mounted nowhere and goes with the descriptor.
+/// The folder `sys/net` of a proc instance that is mounted nowhere and ends with the descriptor.
 fn own_proc() -> io::Result<OwnedFd> {
     // SAFETY: the strings are constants; no other pointers are passed.
     let mounted = unsafe {
@@ -143,7 +144,7 @@ fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

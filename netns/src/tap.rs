@@ -1,8 +1,8 @@
-//! Makes TAP interfaces, whose far ends become ports of an engine.
+//! Creates TAP interfaces, whose other ends become ports of an engine.
 //!
 //! A device is *persistent*: closing its descriptor then does not wait for the kernel, and the
-//! interface goes with its namespace. Frames have a 12-octet virtio-net header. The engine's port sets
-//! the offloads when it takes the descriptor over.
+//! interface is removed with its namespace. Frames have a 12-octet virtio-net header. The engine's
+//! port sets the offloads when it takes ownership of the descriptor.
 
 use std::ffi::CString;
 use std::io;
@@ -15,18 +15,18 @@ const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
 /// Octets of the virtio-net header in front of each frame.
 const HEADER_OCTETS: libc::c_int = 12;
 
-/// Frames that the kernel queues for the engine before it drops. The kernel's own default is 500.
-/// At 300,000 frames/s this bridges 7 ms in which the engine does not run; it costs 16 kB a TAP. It
-/// is set by rtnetlink: the ioctl for it is not for user namespaces.
+/// Length of the kernel's queue to the engine, in frames. The kernel's default is 500. At 300,000
+/// frames/s this bridges 7 ms in which the engine does not run; it costs 16 kB per TAP. It is set
+/// by rtnetlink, because the ioctl is not permitted in user namespaces.
 pub const RING_FRAMES: u32 = 2_048;
 
-/// Why a TAP could not be made.
+/// Why a TAP could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TapError {
-    /// The TUN/TAP driver cannot be reached.
+    /// The TUN/TAP driver is not available.
     #[error("cannot open /dev/net/tun: {0}")]
     Device(#[source] io::Error),
-    /// The kernel refused to make the interface.
+    /// The kernel refused to create the interface.
     #[error("cannot make the TAP interface {name}: {what}: {source}")]
     Create {
         /// Name of the interface.
@@ -39,7 +39,7 @@ pub enum TapError {
 }
 
 impl TapError {
-    /// Every code that [`TapError::code`] can give.
+    /// Every code that [`TapError::code`] can return.
     pub const CODES: [&'static str; 2] = ["host.tun-device", "host.tap-create"];
 
     /// The error's stable name.
@@ -52,9 +52,9 @@ impl TapError {
     }
 }
 
-/// Makes the interface `name` in the network namespace of the calling thread, with an `mtu` in
-/// octets, down and without an address. It lives until it or its namespace is deleted. Returns the
-/// descriptor of its far end.
+/// Creates the interface `name` in the network namespace of the calling thread, with an `mtu` in
+/// octets, down and without an address. It exists until it or its namespace is deleted. Returns the
+/// descriptor of its other end.
 ///
 /// # Errors
 /// [`TapError::Device`] without `/dev/net/tun`, [`TapError::Create`] if the kernel refuses.
@@ -66,7 +66,7 @@ pub fn create(name: &str, mtu: u32) -> Result<OwnedFd, TapError> {
     // SAFETY: the path is a constant C string.
     let fd = unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) };
     check(fd).map_err(TapError::Device)?;
-    // SAFETY: the descriptor was just opened and belongs to nobody else.
+    // SAFETY: the descriptor was just opened and has no other owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     #[allow(clippy::cast_possible_truncation)] // the flags fit, the kernel's field is short
     let kind = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
@@ -90,7 +90,7 @@ fn set_mtu(mut request: libc::ifreq, mtu: u32) -> Result<(), (&'static str, io::
     // SAFETY: no pointers are passed.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     check(socket).map_err(|source| ("socket", source))?;
-    // SAFETY: the socket was just made and belongs to nobody else.
+    // SAFETY: the socket was just made and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     request.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
     // SAFETY: the request outlives the call and has the layout that SIOCSIFMTU reads.
@@ -98,7 +98,7 @@ fn set_mtu(mut request: libc::ifreq, mtu: u32) -> Result<(), (&'static str, io::
         .map_err(|source| ("SIOCSIFMTU", source))
 }
 
-/// An `ifreq` with the name filled in; none if the name is too long or not a C string.
+/// An `ifreq` with the name filled in; None if the name is too long or not a C string.
 fn interface_request(name: &str) -> Option<libc::ifreq> {
     // SAFETY: an ifreq is plain integers, for which zero is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -113,7 +113,7 @@ fn interface_request(name: &str) -> Option<libc::ifreq> {
     Some(request)
 }
 
-/// The kernel's answer as a result.
+/// The result of a system call, with errno as the error.
 fn check(answer: libc::c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

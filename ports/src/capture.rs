@@ -1,8 +1,9 @@
-//! A pcapng capture that never holds up the data path.
+//! Pcapng capture that never delays the data path.
 //!
-//! Blocks are written into large chunks; full chunks go to a thread that writes the file, and come
-//! back empty. If that thread cannot keep up, frames are missing from the capture (and counted),
-//! not from the network; a stepped engine waits instead, so that its captures are complete.
+//! Blocks are written into large chunks; full chunks go to a thread that writes the file
+//! and returns empty ones. If that thread is too slow, frames are missing from the
+//! capture (and counted), not from the network. A stepped engine waits instead, so that
+//! its captures are complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,36 +24,36 @@ use crate::port::LARGEST_FRAME;
 const CHUNK: usize = 512 * 1024;
 const CHUNKS: usize = 16;
 
-/// What to do when the file is slower than the network.
+/// Behaviour when the file is slower than the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenFull {
-    /// Leave frames out of the capture and count them.
+    /// Omit frames from the capture and count them.
     Skip,
     /// Wait for the file.
     Wait,
 }
 
-/// How a capture went.
+/// Counters of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames in the capture; every segment is one.
+    /// Frames in the capture; every segment counts as one.
     pub written: u64,
-    /// Frames left out because the file was too slow or could not be written any more.
+    /// Frames omitted because the file was too slow or could not be written any more.
     pub skipped: u64,
 }
 
-/// How a port stands to a capture.
+/// State of a port in a capture.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// No frame of it came yet.
+    /// No frame of the port has been captured yet.
     New,
-    /// It is not wanted.
+    /// The port is not captured.
     Left,
-    /// It has this number in the file.
+    /// The port has this interface number in the file.
     Interface(u32),
 }
 
-/// Who hears the air: a radio of a medium, or a channel of it as a whole.
+/// Source of frames from a medium: one radio, or a whole channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ear {
     /// Medium and radio.
@@ -65,11 +66,11 @@ pub enum Ear {
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
-    /// Names of the wanted ports; none for all.
+    /// Names of the ports to capture; None for all.
     wanted: Option<BTreeSet<String>>,
-    /// Every port's part, by number.
+    /// State of every port, by number.
     parts: Vec<Part>,
-    /// Sniffers' numbers in the file; none for one that is not wanted.
+    /// Interface numbers of sniffers in the file; None for one that is not captured.
     ears: BTreeMap<Ear, Option<u32>>,
     interfaces: u32,
     chunk: Vec<u8>,
@@ -79,19 +80,19 @@ pub struct Capture {
     when_full: WhenFull,
     zero: u64,
     counts: Counts,
-    /// Memory to complete one segment in; segments are shorter than the longest frame.
+    /// Buffer to complete one segment in; segments are shorter than the longest frame.
     scratch: Box<[u8]>,
-    /// A frame of a radio behind its radiotap header.
+    /// A frame of a radio after its radiotap header.
     air: Vec<u8>,
     comment: String,
 }
 
 impl Capture {
-    /// Makes the file and begins it, for an engine that is stepped and whose time zero is 1970.
-    /// `wanted` names the ports; none is all.
+    /// Creates the file and writes its beginning, for a stepped engine whose time zero is 1970.
+    /// `wanted` names the ports; None means all.
     ///
     /// # Errors
-    /// [`Error::Capture`] if the file cannot be made.
+    /// [`Error::Capture`] if the file cannot be created.
     pub fn create(path: &Path, wanted: Option<BTreeSet<String>>) -> Result<Self, Error> {
         let fail = |source| Error::Capture { path: path.to_owned(), source };
         let mut file = File::create(path).map_err(fail)?;
@@ -107,7 +108,7 @@ impl Capture {
             .name("airloom-capture".into())
             .spawn(move || {
                 for mut chunk in to_write {
-                    // Ending drops both channels: the data path learns of it at its next chunk.
+                    // On return both channels are dropped: the data path notices at its next chunk.
                     file.write_all(&chunk)?;
                     chunk.clear();
                     if give_back.send(chunk).is_err() {
@@ -136,15 +137,15 @@ impl Capture {
         })
     }
 
-    /// From now on the engine follows a clock whose zero is so many nanoseconds after 1970, and
+    /// Switches to a clock whose zero is `zero` nanoseconds after 1970; from now on the capture
     /// does not wait for the file.
     pub fn follow(&mut self, zero: u64) {
         self.zero = zero;
         self.when_full = WhenFull::Skip;
     }
 
-    /// Adds a frame at the port with a number and a name, each segment of a super-frame for itself.
-    /// The pieces of `comment` are joined.
+    /// Adds a frame at the port with this number and name, each segment of a super-frame
+    /// separately. The pieces of `comment` are joined.
     pub fn frame(
         &mut self,
         (port, name): (usize, &str),
@@ -170,8 +171,8 @@ impl Capture {
         }
     }
 
-    /// Adds a frame with its radiotap header as `ear` has it. `port` is the port of a radio; a channel
-    /// belongs to none and is kept if all ports are.
+    /// Adds a frame with its radiotap header, as received by `ear`. `port` is the port of a radio.
+    /// A channel has no port; its frames are kept if all ports are captured.
     pub fn sniffed(
         &mut self,
         ear: Ear,
@@ -185,7 +186,7 @@ impl Capture {
             let wanted = |wanted: &BTreeSet<String>| port.is_some_and(|port| wanted.contains(port));
             let name = self.wanted.as_ref().is_none_or(wanted).then(name);
             let number = name.map(|name| {
-                // The writer's channel may be full for a moment; a description is never left out.
+                // The writer's channel may be full for a moment; a description is never omitted.
                 pcapng::interface(&mut self.chunk, &name, LINK_TYPE);
                 self.interfaces += 1;
                 self.interfaces - 1
@@ -208,39 +209,41 @@ impl Capture {
         self.counts.written += 1;
     }
 
-    /// Hands what there is to the writer if it has time for it, so that the file is never far behind.
+    /// Passes the current chunk to the writer if the writer is idle, so that the file is up to
+    /// date.
     pub fn push(&mut self) {
         if !self.chunk.is_empty() {
             self.next_chunk();
         }
     }
 
-    /// True once the file could not be written any more; [`Capture::finish`] says why.
+    /// True once writing the file has failed; [`Capture::finish`] returns the error.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.writer.is_finished()
     }
 
-    /// How it goes.
+    /// The counters so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Writes the rest and closes the file.
+    /// Writes the remaining frames and closes the file.
     ///
     /// # Errors
     /// [`Error::Capture`] if not all of it could be written.
     pub fn finish(mut self) -> Result<Counts, Error> {
         self.when_full = WhenFull::Wait;
         self.push();
-        // The writer ends when it has written what it was given; there is room for all it gives back.
+        // The writer ends when it has written all chunks; there is room for all chunks that it
+        // returns.
         drop(self.full);
         let end = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("writer panicked")));
         end.map(|()| self.counts).map_err(|source| Error::Capture { path: self.path, source })
     }
 
-    /// The port's number in the file; none if it is not wanted, or not yet writable.
+    /// The port's number in the file; None if it is not captured, or cannot be written yet.
     fn interface(&mut self, port: usize, name: &str) -> Option<u32> {
         if port >= self.parts.len() {
             self.parts.resize(port + 1, Part::New);
@@ -267,19 +270,19 @@ impl Capture {
         }
     }
 
-    /// Sees that the chunk has room for so many octets; false if there is none.
+    /// Makes room for so many octets in the chunk; returns false if there is none.
     fn room(&mut self, octets: usize) -> bool {
         self.chunk.len() + octets <= CHUNK || self.next_chunk()
     }
 
-    /// Exchanges the chunk for an empty one; false if there is none.
+    /// Exchanges the chunk for an empty one; returns false if there is none.
     fn next_chunk(&mut self) -> bool {
         let next = match self.when_full {
             WhenFull::Wait => self.empty.recv().ok(),
             WhenFull::Skip => self.empty.try_recv().ok(),
         };
         let Some(next) = next else { return false };
-        // As many chunks as places: the channel is never full.
+        // There are as many chunks as places: the channel is never full.
         self.full.try_send(std::mem::replace(&mut self.chunk, next)).is_ok()
     }
 }

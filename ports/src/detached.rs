@@ -1,11 +1,11 @@
-//! A port with nothing behind it.
+//! A port that is not connected to anything.
 
 use airloom_engine::{Delivery, HostLoss};
 
 use crate::port::{Outgoing, Port};
 
-/// Nothing, for now: frames to the port are lost. A TAP keeps its namespace alive, so the TAP of a
-/// node that is to end has to be exchanged for this first.
+/// Frames to this port are lost. A TAP keeps its namespace alive, so the TAP of a node must be
+/// exchanged for this port before the node ends.
 #[derive(Debug)]
 pub struct Detached;
 

@@ -1,4 +1,4 @@
-//! What can go wrong where the engine meets the machine, each with a stable code.
+//! Errors of ports, captures and the driver, each with a stable code.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub enum Error {
     TapDescriptor {
         /// The descriptor.
         fd: i32,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// The descriptor is not a socket to which a guest can connect.
@@ -19,10 +19,10 @@ pub enum Error {
     VhostSocket {
         /// The descriptor.
         fd: i32,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A real interface cannot be joined.
+    /// A real interface cannot be attached.
     #[error("cannot attach to interface {name}: {what}: {source}")]
     Interface {
         /// Name of the interface.
@@ -40,7 +40,7 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// A resource of the loop itself (epoll, eventfd, thread) is not to be had.
+    /// A resource of the loop itself (epoll, eventfd, thread) is not available.
     #[error("the engine's loop cannot get {what}: {source}")]
     Loop {
         /// The resource.
@@ -48,38 +48,38 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// What the engine refuses.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] airloom_engine::Error),
-    /// A medium or a motion that cannot be.
+    /// Invalid settings of a medium or a motion.
     #[error(transparent)]
     Medium(#[from] airloom_engine::medium::SettingsError),
-    /// A name that nothing has.
+    /// Unknown name.
     #[error("there is no {kind} called {name:?}")]
     Unknown {
-        /// What was looked for.
+        /// Kind of the element.
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// A frame that no buffer holds.
+    /// A frame that exceeds the largest buffer.
     #[error("a frame of {octets} octets is longer than {most}")]
     FrameTooLong {
         /// Its length.
         octets: usize,
-        /// The most there can be.
+        /// The maximum length.
         most: usize,
     },
     /// The loop has ended and takes no commands.
     #[error("the engine has stopped")]
     Stopped,
-    /// The loop ended by a bug.
+    /// The loop ended by a panic.
     #[error("the engine met a bug and stopped: {0}")]
     Panicked(String),
 }
 
 impl Error {
-    /// Every code that [`Error::code`] can give, beside those of the engine.
+    /// Every code that [`Error::code`] can return, beside those of the engine.
     pub const CODES: [&'static str; 9] = [
         "host.tap-descriptor",
         "host.interface",

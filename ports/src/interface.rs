@@ -1,6 +1,7 @@
 //! A named real interface as a port: hardware in the loop, through a packet socket.
 //!
-//! The interface becomes promiscuous while the port lives. Frames that the host itself sends
+//! The interface is promiscuous while the port exists. Frames that the host itself sends on the
+//! interface are not received. A VLAN tag that the network card removed is inserted again.
 //! there are not seen as arrivals. A VLAN tag that the card took off is put back.
 
 use std::io;
@@ -16,13 +17,13 @@ use crate::sys::{check, interface_request};
 use crate::tx;
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
-/// Octets the kernel may keep for the engine before it drops frames.
+/// Receive buffer of the socket, in octets; the kernel drops frames beyond it.
 const RECEIVE_OCTETS: libc::c_int = 8 << 20;
 /// Octets of the virtio-net header on a packet socket: without `num_buffers`.
 pub(crate) const VNET_OCTETS: usize = 10;
 /// Octets of a VLAN tag.
 pub(crate) const VLAN_TAG: usize = 4;
-/// Octets of the two Ethernet addresses, after which a VLAN tag stands.
+/// Octets of the two Ethernet addresses, after which the VLAN tag is placed.
 const ADDRESSES: usize = 12;
 
 /// A real interface.
@@ -49,7 +50,7 @@ impl Interface {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
         check(fd).map_err(|source| fail("packet socket", source))?;
-        // SAFETY: the socket was just made and belongs to nobody else.
+        // SAFETY: the socket was just made and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut request = interface_request(name)
             .ok_or_else(|| fail("name", io::Error::from_raw_os_error(libc::EINVAL)))?;
@@ -65,7 +66,7 @@ impl Interface {
         ] {
             set(fd, libc::SOL_PACKET, option, &value).map_err(|source| fail(what, source))?;
         }
-        // More than the system's limit needs privilege; without it the limit must do.
+        // More than the system's limit requires privilege; otherwise the limit applies.
         set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_OCTETS)
             .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_OCTETS))
             .map_err(|source| fail("SO_RCVBUF", source))?;
@@ -91,7 +92,7 @@ impl Interface {
 }
 
 impl PacketSocket {
-    /// Frames that the kernel has dropped since the last call because the engine came too late.
+    /// Frames dropped by the kernel since the last call because the receive buffer was full.
     fn dropped(&self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut octets = libc::socklen_t::try_from(size_of_val(&statistics)).unwrap_or(0);
@@ -108,16 +109,16 @@ impl PacketSocket {
         if answer < 0 { 0 } else { u64::from(statistics.tp_drops) }
     }
 
-    /// Receives one frame into the pieces of `iov`, the first of which gets the virtio-net
-    /// header. Returns the octets of header and frame, and the VLAN tag that the card took off.
+    /// Receives one frame into the pieces of `iov`, the first of which gets the virtio-net header.
+    /// Returns the octets of header and frame, and the VLAN tag that the network card removed.
     ///
     /// # Safety
-    /// The pieces must be memory that may be written.
+    /// The pieces must be writable memory.
     pub(crate) unsafe fn receive(
         &self,
         iov: &mut [libc::iovec],
     ) -> io::Result<(usize, Option<[u8; VLAN_TAG]>)> {
-        // Aligned for a cmsghdr, and room for one tpacket_auxdata.
+        // Aligned for a cmsghdr, with room for one tpacket_auxdata.
         let mut control = [0u64; 8];
         // SAFETY: a msghdr is integers and pointers, for which zero is a value.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -125,7 +126,8 @@ impl PacketSocket {
         message.msg_iovlen = iov.len();
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control);
-        // SAFETY: the message refers to memory that outlives the call; the caller vouches for `iov`.
+        // SAFETY: the message refers to memory that outlives the call; the caller vouches for
+        // `iov`.
         let got = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         let mut tag = None;
@@ -158,7 +160,8 @@ impl Port for Interface {
             };
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // ENETDOWN: the interface is down, perhaps only for now; the next read may find it up.
+                // ENETDOWN: the interface is down, possibly for a short time; a later read may
+                // succeed.
                 Some(libc::EAGAIN | libc::ENETDOWN) => return Incoming::Empty,
                 _ => {
                     self.gone = true;
@@ -194,8 +197,8 @@ fn vlan(data: &libc::tpacket_auxdata) -> Option<[u8; VLAN_TAG]> {
     Some([a, b, c, d])
 }
 
-/// Puts a VLAN tag back into the frame that fills the first `length` octets of `octets`; returns
-/// the new length, or none if there is no room.
+/// Inserts a VLAN tag into the frame that fills the first `length` octets of `octets`; returns the
+/// new length, or None if there is no room.
 pub(crate) fn put_back(tag: [u8; VLAN_TAG], octets: &mut [u8], length: usize) -> Option<usize> {
     if length < ADDRESSES || length + VLAN_TAG > octets.len() {
         return None;

@@ -1,7 +1,7 @@
-//! Where the engine meets the machine: TAP interfaces, real interfaces, guests, tunnels, captures
-//! and the wall clock.
+//! Ports of the engine and its driver: TAP interfaces, real interfaces, guests, tunnels,
+//! captures and the wall clock.
 //!
-//! | module | what is in it |
+//! | module | content |
 //! | --- | --- |
 //! | [`world`] | an engine with its ports, and the names of everything in it |
 //! | [`port`] | the trait of a port, and the list of its kinds |

@@ -1,4 +1,4 @@
-//! A port whose frames the program that drives the engine takes from memory.
+//! A port whose frames the program that runs the engine reads from memory.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,7 +8,7 @@ use airloom_engine::{Delivery, HostLoss, PortId};
 
 use crate::port::{Outgoing, Port};
 
-/// Most frames that wait to be taken while the wall clock runs. A stepped engine has no limit.
+/// Maximum number of queued frames while the wall clock runs. A stepped engine has no limit.
 const LIMIT: usize = 65_536;
 
 /// A frame that reached a memory port.
@@ -16,7 +16,7 @@ const LIMIT: usize = 65_536;
 pub struct Received {
     /// The port.
     pub port: PortId,
-    /// When.
+    /// The arrival time.
     pub at: Instant,
     /// Its octets, checksums complete.
     pub octets: Box<[u8]>,
@@ -28,7 +28,7 @@ struct Waiting {
     limit: usize,
 }
 
-/// What waits at the memory ports that share it, in the order in which it came.
+/// Frames received by the memory ports that share the inbox, in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Inbox(Arc<Mutex<Waiting>>);
 
@@ -39,7 +39,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Takes what waits.
+    /// Returns the queued frames and empties the inbox.
     #[must_use]
     pub fn take(&self) -> Vec<Received> {
         std::mem::take(&mut self.waiting().frames)
@@ -57,7 +57,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A port whose frames wait in `inbox`.
+    /// A port whose frames are queued in `inbox`.
     #[must_use]
     pub fn new(inbox: &Inbox) -> Self {
         Self { inbox: inbox.clone() }

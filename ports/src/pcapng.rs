@@ -1,7 +1,7 @@
 //! The blocks of a pcapng file (draft-ietf-opsawg-pcapng), written into memory.
 //!
 //! Nanosecond timestamps (`if_tsresol` 9), one interface for each port, the direction in
-//! `epb_flags`, and what became of a frame as a comment. Host byte order, as the format allows.
+//! `epb_flags`, and the fate of a frame as a comment. Host byte order, as the format allows.
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -17,13 +17,13 @@ const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
 
-/// Longest comment in octets; a longer one is cut.
+/// Maximum length of a comment in octets; a longer one is truncated.
 pub const COMMENT: usize = 200;
 
-/// Which way a frame goes, seen from the node that a port belongs to.
+/// Direction of a frame, seen from the node of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The node gets it.
+    /// The node receives it.
     Inbound,
     /// The node sends it.
     Outbound,
@@ -58,17 +58,17 @@ pub fn interface(out: &mut Vec<u8>, name: &str, link_type: u16) {
 pub struct Packet<'a> {
     /// Number of the interface.
     pub interface: u32,
-    /// When, in nanoseconds since 1970.
+    /// Timestamp in nanoseconds since 1970.
     pub at: u64,
     /// The frame's octets, in two pieces that follow each other.
     pub octets: [&'a [u8]; 2],
-    /// Which way it goes; none for a frame that was dropped on its way.
+    /// Its direction; None for a frame that was dropped.
     pub direction: Option<Direction>,
-    /// What is to be said about it; empty for nothing.
+    /// Comment; empty for none.
     pub comment: &'a str,
 }
 
-/// Octets that [`packet`] appends at most for a frame of `octets`.
+/// Maximum number of octets that [`packet`] appends for a frame of `octets`.
 #[must_use]
 pub const fn room(octets: usize) -> usize {
     octets + COMMENT + 64
@@ -128,7 +128,7 @@ fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(out);
 }
 
-/// Blocks are multiples of four octets, and so is everything in them.
+/// Blocks and the fields in them are padded to multiples of four octets.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
@@ -150,7 +150,7 @@ mod tests {
         u32::from_ne_bytes(file[at..at + 4].try_into().expect("four octets"))
     }
 
-    /// Kind and body of every block, by a reader that trusts only the lengths.
+    /// Kind and body of every block, by a reader that relies only on the lengths.
     fn blocks(file: &[u8]) -> Vec<(u32, &[u8])> {
         let mut found = Vec::new();
         let mut at = 0;

@@ -1,8 +1,8 @@
-//! A wrapper that writes what passes an egress to a capture.
+//! A wrapper that captures the frames of an egress.
 //!
-//! It stands between the engine and the egress that it wraps, so no port knows of captures, and a
-//! world without a capture pays nothing for them. Times are those of the engine: when a frame
-//! entered, and when it was due at its port.
+//! It sits between the engine and the wrapped egress: no port depends on captures, and a world
+//! without a capture has no overhead for them. Times are those of the engine: when a frame entered,
+//! and when it was due at its port.
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::Sniffed;
@@ -16,18 +16,18 @@ use crate::world::radio::Radios;
 
 /// An egress whose frames are captured.
 pub(crate) struct Recorder<'a, E> {
-    /// The egress itself.
+    /// The wrapped egress.
     pub inner: &'a mut E,
-    /// Where its frames are written.
+    /// The capture that frames are written to.
     pub capture: &'a mut Capture,
-    /// Names of everything.
+    /// Names of all elements.
     pub names: &'a Names,
     /// The ports of radios.
     pub radios: &'a Radios,
 }
 
 impl<E> Recorder<'_, E> {
-    /// Writes a frame at a port, with a direction or with words that say what became of it.
+    /// Writes a frame at a port, with a direction or with a comment on its fate.
     fn frame(
         &mut self,
         port: usize,
@@ -49,7 +49,7 @@ impl<E: Egress> Egress for Recorder<'_, E> {
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let handed = self.inner.deliver(port, at, frame, pool);
         let (taken, loss) = match handed {
-            // The engine drops it, and reports so itself.
+            // The engine drops it and reports the drop itself.
             Delivery::NotUp => return handed,
             Delivery::Taken => (frame.count, None),
             Delivery::Partly(taken, loss) => (taken, Some(loss)),

@@ -1,8 +1,8 @@
-//! Reading frames into the engine's pool, without copying what is small and without allocating.
+//! Reads frames into the engine's pool, without copying small frames and without allocating.
 //!
-//! Nobody knows a frame's size before it is read. So a read scatters: the first 2 kB go to a
-//! small buffer and the rest to the same place of a large one. An ordinary frame then is where
-//! it belongs; of a super-frame only its first 2 kB have to follow the rest.
+//! The size of a frame is unknown before it is read. A read therefore scatters: the first 2 kB go
+//! to a small buffer, the rest to the same offset of a large one. An ordinary frame is then in its
+//! final buffer; of a super-frame only the first 2 kB are copied.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -18,7 +18,7 @@ const SMALL: usize = CLASSES[0];
 const JUMBO: usize = CLASSES[1];
 const LARGE: usize = CLASSES[2];
 
-/// The two buffers that the next frame is read into.
+/// The two buffers for the next frame.
 #[derive(Debug)]
 pub struct RxBuffers {
     small: BufferId,
@@ -26,7 +26,7 @@ pub struct RxBuffers {
 }
 
 impl RxBuffers {
-    /// Takes the buffers from the pool.
+    /// Takes the two buffers from the pool.
     #[must_use]
     pub(crate) fn new(pool: &mut Pool) -> Self {
         Self { small: pool.take(SMALL), large: pool.take(LARGE) }
@@ -50,7 +50,7 @@ impl RxBuffers {
         let (got, tag) = unsafe { socket.receive(&mut pieces) }?;
         let mut length = got.saturating_sub(interface::VNET_OCTETS);
         if let Some(tag) = tag {
-            // Rare: bring the frame together first, and make room in the large buffer.
+            // Rare: assemble the frame first, and insert the tag in the large buffer.
             self.join(length, pool);
             length = interface::put_back(tag, pool.octets_mut(self.large), length).unwrap_or(length);
             vnet::shift(&mut header, interface::VLAN_TAG);
@@ -60,7 +60,7 @@ impl RxBuffers {
         Ok(self.finish(&header, length, pool))
     }
 
-    /// Where a read goes: header, small buffer, rest of the large buffer.
+    /// The pieces of a read: header, small buffer, rest of the large buffer.
     fn pieces(&self, header: &mut [u8], pool: &mut Pool) -> [libc::iovec; 3] {
         let piece =
             |octets: &mut [u8]| libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
@@ -71,7 +71,7 @@ impl RxBuffers {
         ]
     }
 
-    /// Reads the header of the frame that was read and hands over the buffer that suits its length.
+    /// Decodes the header of the frame and hands over the buffer that fits its length.
     fn finish(&mut self, header: &[u8; vnet::OCTETS], length: usize, pool: &mut Pool) -> Incoming {
         let octets = u32::try_from(length).expect("a buffer is shorter than 4 GB");
         let buffer = if length <= SMALL {
@@ -84,7 +84,8 @@ impl RxBuffers {
         if length <= SMALL {
             self.small = pool.take(SMALL);
         } else if length <= JUMBO {
-            // It may wait long in a queue: not in seven times the memory that it needs.
+            // The frame may wait long in a queue and should not occupy seven times the memory it
+            // needs.
             let jumbo = pool.take(JUMBO);
             copy(self.large, jumbo, length, pool);
             return Incoming::Frame(jumbo, octets, meaning);
@@ -94,7 +95,7 @@ impl RxBuffers {
         Incoming::Frame(buffer, octets, meaning)
     }
 
-    /// Brings the beginning of a frame before its rest in the large buffer.
+    /// Copies the beginning of a frame to the front of its large buffer.
     fn join(&self, length: usize, pool: &mut Pool) {
         copy(self.small, self.large, length.min(SMALL), pool);
     }

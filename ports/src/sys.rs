@@ -4,12 +4,12 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::RawFd;
 
-/// The kernel's answer as a result.
+/// The result of a system call, with errno as the error.
 pub(crate) fn check(answer: libc::c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes reads and writes of a descriptor return instead of waiting.
+/// Makes a descriptor non-blocking.
 pub(crate) fn set_nonblocking(fd: RawFd) -> io::Result<()> {
     // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
     unsafe {
@@ -19,7 +19,7 @@ pub(crate) fn set_nonblocking(fd: RawFd) -> io::Result<()> {
     }
 }
 
-/// An `ifreq` with the name filled in; none if the name is too long or not a C string.
+/// An `ifreq` with the name filled in; None if the name is too long or not a C string.
 pub(crate) fn interface_request(name: &str) -> Option<libc::ifreq> {
     // SAFETY: an ifreq is plain integers, for which zero is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -34,11 +34,11 @@ pub(crate) fn interface_request(name: &str) -> Option<libc::ifreq> {
     Some(request)
 }
 
-/// `readv`, without the C library's provision for threads that are cancelled, which costs a
-/// twentieth of the time of a small frame.
+/// `readv` without the C library's support of thread cancellation, which costs a twentieth of
+/// the time of a small frame.
 ///
 /// # Safety
-/// The pieces must be memory that may be written.
+/// The pieces must be writable memory.
 #[inline]
 pub(crate) unsafe fn read_pieces(fd: RawFd, pieces: &mut [libc::iovec]) -> io::Result<usize> {
     // SAFETY: the slice is as long as it says; the caller vouches for what it refers to.
@@ -49,7 +49,7 @@ pub(crate) unsafe fn read_pieces(fd: RawFd, pieces: &mut [libc::iovec]) -> io::R
 /// `writev`, likewise.
 ///
 /// # Safety
-/// The pieces must be memory that may be read.
+/// The pieces must be readable memory.
 #[inline]
 pub(crate) unsafe fn write_pieces(fd: RawFd, pieces: &[libc::iovec]) -> io::Result<usize> {
     // SAFETY: the slice is as long as it says; the caller vouches for what it refers to.

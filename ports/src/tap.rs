@@ -1,7 +1,7 @@
 //! A TAP interface by file descriptor: the port of a node that uses its kernel's own stack.
 //!
-//! Frames cross with the 12-octet virtio-net header and with segmentation and checksum offload,
-//! so that a 64 kB super-frame costs one system call.
+//! Frames have the 12-octet virtio-net header, with segmentation and checksum offload, so
+//! that a 64 kB super-frame costs one system call.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -28,8 +28,8 @@ const TUN_F_TSO_ECN: u32 = 0x08;
 const TUN_F_USO4: u32 = 0x20;
 const TUN_F_USO6: u32 = 0x40;
 
-/// What a TAP may be asked to leave to the reader, from the most to the least: kernels before
-/// 6.2 know no UDP segmentation, and an old or odd one may refuse any of it.
+/// Offloads that a TAP may leave to its reader, in descending order: kernels before 6.2 have no UDP
+/// segmentation, and others may refuse any of them.
 const OFFLOADS: [u32; 4] = [
     TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN | TUN_F_USO4 | TUN_F_USO6,
     TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN,
@@ -37,10 +37,11 @@ const OFFLOADS: [u32; 4] = [
     0,
 ];
 
-/// First entry of [`OFFLOADS`] that this kernel has accepted, so that only the first TAP tries.
+/// First entry of [`OFFLOADS`] that this kernel has accepted, so that only the first TAP has to
+/// try.
 static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 
-/// One TAP interface's far end.
+/// The engine's side of a TAP interface.
 #[derive(Debug)]
 pub struct Tap {
     fd: OwnedFd,
@@ -49,10 +50,10 @@ pub struct Tap {
     gone: bool,
 }
 
-/// What a TAP leaves to whoever reads it and accepts from whoever writes it.
+/// Offloads that a TAP leaves to its reader and accepts from its writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Transport checksums may be left open.
+    /// Transport checksums may be incomplete.
     pub checksum: bool,
     /// TCP super-frames.
     pub tcp: bool,
@@ -61,7 +62,7 @@ pub struct Offload {
 }
 
 impl Tap {
-    /// Takes over a TAP that was made elsewhere, and sets its header size and offloads.
+    /// Takes ownership of an existing TAP, and sets its header size and offloads.
     ///
     /// # Errors
     /// [`Error::TapDescriptor`] if the descriptor is not a TAP with virtio-net header.
@@ -86,7 +87,7 @@ impl Tap {
         Ok(Self { fd, offload, gone: false })
     }
 
-    /// What this TAP leaves to its reader and accepts from its writer.
+    /// The offloads that this TAP leaves to its reader and accepts from its writer.
     #[must_use]
     pub fn offload(&self) -> Offload {
         self.offload

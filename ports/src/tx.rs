@@ -1,4 +1,4 @@
-//! Handing frames to what stands outside: a header in front, never a payload copied.
+//! Writes frames to descriptors: with a header in front, without copying the payload.
 
 use std::os::fd::RawFd;
 
@@ -30,7 +30,7 @@ pub(crate) fn write(fd: RawFd, vnet_octets: usize, frame: &Frame, pool: &Pool) -
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => {
                 return Delivery::Lost(HostLoss::RingFull);
             }
-            // EBADFD: the TAP went with its namespace. EIO, ENETDOWN: the interface is down.
+            // EBADFD: the TAP ended with its namespace. EIO, ENETDOWN: the interface is down.
             Some(libc::EBADFD | libc::EIO | libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => {
                 return Delivery::Lost(HostLoss::NodeGone);
             }

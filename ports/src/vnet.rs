@@ -1,7 +1,8 @@
-//! The virtio-net header that stands before each frame of a TAP (virtio 1.2, section 5.1.6).
+//! The virtio-net header before each frame of a TAP (virtio 1.2, section 5.1.6).
 //!
-//! It says which transport checksum is still open and how a super-frame is to be cut. What a node
-//! says here is translated, not trusted: the engine checks every description against its frame.
+//! It contains the position of an incomplete transport checksum and the segmentation of a
+//! super-frame. A node's header is decoded, not trusted: the engine checks every
+//! description against its frame.
 
 use airloom_engine::frame::{Checksum, Protocol, Segmentation};
 
@@ -18,25 +19,25 @@ const GSO_ECN: u8 = 0x80;
 /// The congestion-window-reduced flag among the TCP flags.
 const CWR: u8 = 0x80;
 
-/// What a header says about its frame.
+/// Decoded header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meaning {
-    /// How the frame is cut, if it is a super-frame.
+    /// Segmentation, if the frame is a super-frame.
     pub segmentation: Option<Segmentation>,
-    /// The checksum left open, if any.
+    /// The incomplete checksum, if any.
     pub checksum: Option<Checksum>,
 }
 
 impl Meaning {
-    /// A description that fits no frame, for what cannot be described: the engine drops such a
-    /// frame as malformed and counts it.
+    /// A description that fits no frame, for headers that cannot be described: the engine drops
+    /// such a frame as malformed and counts it.
     pub const NONSENSE: Self = Self {
         segmentation: Some(Segmentation { protocol: Protocol::Udp, header: 0, size: 0 }),
         checksum: None,
     };
 }
 
-/// Reads the header `vnet` of the frame `octets`.
+/// Decodes the header `vnet` of the frame `octets`.
 #[must_use]
 pub fn read(vnet: &[u8; OCTETS], octets: &[u8]) -> Meaning {
     let field = |at: usize| u16::from_ne_bytes([vnet[at], vnet[at + 1]]);
@@ -49,7 +50,7 @@ pub fn read(vnet: &[u8; OCTETS], octets: &[u8]) -> Meaning {
         GSO_UDP_L4 => Protocol::Udp,
         _ => return Meaning::NONSENSE,
     };
-    // The length of the headers is the frame's own word, not the header's, which may be a hint.
+    // The length of the headers is computed from the frame; the field in this header may be a hint.
     let header = checksum.and_then(|checksum| headers(protocol, octets, checksum));
     match header {
         Some(header) => {
@@ -60,7 +61,7 @@ pub fn read(vnet: &[u8; OCTETS], octets: &[u8]) -> Meaning {
     }
 }
 
-/// Octets of all headers of a super-frame.
+/// Length in octets of all headers of a super-frame.
 fn headers(protocol: Protocol, octets: &[u8], checksum: Checksum) -> Option<u16> {
     let length = match protocol {
         Protocol::Udp => 8,
@@ -69,7 +70,8 @@ fn headers(protocol: Protocol, octets: &[u8], checksum: Checksum) -> Option<u16>
     checksum.start.checked_add(length)
 }
 
-/// Moves the places in a header that is read later by `octets`, for what was put into its frame.
+/// Shifts the offsets in an undecoded header by `octets`, for octets that were inserted into its
+/// frame.
 pub fn shift(vnet: &mut [u8; OCTETS], octets: usize) {
     if vnet[0] & NEEDS_CSUM != 0 {
         let start = u16::from_ne_bytes([vnet[6], vnet[7]]);
@@ -79,8 +81,8 @@ pub fn shift(vnet: &mut [u8; OCTETS], octets: usize) {
     }
 }
 
-/// The header for a piece of a frame that begins with the headers `head`: of a super-frame if it
-/// is to be cut further, of an ordinary frame if not.
+/// Encodes the header for a piece of a frame that begins with the headers `head`: of a super-frame
+/// if the piece is segmented further, of an ordinary frame if not.
 #[must_use]
 pub fn write(segmentation: Option<Segmentation>, checksum: Option<Checksum>, head: &[u8]) -> [u8; OCTETS] {
     let mut vnet = [0; OCTETS];

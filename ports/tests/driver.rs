@@ -1,4 +1,4 @@
-//! Real kernels' stacks over the engine on the wall clock.
+//! Kernel network stacks over the engine on the wall clock.
 
 mod world;
 
@@ -12,12 +12,12 @@ use airloom_ports::detached::Detached;
 use airloom_ports::runtime::driver::Driver;
 use airloom_ports::world::World;
 
-/// Octets that no run of segments can shift without notice.
+/// Octets in which a shift of segments is detected.
 fn octets(count: usize) -> Vec<u8> {
     (0..count).map(|n| u8::try_from((n ^ (n / 251) ^ (n / 65_537)) % 256).expect("below 256")).collect()
 }
 
-/// Sends octets over TCP and checks what comes out; the time it took.
+/// Transfers octets over TCP and checks the result; returns the time it took.
 fn transfer(namespaces: &[netns::Namespace], address: &str, count: usize) -> Duration {
     let (mut near, mut far) = world::tcp(&namespaces[0], &namespaces[1], address);
     let sent = octets(count);
@@ -48,7 +48,7 @@ fn a_delay_is_kept_both_ways() {
         b.send_to(b"back", from).expect("the node is up");
         let length = a.recv(&mut room).expect("it comes");
         assert_eq!(&room[..length], b"back");
-        // The first round waits for the neighbour's address too.
+        // The first round includes address resolution.
         assert!(start.elapsed() >= Duration::from_millis(10), "round {round}");
     }
     let (mut driven, error) = driver.stop().expect("no bug");
@@ -74,7 +74,7 @@ fn tcp_crosses_in_super_frames_and_nothing_is_lost() {
         all += ledger.in_flight();
         all
     });
-    // Whole super-frames were handed over: far fewer deliveries than frames.
+    // Whole super-frames were delivered: far fewer deliveries than frames.
     let deliveries = driven.world.edge.delivery.count();
     assert!(deliveries * 3 < ledger.delivered.frames, "{deliveries} of {}", ledger.delivered.frames);
 }
@@ -109,7 +109,7 @@ fn a_rate_is_never_exceeded() {
     assert_eq!(driven.world.engine.ledger().host_lost.total().frames, 0);
 }
 
-/// Has node 1 send to node 2 until frames are lost because node 2 is gone.
+/// Sends from node 1 to node 2 until frames are lost because node 2 is gone.
 fn send_until_lost(namespaces: &[netns::Namespace], driver: &Driver) {
     let a = world::udp(&namespaces[0], "10.0.0.1:7");
     let lost = || {
@@ -175,7 +175,8 @@ fn a_node_made_anew_takes_its_place_again() {
 fn a_real_interface_is_a_port() {
     let end = |node: &str| VethEnd { node: node.into(), interface: "eth0".into() };
     let wire = VethSpec { a: end("n1"), b: end("n3") };
-    // Node 3 lends its end of the wire to the engine, as a host lends a card; it has no address.
+    // Node 3 attaches its end of the veth pair to the engine, like a network card of
+    // a host; it has no address.
     let mut lender = world::node(3, false);
     lender.interfaces[0].addresses.clear();
     let nodes = [world::node(1, false), world::node(2, true), lender];

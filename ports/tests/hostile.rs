@@ -1,5 +1,5 @@
-//! The bodies of the fuzz targets for virtio-net headers, for tunnels and for the devices of guests, over
-//! their seeds, over seeds that were damaged, and over random octets.
+//! Runs the bodies of the fuzz targets for virtio-net headers, tunnels and guest devices on their
+//! seeds, on damaged seeds, and on random octets.
 
 #[path = "../../fuzz/src/vnet.rs"]
 mod vnet;

@@ -1,4 +1,4 @@
-//! A guest's device over real memory, sockets and bells, with a guest that the test plays.
+//! A guest's device over real memory, sockets and notifiers, with a guest that the test emulates.
 
 mod guest;
 
@@ -9,7 +9,7 @@ use airloom_ports::vhost::{Standing, Vhost};
 use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
 use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
 
-/// A frame that nobody else made, of so many octets.
+/// A unique frame of `octets` octets.
 fn frame(number: u16, octets: usize) -> Vec<u8> {
     let mut frame = vec![0xff; 6];
     frame.extend([2, 0, 0, 0, 0, 9, 0x88, 0xb5]);
@@ -25,7 +25,8 @@ fn frames_leave_the_guest_whatever_their_pieces() {
     for features in [0, EVENT_IDX] {
         let bench = Bench::new();
         let mut guest = Guest::up(&bench.path, features, 8);
-        // Far more than the queue has entries, so that its rings come round, and the 16-bit index too.
+        // Far more frames than the queue has entries, so that its rings and the
+        // 16-bit index wrap around.
         for number in 0..300 {
             let octets = if number % 7 == 0 { 9000 } else { 60 + usize::from(number) };
             guest.send([0; 12], &frame(number, octets), 1 + number % 4);
@@ -55,7 +56,7 @@ fn frames_reach_the_guest_or_wait_and_what_finds_no_room_is_lost_by_name() {
             });
             assert_eq!(come[0].1, frame(number, 100 + usize::from(number)));
         }
-        // Nothing is offered now: so many wait, and one more is lost.
+        // No buffers now: this many frames wait, and one more is lost.
         for number in 0..=1024 {
             bench.offer(&frame(number, 100));
         }
@@ -64,7 +65,7 @@ fn frames_reach_the_guest_or_wait_and_what_finds_no_room_is_lost_by_name() {
         let lost = bench.driver.ask(|driven| driven.world.engine.ledger().host_lost).expect("it runs");
         assert_eq!(lost.of(HostLoss::GuestRingFull).frames, 1);
         assert_eq!(lost.total().frames, 1);
-        // Those that wait come before any other.
+        // Queued frames come before any other.
         let mut next = 0;
         while next < 1024 {
             guest.provide(8);
@@ -102,7 +103,7 @@ fn a_long_frame_is_spread_over_buffers_that_the_guest_lets_merge() {
     assert_eq!(come[0].0[10..], [3, 0], "three buffers");
     assert_eq!(come[0].1, long);
 
-    // A guest that does not merge has no room for it, however many buffers there are.
+    // Without merged buffers, the frame does not fit, however many buffers there are.
     let bench = Bench::new();
     let mut guest = Guest::up(&bench.path, 0, 8);
     guest.provide(4);
@@ -117,7 +118,7 @@ fn the_guest_is_told_when_it_wants_to_be() {
     let bench = Bench::new();
     let mut guest = Guest::up(&bench.path, EVENT_IDX | MERGE, 16);
     guest.provide(10);
-    // From the third frame on.
+    // Notification from the third frame on.
     guest.wish(RECEIVE, BASE + 2);
     for number in 0..2 {
         bench.offer(&frame(number, 100));
@@ -128,11 +129,11 @@ fn the_guest_is_told_when_it_wants_to_be() {
     bench.offer(&frame(2, 100));
     until(|| guest.called(RECEIVE) == 1);
     assert_eq!(guest.receive().len(), 1);
-    // It hears.
+    // It reacts.
     guest.provide(1);
     until(|| bench.port(|vhost| vhost.device().reminder().is_none()));
     guest.called(RECEIVE);
-    // The wish is fulfilled; without a new one there is silence.
+    // The event index has passed; without a new one there is no notification.
     bench.offer(&frame(3, 100));
     until(|| guest.receive().len() == 1);
     until(|| bench.port(|vhost| vhost.device().counts.spared) >= 3);
@@ -151,7 +152,7 @@ fn a_guest_that_sleeps_on_is_told_again_until_it_gives_a_sign() {
     assert_eq!(bench.port(|vhost| vhost.device().counts.calls), 1);
     guest.provide(1);
     until(|| bench.port(|vhost| vhost.device().reminder().is_none()));
-    // What it is told next it hears at once.
+    // The guest reacts to the next notification at once.
     guest.wish(RECEIVE, BASE + 1);
     bench.offer(&frame(1, 100));
     until(|| bench.port(|vhost| vhost.device().counts.calls) == 2);
@@ -159,7 +160,7 @@ fn a_guest_that_sleeps_on_is_told_again_until_it_gives_a_sign() {
 
 #[test]
 fn a_super_frame_crosses_whole_or_as_its_segments() {
-    // An IPv4 TCP frame with 54 octets of headers, of which a hundred octets each go into a segment.
+    // An IPv4 TCP frame with 54 octets of headers, segmented with 100 octets of payload each.
     let mut sent = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     sent.extend([0x45, 0, 0x02, 0x1c, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
     sent.extend([0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
@@ -170,7 +171,7 @@ fn a_super_frame_crosses_whole_or_as_its_segments() {
         let near = Bench::new();
         let mut guest = Guest::up(&near.path, features | 0b1_1000_0000_0001, 16);
         guest.provide(8);
-        // Back to itself: a second guest is not needed to see both ways.
+        // Back to the same guest: one guest suffices to test both directions.
         guest.send(header, &sent, 3);
         let come = near.far(5);
         assert_eq!(come.len(), 5, "the memory port has segments");
@@ -185,7 +186,7 @@ fn a_super_frame_crosses_whole_or_as_its_segments() {
     }
 }
 
-/// What a second guest with `features` receives of what a first one sends.
+/// Frames that a second guest with `features` receives when the first one sends a frame.
 fn echo(features: u64, header: [u8; 12], frame: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let bench = Bench::pair();
     let mut a = Guest::up(&bench.path, OFFLOADS, 8);
@@ -214,7 +215,7 @@ fn an_indirect_table_is_followed() {
     assert_eq!(*bench.far(1)[0], *frame(5, 300));
 }
 
-/// A guest that breaks a rule is parted from with a cause, and the next one is served.
+/// A guest that breaks a rule is disconnected with a reason, and the next one is served.
 fn hostile(act: impl FnOnce(&mut Guest, &Bench), cause: &str) {
     let bench = Bench::new();
     let mut guest = Guest::up(&bench.path, MERGE | 1 << 28, 8);
@@ -231,7 +232,7 @@ fn hostile(act: impl FnOnce(&mut Guest, &Bench), cause: &str) {
     assert_eq!(bench.port(|vhost| (vhost.standing(), vhost.connections())), (Standing::Up, 2));
 }
 
-/// Offers descriptor 0 of a queue and tells of it.
+/// Offers descriptor 0 of a queue and notifies the device.
 fn offer(guest: &mut Guest, queue: usize, bench: &Bench) {
     guest.offer(queue, 0);
     guest.kick(queue);
@@ -305,7 +306,7 @@ fn rings_that_lie() {
         hostile(act, if table > GUEST { "outside its memory" } else { "indirect table" });
     }
     let act = |guest: &mut Guest, bench: &Bench| {
-        // A table within a table.
+        // An indirect table within an indirect table.
         guest.write(0x5_0000, &encode((GUEST, 16, INDIRECT, 0)));
         guest.describe(SEND, 0, (GUEST + 0x5_0000, 16, INDIRECT, 0));
         offer(guest, SEND, bench);
@@ -387,7 +388,7 @@ fn a_guest_is_awaited_then_up_then_gone_then_back() {
     assert_eq!(standing(), Standing::Awaited);
     let guest = Guest::up(&bench.path, EVENT_IDX, 8);
     assert_eq!(standing(), Standing::Up);
-    // A driver that halts in order: it stops its queues, then the process ends.
+    // A driver that shuts down properly: it stops its queues, then the process ends.
     let base = guest.ask(11, &words(&[1, 0]));
     assert_eq!(base, words(&[1, u32::from(BASE)]));
     assert_eq!(standing(), Standing::Gone);
@@ -414,7 +415,7 @@ fn queues_go_on_where_they_were_after_the_memory_was_shared_again() {
         guest.send([0; 12], &frame(number, 100), 1);
         assert_eq!(*bench.far(1)[0], *frame(number, 100));
     }
-    // Stopped and started again at the entry that the device told.
+    // Stopped, and restarted at the index that the device returned.
     let base = guest.ask(11, &words(&[1, 0]));
     assert_eq!(base, words(&[1, u32::from(BASE.wrapping_add(30))]));
     guest.begin();

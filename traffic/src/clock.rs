@@ -1,11 +1,13 @@
-//! The machine's clocks: `CLOCK_MONOTONIC` in ns for everything, and its distance to `CLOCK_REALTIME`.
+//! The machine's clocks: `CLOCK_MONOTONIC` in ns for all times, and its offset from
+//! `CLOCK_REALTIME`.
 //!
-//! The kernel stamps arriving packets with `CLOCK_REALTIME`. Such a stamp is moved to `CLOCK_MONOTONIC` by the
-//! difference of the two clocks, measured right after the packet was read: the monotonic clock is read before
-//! and after the other, and half of the time between is the error (typically below 100 ns). Both clocks are
-//! slewed alike, so while a packet waits to be read only a *step* of the calendar's clock moves them apart. That shows in the
-//! next measurement of their difference, and in packets from the future or from long ago; such stamps are
-//! not used (see [`Offset::agrees`] and [`Offset::to_monotonic`]).
+//! The kernel stamps arriving packets with `CLOCK_REALTIME`. A stamp is converted to
+//! `CLOCK_MONOTONIC` by the difference of the two clocks, measured right after the packet was read:
+//! the monotonic clock is read before and after the other, and half of the time between is the
+//! error (typically below 100 ns). Both clocks are slewed alike, so while a packet waits to be read
+//! only a *step* of `CLOCK_REALTIME` changes their difference. A step is detected by the next
+//! measurement, and by packets from the future or from long ago; such stamps are not used (see
+//! [`Offset::agrees`] and [`Offset::to_monotonic`]).
 
 use airloom_engine::time::{Instant, Span};
 
@@ -24,13 +26,13 @@ fn read(clock: libc::clockid_t) -> u64 {
     nanos(&time)
 }
 
-/// A kernel time as nanoseconds; both fields are never negative for the clocks used here.
+/// Converts a kernel time to nanoseconds; both fields are never negative for the clocks used here.
 #[must_use]
 pub fn nanos(time: &libc::timespec) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
 
-/// Nanoseconds as a kernel time.
+/// Converts nanoseconds to a kernel time.
 #[must_use]
 pub fn timespec(nanos: u64) -> libc::timespec {
     libc::timespec { tv_sec: signed(nanos / 1_000_000_000), tv_nsec: signed(nanos % 1_000_000_000) }
@@ -46,18 +48,18 @@ fn signed(nanos: u64) -> i64 {
 pub struct Offset {
     /// The difference in ns.
     pub nanos: i64,
-    /// Half of the time that its measurement took, in ns: its largest error.
+    /// Maximum error: half of the time that the measurement took, in ns.
     pub error: u64,
 }
 
-/// An error in ns below which a measurement needs no repetition.
+/// Error in ns below which a measurement is not repeated.
 const CLOSE: u64 = 1_000;
 
-/// How old a kernel stamp may be when it is read, before it counts as the trace of a clock step.
+/// Maximum age of a kernel stamp when it is read; an older one indicates a clock step.
 const OLDEST: Span = Span::from_secs(10);
 
 impl Offset {
-    /// Measures the difference, again if this thread lost its processor meanwhile.
+    /// Measures the difference; repeats this if the thread was preempted meanwhile.
     #[must_use]
     pub fn measure() -> Self {
         let mut best = Self::once();
@@ -81,21 +83,22 @@ impl Offset {
         Self { nanos: signed(real) - signed(before + error), error }
     }
 
-    /// Measures five times and keeps the narrowest: for a value that is stored once.
+    /// Measures five times and keeps the measurement with the smallest error: for a
+    /// value that is stored once.
     #[must_use]
     pub fn measure_well() -> Self {
         (0..5).map(|_| Self::once()).min_by_key(|offset| offset.error).unwrap_or_else(Self::measure)
     }
 
-    /// Whether the calendar's clock was not stepped between two measurements: both clocks are slewed alike, so
-    /// nothing else moves them apart.
+    /// Whether `CLOCK_REALTIME` was not stepped between two measurements: both clocks are slewed
+    /// alike, so only a step changes their difference.
     #[must_use]
     pub fn agrees(self, earlier: Self) -> bool {
         self.nanos.abs_diff(earlier.nanos) <= self.error + earlier.error
     }
 
-    /// The monotonic time of a `CLOCK_REALTIME` stamp that was read at `now`, or `None` if the calendar's clock
-    /// was stepped in between.
+    /// The monotonic time of a `CLOCK_REALTIME` stamp that was read at `now`, or `None` if the
+    /// clock was stepped in between.
     #[must_use]
     pub fn to_monotonic(self, real: u64, now: Instant) -> Option<Instant> {
         let time = u64::try_from(signed(real).checked_sub(self.nanos)?).ok()?;
@@ -105,24 +108,25 @@ impl Offset {
     }
 }
 
-/// Asks the kernel to wake us on time instead of within its default slack of 50 us.
+/// Sets the timer slack of this thread to its minimum; the default is 50 us.
 pub fn sharpen() {
     // SAFETY: this option takes a plain number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// The shortest slice of a processor that the kernel grants.
+/// Shortest time slice that the kernel grants.
 const SLICE: Span = Span::from_micros(100);
 
-/// Asks for the processor in short slices. Whoever needs it only briefly then gets it at once, instead of after the
-/// slice of a program that computes: one of 80 packets came behind such a slice of a millisecond (Linux 6.12 on,
-/// `sched_setattr(2)`; before, nothing changes).
+/// Requests short time slices. A task that needs the processor briefly then gets it at once,
+/// instead of after the slice of a computing program: without this, one of 80 packets waited for a
+/// slice of a millisecond (Linux 6.12 and later, `sched_setattr(2)`; no effect before).
 pub fn be_brief() {
     // SAFETY: plain integers, of which all zero is a valid value.
     let mut now: libc::sched_attr = unsafe { std::mem::zeroed() };
     #[allow(clippy::cast_possible_truncation)] // 48
     let size = size_of_val(&now) as u32;
-    // SAFETY: the kernel writes at most `size` octets, and reads as many; both calls are about this thread.
+    // SAFETY: the kernel writes at most `size` octets, and reads as many; both calls are about this
+    // thread.
     unsafe {
         if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut now, size, 0) == 0
             && i32::try_from(now.sched_policy) == Ok(libc::SCHED_OTHER)
@@ -133,28 +137,29 @@ pub fn be_brief() {
     }
 }
 
-/// Waits for one moment after the other: sleeps first, and watches the clock at the end.
+/// Waits for successive instants: first sleeps, then spins on the clock.
 ///
-/// How long it watches is learnt from how late it was woken before, since watching takes a processor from others:
-/// the mean and four times the mean deviation, as timers of retransmission are set (RFC 6298).
+/// The spinning time follows the observed wake-up latency, because spinning takes CPU
+/// time from other tasks: the mean plus four times the mean deviation, as for
+/// retransmission timers (RFC 6298).
 pub struct Alarm {
     longest: Span,
     mean: f64,
     deviation: f64,
 }
 
-/// Weight of a new lateness in the mean, and in the deviation (RFC 6298).
+/// Weight of a new latency in the mean, and in the deviation (RFC 6298).
 const WEIGHTS: (f64, f64) = (0.125, 0.25);
 
 impl Alarm {
-    /// An alarm that watches the clock for at most `longest` before a moment, at first for so long.
+    /// An alarm that spins for at most `longest` before an instant; this is also the initial value.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // microseconds
     pub fn new(longest: Span) -> Self {
         Self { longest, mean: longest.nanos() as f64, deviation: 0.0 }
     }
 
-    /// Waits for a moment. Returns early, and `false`, when the program is asked to stop.
+    /// Waits for an instant. Returns early with `false` if the program is asked to stop.
     #[must_use]
     pub fn wait_until(&mut self, moment: Instant) -> bool {
         loop {
@@ -181,7 +186,7 @@ impl Alarm {
         Span::from_nanos((self.mean + 4.0 * self.deviation) as u64).min(self.longest)
     }
 
-    /// It was woken so late. More than the longest time of watching would not be made up for anyway.
+    /// Records a wake-up latency. Values above the maximum spinning time are limited to it.
     #[allow(clippy::cast_precision_loss)] // microseconds
     fn learn(&mut self, late: Span) {
         let error = late.min(self.longest).nanos() as f64 - self.mean;
@@ -190,11 +195,11 @@ impl Alarm {
     }
 }
 
-/// Sleeps until a moment, or until a signal comes.
+/// Sleeps until an instant, or until a signal arrives.
 pub fn sleep_until(moment: Instant) {
     let time = timespec(moment.nanos());
-    // SAFETY: `time` is a valid timespec, and no remaining time is asked for. A signal ends the sleep early,
-    // which the caller's loop expects.
+    // SAFETY: `time` is a valid timespec, and no remaining time is asked for. A signal ends the
+    // sleep early, which the caller's loop expects.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

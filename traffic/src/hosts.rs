@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// The address that a text stands for: itself, or the first line of `/etc/hosts` with that name.
+/// Resolves a text: an IP address, or a name from the first matching line of `/etc/hosts`.
 pub fn address(text: &str) -> Result<IpAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);

@@ -7,7 +7,7 @@ use airloom_traffic::record::End;
 use airloom_traffic::summary::{Ended, Failure, Summary};
 use airloom_traffic::{clock, receive, send, stop};
 
-/// The command line cannot be followed.
+/// Exit code: invalid command line.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn run(
     } else {
         summary.sentence()
     };
-    // Standard output may be taken by the records.
+    // Standard output may be used for the records.
     if common.record.as_deref() == Some("-") {
         eprintln!("{text}")
     } else {

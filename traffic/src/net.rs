@@ -1,4 +1,4 @@
-//! Sockets: their options, and many packets in one system call.
+//! Sockets and their options.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -18,7 +18,7 @@ pub fn family(address: IpAddr) -> Family {
     if address.is_ipv4() { Family::V4 } else { Family::V6 }
 }
 
-/// Sets an option whose value is a plain C integer.
+/// Sets a socket option with an integer value.
 pub(crate) fn set(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which lives through the call.
     let done = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), INT) };
@@ -28,7 +28,8 @@ pub(crate) fn set(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc:
 #[allow(clippy::cast_possible_truncation)] // four
 const INT: libc::socklen_t = size_of::<libc::c_int>() as libc::socklen_t;
 
-/// Marks all packets of a socket with this traffic class (DSCP in the upper six bits, ECN in the lower two).
+/// Sets the traffic class of all packets of a socket (DSCP in the upper six bits, ECN in the lower
+/// two).
 pub fn set_class(socket: &impl AsRawFd, family: Family, class: u8) -> io::Result<()> {
     let fd = socket.as_raw_fd();
     match family {
@@ -37,7 +38,8 @@ pub fn set_class(socket: &impl AsRawFd, family: Family, class: u8) -> io::Result
     }
 }
 
-/// Forbids fragments: a packet larger than the path's MTU is then refused and recorded as not sent.
+/// Forbids fragmentation: a packet larger than the path MTU is then refused and recorded as not
+/// sent.
 pub fn dont_fragment(socket: &UdpSocket, family: Family) -> io::Result<()> {
     let fd = socket.as_raw_fd();
     match family {
@@ -46,7 +48,7 @@ pub fn dont_fragment(socket: &UdpSocket, family: Family) -> io::Result<()> {
     }
 }
 
-/// Chooses TCP's congestion control by its kernel name, before connecting.
+/// Sets TCP's congestion control by its kernel name, before connecting.
 pub fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     // SAFETY: the pointer and length describe `name`, which lives through the call.
     let done = unsafe {
@@ -61,10 +63,10 @@ pub fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Segments that TCP sent again, from `TCP_INFO` (`tcpi_total_retrans`).
+/// Number of TCP retransmissions, from `TCP_INFO` (`tcpi_total_retrans`).
 #[must_use]
 pub fn retransmits(stream: &TcpStream) -> Option<u32> {
-    /// Where the field stands in `struct tcp_info` (linux/tcp.h), which only ever grows at its end.
+    /// Offset of the field in `struct tcp_info` (linux/tcp.h), which only grows at its end.
     const AT: usize = 100;
     let mut info = [0_u8; AT + 4];
     let mut length = libc::socklen_t::try_from(info.len()).ok()?;
@@ -82,7 +84,7 @@ pub fn retransmits(stream: &TcpStream) -> Option<u32> {
         .then(|| u32::from_ne_bytes([info[AT], info[AT + 1], info[AT + 2], info[AT + 3]]))
 }
 
-/// A UDP socket that talks to one peer, so that its ICMP errors come back.
+/// A UDP socket connected to one peer, so that it receives its ICMP errors.
 pub fn udp_to(peer: SocketAddr) -> io::Result<UdpSocket> {
     let any: IpAddr = match peer {
         SocketAddr::V4(_) => [0, 0, 0, 0].into(),
@@ -95,8 +97,8 @@ pub fn udp_to(peer: SocketAddr) -> io::Result<UdpSocket> {
 
 /// A UDP socket that receives; with an unspecified IPv6 address also over IPv4.
 ///
-/// It asks for the kernel's arrival stamps (`SO_TIMESTAMPNS`) and the traffic class. `room` octets of buffer are asked for; beyond the system's limit only
-/// root gets them.
+/// It requests the kernel's arrival stamps (`SO_TIMESTAMPNS`) and the traffic class. `room` is the
+/// requested buffer size in octets; sizes beyond the system's limit need root.
 pub fn udp_at(address: SocketAddr, room: usize) -> io::Result<UdpSocket> {
     let socket = UdpSocket::from(bound(address, libc::SOCK_DGRAM)?);
     let fd = socket.as_raw_fd();
@@ -105,26 +107,28 @@ pub fn udp_at(address: SocketAddr, room: usize) -> io::Result<UdpSocket> {
         set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, room)?;
     }
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-    // A dual-stack socket has the options of both families; what does not apply is refused, harmlessly.
+    // A dual-stack socket has the options of both families; setting one that does
+    // not apply fails harmlessly.
     let class4 = set(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
     let class6 = set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1);
     class4.or(class6)?;
     Ok(socket)
 }
 
-/// Octets of memory that a socket may use for what it has received: the kernel's own buffers count whole.
+/// Receive buffer of a socket in octets, as the kernel counts: including its own overhead.
 #[must_use]
 pub fn room(socket: &UdpSocket) -> u32 {
     memory(socket)[1]
 }
 
-/// Packets that a socket has thrown away so far, mostly for want of room in its buffer.
+/// Packets that a socket has dropped so far, mostly because its buffer was full.
 #[must_use]
 pub fn dropped(socket: &UdpSocket) -> u64 {
     memory(socket)[8].into()
 }
 
-/// What the kernel tells of a socket's memory (`SO_MEMINFO`), in the order of `SK_MEMINFO_*` in linux/sock_diag.h.
+/// Memory statistics of a socket (`SO_MEMINFO`), in the order of `SK_MEMINFO_*` in
+/// linux/sock_diag.h.
 fn memory(socket: &UdpSocket) -> [u32; 9] {
     let mut figures = [0_u32; 9];
     #[allow(clippy::cast_possible_truncation)] // 36
@@ -142,7 +146,7 @@ fn memory(socket: &UdpSocket) -> [u32; 9] {
     figures
 }
 
-/// A TCP socket that waits for a connection; with an unspecified IPv6 address also over IPv4.
+/// A TCP socket that listens; with an unspecified IPv6 address also over IPv4.
 pub fn tcp_at(address: SocketAddr) -> io::Result<TcpListener> {
     let fd = bound(address, libc::SOCK_STREAM)?;
     // SAFETY: a plain call on a descriptor that is open.
@@ -152,7 +156,7 @@ pub fn tcp_at(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(TcpListener::from(fd))
 }
 
-/// A bound socket. Made by hand because the standard library leaves `IPV6_V6ONLY` to a sysctl.
+/// A bound socket. The standard library is not used because it leaves `IPV6_V6ONLY` to a sysctl.
 fn bound(address: SocketAddr, kind: libc::c_int) -> io::Result<OwnedFd> {
     let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: a plain call; the result is checked before it is owned.
@@ -160,7 +164,7 @@ fn bound(address: SocketAddr, kind: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave us this descriptor, and nobody else has it.
+    // SAFETY: the kernel just gave us this descriptor, and it has no other owner.
     let owned = unsafe { OwnedFd::from_raw_fd(fd) };
     if kind == libc::SOCK_STREAM {
         set(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
@@ -176,7 +180,7 @@ fn bound(address: SocketAddr, kind: libc::c_int) -> io::Result<OwnedFd> {
     Ok(owned)
 }
 
-/// An address as the kernel wants it.
+/// Converts an address to the kernel's structure.
 #[allow(clippy::cast_possible_truncation)] // small structures and small constants
 fn raw(address: SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
     // SAFETY: all-zero octets are a valid socket address structure.
@@ -203,13 +207,14 @@ fn raw(address: SocketAddr) -> (libc::sockaddr_in6, libc::socklen_t) {
     }
 }
 
-/// Waits until a socket can be written to or read from, or has an error; `false` when the time is over or a
-/// signal came.
+/// Waits until a socket is writable or readable, or has an error; returns `false` after
+/// the time-out or a signal.
 pub fn ready(socket: &impl AsRawFd, write: bool, within: Span) -> io::Result<bool> {
     let events = if write { libc::POLLOUT } else { libc::POLLIN };
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
     let time = clock::timespec(within.nanos());
-    // SAFETY: `poll` is one valid pollfd, `time` a valid timespec, and the mask is valid through the call.
+    // SAFETY: `poll` is one valid pollfd, `time` a valid timespec, and the mask is valid through
+    // the call.
     let done = stop::waiting(|mask| unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, mask) });
     match done {
         None | Some(0) => Ok(false),

@@ -15,10 +15,10 @@ use crate::pattern::{Gap, Pattern, Periods, trace};
 use crate::quantity;
 use crate::record::Protocol;
 
-/// What `--help` prints.
+/// Output of `--help`.
 pub const HELP: &str = include_str!("help.txt");
 
-/// What the program is asked to do.
+/// The requested action.
 pub enum Request {
     /// Print the help.
     Help,
@@ -30,14 +30,14 @@ pub enum Request {
     Receive(Receive),
 }
 
-/// What both ends can be asked.
+/// Options of both ends.
 #[derive(Clone, Debug)]
 pub struct Common {
-    /// What carries the flow.
+    /// Transport protocol of the flow.
     pub protocol: Protocol,
-    /// Its number; a receiver without one takes the first that comes.
+    /// Number of the flow; a receiver without one accepts the first flow that arrives.
     pub flow: Option<u16>,
-    /// Where the records go; `-` is standard output.
+    /// File of the records; `-` is standard output.
     pub record: Option<String>,
     /// Print the summary as JSON instead of as a sentence.
     pub json: bool,
@@ -48,17 +48,17 @@ pub struct Common {
 /// A flow to send.
 #[derive(Clone, Debug)]
 pub struct Send {
-    /// What both ends can be asked.
+    /// Options of both ends.
     pub common: Common,
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
-    /// When and how large.
+    /// Times and sizes of the packets.
     pub pattern: Pattern,
     /// Payload in octets (not used by a trace).
     pub size: u32,
-    /// At most so many packets.
+    /// Maximum number of packets.
     pub count: u64,
-    /// At most so long.
+    /// Maximum duration.
     pub duration: Span,
     /// Seed of random patterns.
     pub seed: u64,
@@ -66,13 +66,13 @@ pub struct Send {
     pub class: u8,
     /// Forbid fragments.
     pub dont_fragment: bool,
-    /// How long before a packet's time the clock is watched instead of sleeping.
+    /// Maximum time before a packet's deadline during which the sender spins instead of sleeping.
     pub spin: Span,
-    /// Give up after so many ICMP refusals; 0 is never.
+    /// Give up after this number of ICMP refusals; 0 is never.
     pub refusals: u64,
     /// TCP's congestion control.
     pub congestion: Option<String>,
-    /// How long a TCP connection may take to come about.
+    /// Time-out of a TCP connection attempt.
     pub connect_within: Span,
     /// Units of RTP timestamps in a second.
     pub rtp_clock: u32,
@@ -83,15 +83,15 @@ pub struct Send {
 /// A flow to receive.
 #[derive(Clone, Debug)]
 pub struct Receive {
-    /// What both ends can be asked.
+    /// Options of both ends.
     pub common: Common,
-    /// Where.
+    /// Local address.
     pub at: SocketAddr,
     /// How long to wait for the first packet.
     pub wait: Span,
-    /// End when so long nothing came after the first packet.
+    /// End when no packet arrived for this time after the first one.
     pub idle: Span,
-    /// After the end packet, wait so long for late ones.
+    /// Time to wait for late packets after the end packet.
     pub linger: Span,
     /// Stamp arrivals in user space.
     pub user_stamps: bool,
@@ -99,7 +99,7 @@ pub struct Receive {
     pub buffer: usize,
 }
 
-/// Why the command line cannot be followed.
+/// Error in the command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(String);
@@ -120,7 +120,7 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, UsageError> {
     Err(UsageError(why.into()))
 }
 
-/// Everything that can be given, as given; which of it makes sense together is decided afterwards.
+/// All options as given; which of them may be combined is checked afterwards.
 #[derive(Default)]
 struct Given {
     to: Option<String>,
@@ -160,7 +160,7 @@ struct Given {
     stages: bool,
 }
 
-/// Reads a command line, without the program's name.
+/// Parses a command line, without the program's name.
 pub fn parse<I>(words: I) -> Result<Request, UsageError>
 where
     I: IntoIterator,
@@ -425,7 +425,7 @@ fn limits(protocol: Protocol, family: Family) -> (u32, u32) {
     }
 }
 
-/// All addresses of both families; of IPv4 alone where there is no IPv6.
+/// The unspecified address: of both families, or of IPv4 if there is no IPv6.
 fn default_bind() -> IpAddr {
     let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     // SAFETY: plain calls on plain numbers.

@@ -1,14 +1,14 @@
-//! How exactly a sender kept its schedule.
+//! Statistics of a sender's lateness.
 
 use airloom_engine::time::Span;
 use serde::Serialize;
 
-/// Steps in each power of two: a value is known to 1 part in 16.
+/// Steps in each power of two: the relative error of a value is at most 1/16.
 const STEPS: u32 = 16;
 const BUCKETS: usize = 64 * STEPS as usize;
 
-/// Counts of lateness (time handed to the socket minus time scheduled) in buckets that grow with the value:
-/// fixed memory, relative error at most 1/16.
+/// Histogram of lateness (time of sending minus scheduled time) with buckets that grow with the
+/// value: fixed memory, relative error at most 1/16.
 pub struct Pacing {
     counts: Box<[u64; BUCKETS]>,
     count: u64,
@@ -16,14 +16,14 @@ pub struct Pacing {
     max: u64,
 }
 
-/// The figures of a [`Pacing`], all in ns.
+/// Summary of a [`Pacing`], all values in ns.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct PacingSummary {
     /// Exact mean.
     pub mean_ns: u64,
-    /// Median, not more than 1/16 too high.
+    /// Median, at most 1/16 too high.
     pub p50_ns: u64,
-    /// 99th percentile, not more than 1/16 too high.
+    /// 99th percentile, at most 1/16 too high.
     pub p99_ns: u64,
     /// Exact maximum.
     pub max_ns: u64,
@@ -45,7 +45,7 @@ impl Pacing {
         self.max = self.max.max(nanos);
     }
 
-    /// The figures, if there were packets.
+    /// The summary, if there were packets.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)] // a mean of u64 fits
     pub fn summary(&self) -> Option<PacingSummary> {

@@ -1,7 +1,7 @@
-//! What a data packet carries: an optional RTP header and 18 octets of our own.
+//! Content of a data packet: an optional RTP header and a header of 18 octets.
 //!
-//! The 18 octets are the least that does the work, so that a frame of 64 octets over IPv4 holds them. All
-//! numbers are big-endian, as on every wire:
+//! The 18 octets are the minimum for these fields; a frame of 64 octets over IPv4 holds them. All
+//! numbers are big-endian (network byte order):
 //!
 //! | octets | what |
 //! | --- | --- |
@@ -12,28 +12,29 @@
 //! | 6..10 | sequence number, low 32 bits; in an end packet the number of data packets that were sent |
 //! | 10..18 | when it was handed to the socket: ns of the sender's `CLOCK_MONOTONIC` |
 //!
-//! The rest of the payload is zero. With RTP (RFC 3550, section 5.1) a header of 12 octets precedes: version 2,
-//! no padding, extension or contributing sources; payload type as chosen; sequence number, timestamp
-//! (the moment for which the packet was *scheduled*, in units of the RTP clock) and synchronization source.
+//! The rest of the payload is zero. With RTP (RFC 3550, section 5.1) a header of 12 octets
+//! precedes: version 2, no padding, extension or contributing sources; payload type as chosen;
+//! sequence number, timestamp (the moment for which the packet was *scheduled*, in units of the RTP
+//! clock) and synchronization source.
 
-/// Octets of our own header.
+/// Length of the header in octets.
 pub const HEADER: usize = 18;
-/// Octets of an RTP header without contributing sources.
+/// Length of an RTP header without contributing sources, in octets.
 pub const RTP_HEADER: usize = 12;
 
 const MAGIC: u16 = 0xA17A;
 const VERSION: u8 = 1;
 
-/// What a packet says.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One packet of the flow.
     Data,
-    /// The flow is over.
+    /// End of the flow.
     End,
 }
 
-/// The fields of our own header.
+/// The fields of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Data or end.
@@ -60,7 +61,7 @@ impl Header {
         out[10..18].copy_from_slice(&self.sent.to_be_bytes());
     }
 
-    /// Reads a header from the start of a payload; `None` if it is not one of ours.
+    /// Decodes a header from the start of a payload; `None` if it is not valid.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let octets: &[u8; HEADER] = payload.first_chunk()?;
@@ -82,16 +83,17 @@ impl Header {
     }
 }
 
-/// What stays the same in all RTP headers of a flow.
+/// The constant fields of all RTP headers of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtp {
     /// Payload type, 7 bits; 33 is an MPEG transport stream with a clock of 90 kHz (RFC 3551).
     pub payload_type: u8,
-    /// Units of the timestamp in a second.
+    /// Clock rate of the timestamp in Hz.
     pub clock: u32,
     /// Synchronization source.
     pub source: u32,
-    /// Added to the sequence number and the timestamp, as RFC 3550 asks (both begin at random).
+    /// Added to the sequence number and the timestamp, as RFC 3550 requires (both begin at random
+    /// values).
     pub offset: u32,
 }
 
@@ -110,8 +112,8 @@ impl Rtp {
     }
 }
 
-/// The payload behind an RTP header, with its contributing sources and extension left out; `None` if it is no
-/// RTP version 2.
+/// The payload after an RTP header with its contributing sources and extension; `None`
+/// if it is not RTP version 2.
 #[must_use]
 pub fn behind_rtp(payload: &[u8]) -> Option<&[u8]> {
     let first = *payload.first()?;
@@ -126,14 +128,14 @@ pub fn behind_rtp(payload: &[u8]) -> Option<&[u8]> {
     payload.get(start..)
 }
 
-/// Makes 64-bit sequence numbers from their low 32 bits.
+/// Reconstructs 64-bit sequence numbers from their low 32 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwrap {
     latest: u64,
 }
 
 impl Unwrap {
-    /// The number with these low bits that is nearest to the latest one (and not below zero).
+    /// The number with these low bits that is nearest to the latest one (and not negative).
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)] // modulo 2^32 is the method
     pub fn next(&mut self, low: u32) -> u64 {
         let step = i64::from(low.wrapping_sub(self.latest as u32) as i32);

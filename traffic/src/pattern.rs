@@ -1,16 +1,17 @@
-//! When packets are sent: the patterns, as iterators of (time after the start, payload size).
+//! Packet schedules: patterns as iterators of (time after the start, payload size).
 //!
-//! Times are computed from the packet's number or summed in exact integers, so that no error piles up.
+//! Times are computed from the packet's number or summed in exact integers, so that
+//! errors do not accumulate.
 
 use std::io::BufRead;
 
 use airloom_engine::random::Stream;
 use airloom_engine::time::Span;
 
-/// When, and how large.
+/// Time and size of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// After the start of the flow.
+    /// Time after the start of the flow.
     pub at: Span,
     /// Payload in octets.
     pub size: u32,
@@ -49,10 +50,10 @@ impl Gap {
     }
 }
 
-/// How long the on and off periods of an on/off source are.
+/// Distribution of the on and off periods of an on/off source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Periods {
-    /// Always the same.
+    /// Constant lengths.
     Fixed,
     /// Exponential with the given means: an interrupted process as in voice models.
     Exponential,
@@ -61,13 +62,13 @@ pub enum Periods {
 /// A pattern, before its first packet.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// Everything at once: as fast as the socket takes it.
+    /// Without pacing: as fast as the socket accepts packets.
     Flood,
-    /// One packet every gap: number `k` at `k * gap`.
+    /// One packet per gap: number `k` at `k * gap`.
     Constant(Gap),
     /// Independent exponential gaps with this mean (a Poisson process); the first after one gap.
     Poisson(Gap),
-    /// Constant while on, nothing while off; begins with an on period.
+    /// Constant while on, no packets while off; begins with an on period.
     OnOff {
         /// Between packets while on.
         gap: Gap,
@@ -83,7 +84,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The packets of the pattern, one after another.
+    /// The packets of the pattern, in order.
     #[must_use]
     pub fn schedule(self, size: u32, seed: u64) -> Schedule {
         let stream = Stream::named(seed, "traffic pattern");
@@ -134,8 +135,8 @@ impl Iterator for Schedule {
             }
             Pattern::OnOff { gap, off, periods, .. } => {
                 let mut at = self.clock + gap.times(self.n);
-                // A random on period may be too short for any packet; the guard keeps a length of zero from
-                // looping for ever.
+                // A random on period may be too short for any packet; the guard prevents an endless
+                // loop if the mean length is zero.
                 let mut empty = 0;
                 while at >= self.ends {
                     self.clock = self.ends + period(off, periods, &mut self.stream);
@@ -171,13 +172,13 @@ fn rounded(nanos: f64) -> Span {
     Span::from_nanos((nanos.round() as u64).min(u64::MAX / 4))
 }
 
-/// Why a trace cannot be used; lines count from 1.
+/// Error in a trace; lines count from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file could not be read.
     #[error("line {line}: {cause}")]
     Unreadable {
-        /// Where.
+        /// The line.
         line: usize,
         /// Why.
         cause: std::io::Error,
@@ -187,28 +188,28 @@ pub enum TraceError {
         "line {line}: `{text}` is not `time_ns size`: two whole numbers, the size from {least} to {most} octets"
     )]
     Shape {
-        /// Where.
+        /// The line.
         line: usize,
-        /// What stood there.
+        /// Its content.
         text: String,
         /// Smallest payload.
         least: u32,
         /// Largest payload.
         most: u32,
     },
-    /// Time runs backwards.
+    /// Times decrease.
     #[error("line {line}: its time is before that of the line above")]
     Order {
-        /// Where.
+        /// The line.
         line: usize,
     },
-    /// There is no packet in it.
+    /// It contains no packet.
     #[error("no packets in it")]
     Empty,
 }
 
-/// Reads a trace: one packet a line as `time_ns size`, times after the start of the flow and never
-/// decreasing; empty lines and lines that begin with `#` are left out.
+/// Reads a trace: one packet per line as `time_ns size`, with non-decreasing times after the start
+/// of the flow; empty lines and lines that begin with `#` are ignored.
 pub fn trace(reader: impl BufRead, least: u32, most: u32) -> Result<Vec<Due>, TraceError> {
     let mut dues: Vec<Due> = Vec::new();
     for (index, text) in reader.lines().enumerate() {

@@ -1,32 +1,33 @@
-//! Quantities with units on the command line, in the same words as a scenario: `10 Mbit/s`, `5 ms`, `1470 B`.
+//! Quantities with units on the command line, written as in a scenario: `10
+//! Mbit/s`, `5 ms`, `1470 B`.
 //!
-//! A bare number is refused, and so is what is no whole number of base units (bit/s, ns, octets). The
-//! grammar and the units are those of `python/airloom/units`; `tests/data/units.csv` holds both to the same
-//! values.
+//! A number without a unit is refused, and so is a value that is not a whole number of base units
+//! (bit/s, ns, octets). Grammar and units are those of `python/airloom/units`;
+//! `tests/data/units.csv` tests both implementations with the same values.
 
 use airloom_engine::time::Span;
 
-/// Why a text is no quantity; the sentence names the units that are allowed.
+/// Error in a quantity; the message lists the permitted units.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum QuantityError {
-    /// There is no number in front.
+    /// It does not begin with a number.
     #[error("`{0}` does not begin with a number")]
     Number(String),
-    /// The number is below zero.
+    /// The number is negative.
     #[error("`{0}` is below zero")]
     Negative(String),
     /// The unit is missing or unknown.
     #[error("`{text}` needs one of the units {units}")]
     Unit {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is allowed.
+        /// The permitted units.
         units: String,
     },
     /// It is not a whole number of base units, or too large.
     #[error("`{text}` is not a whole number of {base} below 2^63")]
     Range {
-        /// What was given.
+        /// The given text.
         text: String,
         /// The base unit.
         base: &'static str,
@@ -72,7 +73,7 @@ const SIZE: Kind = Kind {
         ("GiB", 1 << 30),
     ],
 };
-/// Characters that a quantity may have.
+/// Maximum length of a quantity in characters.
 const LONGEST: usize = 64;
 
 /// A rate in bit/s.
@@ -106,7 +107,7 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, QuantityError> {
     decimal.times(scale).ok_or_else(|| QuantityError::Range { text: text.to_owned(), base: kind.base })
 }
 
-/// A number as it is written: `digits * 10^exponent`, without zeros at either end of the digits.
+/// A decimal number: `digits * 10^exponent`, without zeros at either end of the digits.
 struct Decimal {
     negative: bool,
     digits: String,
@@ -114,7 +115,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The number at the beginning of a text, and the rest without spaces.
+    /// Splits a text into its leading number and the rest without spaces.
     fn split(text: &str) -> Option<(Self, &str)> {
         let negative = text.starts_with('-');
         let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -132,7 +133,7 @@ impl Decimal {
         Some((Self { negative, digits, exponent }, rest.trim_ascii_start()))
     }
 
-    /// The number of base units, if it is a whole one below 2^63.
+    /// The number of base units, if it is an integer below 2^63.
     fn times(&self, scale: u64) -> Option<u64> {
         if self.digits.is_empty() {
             return Some(0);
@@ -155,7 +156,7 @@ fn leading_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// The power of ten that follows a number, `e3` of one or two digits, and what comes after it.
+/// Splits off the power of ten after a number, `e3` with one or two digits.
 fn power(text: &str) -> (i32, &str) {
     let read = || {
         let rest = text.strip_prefix(['e', 'E'])?;
@@ -174,7 +175,8 @@ fn greatest_common_divisor(a: u128, b: u128) -> u128 {
 mod tests {
     use super::*;
 
-    /// Kind, text, and the number of base units or nothing: what Python's tests read too.
+    /// Kind, text, and the number of base units or an empty field; the Python
+    /// tests read the same file.
     const VECTORS: &str = include_str!("../../tests/data/units.csv");
 
     #[test]

@@ -15,10 +15,10 @@ use crate::record::{self, End, Header, Protocol, Writer};
 use crate::stop;
 use crate::summary::{Ended, Failure, Summary};
 
-/// When nothing comes for so long, what was recorded is written out.
+/// The records are written out after this time without a packet.
 const LOOK: Span = Span::from_millis(50);
 
-/// Receives a flow. The summary is right also when it fails.
+/// Receives a flow. The summary is also valid after an error.
 pub fn run(options: &options::Receive, summary: &mut Summary) -> Result<(), Failure> {
     match options.common.protocol {
         Protocol::Udp | Protocol::Rtp => udp::run(options, summary),
@@ -51,7 +51,7 @@ fn writer(options: &options::Receive, kernel_stamps: bool) -> Result<Writer<std:
     Ok(Writer::new(file, &header))
 }
 
-/// Decides when a receiver has waited long enough.
+/// Time-outs of a receiver.
 struct Patience {
     began: Instant,
     latest: Option<Instant>,
@@ -67,12 +67,12 @@ impl Patience {
         Self { began: clock::now(), latest: None, ending: false, wait, idle, linger }
     }
 
-    /// Something came.
+    /// Records the arrival of a packet.
     fn heard(&mut self, now: Instant) {
         self.latest = Some(now);
     }
 
-    /// When the flow is over if nothing more comes.
+    /// When the flow ends if no further packet arrives.
     fn until(&self) -> Instant {
         match self.latest {
             None => self.began + self.wait,
@@ -80,7 +80,7 @@ impl Patience {
         }
     }
 
-    /// Why the flow is over at `now`, if it is.
+    /// Why the flow has ended at `now`, if it has.
     fn over(&self, now: Instant) -> Option<Ended> {
         if stop::asked() {
             return Some(Ended::Signal);

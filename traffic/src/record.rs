@@ -1,4 +1,4 @@
-//! The record file: what one end of a flow saw, packet by packet.
+//! The record file: the packets of a flow as observed at one end.
 //!
 //! Fixed sizes, little-endian, version 2. A header of 64 octets:
 //!
@@ -31,16 +31,17 @@
 //! | 24..28 | u32 | payload in octets; TCP: octets written | payload; TCP: octets read |
 //! | 28..32 | u32 | flags | flags |
 //!
-//! All times are `CLOCK_MONOTONIC` ns. Flags: bit 0, the packet was *not* sent (the socket refused it); bit 1, a
-//! TCP write that was cut short; bit 2, this arrival's time was taken in user space although the file's are the
-//! kernel's; bits 3 and 4, a boundary (see
-//! [`crate::stages::Stage`]): the record has only the packet's number and, in octets 16..24, when it passed there;
-//! bits 8 to 15, the received traffic class (DSCP and ECN); bit 31, the last record.
+//! All times are `CLOCK_MONOTONIC` ns. Flags: bit 0, the packet was *not* sent (the socket refused
+//! it); bit 1, a TCP write that was cut short; bit 2, this arrival's time was taken in user space
+//! although the file's are the kernel's; bits 3 and 4, a boundary (see [`crate::stages::Stage`]):
+//! the record has only the packet's number and, in octets 16..24, when it passed there; bits 8 to
+//! 15, the received traffic class (DSCP and ECN); bit 31, the last record.
 //!
-//! The last record, written only when the program ends in order, has other fields: the number of records before
-//! it; the number of packets (TCP: octets) that the sender says it sent, or `u64::MAX` if nobody said; the time;
-//! packets that the receiving socket had no room for (its 32-bit field saturates). A file without it was
-//! cut short and is still good up to its last whole record.
+//! The last record, written only when the program ends in order, has other fields: the number of
+//! records before it; the number of packets (TCP: octets) that the sender reports as sent, or
+//! `u64::MAX` if unknown; the time; the number of packets dropped by the receiving socket because
+//! its buffer was full (its 32-bit field saturates). A file without it was truncated and is still
+//! valid up to its last whole record.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -57,9 +58,9 @@ pub const HEADER: usize = 64;
 /// Octets of a record.
 pub const RECORD: usize = 32;
 
-/// The packet was not sent.
+/// The socket refused the packet.
 pub const NOT_SENT: u32 = 1;
-/// The TCP write was cut short.
+/// The TCP write was incomplete.
 pub const CUT: u32 = 1 << 1;
 /// The arrival's time was taken in user space although the file's are the kernel's.
 pub const USER_STAMP: u32 = 1 << 2;
@@ -72,35 +73,35 @@ pub const LAST: u32 = 1 << 31;
 
 const BUFFER: usize = 1 << 20;
 
-/// Which end of the flow.
+/// End of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It sends.
+    /// The sender.
     Sender,
-    /// It receives.
+    /// The receiver.
     Receiver,
 }
 
-/// What carries the flow.
+/// Transport protocol of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// User datagrams.
+    /// UDP datagrams.
     Udp,
-    /// A byte stream.
+    /// A TCP byte stream.
     Tcp,
-    /// RTP in user datagrams.
+    /// RTP over UDP.
     Rtp,
 }
 
 /// The header's fields that differ from flow to flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
-    /// Which end.
+    /// End of the flow.
     pub end: End,
-    /// What carries it.
+    /// Transport protocol.
     pub protocol: Protocol,
-    /// Its number.
+    /// Number of the flow.
     pub flow: u16,
     /// Arrivals are stamped by the kernel.
     pub kernel_stamps: bool,
@@ -112,9 +113,9 @@ pub struct Header {
     pub seed: u64,
     /// When the file was begun.
     pub begun: Instant,
-    /// Between the clocks.
+    /// Offset of the clocks.
     pub offset: Offset,
-    /// Payload if all are alike, or 0.
+    /// Payload in octets if all packets are equal, or 0.
     pub size: u32,
     /// Start of the flow (sender).
     pub start: Instant,
@@ -151,7 +152,7 @@ impl Header {
     }
 }
 
-/// One event of a flow; see the table above for what the fields mean at each end.
+/// One event of a flow; the table above defines the fields at each end.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// Number of the packet, or offset in the stream.
@@ -182,26 +183,26 @@ fn saturated(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Writes a record file through a buffer of 1 MiB. After the first error (a full disk) it writes no more and
-/// remembers the error, so that the flow itself goes on.
+/// Writes a record file through a buffer of 1 MiB. After the first error (a full disk) it stops
+/// writing and keeps the error, so that the flow itself continues.
 pub struct Writer<W: Write> {
     out: Option<BufWriter<W>>,
     records: u64,
     error: Option<io::Error>,
 }
 
-/// Opens the file that takes the records; `-` is standard output.
+/// Opens the file of the records; `-` is standard output.
 pub fn open(path: &str) -> io::Result<File> {
     if path == "-" { io::stdout().as_fd().try_clone_to_owned().map(File::from) } else { File::create(path) }
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer that has written the header; without a file it only counts.
+    /// Creates a writer and writes the header; without a file it only counts.
     pub fn new(out: Option<W>, header: &Header) -> Self {
         let mut writer =
             Self { out: out.map(|out| BufWriter::with_capacity(BUFFER, out)), records: 0, error: None };
         writer.write(&header.octets());
-        // The reader of a file that was cut short at once still knows what it was.
+        // Even a file that is truncated early then has a header.
         writer.flush();
         writer
     }
@@ -212,20 +213,20 @@ impl<W: Write> Writer<W> {
         self.write(&record.octets());
     }
 
-    /// Adds when a packet passed a boundary.
+    /// Adds the time at which a packet passed a boundary.
     pub fn passed(&mut self, stage: Stage, sequence: u64, at: Instant) {
         let flags = (stage as u32) << STAGE_SHIFT;
         self.push(&Record { sequence, first: Instant::ZERO, second: at, size: 0, flags });
     }
 
-    /// Hands to the kernel what is buffered; called when the flow is idle anyway.
+    /// Writes the buffered records; called while the flow is idle.
     pub fn flush(&mut self) {
         if let Some(Err(error)) = self.out.as_mut().map(Write::flush) {
             self.fail(error);
         }
     }
 
-    /// Adds the last record and returns the first error of all writing.
+    /// Adds the last record and returns the first write error.
     pub fn finish(mut self, announced: Option<u64>, at: Instant, overflowed: u64) -> io::Result<()> {
         let last = Record {
             sequence: self.records,
@@ -246,7 +247,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn fail(&mut self, error: io::Error) {
-        // What is still buffered cannot be written either, and must not be tried again on drop.
+        // The buffered records cannot be written either, and must not be retried on drop.
         if let Some(out) = self.out.take() {
             let _ = out.into_parts();
         }

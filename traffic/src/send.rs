@@ -12,14 +12,15 @@ use crate::pattern::Pattern;
 use crate::record::{self, End, Header, Protocol, Writer};
 use crate::summary::{Failure, Summary};
 
-/// From the end of preparation to the first packet's time: enough to have everything in the caches and the file
-/// opened.
+/// Time from the end of preparation to the first packet: enough to warm the caches and open the
+/// file.
 const LEAD: Span = Span::from_millis(5);
 
-/// A sender that is late by more than this at the end of its time stops instead of sending what is left.
+/// A sender that is late by more than this at the end of its time stops instead of sending the
+/// rest.
 const OVERTIME: Span = Span::from_millis(100);
 
-/// Sends a flow. The summary is right also when it fails.
+/// Sends a flow. The summary is also valid after an error.
 pub fn run(options: &options::Send, summary: &mut Summary) -> Result<(), Failure> {
     match options.common.protocol {
         Protocol::Udp | Protocol::Rtp => udp::run(options, summary),
@@ -27,7 +28,7 @@ pub fn run(options: &options::Send, summary: &mut Summary) -> Result<(), Failure
     }
 }
 
-/// When a flow begins, and when it must have ended.
+/// Begin of a flow, and its latest end.
 #[derive(Clone, Copy)]
 struct Window {
     start: Instant,

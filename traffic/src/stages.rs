@@ -1,10 +1,10 @@
-//! When a packet passed the boundaries of the kernel that sends or receives it.
+//! Times at which a packet passed boundaries in the sending or receiving kernel.
 //!
-//! On its way a packet leaves the program (a system call), the kernel's network stack, and the device's
-//! driver; at the other end it comes up the same stairs. The sending kernel's stamps come back through the
-//! socket's error queue (`SO_TIMESTAMPING`, see the kernel's `networking/timestamping`): when the stack
-//! handed the packet to the queueing discipline, and when the driver took it. They cost about two more system
-//! calls a packet, so they are taken only when asked for.
+//! A packet leaves the program (a system call), the kernel's network stack, and the device's
+//! driver; at the other end it passes them in reverse order. The sending kernel's stamps arrive on
+//! the socket's error queue (`SO_TIMESTAMPING`, see the kernel's `networking/timestamping`): when
+//! the stack passed the packet to the queueing discipline, and when the driver took it. They cost
+//! about two more system calls per packet, so they are optional.
 
 use std::io;
 use std::net::UdpSocket;
@@ -15,20 +15,21 @@ use airloom_engine::time::{Instant, Span};
 use crate::clock::{self, Offset};
 use crate::net;
 
-/// A boundary that a packet passed after it was handed to the socket.
+/// A boundary that a packet passed after it was written to the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The sending kernel's stack handed it to the queueing discipline (`SCM_TSTAMP_SCHED`).
+    /// The sending kernel's stack passed it to the queueing discipline (`SCM_TSTAMP_SCHED`).
     Queued = 1,
     /// The sending device's driver took it (`SCM_TSTAMP_SND`).
     Driver = 2,
-    /// The receiving program had it in its hands.
+    /// The receiving program had read it.
     Read = 3,
 }
 
-/// Stamps fetched in one system call.
+/// Maximum number of stamps per system call.
 const BATCH: usize = 32;
-/// 64-bit words of control messages: three times (64 octets), and the error with the offender's address (64).
+/// 64-bit words of control messages: three times (64 octets), and the error with
+/// the offender's address (64).
 const CONTROL: usize = 24;
 
 /// `SCM_TSTAMP_SND` and `SCM_TSTAMP_SCHED` of linux/errqueue.h.
@@ -41,16 +42,16 @@ const KINDS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SCHED
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
-/// Fetches the sending kernel's stamps of one socket.
+/// Reads the sending kernel's stamps of one socket.
 pub struct Stamps {
     control: Box<[[u64; CONTROL]; BATCH]>,
     messages: Box<[libc::mmsghdr; BATCH]>,
-    /// The kernel counts the packets that it took; which number each had.
+    /// The number of each packet that the kernel counted, in order.
     numbers: Vec<u64>,
 }
 
 impl Stamps {
-    /// Asks the kernel to stamp what this socket sends from now on.
+    /// Requests stamps of all packets that this socket sends from now on.
     pub fn ask(socket: &UdpSocket) -> io::Result<Self> {
         #[allow(clippy::cast_possible_wrap)] // small flags
         let kinds = KINDS as libc::c_int;
@@ -64,12 +65,12 @@ impl Stamps {
         })
     }
 
-    /// The socket took the packet with this number.
+    /// Records that the socket accepted the packet with this number.
     pub fn took(&mut self, number: u64) {
         self.numbers.push(number);
     }
 
-    /// Hands over every stamp that has come back: boundary, number of the packet, time.
+    /// Passes on every available stamp: boundary, number of the packet, time.
     pub fn fetch(&mut self, socket: &UdpSocket, mut each: impl FnMut(Stage, u64, Instant)) {
         loop {
             for index in 0..BATCH {
@@ -77,7 +78,8 @@ impl Stamps {
                 header.msg_control = self.control[index].as_mut_ptr().cast();
                 header.msg_controllen = (CONTROL * 8) as _;
             }
-            // SAFETY: every message has a control buffer that `self` owns and no payload; lengths are theirs.
+            // SAFETY: every message has a control buffer that `self` owns and no payload; lengths
+            // are theirs.
             let count = unsafe {
                 libc::recvmmsg(
                     socket.as_raw_fd(),
@@ -104,12 +106,13 @@ impl Stamps {
     }
 }
 
-/// Which boundary, which packet in the order in which the socket took them, and `CLOCK_REALTIME` ns.
+/// Boundary, index of the packet in the order in which the socket accepted them,
+/// and `CLOCK_REALTIME` in ns.
 fn stamp(header: &libc::msghdr) -> Option<(Stage, u32, u64)> {
     let (mut real, mut which) = (None, None);
-    // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and CMSG_NXTHDR
-    // stay inside `msg_controllen`, and each type has the payload that is read (linux/errqueue.h). Unaligned
-    // reads because control data need not be aligned for the type.
+    // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and
+    // CMSG_NXTHDR stay inside `msg_controllen`, and each type has the payload that is read
+    // (linux/errqueue.h). Unaligned reads because control data need not be aligned for the type.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
         while let Some(control) = next.as_ref() {
@@ -138,7 +141,8 @@ fn stamp(header: &libc::msghdr) -> Option<(Stage, u32, u64)> {
     Some((stage, taken, real?))
 }
 
-/// What entering and leaving this kernel costs: the fastest of ten rounds of a system call that does nothing.
+/// Cost of entering and leaving this kernel: the fastest of ten rounds of a system call that does
+/// nothing.
 #[must_use]
 pub fn system_call() -> Span {
     const CALLS: u64 = 200;

@@ -1,4 +1,4 @@
-//! A flag that SIGTERM and SIGINT set: the program then ends its loop and writes out what it has.
+//! A flag set by SIGTERM and SIGINT: the program then ends its loop and completes its output.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +13,14 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Runs a system call that waits with the signal mask it is given, so that both signals end it even if they came
-/// right before; `None`, without the call, if the program has been asked to stop.
+/// Runs a blocking system call with the given signal mask, so that both signals
+/// interrupt it even if they arrived right before; returns `None`, without the call, if
+/// the program has been asked to stop.
 pub fn waiting<T>(call: impl FnOnce(*const libc::sigset_t) -> T) -> Option<T> {
     let mut both = MaybeUninit::uninit();
     let mut usual = MaybeUninit::uninit();
-    // SAFETY: both sets live through the calls; `sigemptyset` makes the first valid, `pthread_sigmask` the second.
+    // SAFETY: both sets live through the calls; `sigemptyset` makes the first valid,
+    // `pthread_sigmask` the second.
     unsafe {
         libc::sigemptyset(both.as_mut_ptr());
         for signal in SIGNALS {
@@ -36,12 +38,13 @@ extern "C" fn note(_signal: libc::c_int) {
     ASKED.store(true, Ordering::Relaxed);
 }
 
-/// Lets both signals set the flag. They also end a system call that waits, because `SA_RESTART` is left out.
+/// Installs the handler of both signals. They also interrupt a blocking system call,
+/// because `SA_RESTART` is not set.
 pub fn install() {
     for signal in SIGNALS {
         let handler: extern "C" fn(libc::c_int) = note;
-        // SAFETY: a zeroed sigaction is a valid one (empty mask, no flags); the handler only stores to an atomic,
-        // which is async-signal-safe.
+        // SAFETY: a zeroed sigaction is a valid one (empty mask, no flags); the handler only stores
+        // to an atomic, which is async-signal-safe.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as libc::sighandler_t;

@@ -1,4 +1,4 @@
-//! What is told at the end, and how it can go wrong.
+//! Summary of a flow, and its errors.
 
 use std::io;
 
@@ -8,26 +8,26 @@ use serde::Serialize;
 use crate::pacing::PacingSummary;
 use crate::record::{End, Protocol};
 
-/// Why the program could not do what it was asked; each has an exit code.
+/// Error of the program; each has an exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The socket failed in the middle.
+    /// The socket failed during the flow.
     #[error("{what}: {cause}")]
     Socket {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
         /// The system's answer.
         cause: io::Error,
     },
-    /// It could not begin.
+    /// The flow could not be started.
     #[error("{what}: {cause}")]
     Begin {
-        /// What was tried.
+        /// The attempted operation.
         what: String,
         /// The system's answer.
         cause: io::Error,
     },
-    /// The receiver is not there.
+    /// The receiver is absent.
     #[error("no receiver at {0}: start `airloom-traffic receive` there first")]
     Absent(String),
     /// Nothing was received.
@@ -51,13 +51,13 @@ impl Failure {
         }
     }
 
-    /// For `map_err` on what is needed to begin.
+    /// For `map_err` during the set-up.
     pub fn begin(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         |cause| Self::Begin { what, cause }
     }
 
-    /// For `map_err` on what may fail in the middle.
+    /// For `map_err` during the flow.
     pub fn socket(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         |cause| Self::Socket { what, cause }
@@ -68,15 +68,15 @@ impl Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// Everything that was asked for was done; at the receiver, the sender said so.
+    /// All requested packets were sent; at the receiver, the end mark arrived.
     Done,
-    /// The sender could not keep its schedule, and the time was over before all was sent.
+    /// The sender could not keep its schedule, and its time ended before all was sent.
     Overrun,
-    /// Nothing came for so long.
+    /// No packet arrived for the idle time.
     Idle,
     /// SIGTERM or SIGINT.
     Signal,
-    /// It failed.
+    /// An error occurred.
     Failure,
 }
 
@@ -90,11 +90,11 @@ pub struct Summary {
     pub flow: Option<u16>,
     /// Data packets sent or received, duplicates counted; TCP: writes or chunks.
     pub packets: u64,
-    /// Payload of those.
+    /// Payload of those, in octets.
     pub octets: u64,
-    /// First packet.
+    /// Time of the first packet.
     pub started_ns: Option<u64>,
-    /// Last packet.
+    /// Time of the last packet.
     pub ended_ns: Option<u64>,
     /// Why it ended.
     pub ended_by: Ended,
@@ -104,31 +104,31 @@ pub struct Summary {
     /// Sender: ICMP refusals that came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
-    /// Sender with `--stages`: what entering and leaving the kernel costs.
+    /// Sender with `--stages`: cost of entering and leaving the kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_call_ns: Option<u64>,
-    /// TCP sender: segments sent again.
+    /// TCP sender: retransmitted segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u32>,
-    /// Sender: how late packets were against the schedule.
+    /// Sender: lateness of packets against the schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingSummary>,
-    /// Receiver: data packets that the sender says it sent.
+    /// Receiver: number of data packets that the sender reports as sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub announced: Option<u64>,
     /// Receiver: packets of other flows, or of no flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign: Option<u64>,
-    /// Receiver: packets thrown away because the socket's buffer was full: the host's fault.
+    /// Receiver: packets dropped because the socket's buffer was full: a limit of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket_drops: Option<u64>,
-    /// What went wrong.
+    /// The error message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Summary {
-    /// An empty one.
+    /// Creates an empty summary.
     #[must_use]
     pub fn new(end: End, protocol: Protocol, flow: Option<u16>) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Summary {
         self.ended_ns = Some(at.nanos());
     }
 
-    /// One sentence for people.
+    /// The summary as one sentence.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // rounded for people anyway
     pub fn sentence(&self) -> String {

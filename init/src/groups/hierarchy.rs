@@ -1,8 +1,8 @@
-//! The hierarchies of control groups that this machine has, and where in them this process is.
+//! The control-group hierarchies of this machine, and the groups of this process in them.
 
 use std::path::{Path, PathBuf};
 
-/// A mounted hierarchy, and this process's own group in it.
+/// A mounted hierarchy, and the group of this process in it.
 pub struct Hierarchy {
     pub version: u8,
     mount: PathBuf,
@@ -10,7 +10,8 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Version 2 and version 1's `cpu`, from the texts of `mountinfo` and `cgroup` in /proc/self.
+    /// Finds version 2 and version 1's `cpu`, from the texts of `mountinfo` and `cgroup` in
+    /// /proc/self.
     pub fn all(mounts: &str, own: &str) -> Vec<Self> {
         let mut found = Vec::new();
         for line in mounts.lines() {
@@ -35,7 +36,8 @@ impl Hierarchy {
                 };
                 here.then_some(path)
             });
-            // A hierarchy may be mounted from below its root, as in containers.
+            // The root of the mount may be a group below the root of the
+            // hierarchy, as in containers.
             let below =
                 path.and_then(|path| Path::new(path).strip_prefix(root).ok()).unwrap_or(Path::new(""));
             found.push(Self { version, mount: mount.into(), own: below.to_path_buf() });
@@ -43,7 +45,8 @@ impl Hierarchy {
         found
     }
 
-    /// Where groups may be made: from the mounted root down to this process's own group.
+    /// Groups in which new groups may be created: from the mounted root down to
+    /// the group of this process.
     pub fn candidates(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.own.ancestors().map(|part| self.mount.join(part)).collect();
         paths.reverse();

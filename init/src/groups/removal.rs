@@ -1,4 +1,4 @@
-//! Removal of control groups: a keeper's own when it ends, and those of keepers that were killed.
+//! Removal of control groups: those of a supervisor when it ends, and those of killed supervisors.
 
 use std::ffi::{CString, OsString};
 use std::fs;
@@ -10,22 +10,25 @@ use std::time::{Duration, Instant};
 
 use crate::system::{self, check, pipe};
 
-/// How long a group may stay busy after its last process was killed.
+/// Maximum time for which a group may stay busy after its last process was killed.
 const BUSY: Duration = Duration::from_secs(20);
-/// Between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Names of keepers' groups; the keeper's process number and start time follow.
+/// Prefix of the names of supervisors' groups; the supervisor's process number and start time
+/// follow.
 const PREFIX: &str = "airloom-";
 
-/// The name of this process's groups. The start time tells it from a later process with its number.
+/// The name of this process's groups. The start time distinguishes it from a later
+/// process with the same number.
 pub fn own_name() -> io::Result<String> {
     let pid = std::process::id();
     let start = start_of(pid).ok_or_else(|| io::Error::other("/proc/self/stat cannot be read"))?;
     Ok(format!("{PREFIX}{pid}-{start}"))
 }
 
-/// Removes the groups of keepers that are gone. The kernel refuses to remove a group with processes in it.
+/// Removes the groups of supervisors that have ended. The kernel does not remove a
+/// group that has processes.
 pub fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry
@@ -39,24 +42,24 @@ pub fn sweep(parent: &Path) {
     }
 }
 
-/// The process number and start time in the name of a keeper's group.
+/// The process number and start time in the name of a supervisor's group.
 fn keeper_of(name: &str) -> Option<(u32, u64)> {
     let (pid, start) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some((pid.parse().ok()?, start.parse().ok()?))
 }
 
-/// When a process started, in clock ticks since the system did (`proc_pid_stat(5)`, field 22).
+/// Start time of a process, in clock ticks since boot (`proc_pid_stat(5)`, field 22).
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     system::stat_fields(&stat)?.get(19)?.parse().ok()
 }
 
-/// Removes a group and all groups below it; false if it is still there.
+/// Removes a group and all groups below it; returns false if it still exists.
 pub fn remove(path: &Path) -> bool {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
     match open_at(libc::AT_FDCWD, &name) {
         Ok(folder) => {
-            // What is busy makes the removal of the group itself fail, too.
+            // If this fails, the removal of the group itself fails too.
             let _ = empty(folder);
         }
         Err(error) => return error.kind() == io::ErrorKind::NotFound,
@@ -64,11 +67,12 @@ pub fn remove(path: &Path) -> bool {
     fs::remove_dir(path).is_ok()
 }
 
-/// Removes all folders below one. A node may have nested them deeper than a path can be long, so the way
-/// down and up is from folder to folder, with one of them open.
+/// Removes all folders below a folder. A node may have nested them deeper than the maximum length
+/// of a path; the traversal therefore moves from folder to folder, with one open at a time.
 fn empty(top: OwnedFd) -> io::Result<()> {
     let mut here = top;
-    // The folders that are still to be removed, at each level; the last of each is the way to the next.
+    // The folders still to be removed, by level; the last entry of each level leads to the next
+    // level.
     let mut levels = vec![folders_in(&here)?];
     loop {
         let level = levels.last().expect("the top level is left by returning");
@@ -87,7 +91,7 @@ fn empty(top: OwnedFd) -> io::Result<()> {
 
 fn open_at(folder: i32, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: the string outlives the call; the descriptor was just made and belongs to nobody else.
+    // SAFETY: the string outlives the call; the descriptor is new and has no other owner.
     unsafe {
         let fd = libc::openat(folder, name.as_ptr(), flags);
         check(fd)?;
@@ -101,29 +105,29 @@ fn folders_in(folder: &OwnedFd) -> io::Result<Vec<CString>> {
     Ok(names.filter_map(|entry| CString::new(OsString::into_vec(entry.file_name())).ok()).collect())
 }
 
-/// A process that removes a keeper's groups when the keeper was killed and cannot. It ends soon after the
-/// keeper.
+/// A helper process that removes a supervisor's groups if the supervisor is killed. It ends
+/// soon after the supervisor.
 #[derive(Debug)]
 pub struct Reaper {
     pid: i32,
-    /// The reaper reads the end of this pipe when the keeper's last descriptor of it is closed.
+    /// The reaper reads the end of this pipe when the supervisor's last descriptor of it is closed.
     keeper_lives: OwnedFd,
 }
 
 impl Reaper {
-    /// Starts it for groups that may be made later.
+    /// Starts the reaper for groups that may be created later.
     pub fn start(groups: &[PathBuf]) -> io::Result<Self> {
         let (watched, keeper_lives) = pipe()?;
         let pid = system::child_in(0, None)?;
         if pid == 0 {
             let code = i32::from(reap(&watched, groups).is_err());
-            // SAFETY: leaves without running what the parent will run at its own end.
+            // SAFETY: leaves without running the exit handlers of the parent.
             unsafe { libc::_exit(code) }
         }
         Ok(Self { pid, keeper_lives })
     }
 
-    /// Tells it that the keeper ends, and waits for it.
+    /// Signals the supervisor's end to the reaper and waits for it.
     pub fn end(self) {
         drop(self.keeper_lives);
         let _ = system::end_of(self.pid);
@@ -131,8 +135,8 @@ impl Reaper {
 }
 
 fn reap(watched: &OwnedFd, groups: &[PathBuf]) -> io::Result<()> {
-    // A signal to the keeper's process group is not for the reaper, nor does it hold open what the
-    // keeper has.
+    // The reaper leaves the supervisor's process group, so that signals to the group do not reach
+    // it, and closes the descriptors inherited from the supervisor.
     // SAFETY: no pointers are passed; nothing else in this process uses descriptors any more.
     unsafe {
         check(libc::setsid())?;
@@ -141,7 +145,7 @@ fn reap(watched: &OwnedFd, groups: &[PathBuf]) -> io::Result<()> {
     }
     system::call_myself("airloom-reaper")?;
     let mut octet = 0_u8;
-    // SAFETY: the place outlives the call and its length is given. Nobody writes to the pipe.
+    // SAFETY: the buffer outlives the call and its length is given. No process writes to the pipe.
     while unsafe { libc::read(0, (&raw mut octet).cast(), 1) } != 0 {}
     let until = Instant::now() + BUSY;
     while groups.iter().filter(|group| !remove(group)).count() > 0 && Instant::now() < until {
@@ -159,7 +163,7 @@ mod tests {
 
     use super::{keeper_of, open_at, own_name, remove, start_of, sweep};
 
-    /// A folder of its own for a test, in place of a hierarchy of control groups.
+    /// A test folder that stands for a hierarchy of control groups.
     fn place(name: &str) -> PathBuf {
         let place = std::env::temp_dir().join(format!("airloom-init-{name}-{}", std::process::id()));
         fs::create_dir(&place).unwrap();

@@ -1,4 +1,4 @@
-//! What goes over a channel, and what a machine does that does not read it.
+//! Transfer over a channel, and behaviour with a machine that does not read it.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,7 +15,7 @@ fn pair() -> (Link, Link) {
     (Link::to_machine(OwnedFd::from(near)).unwrap(), host)
 }
 
-/// Lets both ends work until nothing is left to do.
+/// Runs both ends until neither has anything left to do.
 fn settle(ends: [&mut Link; 2]) -> Vec<Arrived> {
     let [a, b] = ends;
     let mut arrived = Vec::new();
@@ -34,7 +34,7 @@ fn settle(ends: [&mut Link; 2]) -> Vec<Arrived> {
     }
 }
 
-/// Waits as the node init does, until the link is to be told of nothing more.
+/// Waits as the node init does, until no wake-up frame is due any more.
 fn wait_out(link: &mut Link) {
     while let Some(left) = link.left() {
         let mut entries = link.interests();
@@ -66,10 +66,10 @@ fn a_machine_that_does_not_read_is_told_again_until_it_does() {
         assert!(host.serve(&entries).unwrap());
         let first = told(&guest);
         wait_out(&mut host);
-        // Nine times, and never more than there is room for.
+        // Nine wake-up frames, and never more than there is room for.
         assert_eq!(told(&guest), first + 9 * 13);
         assert!(told(&guest) <= super::LINE);
-        // What was told again is no part of what was told.
+        // Wake-up frames are not part of the content.
         assert!(matches!(settle([&mut host, &mut guest])[..], [Arrived::Message(_)]));
         let mut got = vec![0; waiting];
         reader.read_exact(&mut got).unwrap();
@@ -165,7 +165,7 @@ fn what_is_said_of_a_stream_comes_before_its_octets() {
     let mut entries = guest.interests();
     system::poll(&mut entries, None).unwrap();
     guest.serve(&entries).unwrap();
-    // Both are there by now.
+    // Both have arrived by now.
     let mut entries = host.interests();
     system::poll(&mut entries, None).unwrap();
     assert!(host.serve(&entries).unwrap());

@@ -1,23 +1,23 @@
-//! On which processor the loop's thread runs.
+//! CPU affinity of the loop's thread.
 //!
-//! The kernel does not migrate a real-time thread that can run. A task pinned to the processor where
-//! the loop wakes would starve for the whole run, even with other processors idle. So a helper thread
-//! looks twice a second which processor the other tasks leave most idle, and moves the loop there if
-//! it finds the same one twice.
+//! The kernel does not migrate a real-time thread that can run. A task pinned to the processor
+//! where the loop wakes would starve for the whole run, even with other processors idle. A helper
+//! thread therefore determines twice a second which processor the other tasks leave most idle. If
+//! the result is the same twice in a row, it moves the loop there.
 
 use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Between two looks.
+/// Period of the observation.
 const LOOK: Duration = Duration::from_millis(500);
-/// A move has to win so many idle nanoseconds between two looks, because it costs warm caches. Little is
-/// enough: a task that starves behind a loop that takes four fifths of a processor uses at most the
-/// fifth that the loop leaves.
+/// Minimum gain of a move, in idle nanoseconds per period, because a move loses warm caches. A
+/// small value suffices: if the loop uses four fifths of a processor, a starving task uses at
+/// most the remaining fifth.
 const GAIN: u64 = 40_000_000;
 
-/// Moves the thread that made it, until it is dropped.
+/// Migrates the thread that created it, until it is dropped.
 #[derive(Debug)]
 pub struct Affinity {
     end: Option<mpsc::Sender<()>>,
@@ -25,8 +25,9 @@ pub struct Affinity {
 }
 
 impl Affinity {
-    /// Begins to watch the calling thread. Has to be called before that becomes real-time, which threads
-    /// inherit. Without a choice of processors, or without the kernel's accounts, the thread is not moved.
+    /// Starts to observe the calling thread. Must be called before the thread becomes
+    /// real-time, because threads inherit that. If there is only one processor, or no CPU
+    /// accounting, the thread is not moved.
     #[must_use]
     pub fn begin() -> Self {
         // SAFETY: no arguments.
@@ -55,20 +56,20 @@ impl Drop for Affinity {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(watcher) = self.watcher.take() {
-            // It cannot panic, and if it did the thread would stay where it is.
+            // The thread cannot panic; if it did, the loop's thread would stay on its processor.
             let _ = watcher.join();
         }
     }
 }
 
-/// Processor time so far.
+/// CPU time so far.
 #[derive(Debug, Default)]
 struct Usage {
     /// Number and idle nanoseconds of each processor that the thread may run on.
     idle: Vec<(usize, u64)>,
-    /// Nanoseconds of processor that the thread has used.
+    /// CPU time that the thread has used, in nanoseconds.
     used: u64,
-    /// Where it last ran.
+    /// Processor on which it last ran.
     here: usize,
 }
 
@@ -87,15 +88,15 @@ impl Usage {
         Some(Self {
             idle,
             used: own.split_ascii_whitespace().next()?.parse().ok()?,
-            // The 39th field; names may have blanks, and end in the last parenthesis after field 2.
+            // Field 39. A name may contain blanks; field 2 ends at the last parenthesis.
             here: place.rsplit(')').next()?.split_ascii_whitespace().nth(36)?.parse().ok()?,
         })
     }
 
-    /// The processor that other tasks leave more idle than the one where the thread is.
+    /// The processor that other tasks leave more idle than the current one.
     fn idler(&self, before: &Self) -> Option<usize> {
         if self.here != before.here {
-            return None; // what it used was not all here
+            return None; // some of its usage was on another processor
         }
         let mut left = self.idle.iter().filter_map(|&(number, idle)| {
             let (_, then) = before.idle.iter().find(|&&(other, _)| other == number)?;
@@ -108,7 +109,8 @@ impl Usage {
     }
 }
 
-/// Number of each processor and the ticks that it has been idle, or idle and waiting for a disk, by `/proc/stat`.
+/// Number of each processor and the ticks that it has been idle, or idle and waiting
+/// for I/O, from `/proc/stat`.
 fn idle_ticks(stat: &str) -> Vec<(usize, u64)> {
     let of_line = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
@@ -137,7 +139,7 @@ fn is_realtime(thread: i32) -> bool {
     unsafe { libc::sched_getscheduler(thread) == libc::SCHED_RR }
 }
 
-/// Moves the thread. It stays allowed everywhere, but the kernel has no reason to move it again.
+/// Migrates the thread. All processors stay allowed, but the kernel has no reason to move it again.
 fn migrate(thread: i32, number: usize) {
     let Some(before) = allowed(thread) else { return };
     bind(thread, number);
@@ -146,7 +148,8 @@ fn migrate(thread: i32, number: usize) {
 }
 
 fn bind(thread: i32, number: usize) {
-    // SAFETY: a set of no processors is all zeros; it outlives the call, and the number is below its size.
+    // SAFETY: a set of no processors is all zeros; it outlives the call, and the number is below
+    // its size.
     unsafe {
         let mut only: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(number, &mut only);
@@ -181,14 +184,14 @@ mod tests {
     #[test]
     fn it_goes_where_others_leave_more() {
         let before = usage(1, 50, &[0, 0, 0]);
-        // Others use 150 ms of its own processor, 25 and 450 of the others.
+        // Other tasks use 150 ms of its own processor, 25 and 450 of the others.
         let crowded = usage(1, 350, &[475, 50, 50]);
         assert_eq!(crowded.idler(&before), Some(0));
-        // One who never rests gets what it leaves, a fifth.
+        // A task that never sleeps gets the remaining fifth.
         assert_eq!(usage(1, 440, &[475, 20, 0]).idler(&before), Some(0));
-        // Alone on its own, it stays, whatever it uses of that.
+        // Alone on its processor, it stays, whatever its usage.
         assert_eq!(usage(1, 525, &[495, 25, 495]).idler(&before), None);
-        // Too little to gain.
+        // The gain is too small.
         assert_eq!(usage(1, 50, &[475, 450, 0]).idler(&before), None);
         // It has just moved.
         assert_eq!(crowded.idler(&usage(0, 50, &[0, 0, 0])), None);
@@ -213,8 +216,9 @@ mod tests {
         });
     }
 
-    /// Works and sleeps by turns as the loop does, beside whoever is told where; false if it is never moved although
-    /// there was a better place for some looks in a row.
+    /// Works and sleeps in turn like the loop, beside a busy thread that gets the
+    /// processor's number. Returns false if it is never moved although a better processor
+    /// existed for some periods in a row.
     fn told_to_move(told: mpsc::Sender<usize>) -> bool {
         let _placing = Affinity::begin();
         // SAFETY: no arguments.

@@ -1,41 +1,42 @@
-//! Coalescing of wakes, where frames come so densely that being woken for each handful costs more than
-//! handling them.
+//! Coalescing of wake-ups, for traffic so dense that a wake-up for every few frames costs
+//! more than their processing.
 //!
-//! As network cards do with their interrupts: while the loop is woken more often than every [`WAIT`]
-//! and finds several frames each time, it sleeps on the clock instead of on the ports, so that frames
-//! gather. This delays a frame by at most [`WAIT`], and shows in the ingress histogram. A dialogue,
-//! however quick, brings one frame a wake and is never delayed. Neither is a stream of super-frames:
-//! its sender has gathered them, handling one takes longer than a wake, and a sender that waits for
+//! It works like interrupt coalescing of network cards: while the loop wakes more often than
+//! every [`WAIT`] and finds several frames each time, it sleeps on the clock instead of on the
+//! ports, so that frames accumulate. This delays a frame by at most [`WAIT`], and appears in the
+//! ingress histogram. A request-response exchange, however fast, causes one frame per wake-up and
+//! is never delayed. Streams of super-frames are not delayed either: their sender has already
+//! batched them, processing one takes longer than a wake-up, and a sender that waits for
 //! acknowledgments would lose the time.
 
 use airloom_engine::time::Span;
 
-/// How long frames may gather.
+/// Maximum time for which frames accumulate.
 const WAIT: Span = Span::from_micros(50);
-/// Fewer frames than this in a wake are no stream.
+/// Minimum number of frames per wake-up that counts as a stream.
 const STREAM: u64 = 4;
-/// Frames that have more octets than this on average need no gathering.
+/// Frames that are longer than this on average, in octets, are not coalesced.
 const LONG: u64 = 4_096;
-/// Weight of the newest wake in the means: one part of this many.
+/// Weight of the newest wake-up in the means: 1/WEIGHT.
 const WEIGHT: u64 = 8;
 /// Fixed point of the means.
 const ONE: u64 = 1024;
 
-/// What the last wakes were like.
+/// Statistics of the last wake-ups.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Coalescing {
-    /// Mean frames a wake, in parts of [`ONE`].
+    /// Mean number of frames per wake-up, in units of 1/[`ONE`].
     frames: u64,
-    /// Mean octets a wake.
+    /// Mean number of octets per wake-up.
     octets: u64,
-    /// Mean time from wake to wake, in nanoseconds.
+    /// Mean time between wake-ups, in nanoseconds.
     gap: u64,
 }
 
 impl Coalescing {
-    /// Learns from a wake: the frames it brought, their octets, and the time since the one before.
+    /// Records a wake-up: its frames, their octets, and the time since the previous one.
     pub fn woke(&mut self, frames: u64, octets: u64, gap: Span) {
-        // One long silence says no more than that the stream has ended.
+        // A long pause shows only that the stream has ended.
         let gap = gap.nanos().min(20 * WAIT.nanos());
         let learn = |mean: &mut u64, value: u64| *mean = (*mean * (WEIGHT - 1) + value) / WEIGHT;
         learn(&mut self.frames, frames * ONE);
@@ -43,10 +44,10 @@ impl Coalescing {
         learn(&mut self.gap, gap);
     }
 
-    /// How long to let frames gather now; none if they do not come in a stream.
+    /// How long to let frames accumulate now; None if there is no stream.
     #[must_use]
     pub fn wait(&self) -> Option<Span> {
-        // A wake on the clock comes late, so a moderated stream shows a somewhat longer gap.
+        // A wake-up by the clock is late, so a coalesced stream shows a somewhat longer gap.
         let stream = self.frames >= STREAM * ONE && self.gap < 4 * WAIT.nanos();
         (stream && self.octets * ONE <= LONG * self.frames).then_some(WAIT)
     }

@@ -1,9 +1,9 @@
-//! The loop: one thread that takes frames from ports, lets the engine's time follow the wall
-//! clock, and hands frames to ports, until it is told to stop.
+//! The loop: one thread that reads frames from ports, advances the engine's time by the wall clock,
+//! and sends frames to ports, until it is stopped.
 //!
-//! Frames of ready ports are read in batches that adapt to what was there last time; each frame
-//! is offered at the time of its read and followed by whatever is due, so a busy port delays no
-//! event. Everything else that is to happen comes as a command, carried out between two frames.
+//! Frames of ready ports are read in batches that adapt to the size of the previous one. Each frame
+//! is offered at the time of its read, and due events follow at once, so that a busy port delays no
+//! event. All other actions arrive as commands, which are executed between two frames.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -28,33 +28,33 @@ use crate::runtime::wall_clock::{self, WallClock};
 use crate::sys::check;
 use crate::world::{Taken, World};
 
-/// Most frames read from one port before the others have their turn.
+/// Maximum number of frames read from one port in one turn.
 const BATCH: u32 = 64;
-/// Most octets read from one port before the others have their turn.
+/// Maximum number of octets read from one port in one turn.
 const BATCH_OCTETS: u32 = 512 * 1024;
-/// Before an instant that it waits for awake, the loop does not look at the ports any more for so long.
+/// While the loop spins for an instant, it does not poll the ports during this time before it.
 const LAST: Span = Span::from_micros(1);
-/// Length of a line of the loop's own account.
+/// Length of a period of the loop's status.
 const SECOND: Span = Span::from_secs(1);
-/// Sleeps that are tried at the start to learn what one costs; a few milliseconds together.
+/// Number of sleeps measured at the start to estimate the cost of one; a few milliseconds in total.
 const TRIALS: u64 = 32;
-/// The number of the commands' eventfd among the numbers of the ports.
+/// Poller number of the commands' eventfd.
 const COMMANDS: u64 = u64::MAX;
-/// The number of the timer for peers that may have to be notified again.
+/// Poller number of the timer for repeated notifications of peers.
 const TIMER: u64 = u64::MAX - 1;
 
-/// A world that is being driven, with the account of how that went.
+/// A world that is being driven, with statistics of the loop.
 pub struct Driven {
     /// The engine and its edge.
     pub world: World,
     /// Its clock.
     pub clock: WallClock,
-    /// How long frames may have stood in their ports unseen: for each frame the time between the
-    /// loop's last look at the port, or its wake, and the read; an upper bound.
+    /// How long frames may have waited in their ports: for each frame the time between the loop's
+    /// last poll of the port, or its wake-up, and the read; an upper bound.
     pub ingress: Histogram,
-    /// How late the loop woke when it waited for an instant.
+    /// Lateness of the loop's wake-ups by the clock.
     pub wakes: Histogram,
-    /// Second by second.
+    /// Status, second by second.
     pub status: Status,
     /// Whether the loop's thread may be real-time.
     pub preferred: bool,
@@ -62,7 +62,7 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// Puts another port in the place of one while the loop runs.
+    /// Replaces a port while the loop runs.
     ///
     /// # Errors
     /// [`Error::Loop`] if the descriptor cannot be watched.
@@ -88,12 +88,12 @@ impl Driven {
 
 type Command = Box<dyn FnOnce(&mut Driven) + Send>;
 
-/// What the loop leaves behind, with the error that ended it if one did.
+/// The driven world, with the error that ended the loop, if any.
 type Ended = (Driven, Option<Error>);
 
 /// The handle of a running loop; dropping it ends the loop.
 pub struct Driver {
-    /// Taken when the loop is to end: that there are no more commands is the sign.
+    /// Taken to end the loop: the loop ends when the channel is closed.
     commands: Option<Sender<Command>>,
     eventfd: Arc<OwnedFd>,
     thread: Option<JoinHandle<Ended>>,
@@ -104,12 +104,12 @@ impl Driver {
     /// Starts the clock at zero and the loop on a thread of its own.
     ///
     /// # Errors
-    /// [`Error::Loop`] if the kernel refuses what the loop needs; the world is lost then.
+    /// [`Error::Loop`] if the kernel refuses a resource of the loop; the world is lost then.
     pub fn start(mut world: World) -> Result<Self, Error> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         check(fd).map_err(|source| Error::Loop { what: "an eventfd", source })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let eventfd = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
         let poller = Poller::new()?;
         poller.add(eventfd.as_raw_fd(), COMMANDS)?;
@@ -146,7 +146,7 @@ impl Driver {
         self.clock
     }
 
-    /// Has the loop do something, with its time brought up to now, and returns the answer.
+    /// Runs a closure in the loop, with the engine's time advanced to now, and returns its result.
     ///
     /// # Errors
     /// [`Error::Stopped`] if the loop has ended.
@@ -156,7 +156,7 @@ impl Driver {
     ) -> Result<T, Error> {
         let (reply, answer) = channel();
         let command = move |driven: &mut Driven| {
-            // Whoever asked may be gone; then nobody needs the answer.
+            // The caller may have given up and dropped the receiver.
             let _ = reply.send(question(driven));
         };
         let commands = self.commands.as_ref().ok_or(Error::Stopped)?;
@@ -165,10 +165,10 @@ impl Driver {
         answer.recv().map_err(|_| Error::Stopped)
     }
 
-    /// Ends the loop and returns what it drove. An error of the loop itself comes beside it.
+    /// Ends the loop and returns the driven world, with an error of the loop itself, if any.
     ///
     /// # Errors
-    /// [`Error::Panicked`] if the loop met a bug; what it drove is lost then.
+    /// [`Error::Panicked`] if the loop panicked; the driven world is lost then.
     pub fn stop(mut self) -> Result<(Driven, Option<Error>), Error> {
         self.end().unwrap_or(Err(Error::Stopped))
     }
@@ -198,11 +198,11 @@ fn notify(eventfd: &OwnedFd) {
     unsafe { libc::write(eventfd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
 }
 
-/// How a wait ended.
+/// Result of a wait.
 struct Look {
-    /// Members that are ready.
+    /// Number of ready descriptors.
     ready: usize,
-    /// When the loop last knew that the ready ones were empty, or was woken by them.
+    /// Last time at which the ready descriptors were known to be empty, or the wake-up by them.
     since: Instant,
 }
 
@@ -215,18 +215,19 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
-        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it is used.
+        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it
+        // is used.
         unsafe {
-            // The default lets the kernel be 50 us late on purpose.
+            // The default timer slack lets the kernel be 50 us late.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-            // Signals are for the program's other threads.
+            // Signals are handled by the program's other threads.
             let mut all = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
-            // Not this one, which a guest's memory can cause.
+            // Except this one, which access to a guest's memory can cause.
             libc::sigdelset(&raw mut all, libc::SIGBUS);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
-        // A thread that has this one's signals, and not its priority.
+        // The helper thread inherits this thread's signal mask, but not its priority.
         let _affinity = Affinity::begin();
         let priority = Priority::take();
         self.driven.preferred = priority.is_allowed();
@@ -247,7 +248,7 @@ impl Loop {
             let look = self.look(looked, &mut spin_policy, coalescing.wait())?;
             let start = clock.now();
             let mut taken = (0, 0);
-            // Of a full list nobody knows what did not get into it.
+            // If the list is full, further descriptors may be ready.
             if look.ready == 0 {
                 looked = look.since;
             } else if !self.driven.poller.is_full(look.ready) {
@@ -302,7 +303,7 @@ impl Loop {
         }
     }
 
-    /// Processor time that one short sleep takes, as the mean of a few.
+    /// CPU time of one short sleep, as the mean of a few.
     fn cost_of_sleep(&mut self) -> Result<Span, Error> {
         let before = wall_clock::thread_cpu();
         for _ in 0..TRIALS {
@@ -311,7 +312,7 @@ impl Loop {
         Ok(Span::from_nanos(wall_clock::thread_cpu().saturating_sub(before) / TRIALS))
     }
 
-    /// Waits until a port is ready, a command is there, or the next event is due.
+    /// Waits until a port is ready, a command arrives, or the next event is due.
     fn look(
         &mut self,
         looked: Instant,
@@ -329,7 +330,7 @@ impl Loop {
                 spin_policy.slept(clock.now().since(now));
             }
         }
-        // Without a wait first: what is ready now may have come since the last look.
+        // First without a wait: a ready port may have been ready since the last poll.
         let ready = self.driven.poller.wait(Some(Span::ZERO))?;
         if ready > 0 {
             return Ok(Look { ready, since: looked });
@@ -347,7 +348,7 @@ impl Loop {
         let woken = clock.now();
         self.driven.status.current().sleeps += 1;
         spin_policy.slept(woken.since(now));
-        // By a frame, by a signal, or only to close the second.
+        // Woken by a frame, by a signal, or only to close the second.
         if ready > 0 || woken < wake || wake < early {
             return Ok(Look { ready, since: woken });
         }
@@ -357,8 +358,8 @@ impl Loop {
         self.spin(woken, due, spin_policy)
     }
 
-    /// Spins until something is ready or `until` has come: an instant that is too near for a sleep. A poll
-    /// of the ports takes a good part of a microsecond, so at the end it only watches the clock.
+    /// Spins until a descriptor is ready or until `until`, an instant too close for a sleep. A poll
+    /// of the ports takes a good part of a microsecond, so at the end it only reads the clock.
     fn spin(&mut self, now: Instant, until: Instant, spin_policy: &mut SpinPolicy) -> Result<Look, Error> {
         let clock = self.driven.clock;
         let mut look = Look { ready: 0, since: now };
@@ -380,7 +381,7 @@ impl Loop {
         Ok(look)
     }
 
-    /// Reads what a port has, at most a batch; says how many frames and octets that was.
+    /// Reads frames of a port, at most one batch; returns the number of frames and octets.
     fn take_in(&mut self, index: usize, since: Instant) -> (u64, u64) {
         let Driven { world, clock, ingress, status, .. } = &mut self.driven;
         let batch = world.edge.ports[index].batch;
@@ -411,7 +412,7 @@ impl Loop {
         status.current().taken_in += u64::from(frames);
         let attached = &mut world.edge.ports[index];
         if emptied {
-            // Next time stop at what was there, without a read that finds nothing.
+            // The next batch stops at this number, which avoids a read that finds no frame.
             attached.batch = frames.max(1);
             seen = clock.now();
             attached.looked = seen;
@@ -424,7 +425,7 @@ impl Loop {
         (u64::from(frames), u64::from(octets))
     }
 
-    /// Carries out what is commanded; false once nobody can command any more.
+    /// Executes the pending commands; returns false once the command channel is closed.
     fn obey(&mut self) -> bool {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call. An empty counter was read before.

@@ -1,8 +1,8 @@
-//! How late: a histogram of nanoseconds, and when and at which port the worst values were.
+//! Histogram of lateness in nanoseconds, with time and port of the worst values.
 //!
-//! Buckets are log-linear: [`STEPS`] equal steps in each power of two, so that a value read back
-//! is at most 1/[`STEPS`] (1.6 %) above the one recorded, from 1 ns to 18 minutes. The extremes
-//! are kept exactly.
+//! Buckets are log-linear: [`STEPS`] equal steps in each power of two, so that a value
+//! read back is at most 1/[`STEPS`] (1.6 %) above the recorded one, from 1 ns to 18
+//! minutes. The extremes are exact.
 
 use airloom_engine::time::{Instant, Span};
 
@@ -12,15 +12,15 @@ const STEP_BITS: u32 = 6;
 /// Values from 2^40 ns (18 minutes) on share the last bucket.
 const VALUE_BITS: u32 = 40;
 const BUCKETS: usize = ((VALUE_BITS - STEP_BITS + 1) as usize) << STEP_BITS;
-/// How many of the worst moments are kept.
+/// Number of worst values that are kept.
 pub const WORST: usize = 16;
 
 /// One of the worst values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Worst {
-    /// How late.
+    /// The lateness.
     pub value: Span,
-    /// When.
+    /// The time.
     pub at: Instant,
     /// Number of the port.
     pub port: u32,
@@ -32,7 +32,7 @@ pub struct Histogram {
     buckets: Box<[u64]>,
     count: u64,
     sum: u128,
-    /// The worst values, unsorted; `floor` is the least of them once it is full.
+    /// The worst values, unsorted; `floor` is the smallest of them once the list is full.
     worst: Vec<Worst>,
     floor: Span,
 }
@@ -56,7 +56,7 @@ fn bucket(nanos: u64) -> usize {
     ((u64::from(power) << STEP_BITS) + (nanos >> power)) as usize
 }
 
-/// The largest value that falls into a bucket.
+/// The largest value of a bucket.
 fn top(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     let power = (bucket >> STEP_BITS).saturating_sub(1);
@@ -64,7 +64,7 @@ fn top(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts one value that was seen at `at` at a port.
+    /// Records one value, observed at `at` at a port.
     #[inline]
     pub fn record(&mut self, value: Span, at: Instant, port: u32) {
         self.buckets[bucket(value.nanos())] += 1;
@@ -93,7 +93,7 @@ impl Histogram {
         self.count
     }
 
-    /// Mean of the values; none without values.
+    /// Mean of the values; None without values.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
@@ -101,7 +101,7 @@ impl Histogram {
     }
 
     /// The value that `share` (0 to 1) of all values do not exceed, rounded up to its bucket's
-    /// top; none without values.
+    /// upper bound; None without values.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     pub fn quantile(&self, share: f64) -> Option<Span> {
@@ -117,7 +117,7 @@ impl Histogram {
         None
     }
 
-    /// The largest value, exact; none without values.
+    /// The largest value, exact; None without values.
     #[must_use]
     pub fn max(&self) -> Option<Span> {
         self.worst.iter().map(|worst| worst.value).max()
@@ -131,7 +131,7 @@ impl Histogram {
         worst
     }
 
-    /// The buckets that are not empty: largest value in nanoseconds, and how many.
+    /// The buckets that are not empty: largest value in nanoseconds, and count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.buckets.iter().enumerate().filter(|(_, count)| **count > 0).map(|(i, &n)| (top(i), n))
     }

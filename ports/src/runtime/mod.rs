@@ -1,4 +1,4 @@
-//! The loop that drives an engine by the wall clock, and what keeps it on time.
+//! The loop that drives an engine by the wall clock, and the modules that keep it on time.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -1,16 +1,16 @@
-//! The power-management request that keeps idle processors out of deep sleep states, from which a wake
-//! takes longer than a frame.
+//! PM QoS request that keeps idle processors out of deep sleep states, whose wake-up takes longer
+//! than the processing of a frame.
 //!
-//! The kernel's PM QoS request (Documentation/power/pm_qos_interface.rst) holds while the device is
-//! open, so it ends with the process. In a virtual machine the difference is
-//! between a halt, which the hypervisor has to end (30 to 70 us), and polling (a few).
+//! The kernel's PM QoS request (Documentation/power/pm_qos_interface.rst) is valid while the device
+//! is open, so it ends with the process. In a virtual machine it decides between HLT, from which
+//! the hypervisor has to wake the processor (30 to 70 us), and polling (a few us).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// Requests a wake latency of zero; none without the right to.
+/// Requests a wake-up latency of zero; None without permission.
 #[must_use]
 pub fn request() -> Option<File> {
     let mut device = OpenOptions::new().write(true).open(DEVICE).ok()?;

@@ -1,7 +1,7 @@
-//! Waiting for frames and for time: level-triggered epoll with a timeout in nanoseconds.
+//! Waits for descriptors and for time: level-triggered epoll with a timeout in nanoseconds.
 //!
-//! Level-triggered, because a port that was not read empty simply shows up again, behind the
-//! others: no read is spent on finding a port empty, and no port starves another.
+//! Level-triggered, because a port that still has frames is reported again, after the others: no
+//! read is needed to find a port empty, and no port starves another.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -11,17 +11,17 @@ use airloom_engine::time::Span;
 use crate::error::Error;
 use crate::sys::check;
 
-/// Events taken at once.
+/// Maximum number of events per call.
 const BATCH: u16 = 128;
 
-/// An epoll instance whose members carry a number.
+/// An epoll instance whose descriptors are identified by numbers.
 pub struct Poller {
     epoll: OwnedFd,
     events: Box<[libc::epoll_event; BATCH as usize]>,
 }
 
 impl Poller {
-    /// An empty one.
+    /// Creates an instance without descriptors.
     ///
     /// # Errors
     /// [`Error::Loop`] if the kernel has no descriptor left.
@@ -29,12 +29,12 @@ impl Poller {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         check(fd).map_err(|source| Error::Loop { what: "epoll", source })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { epoll, events: Box::new([libc::epoll_event { events: 0, u64: 0 }; BATCH as usize]) })
     }
 
-    /// Watches `fd` for something to read; `number` comes back from [`Poller::ready`].
+    /// Watches `fd` for readability; [`Poller::ready`] returns `number` for it.
     ///
     /// # Errors
     /// [`Error::Loop`] if the descriptor cannot be watched.
@@ -47,7 +47,7 @@ impl Poller {
             .map_err(|source| Error::Loop { what: "a place in epoll", source })
     }
 
-    /// Watches `fd` no longer.
+    /// Stops watching `fd`.
     pub fn remove(&self, fd: RawFd) {
         // SAFETY: EPOLL_CTL_DEL takes no event.
         unsafe {
@@ -55,18 +55,19 @@ impl Poller {
         }
     }
 
-    /// Waits until something can be read, at most `timeout` (no end if none), and returns how
-    /// many members are ready. A signal ends the wait early.
+    /// Waits until a descriptor is readable, at most `timeout` (without limit if None), and returns
+    /// the number of ready descriptors. A signal ends the wait early.
     ///
     /// # Errors
-    /// [`Error::Loop`] if the kernel cannot wait with nanoseconds (before 5.11).
+    /// [`Error::Loop`] if the kernel has no wait with nanoseconds (before 5.11).
     pub fn wait(&mut self, timeout: Option<Span>) -> Result<usize, Error> {
         let limit = timeout.map(|span| libc::timespec {
             tv_sec: i64::try_from(span.nanos() / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(span.nanos() % 1_000_000_000).unwrap_or(0),
         });
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the array holds BATCH events, the timeout outlives the call, no signal mask is given.
+        // SAFETY: the array holds BATCH events, the timeout outlives the call, no signal mask is
+        // given.
         let ready = unsafe {
             libc::epoll_pwait2(
                 self.epoll.as_raw_fd(),
@@ -85,13 +86,13 @@ impl Poller {
         })
     }
 
-    /// True if `ready` members are all that one wait can tell, so that there may be more.
+    /// True if `ready` is the maximum of one wait, so that more descriptors may be ready.
     #[must_use]
     pub fn is_full(&self, ready: usize) -> bool {
         ready == usize::from(BATCH)
     }
 
-    /// Number of the `index`th ready member.
+    /// Number of the `index`th ready descriptor.
     #[must_use]
     pub fn ready(&self, index: usize) -> u64 {
         self.events[index].u64
@@ -99,7 +100,7 @@ impl Poller {
 }
 
 impl AsRawFd for Poller {
-    /// Readable while any member is ready, so that one poller can be a member of another.
+    /// Readable while any watched descriptor is ready, so that one poller can watch another.
     fn as_raw_fd(&self) -> RawFd {
         self.epoll.as_raw_fd()
     }

@@ -1,15 +1,16 @@
 //! The scheduling priority of the loop's thread.
 //!
-//! The thread runs in the kernel's real-time class (`SCHED_RR`). Niceness would not do: it counts only
-//! within a session where the kernel groups tasks by sessions. But the kernel throttles a real-time
-//! thread that uses 95 % of a second: it stops it for the remaining 50 ms in one piece. So near that
-//! limit the thread drops to `SCHED_OTHER`: it then competes for the processor, but is not stopped.
+//! The thread runs in the kernel's real-time class (`SCHED_RR`). Niceness does not suffice: if the
+//! kernel groups tasks by session (autogroup), it applies only within a session. But the kernel
+//! throttles a real-time thread that uses 95 % of a second: it suspends the thread for the
+//! remaining 50 ms. Near that limit the thread therefore drops to `SCHED_OTHER`: it then competes
+//! for CPU, but is not suspended.
 
 use airloom_engine::time::Span;
 
-/// Above this part of a second the thread leaves the real-time class.
+/// Above this CPU time per second the thread leaves the real-time class.
 const MOST: Span = Span::from_millis(850);
-/// Below this part of a second it returns.
+/// Below this CPU time per second it returns.
 const LEAST: Span = Span::from_millis(600);
 
 /// The priority of a thread.
@@ -20,20 +21,20 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// Makes the calling thread real-time, if it has the right to.
+    /// Makes the calling thread real-time, if permitted.
     #[must_use]
     pub fn take() -> Self {
         let allowed = set(true);
         Self { allowed, realtime: allowed }
     }
 
-    /// Whether the thread has the right to be real-time.
+    /// Whether the thread may be real-time.
     #[must_use]
     pub fn is_allowed(self) -> bool {
         self.allowed
     }
 
-    /// A second has ended in which the thread used so much processor time.
+    /// Adapts the class after a second in which the thread used `cpu` CPU time.
     pub fn used(&mut self, cpu: Span) {
         let wanted = if self.realtime { cpu <= MOST } else { cpu < LEAST };
         if self.allowed && wanted != self.realtime && set(wanted) {

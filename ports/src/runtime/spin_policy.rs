@@ -1,51 +1,52 @@
-//! When to sleep and when to spin.
+//! Policy of sleeping and spinning.
 //!
-//! Sleeping has a price: processor time to go to sleep and to be woken, and a wake that comes late
-//! by whatever the machine takes to notice. In a virtual machine both are some tens of
-//! microseconds, more than the whole handling of a frame. So:
+//! Sleeping has a cost: CPU time to go to sleep and to wake up, and a wake-up that is late by the
+//! latency of the machine. In a virtual machine both are some tens of microseconds, more than the
+//! whole processing of a frame. Therefore:
 //!
-//! * The loop spins for an instant that is nearer than what a sleep costs.
-//! * For a later instant it wakes early, by as much as its wakes were late before, and spins for
-//!   the rest.
+//! * The loop spins for an instant that is closer than the cost of a sleep.
+//! * For a later instant it wakes early, by the lateness of its previous wake-ups,
+//!   and spins for the rest.
 //!
 //! Spinning has a budget: one microsecond for every five slept. Unused budget accumulates, up to
 //! [`MAX_SAVED`]. The limit matters: a real-time loop that never sleeps takes a processor from the
-//! nodes, until the kernel throttles it for 50 ms. And the loop never spins only because frames might
-//! come: their sender may be waiting for this very processor.
+//! nodes, until the kernel throttles it for 50 ms. The loop never spins only because frames might
+//! arrive: their sender may be waiting for this very processor.
 //!
-//! Where links slip, a late wake is lost rate. There the budget is one microsecond for two slept, and
-//! fewer wakes may be late; and as long as the machine has an idle processor, three for two, so that
-//! hardly any is. With its work and the price of its sleeps the loop then stays below the share of a
-//! second at which it has to leave the real-time class.
+//! For links with `Late::Slip`, a late wake-up reduces the rate. There the budget is one
+//! microsecond for two slept, and fewer wake-ups may be late; while the machine has an idle
+//! processor, it is three for two, so that hardly any is late. Together with its work and the
+//! cost of its sleeps, the loop then stays below the share of a second at which it has to
+//! leave the real-time class.
 
 use airloom_engine::time::Span;
 
-/// What may be spent to be on time.
+/// Budget of spinning.
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
-    /// So much time may be spent spinning...
+    /// Units of time that may be spent spinning...
     awake: u64,
-    /// ...for so much asleep.
+    /// ...for this many units asleep.
     asleep: u64,
-    /// Of that many wakes, one may be later than the advance.
+    /// One of this many wake-ups may be later than the advance.
     wakes: u64,
 }
 
 const USUAL: Allowance = Allowance { awake: 1, asleep: 5, wakes: 8 };
-/// Where a late wake is lost rate.
+/// Used if late wake-ups reduce the rate.
 const PUNCTUAL: Allowance = Allowance { awake: 1, asleep: 2, wakes: 30 };
-/// The same with a processor to spare.
+/// The same with an idle processor.
 const LAVISH: Allowance = Allowance { awake: 3, asleep: 2, wakes: 100 };
-/// Most budget that accumulates for bursts.
+/// Maximum budget that accumulates for bursts.
 const MAX_SAVED: Span = Span::from_millis(5);
-/// Longest advance: a machine that wakes later than this needs help of another kind.
+/// Maximum advance: on a machine with a larger wake-up latency, spinning does not help.
 const ADVANCE: Span = Span::from_micros(120);
-/// By how much the advance grows when a wake was later than that.
+/// Increase of the advance after a wake-up that was later than the advance.
 const STEP: Span = Span::from_nanos(2_800);
-/// Bounds of what a sleep may be taken to cost, whatever was measured at the start.
+/// Bounds of the assumed cost of a sleep, whatever was measured at the start.
 const COST: (Span, Span) = (Span::from_micros(1), Span::from_micros(20));
 
-/// What was learned, and what may still be spent.
+/// Estimates and remaining budget.
 #[derive(Clone, Copy, Debug)]
 pub struct SpinPolicy {
     cost: Span,
@@ -55,7 +56,7 @@ pub struct SpinPolicy {
 }
 
 impl SpinPolicy {
-    /// Begins with nothing learned and all saved, on a machine where a sleep costs `cost`.
+    /// Starts without estimates and with the full budget, on a machine where a sleep costs `cost`.
     #[must_use]
     pub fn new(cost: Span) -> Self {
         Self {
@@ -66,7 +67,7 @@ impl SpinPolicy {
         }
     }
 
-    /// Says whether late wakes cost rate, and whether the machine has a processor to spare.
+    /// Sets whether late wake-ups reduce the rate, and whether the machine has an idle processor.
     pub fn mind(&mut self, punctual: bool, spare: bool) {
         self.allowance = match (punctual, spare) {
             (false, _) => USUAL,
@@ -75,22 +76,23 @@ impl SpinPolicy {
         };
     }
 
-    /// Learns what a sleep cost of late.
+    /// Records the measured cost of a sleep.
     pub fn learn(&mut self, cost: Span) {
         let mean = (self.cost.nanos() * 3 + cost.nanos()) / 4;
         self.cost = Span::from_nanos(mean).clamp(COST.0, COST.1);
     }
 
-    /// How long before the instant it waits for the loop should wake, and from how long before it
+    /// How long before its instant the loop should wake up, and the time before it below which it
     /// should not go to sleep at all.
     #[must_use]
     pub fn before(&self) -> (Span, Span) {
         (self.advance.min(self.saved), (self.advance + self.cost).min(self.saved))
     }
 
-    /// Learns from a wake by the timer: how late it was.
+    /// Records the lateness of a wake-up by the timer.
     pub fn woke(&mut self, late: Span) {
-        // A quantile by stochastic approximation: up a lot when exceeded, down a little when not.
+        // A quantile by stochastic approximation: a large step up when exceeded, a
+        // small step down when not.
         self.advance = if late > self.advance {
             (self.advance + STEP).min(ADVANCE)
         } else {
@@ -98,13 +100,13 @@ impl SpinPolicy {
         };
     }
 
-    /// Accounts for time asleep.
+    /// Adds to the budget for time asleep.
     pub fn slept(&mut self, length: Span) {
         let Allowance { awake, asleep, .. } = self.allowance;
         self.saved = (self.saved + Span::from_nanos(length.nanos() * awake / asleep)).min(MAX_SAVED);
     }
 
-    /// Accounts for time spent awake to be on time.
+    /// Subtracts time spent spinning from the budget.
     pub fn spend(&mut self, spent: Span) {
         self.saved = self.saved.saturating_sub(spent);
     }
@@ -118,7 +120,7 @@ mod tests {
     fn it_learns_how_late_the_machine_wakes() {
         let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
         for round in 0..10_000u64 {
-            // Evenly spread between 20 and 60 us: seven of eight are below 55 us.
+            // Uniform between 20 and 60 us: seven of eight are below 55 us.
             spin_policy.woke(Span::from_micros(20 + round * 17 % 41));
         }
         let (learned, awake) = spin_policy.before();

@@ -1,39 +1,39 @@
-//! How the loop itself fared, second by second: the evidence that it had the machine to itself.
+//! Statistics of the loop, second by second: evidence that it got the processor time it needed.
 
 use airloom_engine::time::{Instant, Span};
 
 use crate::runtime::wall_clock;
 
-/// Fewer sleeps than this in a second say nothing of what one costs.
+/// With fewer sleeps than this in a second, the cost of a sleep is unknown.
 const FEW: u64 = 100;
 
-/// One second of the loop's life. The sums of time are within the second, to a turn's length.
+/// One second of the loop. Sums of time cover the second, up to the length of one turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// When it began.
+    /// Begin of the second.
     pub start: Instant,
-    /// When it ended; about a second later, or more if the loop could not run.
+    /// Its end; about a second later, or more if the loop could not run.
     pub end: Instant,
-    /// Time in which the loop did not wait: worked, or was not let run.
+    /// Time in which the loop did not wait: it worked, or was preempted.
     pub busy: Span,
-    /// Time in which it waited without giving up its processor.
+    /// Time in which it waited without releasing its processor.
     pub spun: Span,
-    /// Processor time that the loop used.
+    /// CPU time of the loop.
     pub cpu: Span,
-    /// Time in which it was ready to run and had no processor; zero where the kernel keeps no
-    /// such account.
+    /// Time in which it was runnable but had no processor; zero if the kernel does not account for
+    /// it.
     pub waited: Span,
-    /// The longest time between two looks at the ports.
+    /// The longest time between two polls of the ports.
     pub stall: Span,
-    /// How late the most belated event was when its turn came.
+    /// Maximum lateness of an event when it was processed.
     pub backlog: Span,
-    /// Frames taken in; a super-frame is one here.
+    /// Frames read; a super-frame counts as one.
     pub taken_in: u64,
-    /// Turns of the loop.
+    /// Iterations of the loop.
     pub turns: u64,
-    /// Times that it went to sleep.
+    /// Number of sleeps.
     pub sleeps: u64,
-    /// Time in which the machine's processors were idle, all together.
+    /// Sum of the idle time of the machine's processors.
     pub idle: Span,
 }
 
@@ -49,15 +49,15 @@ pub struct Status {
 }
 
 impl Status {
-    /// The seconds that are complete.
+    /// The complete seconds.
     #[must_use]
     pub fn seconds(&self) -> &[Second] {
         &self.seconds
     }
 
-    /// Processor time that a sleep took in the last complete second: what was used beside work and
-    /// waiting awake. None if there were few sleeps, or the thread was kept from its processor, so
-    /// that the figure would mean nothing.
+    /// CPU time of one sleep in the last complete second: CPU time beside work and
+    /// spinning. None if there were few sleeps, or if the thread waited for its processor,
+    /// so that the figure is meaningless.
     #[must_use]
     pub fn cost_of_sleep(&self) -> Option<Span> {
         let last = self.seconds.last()?;
@@ -68,19 +68,19 @@ impl Status {
         Some(Span::from_nanos(rest.nanos() / last.sleeps))
     }
 
-    /// Whether in the last complete second the machine had a processor to spare: idle, or kept awake by
-    /// the loop for nothing but to be on time.
+    /// Whether the machine had a spare processor in the last complete second: one that was idle, or
+    /// used by the loop only for spinning.
     #[must_use]
     pub fn spare(&self) -> bool {
         self.seconds.last().is_some_and(|last| last.idle + last.spun >= last.end.since(last.start))
     }
 
-    /// The second that is running, to be added to.
+    /// The current second, to be updated.
     pub(crate) fn current(&mut self) -> &mut Second {
         &mut self.current
     }
 
-    /// Begins the first second; to be called on the loop's own thread.
+    /// Begins the first second; must be called on the loop's thread.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.cpu = wall_clock::thread_cpu();
         self.waited = wall_clock::thread_waited(&mut self.text).unwrap_or(0);
@@ -88,7 +88,7 @@ impl Status {
         self.current = Second { start: now, ..Second::default() };
     }
 
-    /// Closes the running second if it is over; true if it was.
+    /// Closes the current second if it is over; returns true if it was.
     pub(crate) fn close(&mut self, now: Instant, length: Span) -> bool {
         let over = now.since(self.current.start) >= length;
         if over {

@@ -1,7 +1,7 @@
-//! A kernel timer (timerfd) that makes the loop look again soon, armed once and left alone.
+//! A kernel timer (timerfd) that wakes the loop for the next poll, armed once and left alone.
 //!
-//! To end each sleep early would do as well, but a near timeout sets the processor's own timer anew at every
-//! sleep, which in a virtual machine costs more than the sleep itself: 12 to 18 us.
+//! A shorter timeout of each sleep would have the same effect, but reprograms the processor's timer
+//! at every sleep, which in a virtual machine costs more than the sleep itself: 12 to 18 us.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -17,7 +17,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A timer that is not armed.
+    /// Creates a timer that is not armed.
     ///
     /// # Errors
     /// [`Error::Loop`] if the kernel has no descriptor left.
@@ -26,11 +26,11 @@ impl Timer {
         let fd =
             unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
         check(fd).map_err(|source| Error::Loop { what: "a timer", source })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, armed: false })
     }
 
-    /// Arms it for a wait of less than a second, unless it is armed already.
+    /// Arms it for a wait of less than a second, unless it is already armed.
     pub fn arm(&mut self, wait: Span) {
         if self.armed {
             return;
@@ -45,7 +45,7 @@ impl Timer {
         self.armed = answer == 0;
     }
 
-    /// It has expired, and is not armed any more.
+    /// Resets it after expiry.
     pub fn expired(&mut self) {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call.

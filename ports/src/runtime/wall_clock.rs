@@ -4,14 +4,14 @@ use std::io;
 
 use airloom_engine::time::{Instant, Span};
 
-/// Engine time as it passes on the wall.
+/// Engine time by the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct WallClock {
     zero: u64,
 }
 
 impl WallClock {
-    /// A clock that stands at zero now.
+    /// Starts a clock at zero.
     #[must_use]
     pub fn start() -> Self {
         Self { zero: read(libc::CLOCK_MONOTONIC) }
@@ -30,7 +30,8 @@ impl WallClock {
         self.zero
     }
 
-    /// Nanoseconds since 1970 (`CLOCK_REALTIME`) at engine time zero, as the two clocks stand now.
+    /// Nanoseconds since 1970 (`CLOCK_REALTIME`) at engine time zero, by the present
+    /// offset of the two clocks.
     #[must_use]
     pub fn zero_since_1970(&self) -> u64 {
         read(libc::CLOCK_REALTIME).saturating_sub(self.now().nanos())
@@ -43,7 +44,7 @@ impl airloom_engine::Clock for WallClock {
     }
 }
 
-/// Sleeps for a span, or less if a signal comes.
+/// Sleeps for a span, or less if a signal arrives.
 pub fn sleep(span: Span) {
     let (seconds, nanos) = (span.nanos() / 1_000_000_000, span.nanos() % 1_000_000_000);
     let time = libc::timespec {
@@ -54,7 +55,7 @@ pub fn sleep(span: Span) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, std::ptr::null_mut()) };
 }
 
-/// Processor time that the calling thread has used, in nanoseconds.
+/// CPU time that the calling thread has used, in nanoseconds.
 #[must_use]
 pub fn thread_cpu() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -70,22 +71,22 @@ fn read(clock: libc::clockid_t) -> u64 {
     seconds.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
-/// How long the calling thread has been ready to run without a processor, in nanoseconds since it
+/// How long the calling thread has been runnable without a processor, in nanoseconds since it
 /// began: the second figure of `/proc/thread-self/schedstat`.
 ///
 /// # Errors
-/// Where the kernel keeps no such account.
+/// If the kernel does not account for it.
 pub fn thread_waited(buffer: &mut String) -> io::Result<u64> {
     second_figure("/proc/thread-self/schedstat", buffer)?
         .parse()
         .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
-/// Time that all processors together have been idle, in nanoseconds since the machine began: the second
-/// figure of `/proc/uptime`, which has hundredths of a second.
+/// Sum of the idle time of all processors, in nanoseconds since boot: the second figure of
+/// `/proc/uptime`, which has a resolution of 10 ms.
 ///
 /// # Errors
-/// Where there is no such file.
+/// If the file does not exist.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // centuries fit, and it is never negative
 pub fn idle(buffer: &mut String) -> io::Result<u64> {
     second_figure("/proc/uptime", buffer)?

@@ -1,4 +1,4 @@
-//! Batches of packets: many with one system call (`recvmmsg`, `sendmmsg`), in memory that is reused.
+//! Batches of packets: several per system call (`recvmmsg`, `sendmmsg`), in memory that is reused.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,27 +8,27 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::encapsulation::HEAD_MOST;
 use super::{FRAME, gre};
 
-/// Packets received or sent at once.
+/// Maximum number of packets received or sent at once.
 pub const BATCH: u16 = 32;
-/// Octets of the longest packet that is received whole.
+/// Length in octets of the longest packet that is received whole.
 const PACKET: usize = HEAD_MOST + FRAME;
-/// Index of the count of drops in what `SO_MEMINFO` tells.
+/// Index of the drop counter in `SO_MEMINFO`.
 const MEMINFO_DROPS: usize = 8;
 const MEMINFO_WORDS: usize = 9;
 
-/// One that has come.
+/// A received packet.
 pub struct Packet<'a> {
-    /// Where it lies.
+    /// Its slot.
     pub slot: usize,
-    /// All that was received.
+    /// The received octets.
     pub octets: &'a [u8],
-    /// Who sent it.
+    /// Source address.
     pub from: Option<IpAddr>,
-    /// That it is longer than what was received of it.
+    /// True if the packet was truncated.
     pub cut: bool,
 }
 
-/// Packets that were received.
+/// A batch of received packets.
 #[derive(Debug)]
 pub struct RxBatch {
     octets: Box<[u8]>,
@@ -44,12 +44,12 @@ impl Default for RxBatch {
 }
 
 impl RxBatch {
-    /// Whether some that were received are left.
+    /// True if received packets are left.
     pub fn has_more(&self) -> bool {
         self.next < self.found.len()
     }
 
-    /// The next packet; asks the kernel for more if none is left.
+    /// Returns the next packet; calls the kernel if none is left.
     pub fn next(&mut self, socket: &OwnedFd) -> io::Result<Packet<'_>> {
         if !self.has_more() {
             self.fill(socket)?;
@@ -60,7 +60,7 @@ impl RxBatch {
         Ok(Packet { slot, octets: self.octets(slot, 0..length), from, cut })
     }
 
-    /// Octets of a packet.
+    /// A range of octets of a packet.
     pub fn octets(&self, slot: usize, range: Range<usize>) -> &[u8] {
         &self.octets[slot * PACKET..(slot + 1) * PACKET][range]
     }
@@ -106,7 +106,7 @@ impl RxBatch {
     }
 }
 
-/// The address in a socket's name of either family.
+/// The address in a socket address of either family.
 fn address(name: &libc::sockaddr_in6) -> Option<IpAddr> {
     match i32::from(name.sin6_family) {
         libc::AF_INET6 => Some(IpAddr::V6(Ipv6Addr::from(name.sin6_addr.s6_addr))),
@@ -120,12 +120,12 @@ fn address(name: &libc::sockaddr_in6) -> Option<IpAddr> {
     }
 }
 
-/// Packets to be sent.
+/// A batch of packets to be sent.
 #[derive(Debug)]
 pub struct TxBatch {
     heads: Box<[[u8; gre::MOST]]>,
     bodies: Box<[u8]>,
-    /// Octets of the header, where the body begins, and where it ends.
+    /// Length of the header, and begin and end of the body, in octets.
     lengths: [(usize, usize, usize); BATCH as usize],
 }
 
@@ -141,18 +141,18 @@ impl Default for TxBatch {
 }
 
 impl TxBatch {
-    /// Where the header and the frame of a packet are to be written.
+    /// The buffers for the header and the frame of a packet.
     pub fn slot(&mut self, slot: u16) -> (&mut [u8; gre::MOST], &mut [u8]) {
         let slot = usize::from(slot);
         (&mut self.heads[slot], &mut self.bodies[slot * FRAME..(slot + 1) * FRAME])
     }
 
-    /// How many octets of header were written, and which part of the frame goes.
+    /// Sets the length of the header, and the part of the frame to send.
     pub fn set(&mut self, slot: u16, head: usize, body: Range<usize>) {
         self.lengths[usize::from(slot)] = (head, body.start, body.end);
     }
 
-    /// Sends the packets of slots `from` up to `to`; says how many went.
+    /// Sends the packets of slots `from` up to `to`; returns how many were sent.
     pub fn send(&self, socket: &OwnedFd, from: u16, to: u16) -> io::Result<u16> {
         // SAFETY: both are plain integers and pointers, for which zero is a value.
         let (mut messages, mut pieces) = unsafe {
@@ -179,7 +179,7 @@ impl TxBatch {
     }
 }
 
-/// Packets that the kernel dropped before this socket because it was full; zero if it does not say.
+/// Packets that the kernel dropped because the socket's buffer was full; zero if unknown.
 pub fn drops(socket: &OwnedFd) -> u32 {
     let mut words = [0u32; MEMINFO_WORDS];
     let mut octets = libc::socklen_t::try_from(size_of_val(&words)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! How a tunnel's frames are wrapped: pure functions on octets.
+//! Encapsulation of a tunnel's frames: pure functions on octets.
 
 use core::ops::Range;
 
@@ -8,7 +8,7 @@ use super::gre::{self, Gre};
 use super::plain::ETHERNET;
 use super::{Refusal, vxlan};
 
-/// What stands between the underlay's IP header (or UDP header) and a frame.
+/// The header between the underlay's IP header (or UDP header) and a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Encapsulation {
@@ -23,24 +23,24 @@ pub enum Encapsulation {
     Gretap(Gre),
     /// VXLAN.
     Vxlan {
-        /// Number of the network.
+        /// Network identifier (VNI).
         vni: u32,
     },
 }
 
-/// A frame or packet that came, and where it is.
+/// A received frame or packet, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwrapped {
-    /// Its sequence number, if it bears one.
+    /// Its sequence number, if present.
     pub sequence: Option<u32>,
     /// Its type, as an `EtherType`, if it is a packet that needs an Ethernet header.
     pub bare: Option<u16>,
-    /// Where in the packet it is.
+    /// Its range in the packet.
     pub frame: Range<usize>,
 }
 
 impl Encapsulation {
-    /// Octets at the beginning of a frame that do not go through.
+    /// Octets at the beginning of a frame that are not sent.
     #[must_use]
     pub fn strips(&self) -> usize {
         if matches!(self, Self::Gre { .. }) { ETHERNET } else { 0 }
@@ -55,8 +55,8 @@ impl Encapsulation {
         }
     }
 
-    /// Writes what goes before `frame`, or before the packet of this type, and says how many octets
-    /// that is.
+    /// Writes the header of `frame`, or of the packet of this type, and returns its length in
+    /// octets.
     pub fn wrap(&self, kind: u16, sequence: u32, frame: &[u8], out: &mut [u8; gre::MOST]) -> usize {
         match self {
             Self::Gre { header, .. } => header.write(kind, sequence, frame, out),
@@ -71,7 +71,7 @@ impl Encapsulation {
     /// Finds the frame in a packet.
     ///
     /// # Errors
-    /// Why there is none for this tunnel.
+    /// The reason if there is none for this tunnel.
     pub fn unwrap(&self, packet: &[u8]) -> Result<Unwrapped, Refusal> {
         let found = match self {
             Self::Gre { header, .. } => {
@@ -93,17 +93,17 @@ impl Encapsulation {
         if found.frame.len() < ETHERNET { Err(Refusal::Malformed) } else { Ok(found) }
     }
 
-    /// Whether what comes behind a packet with a higher sequence number is refused.
+    /// True if a packet is refused after one with a higher sequence number.
     #[must_use]
     pub fn is_sequenced(&self) -> bool {
         self.gre().is_some_and(|gre| gre.sequence)
     }
 }
 
-/// The octets behind an IPv4 header, which a raw socket hands over with the packet.
+/// The range of the octets after an IPv4 header, which a raw socket includes in the packet.
 ///
 /// # Errors
-/// [`Refusal::Malformed`] if there is no whole header.
+/// [`Refusal::Malformed`] if the header is incomplete.
 pub fn behind_ipv4(packet: &[u8]) -> Result<Range<usize>, Refusal> {
     let first = *packet.first().ok_or(Refusal::Malformed)?;
     let octets = usize::from(first & 0xf) * 4;
@@ -111,5 +111,5 @@ pub fn behind_ipv4(packet: &[u8]) -> Result<Range<usize>, Refusal> {
     if whole { Ok(octets..packet.len()) } else { Err(Refusal::Malformed) }
 }
 
-/// Most octets of the headers before a frame in what a raw socket hands over.
+/// Maximum length in octets of the headers before a frame on a raw socket.
 pub const HEAD_MOST: usize = 60 + gre::MOST;

@@ -1,5 +1,5 @@
-//! Generic routing encapsulation: the header of RFC 2784 with the key and sequence number of
-//! RFC 2890. What comes is read as bytes of a stranger: anything may be in them.
+//! Generic routing encapsulation: the header of RFC 2784 with the key and sequence number of RFC
+//! 2890. Received packets are not trusted.
 
 use core::ops::Range;
 
@@ -12,7 +12,8 @@ use super::Refusal;
 pub const PROTOCOL: i32 = 47;
 /// Payload type of an Ethernet frame (RFC 7637, section 3.2): transparent Ethernet bridging.
 pub const ETHERNET: u16 = 0x6558;
-/// Most octets of a header: four of flags and type, and four each of checksum, key and sequence number.
+/// Maximum length of a header in octets: four of flags and type, and four each of
+/// checksum, key and sequence number.
 pub const MOST: usize = 16;
 
 const CHECKSUM: u16 = 0x8000;
@@ -21,37 +22,37 @@ const SEQUENCE: u16 = 0x1000;
 /// Bits 1, 4 and 5 (of RFC 1701), which a receiver must refuse, and the version, which is 0.
 const REFUSED: u16 = 0x4c07;
 
-/// What the header of a tunnel carries beside the payload's type.
+/// Fields in the header of a tunnel beside the payload's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gre {
-    /// Tells tunnels between the same two addresses apart.
+    /// Distinguishes tunnels between the same two addresses.
     pub key: Option<u32>,
     /// Send a checksum over header and payload.
     pub checksum: bool,
-    /// Send sequence numbers, and refuse what comes behind its successor.
+    /// Send sequence numbers, and refuse packets that arrive out of order.
     pub sequence: bool,
 }
 
-/// What a packet holds.
+/// A decoded packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// Type of the payload, as an `EtherType`.
     pub protocol: u16,
-    /// Its sequence number, if it bears one.
+    /// Its sequence number, if present.
     pub sequence: Option<u32>,
-    /// Where in the packet the payload is.
+    /// Range of the payload in the packet.
     pub payload: Range<usize>,
 }
 
 impl Gre {
-    /// Octets of the header that [`Gre::write`] writes.
+    /// Length in octets of the header that [`Gre::write`] writes.
     #[must_use]
     pub fn octets(&self) -> usize {
         4 + 4 * (usize::from(self.checksum) + usize::from(self.key.is_some()) + usize::from(self.sequence))
     }
 
-    /// Writes the header for a payload into the beginning of `out` and says how many octets it has.
+    /// Writes the header for a payload to the beginning of `out` and returns its length in octets.
     pub fn write(&self, protocol: u16, sequence: u32, payload: &[u8], out: &mut [u8; MOST]) -> usize {
         let flag = |on: bool, flag: u16| if on { flag } else { 0 };
         let flags =
@@ -75,10 +76,11 @@ impl Gre {
         at
     }
 
-    /// Reads a packet, from its GRE header on.
+    /// Decodes a packet, beginning at its GRE header.
     ///
     /// # Errors
-    /// [`Refusal::Malformed`], [`Refusal::Checksum`], or [`Refusal::Foreign`] for another tunnel's key.
+    /// [`Refusal::Malformed`], [`Refusal::Checksum`], or [`Refusal::Foreign`] for another tunnel's
+    /// key.
     pub fn read(&self, packet: &[u8]) -> Result<Opened, Refusal> {
         let word = |at: usize| {
             let octets = packet.get(at..at + 4).ok_or(Refusal::Malformed)?;
@@ -117,7 +119,7 @@ fn halves(word: u32) -> [u16; 2] {
     [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]
 }
 
-/// Whether sequence number `next` comes after `last`, in the circle of 2^32 (RFC 2890, section 2.2).
+/// Whether sequence number `next` follows `last`, modulo 2^32 (RFC 2890, section 2.2).
 #[must_use]
 pub fn follows(last: u32, next: u32) -> bool {
     next != last && next.wrapping_sub(last) < 1 << 31

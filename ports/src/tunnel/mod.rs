@@ -1,11 +1,11 @@
 //! A tunnel as a port: frames go to another laboratory, or to a kernel's tunnel, in IP packets.
 //!
-//! GRE ([`gre`]) uses a raw IP socket, VXLAN ([`vxlan`]) a UDP socket that receives at its port and
-//! another that sends. Both are made by whoever adds the port, in the network namespace whose
-//! interfaces are the underlay. Super-frames are cut before they are wrapped, and the segments of
-//! one go out with one system call. How long the underlay takes is its own affair: the engine
-//! charges the link that leads here, and nothing for the headers of the tunnel. Plain IP over GRE
-//! ([`plain`]) has no Ethernet beyond the tunnel, which therefore answers who has an address.
+//! GRE ([`gre`]) uses a raw IP socket, VXLAN ([`vxlan`]) one UDP socket that receives at its port
+//! and another that sends. The caller creates both, in the network namespace whose interfaces are
+//! the underlay. Super-frames are segmented before encapsulation, and the segments of one are sent
+//! with one system call. The delay of the underlay is not modelled: the engine charges only the
+//! link to this port, without the headers of the tunnel. Plain IP over GRE ([`plain`]) has no
+//! Ethernet beyond the tunnel, so the tunnel itself answers address resolution.
 
 mod batch;
 pub mod encapsulation;
@@ -32,21 +32,21 @@ use crate::port::{Incoming, Outgoing, Port, Report};
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
 
-/// Octets of the longest frame that goes through a tunnel.
+/// Length in octets of the longest frame of a tunnel.
 pub const FRAME: usize = CLASSES[1];
 
-/// What a tunnel counted beside the engine's ledger.
+/// Counters of a tunnel beside the engine's ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
-    /// Packets that came and were refused, by reason.
+    /// Received packets that were refused, by reason.
     refused: [u64; Refusal::ALL.len()],
-    /// Times that the underlay said it could not deliver what was sent before: the peer, or its
-    /// port, is not there.
+    /// Times that the underlay reported an earlier packet as undeliverable: the peer, or
+    /// its port, is unreachable.
     unreachable: u64,
 }
 
 impl Serialize for Counts {
-    /// What occurred, by name.
+    /// The counters that are not zero, by name.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let refused = Refusal::ALL.map(|why| (why.name(), self.refused[why as usize]));
         let all = refused.into_iter().chain([("unreachable", self.unreachable)]);
@@ -63,7 +63,7 @@ pub struct Tunnel {
     encapsulation: Encapsulation,
     /// Sequence number of the next packet.
     next: u32,
-    /// Highest sequence number that has come.
+    /// Highest sequence number received so far.
     last: Option<u32>,
     rx: RxBatch,
     tx: TxBatch,
@@ -71,14 +71,15 @@ pub struct Tunnel {
     dropped: u32,
 }
 
-/// A frame that came: the Ethernet header that it needs, if any, and the rest.
+/// A received frame: the Ethernet header that it needs, if any, and the rest.
 struct Came<'a> {
     head: Option<[u8; ETHERNET]>,
     rest: &'a [u8],
 }
 
 impl Tunnel {
-    /// A tunnel to `remote`: `receive` gets its packets, `send` is connected to it. Neither blocks.
+    /// A tunnel to `remote`: `receive` gets its packets, `send` is connected to
+    /// it. Both are non-blocking.
     #[must_use]
     pub fn new(receive: OwnedFd, send: OwnedFd, remote: IpAddr, encapsulation: Encapsulation) -> Self {
         Self {
@@ -95,7 +96,7 @@ impl Tunnel {
         }
     }
 
-    /// The next frame that came, if there is one.
+    /// Receives the next frame, if any.
     fn next_frame(&mut self) -> io::Result<Came<'_>> {
         loop {
             let packet = match self.rx.next(&self.receive) {
@@ -114,7 +115,7 @@ impl Tunnel {
         }
     }
 
-    /// Sends what stands in slots `from` up to `to`; says how many went.
+    /// Sends the packets in slots `from` up to `to`; returns how many were sent.
     fn post(&mut self, from: u16, to: u16) -> Result<u16, HostLoss> {
         let mut told = false;
         loop {
@@ -122,7 +123,7 @@ impl Tunnel {
                 Ok(count) => return Ok(count),
                 Err(error) => error,
             };
-            // An error that an earlier packet met is told once, to whoever sends next.
+            // The error of an earlier packet is reported once, by the next send.
             if is_news(&error) && !told {
                 self.counts.unreachable += 1;
                 told = true;
@@ -151,7 +152,7 @@ impl Port for Tunnel {
     }
 
     fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
-        // After any error of the socket the next packet may come all the same.
+        // After any error of the socket the next packet may still arrive.
         let Ok(Came { head, rest }) = self.next_frame() else { return Incoming::Empty };
         let head = head.as_ref().map_or(&[][..], |head| &head[..]);
         let length = head.len() + rest.len();
@@ -220,7 +221,7 @@ impl Port for Tunnel {
 /// [`Report::kind`] of tunnels.
 pub const REPORT: &str = "tunnel";
 
-/// Where the frame is in a packet.
+/// Finds the frame in a packet.
 fn open(
     encapsulation: &Encapsulation,
     remote: IpAddr,
@@ -255,7 +256,7 @@ fn open(
     Ok((head, start + found.frame.start..start + found.frame.end))
 }
 
-/// An ICMP message about a packet that was sent before, rather than a fault of this one.
+/// True for an ICMP error about an earlier packet, rather than an error of this one.
 fn is_news(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,7 +1,7 @@
-//! Plain IP over GRE: a point-to-point link of layer 3, at whose near end stands an Ethernet interface.
+//! Plain IP over GRE: a point-to-point link of layer 3, with an Ethernet interface at its near end.
 //!
-//! The far side has no Ethernet address. The tunnel answers for whoever is there: every question of the
-//! node who has an address, by ARP (RFC 826) or neighbour discovery (RFC 4861), gets the tunnel's own.
+//! The far side has no Ethernet address. The tunnel answers every address request of the node, by
+//! ARP (RFC 826) or neighbour discovery (RFC 4861), with its own address.
 
 use airloom_engine::frame::segment::checksum;
 
@@ -15,18 +15,18 @@ const ARP: u16 = 0x0806;
 /// The tunnel's own address: locally administered, and the only other one on its link.
 const OWN: [u8; 6] = [0x02, 0x02, 0, 0, 0, 1];
 
-/// What a frame of the node is.
+/// Classification of a frame of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// A packet for the far side; its type.
+    /// A packet for the far side, with its type.
     Packet(u16),
-    /// A question that is answered here.
+    /// An address request; the reply to it.
     Question(Vec<u8>),
-    /// Nothing that IP over GRE carries.
+    /// A frame that IP over GRE does not carry.
     Other,
 }
 
-/// Looks at a frame that the node sent.
+/// Classifies a frame that the node sent.
 #[must_use]
 pub fn look(frame: &[u8]) -> Sent {
     let Some(kind) = frame.get(12..14) else { return Sent::Other };
@@ -53,7 +53,7 @@ pub fn header(protocol: u16, to: [u8; 6]) -> Result<[u8; ETHERNET], Refusal> {
     Ok(out)
 }
 
-/// The answer to an ARP request; none to a probe for an address of one's own (RFC 5227).
+/// The reply to an ARP request; None for a probe of the node's own address (RFC 5227).
 fn asked(frame: &[u8]) -> Option<Vec<u8>> {
     let body: &[u8; 28] = frame.get(ETHERNET..)?.first_chunk()?;
     let request = body[..8] == [0, 1, 8, 0, 6, 4, 0, 1];
@@ -66,14 +66,14 @@ fn asked(frame: &[u8]) -> Option<Vec<u8>> {
     Some(answer)
 }
 
-/// The advertisement that answers a neighbour solicitation; none to one that looks for a duplicate.
+/// The advertisement in reply to a neighbour solicitation; None for duplicate address detection.
 fn solicited(frame: &[u8]) -> Option<Vec<u8>> {
     let packet: &[u8; 64] = frame.get(ETHERNET..)?.first_chunk()?;
     let (source, target) = (&packet[8..24], &packet[48..64]);
     if packet[0] >> 4 != 6 || packet[6] != 58 || packet[40] != 135 || source == [0; 16] || source == target {
         return None;
     }
-    // Solicited and overriding; the option says the link-layer address.
+    // Flags: solicited and override; the option contains the link-layer address.
     let mut body = [&[136, 0, 0, 0, 0x60, 0, 0, 0], target, &[2, 1], &OWN[..]].concat();
     let length = [0, 0, 0, 32, 0, 0, 0, 58];
     let sum = checksum([&[target, source, &length].concat(), &body]);

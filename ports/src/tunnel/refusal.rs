@@ -1,19 +1,19 @@
-//! Why a tunnel did not let in what came.
+//! Reasons for which a tunnel refuses a received packet.
 
-/// Why something that came through a tunnel is no frame of the emulated network.
+/// Why a received packet contains no frame for the emulated network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
-    /// It is no packet of this encapsulation, or holds no frame.
+    /// Not a packet of this encapsulation, or without a frame.
     Malformed,
     /// Its checksum is wrong.
     Checksum,
-    /// It bears the key or network identifier of another tunnel, or comes from another peer.
+    /// Key or network identifier of another tunnel, or another peer.
     Foreign,
-    /// It holds what this tunnel does not carry.
+    /// A payload type that this tunnel does not carry.
     Protocol,
-    /// It came after a packet with a higher sequence number.
+    /// Received after a packet with a higher sequence number.
     OutOfOrder,
-    /// The frame in it is longer than any that the engine takes.
+    /// The frame is longer than the engine's maximum.
     TooBig,
 }
 

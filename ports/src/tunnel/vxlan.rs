@@ -11,7 +11,7 @@ pub const OCTETS: usize = 8;
 /// Network identifiers are below this.
 pub const NETWORKS: u32 = 1 << 24;
 
-/// That the network identifier is valid.
+/// Flag: the network identifier is valid.
 const VALID: u8 = 0x08;
 
 /// The header of network `vni`.
@@ -21,7 +21,8 @@ pub fn header(vni: u32) -> [u8; OCTETS] {
     [VALID, 0, 0, 0, a, b, c, 0]
 }
 
-/// Where the frame is in a datagram of network `vni`. Reserved bits are ignored, as the standard wants it.
+/// The range of the frame in a datagram of network `vni`. Reserved bits are
+/// ignored, as RFC 7348 requires.
 ///
 /// # Errors
 /// [`Refusal::Malformed`], or [`Refusal::Foreign`] for another network.

@@ -1,42 +1,43 @@
-//! Frames that wait until their guest has buffers for them again, in order.
+//! Queue of frames that wait until their guest has buffers again.
 //!
-//! A guest of User Mode Linux has 256 buffers of a page at most: sixteen super-frames, which a TCP sender
-//! hands over at once. On a real wire they would come one after the other.
+//! A guest of User Mode Linux has 256 buffers of a page at most: sixteen super-frames, which a TCP
+//! sender sends at once. On a real wire they would arrive one after the other.
 
 use std::collections::VecDeque;
 
-/// Most frames that wait, about as many as an interface's queueing discipline holds.
+/// Maximum number of queued frames, about the length of an interface's queueing discipline.
 const FRAMES: usize = 1024;
-/// Most octets of these.
+/// Maximum number of queued octets.
 const OCTETS: usize = 4 << 20;
 
-/// The frames, each whole in one piece of memory. There is none until a guest is short of buffers first.
+/// The frames, each contiguous in memory. The memory is allocated when a guest
+/// first runs out of buffers.
 #[derive(Debug, Default)]
 pub struct Backlog {
     memory: Box<[u8]>,
-    /// Where each one begins and ends.
+    /// Begin and end of each frame.
     frames: VecDeque<(usize, usize)>,
 }
 
 impl Backlog {
-    /// True if nothing waits.
+    /// True if the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// The frame that has waited longest.
+    /// The oldest frame.
     #[must_use]
     pub fn first(&self) -> Option<&[u8]> {
         self.frames.front().map(|&(start, end)| &self.memory[start..end])
     }
 
-    /// That frame waits no longer.
+    /// Removes the oldest frame.
     pub fn pop(&mut self) {
         self.frames.pop_front();
     }
 
-    /// Adds a frame, which comes in parts; false if it has no room.
+    /// Appends a frame, given in parts; returns false if there is no room.
     pub fn push(&mut self, parts: &[&[u8]]) -> bool {
         if self.memory.is_empty() {
             self.memory = vec![0; OCTETS].into_boxed_slice();
@@ -52,7 +53,7 @@ impl Backlog {
         true
     }
 
-    /// Where so many octets in a row are free behind the last frame, the memory being a ring.
+    /// Offset of so many contiguous free octets after the last frame; the memory is a ring.
     fn place(&self, octets: usize) -> Option<usize> {
         let (Some(&(first, _)), Some(&(last, end))) = (self.frames.front(), self.frames.back()) else {
             return (octets <= OCTETS).then_some(0);

@@ -1,4 +1,4 @@
-//! Features and configuration of the network device that a guest sees.
+//! Features and configuration of a guest's network device.
 
 use super::message::CONFIG;
 
@@ -24,7 +24,7 @@ pub(super) mod feature {
     pub const HOST_USO: u64 = 1 << 56;
 }
 
-/// What a device can have.
+/// Features that a device can offer.
 pub const FEATURES: u64 = feature::CSUM
     | feature::GUEST_CSUM
     | feature::MTU
@@ -44,22 +44,22 @@ pub const FEATURES: u64 = feature::CSUM
     | feature::GUEST_USO6
     | feature::HOST_USO;
 
-/// Parts of the protocol: an answer to every message, the MTU, a channel of the back end's own, the
-/// configuration, a reset. The channel is never used, but without it User Mode Linux asks for no interrupt.
+/// Protocol features: an answer to every message, the MTU, a back-end channel, the configuration, a
+/// reset. The channel is never used, but User Mode Linux requests no interrupt without it.
 pub(super) const REPLY_ACK: u64 = 1 << 3;
 pub(super) const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
 
-/// What a guest reads of its device.
+/// The configuration space of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceConfig {
     /// Ethernet address.
     pub mac: [u8; 6],
-    /// Octets of the longest packet, Ethernet header apart.
+    /// MTU: octets of the longest packet without its Ethernet header.
     pub mtu: u16,
 }
 
 impl DeviceConfig {
-    /// The configuration as the guest sees it: address, status, pairs of queues, MTU.
+    /// The configuration as the guest reads it: address, status, queue pairs, MTU.
     pub(super) fn octets(self) -> [u8; CONFIG] {
         let mut octets = [0; CONFIG];
         octets[..6].copy_from_slice(&self.mac);

@@ -1,5 +1,5 @@
-//! The connection to a guest's front end: whole messages in, with the descriptors beside them, and answers
-//! out. Nothing here ever waits.
+//! Connection to a guest's front end: receives complete messages with their descriptors, and sends
+//! answers. No function blocks.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,10 +8,10 @@ use super::disconnect::DisconnectReason;
 use super::message::{HEADER, Header, LONGEST, REGIONS};
 use crate::sys::check;
 
-/// Room for the descriptors of one message, as 64-bit words so that it is aligned for a cmsghdr.
+/// Buffer for the descriptors of one message, in 64-bit words for the alignment of a cmsghdr.
 const CONTROL: usize = 2 + REGIONS.div_ceil(2) + 2;
 
-/// A connected stream socket, and the message that is coming in.
+/// A connected stream socket, and the partly received message.
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
@@ -21,40 +21,40 @@ pub struct Connection {
     files: Vec<OwnedFd>,
 }
 
-/// A message that is complete.
+/// A complete message.
 #[derive(Debug)]
 pub struct Message<'a> {
-    /// Its beginning.
+    /// Its header.
     pub header: Header,
-    /// What follows.
+    /// Its body.
     pub body: &'a [u8],
-    /// What came beside it.
+    /// Its descriptors.
     pub files: Vec<OwnedFd>,
 }
 
 impl Connection {
-    /// Accepts one from a listening socket; none if nobody is there.
+    /// Accepts a connection from a listening socket; None if there is none.
     #[must_use]
     pub fn accept(listener: RawFd) -> Option<Self> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: the peer's address is not asked for.
         let fd = unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
         check(fd).ok()?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         Some(Self::new(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// A connection over a socket that does not block.
+    /// Wraps a non-blocking socket.
     #[must_use]
     pub fn new(socket: OwnedFd) -> Self {
         let octets = Box::new([0; HEADER + LONGEST]);
         Self { socket, octets, filled: 0, header: None, files: Vec::new() }
     }
 
-    /// The next message, if it is complete.
+    /// Returns the next message, if it is complete.
     ///
     /// # Errors
-    /// Why there will be none.
+    /// The reason if the connection has ended.
     pub fn receive(&mut self) -> Result<Option<Message<'_>>, DisconnectReason> {
         let header = match self.header {
             Some(header) => header,
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Receives until `until` octets are there; false if more have to come.
+    /// Receives until `until` octets are present; returns false if more have to arrive.
     fn fill(&mut self, until: usize) -> Result<bool, DisconnectReason> {
         while self.filled < until {
             let got = match self.more(until) {
@@ -128,8 +128,8 @@ impl Connection {
         // SAFETY: the message refers to memory that outlives the call.
         let got = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, flags) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-        // SAFETY: the kernel has filled the control buffer, the macros stay inside it, and every descriptor
-        // in it is new and belongs to nobody else.
+        // SAFETY: the kernel has filled the control buffer, the macros stay inside it, and every
+        // descriptor in it is new and has no other owner.
         unsafe {
             let mut header = libc::CMSG_FIRSTHDR(&raw const message);
             while let Some(head) = header.as_ref() {
@@ -145,7 +145,7 @@ impl Connection {
                 header = libc::CMSG_NXTHDR(&raw const message, header);
             }
         }
-        // More than any message has: whoever sends them piles them up.
+        // More than any message has: a front end must not accumulate descriptors.
         self.files.truncate(REGIONS);
         Ok(got)
     }

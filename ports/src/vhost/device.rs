@@ -1,4 +1,4 @@
-//! The network device that a guest sees: what was agreed upon with its front end, and its two queues.
+//! The network device of a guest: the features negotiated with its front end, and its two queues.
 
 use std::os::fd::OwnedFd;
 
@@ -18,62 +18,62 @@ use super::queue::{self, Queue, Writer};
 use crate::port::LARGEST_FRAME;
 use crate::vnet::{self, Meaning};
 
-/// How long a guest may take to give a sign that it heard, before it is told again; twice as long each
-/// time, up to the longest.
+/// Time that a guest has to react to a notification before it is repeated; doubled
+/// each time, up to the longest.
 const PATIENCE: Span = Span::from_micros(250);
 const LONGEST: Span = Span::from_millis(100);
 
-/// The queue from which the guest receives, and the one by which it sends.
+/// Index of the queue from which the guest receives.
 pub const RECEIVE: usize = 0;
-/// As above.
+/// Index of the queue on which the guest sends.
 pub const SEND: usize = 1;
 
-/// What crossed the boundary to a guest, in frames as its queues hold them: a super-frame is one.
+/// Counters of transfers to and from a guest, in frames of its queues: a super-frame counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Frames taken from the guest, and their octets.
+    /// Frames received from the guest.
     pub taken: u64,
     /// Octets of these.
     pub taken_octets: u64,
-    /// Frames put before the guest.
+    /// Frames delivered to the guest.
     pub put: u64,
     /// Octets of these.
     pub put_octets: u64,
-    /// Frames that waited until the guest had a buffer ready.
+    /// Frames that waited for a buffer of the guest.
     pub waited: u64,
-    /// Frames for which it had none, and too many waited already.
+    /// Frames lost because there was no buffer and the backlog was full.
     pub full: u64,
-    /// Times that the guest told of something to take.
+    /// Notifications by the guest (kicks).
     pub kicks: u64,
-    /// Times that the guest was told of something.
+    /// Notifications to the guest (calls).
     pub calls: u64,
-    /// Times that there was something, and the guest did not want to be told.
+    /// Notifications suppressed at the guest's request.
     pub spared: u64,
-    /// Times that the guest was told again, since it seemed to sleep.
+    /// Notifications repeated because the guest did not react.
     pub again: u64,
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The answer that belongs to it.
+    /// The answer to send, if any.
     pub reply: Option<Vec<u8>>,
-    /// By queue: the bell by which the guest tells of what it offers is another one now, or none.
+    /// For each queue: if present, the new notifier of the guest (kick), or its removal.
     pub kicks: [Option<Option<Notifier>>; 2],
 }
 
-/// The guest was told, and has given no sign yet that it heard.
+/// A notification to which the guest has not reacted yet.
 #[derive(Debug)]
 struct Unheard {
-    /// [`Queue::sign`] when it was told.
+    /// [`Queue::sign`] at the notification.
     sign: (u16, u16),
-    /// When it is to be told again.
+    /// Time of the next repetition.
     at: Instant,
-    /// How long it has had for that.
+    /// Current interval before the repetition.
     wait: Span,
 }
 
-/// One queue: what was said of it so far, and the queue once it is in use.
+/// State of one queue: its settings so far, and the queue itself once it is started.
 #[derive(Debug, Default)]
 struct Side {
     size: u16,
@@ -87,7 +87,7 @@ struct Side {
 }
 
 impl Side {
-    /// Stops it; what is said of it stays.
+    /// Stops the queue; its settings stay.
     fn stop(&mut self) {
         if let Some(queue) = self.queue.take() {
             self.base = queue.next_available();
@@ -96,13 +96,13 @@ impl Side {
     }
 }
 
-/// What came of a frame for the guest.
+/// Result of writing a frame to the guest.
 enum Written {
-    /// It is in its buffers.
+    /// It is in the guest's buffers.
     Now,
-    /// It has too few of them yet.
+    /// The guest has too few buffers at the moment.
     Later,
-    /// They will never hold it.
+    /// The guest's buffers can never hold it.
     Never(HostLoss),
 }
 
@@ -115,14 +115,14 @@ pub struct Device {
     memory: Option<Memory>,
     sides: [Side; 2],
     backlog: Backlog,
-    /// Kept open: its end would be news to the guest.
+    /// Kept open: closing it would be an event for the guest.
     channel: Option<OwnedFd>,
-    /// What crossed since it was made, whatever guests there were.
+    /// Counters since the device was created, over all its guests.
     pub counts: Counts,
 }
 
 impl Device {
-    /// A device that nobody uses.
+    /// A device without a guest.
     #[must_use]
     pub fn new(config: DeviceConfig) -> Self {
         let sides = [Side::default(), Side::default()];
@@ -131,7 +131,7 @@ impl Device {
         Self { config, features: 0, protocol: 0, memory: None, sides, backlog, channel: None, counts }
     }
 
-    /// Forgets the guest.
+    /// Removes the guest's state.
     pub fn reset(&mut self) {
         *self = Self { counts: self.counts, ..Self::new(self.config) };
     }
@@ -142,28 +142,28 @@ impl Device {
         self.sides.iter().all(|side| side.queue.is_some())
     }
 
-    /// True if a part of the guest's memory could not be had when it was needed.
+    /// True if a part of the guest's memory turned out to be inaccessible.
     #[must_use]
     pub fn memory_is_lost(&self) -> bool {
         self.memory.as_ref().is_some_and(Memory::is_lost)
     }
 
-    /// The features that were agreed upon.
+    /// The negotiated features.
     #[must_use]
     pub fn features(&self) -> u64 {
         self.features
     }
 
-    /// True if requests that ask for an answer get one.
+    /// True if the front end gets an answer to every request that asks for one.
     #[must_use]
     pub fn acknowledges(&self) -> bool {
         self.protocol & REPLY_ACK != 0
     }
 
-    /// Does what the front end asks.
+    /// Executes a request of the front end.
     ///
     /// # Errors
-    /// Why it cannot be done; the connection is of no use then.
+    /// The reason if it is invalid; the connection must be closed then.
     pub fn serve(&mut self, request: &Request, mut files: Vec<OwnedFd>) -> Result<Outcome, DisconnectReason> {
         let mut outcome = Outcome::default();
         let mut reply = |octets: &[u8]| outcome.reply = Some(octets.to_vec());
@@ -177,7 +177,8 @@ impl Device {
                 }
                 self.protocol = *features;
             }
-            // Errors are told by closing the connection; the guest's own MTU is the guest's affair.
+            // Errors are signalled by closing the connection; the guest's own MTU
+            // does not affect the device.
             Request::SetOwner | Request::SetQueueError(..) | Request::SetMtu(_) | Request::SetConfig => {}
             Request::Reset => {
                 let protocol = self.protocol;
@@ -219,7 +220,7 @@ impl Device {
                 outcome.kicks[*queue as usize] = Some(Some(notifier));
                 self.start()?;
             }
-            // Without one the guest wants its queue to be looked at all the time.
+            // Without a descriptor, the guest requests polling of its queue.
             Request::SetQueueKick(_, false) => return Err(DisconnectReason::NoDescriptor),
             Request::SetQueueCall(queue, with) => {
                 let notifier = with.then(|| files.pop().ok_or(DisconnectReason::NoDescriptor)).transpose()?;
@@ -246,10 +247,10 @@ impl Device {
         Ok(outcome)
     }
 
-    /// Takes one frame that the guest sends.
+    /// Receives one frame from the guest.
     ///
     /// # Errors
-    /// What the guest may not do with its queue.
+    /// The guest's violation of the queue's rules.
     pub fn take(&mut self, pool: &mut Pool) -> Result<Option<(BufferId, u32, Meaning)>, DisconnectReason> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[SEND].queue) else {
             return Ok(None);
@@ -272,19 +273,21 @@ impl Device {
         Ok(Some((buffer, length, meaning)))
     }
 
-    /// Asks the guest to tell of the next frame that it sends. True if there is one already.
+    /// Enables the guest's notification of its next frame. Returns true if a frame is already
+    /// available.
     ///
     /// # Errors
-    /// What the guest may not do with its queue.
+    /// The guest's violation of the queue's rules.
     pub fn listen(&mut self) -> Result<bool, DisconnectReason> {
         let queue = self.sides[SEND].queue.as_mut();
         queue.map_or(Ok(false), |queue| queue.listen().map_err(DisconnectReason::Send))
     }
 
-    /// Puts a frame, or a run of segments of one, before the guest, in the pieces that it agreed to.
+    /// Delivers a frame, or a run of segments of one, to the guest, segmented as its features
+    /// require.
     ///
     /// # Errors
-    /// What the guest may not do with its queue.
+    /// The guest's violation of the queue's rules.
     pub fn put(
         &mut self,
         frame: &Frame,
@@ -322,7 +325,8 @@ impl Device {
         Ok(Delivery::Taken)
     }
 
-    /// Gives one piece to the guest, or has it wait until the guest has buffers; otherwise the loss.
+    /// Delivers one piece to the guest, or queues it until the guest has buffers;
+    /// otherwise returns the loss.
     fn fill(
         &mut self,
         header: [u8; vnet::OCTETS],
@@ -345,11 +349,11 @@ impl Device {
         Ok(None)
     }
 
-    /// Gives the guest what waits, as far as it has buffers, and asks it to tell of more of them if that is
-    /// not all.
+    /// Delivers queued frames to the guest, as far as it has buffers, and enables its notification
+    /// of further buffers if frames remain.
     ///
     /// # Errors
-    /// What the guest may not do with its queue.
+    /// The guest's violation of the queue's rules.
     pub fn catch_up(&mut self) -> Result<(), DisconnectReason> {
         let mut backlog = std::mem::take(&mut self.backlog);
         while let Some((header, frame)) = backlog.first().and_then(<[u8]>::split_first_chunk) {
@@ -374,7 +378,7 @@ impl Device {
         Ok(())
     }
 
-    /// Writes one piece into the guest's buffers.
+    /// Writes one piece to the guest's buffers.
     fn write(
         &mut self,
         mut header: [u8; vnet::OCTETS],
@@ -388,7 +392,7 @@ impl Device {
         let most = if merges { u16::MAX } else { 1 };
         let found = queue.room(memory, vnet::OCTETS + octets, most).map_err(DisconnectReason::Receive)?;
         let Some(buffers) = found else {
-            // One buffer of a guest that takes no more for a frame, and too short.
+            // The guest does not merge buffers for a frame, and its buffer is too short.
             let small = !merges && queue.offered().map_err(DisconnectReason::Receive)? > 0;
             return Ok(if small { Written::Never(HostLoss::Refused) } else { Written::Later });
         };
@@ -403,8 +407,8 @@ impl Device {
         Ok(Written::Now)
     }
 
-    /// Tells the guest what it wants to be told, and again what it seems not to have heard. False if it
-    /// cannot hear any more.
+    /// Notifies the guest if it requests that, and repeats notifications without a reaction.
+    /// Returns false if the guest's notifier is closed.
     #[must_use]
     pub fn tell(&mut self, now: Instant) -> bool {
         let mut take_count = true;
@@ -434,7 +438,7 @@ impl Device {
         take_count
     }
 
-    /// When the guest is to be told again, unless it gives a sign before.
+    /// Time at which a notification is to be repeated, unless the guest reacts before.
     #[must_use]
     pub fn reminder(&self) -> Option<Instant> {
         self.sides.iter().filter_map(|side| Some(side.unheard.as_ref()?.at)).min()
@@ -453,14 +457,14 @@ impl Device {
         known.ok_or(DisconnectReason::NoQueue(queue))
     }
 
-    /// A queue that is not in use any more.
+    /// Stops a queue and returns its state.
     fn stopped(&mut self, queue: u32) -> Result<&mut Side, DisconnectReason> {
         let side = self.side(queue)?;
         side.stop();
         Ok(side)
     }
 
-    /// Takes those queues into use of which all is known.
+    /// Starts the queues whose settings are complete.
     fn start(&mut self) -> Result<(), DisconnectReason> {
         let Some(memory) = &self.memory else { return Ok(()) };
         let event_idx = self.features & feature::EVENT_IDX != 0;

@@ -1,4 +1,4 @@
-//! Why a guest's connection ended.
+//! Reasons for the end of a guest's connection.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::memory::MemoryError;
 use super::message::Flaw;
 use super::queue::Broken;
 
-/// The reason.
+/// Why a guest's connection ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DisconnectReason {
     /// The other side closed the connection: the guest halted, or its process ended.
@@ -15,10 +15,10 @@ pub enum DisconnectReason {
     /// The connection failed.
     #[error("the connection to the guest failed: {0}")]
     Socket(#[source] io::Error),
-    /// The guest did not take an answer.
+    /// The guest does not read its answers.
     #[error("the guest does not read what it asked for")]
     Deaf,
-    /// A message that is none.
+    /// An invalid message.
     #[error("request {request} of the guest's front end: {flaw}")]
     Message {
         /// Its number.
@@ -26,16 +26,16 @@ pub enum DisconnectReason {
         /// What is wrong with it.
         flaw: Flaw,
     },
-    /// Features that were not offered, or not those of virtio 1.
+    /// Features that were not offered, or that lack virtio 1.
     #[error("the guest wants the features {0:#x}, which were not offered or are not those of virtio 1")]
     Features(u64),
     /// A queue that the device does not have.
     #[error("the guest speaks of queue {0} of 2")]
     NoQueue(u32),
-    /// Not a size of a queue.
+    /// Invalid size of a queue.
     #[error("a queue of {0} entries: not a power of two up to {largest}", largest = super::queue::LARGEST)]
     QueueSize(u32),
-    /// Not an entry of a queue.
+    /// Invalid index of a queue.
     #[error("a queue that begins at entry {0}")]
     QueueBase(u32),
     /// A queue outside the memory, or not aligned.
@@ -44,19 +44,19 @@ pub enum DisconnectReason {
     /// A message that needs a descriptor came without.
     #[error("the guest sent no descriptor to be told by")]
     NoDescriptor,
-    /// A descriptor of a wrong type.
+    /// A descriptor of the wrong type.
     #[error("a descriptor of the guest is neither an eventfd nor a socket: {0}")]
     Notifier(#[source] io::Error),
-    /// Its memory cannot be had.
+    /// The guest's memory cannot be mapped.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// Its memory could be had, and then not any more.
+    /// The guest's memory became inaccessible.
     #[error("the guest's memory is gone: its file was cut short, or the file system it lies on is full")]
     MemoryLost,
-    /// A rule of virtio was broken in the queue from which the guest receives.
+    /// A violation of the virtio specification in the queue from which the guest receives.
     #[error("the guest broke its receive queue: {0}")]
     Receive(#[source] Broken),
-    /// A rule of virtio was broken in the queue by which the guest sends.
+    /// A violation of the virtio specification in the queue on which the guest sends.
     #[error("the guest broke its send queue: {0}")]
     Send(#[source] Broken),
 }

@@ -1,16 +1,16 @@
-//! Memory of a guest that cannot be had any more: its file was cut short, or the file system that it lies
-//! on is full. The processor then stops whoever touches it, with SIGBUS; that must not be the end of all
-//! guests. So the handler puts empty memory in its place and takes note, and the port parts from its guest.
+//! Inaccessible memory of a guest: its file was truncated, or the file system of the file is full.
+//! An access then raises SIGBUS, which must not end the process with all its guests. The handler
+//! maps empty memory in its place and sets a flag, and the port disconnects its guest.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Mappings that can be watched at once: two hundred guests with as many regions as there may be.
+/// Maximum number of watched mappings: two hundred guests with the maximum number of regions.
 const SLOTS: usize = 200 * super::message::REGIONS;
 
 struct Slot {
-    /// Address of its first octet; 0 if the slot is free, 1 while it is being filled.
+    /// Start address; 0 if the slot is free, 1 while it is being filled.
     start: AtomicUsize,
     octets: AtomicUsize,
     lost: AtomicBool,
@@ -20,7 +20,7 @@ static WATCHED: [Slot; SLOTS] = [const {
     Slot { start: AtomicUsize::new(0), octets: AtomicUsize::new(0), lost: AtomicBool::new(false) }
 }; SLOTS];
 
-/// What the process did on SIGBUS before.
+/// The previous action of SIGBUS.
 struct Before(libc::sigaction);
 
 // SAFETY: a sigaction is plain integers and function pointers; it is only read after it was set.
@@ -30,12 +30,12 @@ unsafe impl Sync for Before {}
 
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
-/// A mapping that is watched as long as this lives.
+/// Watches a mapping until it is dropped.
 #[derive(Debug)]
 pub struct Watch(usize);
 
 impl Watch {
-    /// Watches a mapping; none if too many are watched already.
+    /// Watches a mapping; None if no slot is free.
     pub fn over(start: usize, octets: usize) -> Option<Self> {
         BEFORE.get_or_init(install);
         let free =
@@ -48,7 +48,7 @@ impl Watch {
         Some(Self(number))
     }
 
-    /// True once a part of it could not be had.
+    /// True once a part of the mapping was inaccessible.
     pub fn is_lost(&self) -> bool {
         WATCHED[self.0].lost.load(Ordering::Relaxed)
     }
@@ -61,8 +61,8 @@ impl Drop for Watch {
 }
 
 fn install() -> Before {
-    // SAFETY: a sigaction is plain integers and pointers, for which zero is a value; the handler below
-    // does only what a handler may do.
+    // SAFETY: a sigaction is plain integers and pointers, for which zero is a value; the handler
+    // below does only what a handler may do.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -81,7 +81,8 @@ extern "C" fn handle(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut c_void
         let start = slot.start.load(Ordering::Acquire);
         let octets = slot.octets.load(Ordering::Relaxed);
         if start > 1 && at >= start && at - start < octets {
-            // SAFETY: the range is one mapping of ours, which belongs to its slot as long as that is taken.
+            // SAFETY: the range is one mapping of ours, which belongs to its slot as long as that
+            // is taken.
             let put = unsafe {
                 let both = libc::PROT_READ | libc::PROT_WRITE;
                 let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
@@ -93,7 +94,7 @@ extern "C" fn handle(_: libc::c_int, about: *mut libc::siginfo_t, _: *mut c_void
             }
         }
     }
-    // Not ours: what was done before is done now, when the same access fails again.
+    // Not one of the mappings: restore the previous action, which handles the repeated access.
     if let Some(Before(before)) = BEFORE.get() {
         // SAFETY: it was in force before.
         unsafe { libc::sigaction(libc::SIGBUS, &raw const *before, std::ptr::null_mut()) };

@@ -1,8 +1,8 @@
-//! A guest's memory, shared with it, and addresses in it that are never believed.
+//! Shared memory of a guest, with every address checked.
 //!
-//! The guest, on other processors, may change any octet at any time. So what is here is copied, or read
-//! and written as whole words, and no reference to it is ever made. An address that the guest names leads
-//! through [`Memory::find`], which knows the bounds.
+//! The guest may change any octet at any time from other processors. Data are therefore copied, or
+//! read and written as whole words, and no reference to them is ever created. Addresses given by
+//! the guest are resolved by [`Memory::find`], which checks the bounds.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use super::fault::Watch;
 use super::message::RegionSpec;
 
-/// Why a guest's memory cannot be had.
+/// Why a guest's memory cannot be mapped.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// Not as many files as regions.
+    /// The number of files differs from the number of regions.
     #[error("{regions} regions of memory came with {files} descriptors")]
     Files {
         /// Regions in the message.
@@ -24,13 +24,13 @@ pub enum MemoryError {
         /// Descriptors beside it.
         files: usize,
     },
-    /// A region without octets, or one that reaches past the end of its address space.
+    /// An empty region, or one that exceeds its address space.
     #[error("a region of {0:#x} octets is none")]
     Bounds(u64),
-    /// Not a file in memory, or one shorter than its region.
+    /// Not a file in memory, or a file shorter than its region.
     #[error("the file of a region of memory {0}")]
     File(&'static str),
-    /// More guests than can be looked after.
+    /// Too many guests to watch.
     #[error("there are too many regions of guests' memory")]
     Many,
     /// The kernel refused.
@@ -38,7 +38,7 @@ pub enum MemoryError {
     Map(#[source] io::Error),
 }
 
-/// Octets of one file, mapped.
+/// A mapped range of one file.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<u8>,
@@ -53,14 +53,14 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // First: the address may belong to something else at once.
+        // First, because the address range may be reused at once.
         self.watch = None;
-        // SAFETY: made by mmap with this length, and nobody refers to it any more.
+        // SAFETY: made by mmap with this length, and no reference to it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
     }
 }
 
-/// Some consecutive octets of a guest's memory that stay mapped as long as this lives.
+/// A contiguous range of a guest's memory that stays mapped until it is dropped.
 #[derive(Clone, Debug)]
 pub struct Area {
     mapping: Arc<Mapping>,
@@ -69,7 +69,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// The part of it from `at` on, `octets` long.
+    /// The sub-range that begins at `at` and is `octets` long.
     fn part(&self, at: usize, octets: usize) -> Option<Self> {
         let end = at.checked_add(octets)?;
         (end <= self.octets).then(|| Self {
@@ -79,7 +79,7 @@ impl Area {
         })
     }
 
-    /// Where it begins, for alignment.
+    /// True if its address is aligned.
     fn is_aligned(&self, to: usize) -> bool {
         (self.mapping.start.as_ptr() as usize + self.offset) % to == 0
     }
@@ -90,28 +90,30 @@ impl Area {
         unsafe { self.mapping.start.as_ptr().add(self.offset + at) }
     }
 
-    /// Copies the octets from `at` on.
+    /// Copies the octets from offset `at` on.
     pub fn read(&self, at: usize, to: &mut [u8]) {
         let from = self.pointer(at, to.len());
-        // SAFETY: both hold that many octets and do not overlap; whatever the guest writes meanwhile, octets
-        // are copied.
+        // SAFETY: both hold that many octets and do not overlap; whatever the guest writes
+        // meanwhile, octets are copied.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
     }
 
-    /// Copies octets to `at`.
+    /// Copies octets to offset `at`.
     pub fn write(&self, at: usize, from: &[u8]) {
         let to = self.pointer(at, from.len());
         // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
     }
 
-    /// The 16-bit word at `at`, little-endian; everything that the guest wrote before it is seen too.
+    /// The 16-bit word at `at`, little-endian, with acquire ordering: earlier writes
+    /// of the guest are visible.
     #[must_use]
     pub fn load(&self, at: usize) -> u16 {
         u16::from_le(self.word(at).load(Ordering::Acquire))
     }
 
-    /// Sets the word at `at`; whoever sees it sees everything that was written before.
+    /// Stores the word at `at` with release ordering: earlier writes are visible to a reader of the
+    /// word.
     pub fn store(&self, at: usize, value: u16) {
         self.word(at).store(value.to_le(), Ordering::Release);
     }
@@ -124,7 +126,7 @@ impl Area {
     }
 }
 
-/// One region: where the guest and its front end have it.
+/// One region: its addresses in the guest and in the front end.
 #[derive(Debug)]
 struct Region {
     guest: u64,
@@ -132,12 +134,12 @@ struct Region {
     area: Area,
 }
 
-/// A place in a guest's memory that exists.
+/// A valid address range in a guest's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     region: usize,
     at: usize,
-    /// Octets from there on that were asked for and are in the same region.
+    /// Number of the requested octets that lie in the same region.
     pub octets: usize,
 }
 
@@ -151,7 +153,7 @@ impl Memory {
     /// Maps the regions from their files.
     ///
     /// # Errors
-    /// If the front end lied about them, or the kernel refuses.
+    /// If the regions are invalid, or the kernel refuses the mapping.
     pub fn map(specs: &[RegionSpec], files: Vec<OwnedFd>) -> Result<Self, MemoryError> {
         if specs.len() != files.len() {
             return Err(MemoryError::Files { regions: specs.len(), files: files.len() });
@@ -160,7 +162,7 @@ impl Memory {
         Ok(Self { regions: regions.collect::<Result<_, _>>()? })
     }
 
-    /// The first octets of those that the guest has at `address`: all that lie in one region.
+    /// Resolves the guest address `address`: the requested octets up to the end of the region.
     #[must_use]
     pub fn find(&self, address: u64, octets: usize) -> Option<Place> {
         self.regions.iter().enumerate().find_map(|(region, known)| {
@@ -170,7 +172,7 @@ impl Memory {
         })
     }
 
-    /// What the front end has at `address`, aligned to `alignment`.
+    /// Resolves an address of the front end, which must be aligned to `alignment`.
     #[must_use]
     pub fn area(&self, address: u64, octets: usize, alignment: usize) -> Option<Area> {
         self.regions.iter().find_map(|known| {
@@ -179,14 +181,14 @@ impl Memory {
         })
     }
 
-    /// True once a part of it could not be had: its file was cut short, or has no room.
+    /// True once a part of it was inaccessible: its file was truncated, or has no space.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         let lost = |region: &Region| region.area.mapping.watch.as_ref().is_some_and(Watch::is_lost);
         self.regions.iter().any(lost)
     }
 
-    /// Copies the octets from `skip` on of a place.
+    /// Copies octets from a place, from `skip` on.
     pub fn read(&self, place: Place, skip: usize, to: &mut [u8]) {
         self.regions[place.region].area.read(place.at + skip, to);
     }
@@ -209,14 +211,14 @@ fn region(spec: &RegionSpec, file: &OwnedFd) -> Result<Region, MemoryError> {
         let mut stat: libc::stat = std::mem::zeroed();
         (libc::fstat(file.as_raw_fd(), &raw mut stat), stat)
     };
-    // Reading memory must not be reading a disk that does not answer, or a device.
+    // A memory access must not wait for a disk or a device.
     if answer < 0 || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Err(MemoryError::File("is not a regular file"));
     }
     if u64::try_from(stat.st_size).unwrap_or(0) < end {
         return Err(MemoryError::File("is shorter than the region"));
     }
-    // A mapping begins at a page, the region perhaps not.
+    // A mapping begins at a page boundary; the region may not.
     let page = page();
     let skip = spec.offset % page;
     let fits = |value: u64| usize::try_from(value).map_err(|_| bounds());
@@ -235,8 +237,8 @@ fn region(spec: &RegionSpec, file: &OwnedFd) -> Result<Region, MemoryError> {
     let mut mapping = Mapping { start, octets: mapped, watch: None };
     mapping.watch = Some(Watch::over(start.as_ptr() as usize, mapped).ok_or(MemoryError::Many)?);
     let mapping = Arc::new(mapping);
-    // Programs that are started from here need no part of it.
-    // SAFETY: the mapping was just made.
+    // Child processes do not need the mapping.
+    // SAFETY: the mapping is new and has this length.
     unsafe { libc::madvise(start.as_ptr().cast(), mapped, libc::MADV_DONTFORK) };
     Ok(Region { guest: spec.guest, user: spec.user, area: Area { mapping, offset: skip, octets } })
 }

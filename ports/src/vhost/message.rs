@@ -1,66 +1,68 @@
-//! The messages of the vhost-user protocol as octets, and nothing else: no descriptor is touched here.
+//! Encoding and decoding of vhost-user messages, without their descriptors.
 //!
-//! The front end (User Mode Linux, QEMU) asks, the back end (a port) answers. Every octet comes from
-//! another program and may be anything. Source: "Vhost-user Protocol" in QEMU's documentation.
+//! The front end (User Mode Linux, QEMU) sends requests, the back end (a port) answers.
+//! All octets come from another program and are not trusted. Source: "Vhost-user
+//! Protocol" in QEMU's documentation.
 
 /// Octets of the header before each message.
 pub const HEADER: usize = 12;
-/// Octets of the longest message that is taken, without its header: a device's whole configuration.
+/// Length in octets of the longest accepted message, without its header: a
+/// device's whole configuration.
 pub const LONGEST: usize = 512;
-/// Most regions of memory that a guest may have.
+/// Maximum number of a guest's memory regions.
 pub const REGIONS: usize = 8;
-/// Most octets of a device's configuration.
+/// Maximum length of a device's configuration, in octets.
 pub const CONFIG: usize = 256;
 
 const VERSION: u32 = 1;
 const VERSION_MASK: u32 = 3;
 const REPLY: u32 = 4;
 const NEED_REPLY: u32 = 8;
-/// In the number that comes with a queue's descriptor: there is none.
+/// Flag in the queue number: no descriptor is attached.
 const NO_DESCRIPTOR: u64 = 0x100;
 const QUEUE_MASK: u64 = 0xff;
 
-/// What is wrong with a message.
+/// Error in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// Another version of the protocol, or an answer where a request belongs.
+    /// Another version of the protocol, or an answer in place of a request.
     #[error("its flags {0:#x} are not those of a request of version 1")]
     Flags(u32),
-    /// More octets than any message has.
+    /// Longer than any message.
     #[error("it claims {0} octets, more than {LONGEST}")]
     Long(u32),
-    /// Fewer octets than this message has.
+    /// Shorter than the message's fields.
     #[error("its {got} octets are fewer than {needed}")]
     Short {
-        /// Octets that came.
+        /// Received octets.
         got: usize,
-        /// Octets that are needed.
+        /// Required octets.
         needed: usize,
     },
-    /// A message that belongs to a feature which was not offered, or to none.
+    /// An unknown message, or one of a feature that was not offered.
     #[error("its number is none that was offered")]
     Unknown,
-    /// More regions than there may be, or none.
+    /// Too many regions, or none.
     #[error("it lists {0} regions of memory, not 1 to {REGIONS}")]
     Regions(u32),
-    /// A part of the configuration that does not exist.
+    /// A range outside the configuration.
     #[error("it asks for octets {offset} to {end} of a configuration of {CONFIG}")]
     Config {
-        /// First octet.
+        /// Offset of the first octet.
         offset: u32,
-        /// Octet after the last.
+        /// Offset after the last octet.
         end: u64,
     },
 }
 
-/// The beginning of a message.
+/// Header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Number of the request.
     pub request: u32,
-    /// Octets that follow.
+    /// Length of the body.
     pub size: usize,
-    /// The sender waits for an answer, if that was agreed upon.
+    /// The sender requests an answer, if that was negotiated.
     pub needs_reply: bool,
 }
 
@@ -83,78 +85,78 @@ impl Header {
     }
 }
 
-/// One piece of a guest's memory: a part of a file.
+/// One region of a guest's memory: a range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSpec {
-    /// Where the guest has it.
+    /// Address in the guest.
     pub guest: u64,
-    /// Its octets.
+    /// Length in octets.
     pub octets: u64,
-    /// Where the front end has it in its own address space, in which it speaks of queues.
+    /// Address in the front end's address space, which it uses for queues.
     pub user: u64,
-    /// Where it begins in the file.
+    /// Offset in the file.
     pub offset: u64,
 }
 
-/// Where the three parts of a queue are, in the front end's address space.
+/// Addresses of the three parts of a queue, in the front end's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePlaces {
-    /// The table of descriptors.
+    /// Descriptor table.
     pub descriptors: u64,
-    /// What the guest offers.
+    /// Available ring.
     pub available: u64,
-    /// What the device has used.
+    /// Used ring.
     pub used: u64,
 }
 
-/// A request of the front end. Descriptors come beside it.
+/// A request of the front end. Descriptors are passed beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Which features can the device have?
+    /// Get the device's features.
     GetFeatures,
-    /// These it shall have.
+    /// Set the negotiated features.
     SetFeatures(u64),
-    /// Which parts of the protocol are known?
+    /// Get the protocol features.
     GetProtocolFeatures,
-    /// These shall be used.
+    /// Set the negotiated protocol features.
     SetProtocolFeatures(u64),
-    /// The sender is in charge.
+    /// The sender owns the session.
     SetOwner,
-    /// Start all over.
+    /// Reset the device.
     Reset,
-    /// The guest's memory; one descriptor for each region.
+    /// Set the guest's memory; one descriptor for each region.
     SetMemory(Vec<RegionSpec>),
-    /// Entries of a queue.
+    /// Set the size of a queue in entries.
     SetQueueSize(u32, u32),
-    /// Where the parts of a queue are.
+    /// Set the addresses of a queue.
     SetQueuePlaces(u32, QueuePlaces),
-    /// The next entry of a queue to be taken.
+    /// Set the index of the next available entry.
     SetQueueBase(u32, u32),
-    /// Stop a queue, and say which entry would be the next.
+    /// Stop a queue, and get the index of its next available entry.
     GetQueueBase(u32),
-    /// A descriptor by which the guest says that a queue has something; false if none comes.
+    /// Set the guest's notifier of a queue; false if no descriptor is attached.
     SetQueueKick(u32, bool),
-    /// One by which the device says so.
+    /// Set the device's notifier of a queue; false likewise.
     SetQueueCall(u32, bool),
-    /// One by which the device says that a queue is broken.
+    /// Set the notifier of errors of a queue; false likewise.
     SetQueueError(u32, bool),
-    /// A queue is to be used or not.
+    /// Enable or disable a queue.
     EnableQueue(u32, bool),
-    /// The guest's MTU in octets.
+    /// Set the guest's MTU in octets.
     SetMtu(u64),
-    /// A descriptor by which the back end may ask something in its turn.
+    /// Set the socket for requests of the back end.
     SetChannel,
-    /// A part of the device's configuration: offset and length.
+    /// Get a range of the device's configuration: offset and length.
     GetConfig(u32, u32),
-    /// The guest writes into the configuration.
+    /// Set a part of the device's configuration.
     SetConfig,
 }
 
 impl Request {
-    /// Reads what follows a header.
+    /// Decodes the body of a message.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The flaw in it.
     pub fn read(request: u32, body: &[u8]) -> Result<Self, Flaw> {
         Ok(match request {
             1 => Self::GetFeatures,
@@ -195,7 +197,7 @@ impl Request {
     }
 }
 
-/// An answer to the request of that number.
+/// Encodes the answer to a request.
 #[must_use]
 pub fn answer(request: u32, body: &[u8]) -> Vec<u8> {
     let size = u32::try_from(body.len()).expect("answers are short");
@@ -226,7 +228,7 @@ fn regions(body: &[u8]) -> Result<Vec<RegionSpec>, Flaw> {
     (0..number).map(region).collect()
 }
 
-/// A queue, and whether a descriptor comes for it.
+/// Queue number, and whether a descriptor is attached.
 fn queue(body: &[u8]) -> Result<(u32, bool), Flaw> {
     let value = double(body, 0)?;
     let queue = u32::try_from(value & QUEUE_MASK).expect("eight bits");

@@ -1,9 +1,9 @@
 //! A guest's network device as a port: the back end of the vhost-user protocol.
 //!
-//! The guest (User Mode Linux, QEMU) connects to a listening socket and shares its memory; frames are
-//! copied straight between that memory and the engine's pool, without the host's kernel. The guest is not
-//! trusted: whatever it writes into its memory or its messages, the worst that happens is that its own
-//! port falls silent for a named [`DisconnectReason`]. A guest that starts again connects again.
+//! The guest (User Mode Linux, QEMU) connects to a listening socket and shares its memory; frames
+//! are copied directly between that memory and the engine's pool, without the host's kernel. The
+//! guest is not trusted: whatever it writes to its memory or its messages, in the worst case its
+//! own port is disconnected with a [`DisconnectReason`]. A restarted guest connects again.
 
 pub mod backlog;
 pub mod config;
@@ -39,24 +39,24 @@ use device::{Device, RECEIVE, SEND};
 use message::Request;
 use notifier::Notifier;
 
-/// What the port waits for, by number.
+/// Poller numbers of the socket and the connection.
 const LISTENER: u64 = 0;
 const CONNECTION: u64 = 1;
-/// Of its queues, by number.
+/// Poller numbers of the queues.
 const KICKS: [u64; 2] = [2, 3];
-/// Frames after which the connection is looked at, however many more there are.
+/// Number of frames after which the connection is polled even if more frames are available.
 const FRAMES: u32 = 1024;
-/// Messages that are served before the other ports have their turn.
+/// Maximum number of messages served in one turn.
 const MESSAGES: u32 = 32;
 
-/// How a port stands to its guest.
+/// State of the guest behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// No guest has used the device yet.
     Awaited,
     /// A guest's driver uses it.
     Up,
-    /// The guest is gone, or on its way back.
+    /// The guest is disconnected, or is about to reconnect.
     Gone,
 }
 
@@ -78,14 +78,14 @@ pub struct Vhost {
     poller: Poller,
     connection: Option<Connection>,
     kicks: [Option<Notifier>; 2],
-    /// Times that the port rang the guest's bell itself since it was last heard.
+    /// Notifications of the guest's kick that the port itself made since the last read.
     own_kicks: u64,
     device: Device,
-    /// Frames taken since the connection was looked at.
+    /// Frames received since the connection was last polled.
     frames: u32,
     was_up: bool,
     connections: u64,
-    /// What the guest that was up last agreed to.
+    /// Features negotiated by the most recent guest.
     features: u64,
     reason: Option<DisconnectReason>,
 }
@@ -100,7 +100,8 @@ impl Vhost {
     /// Serves the guest that connects to `listener`, a listening Unix stream socket.
     ///
     /// # Errors
-    /// [`Error::VhostSocket`] if it is none, [`Error::Loop`] if the kernel has no descriptor left.
+    /// [`Error::VhostSocket`] if it is not such a socket, [`Error::Loop`] if no descriptor is
+    /// available.
     pub fn serve(listener: OwnedFd, config: DeviceConfig) -> Result<Self, Error> {
         let raw = listener.as_raw_fd();
         let fail = |why: String| Error::VhostSocket { fd: raw, why };
@@ -133,7 +134,7 @@ impl Vhost {
         })
     }
 
-    /// How it stands to its guest.
+    /// State of its guest.
     #[must_use]
     pub fn standing(&self) -> Standing {
         match (self.device.is_up(), self.was_up) {
@@ -143,19 +144,19 @@ impl Vhost {
         }
     }
 
-    /// Why the connection of the last guest ended.
+    /// Why the most recent connection ended.
     #[must_use]
     pub fn disconnect_reason(&self) -> Option<&DisconnectReason> {
         self.reason.as_ref()
     }
 
-    /// Guests that connected so far.
+    /// Number of connections so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections
     }
 
-    /// The features of virtio that the guest agreed to which was up last.
+    /// Virtio features negotiated by the most recent guest.
     #[must_use]
     pub fn features(&self) -> u64 {
         self.features
@@ -167,7 +168,7 @@ impl Vhost {
         &self.device
     }
 
-    /// Does what is to be done beside frames; false if there is nothing more.
+    /// Serves one event beside frames; returns false if there is none.
     fn look(&mut self) -> bool {
         let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
         let mut more = false;
@@ -182,7 +183,7 @@ impl Vhost {
                 Ok(there) => more |= there,
                 Err(reason) => {
                     self.disconnect(reason);
-                    // What else was ready went with the connection.
+                    // Other events belonged to the closed connection.
                     return true;
                 }
             }
@@ -190,7 +191,7 @@ impl Vhost {
         more
     }
 
-    /// The guest told of frames. True if there are more of them.
+    /// Handles a notification about frames. Returns true if there are more of them.
     fn take_count(&mut self) -> Result<bool, DisconnectReason> {
         let Some(notifier) = &self.kicks[SEND] else { return Ok(false) };
         let kicks = notifier.take_count().map_err(DisconnectReason::Notifier)?;
@@ -198,7 +199,7 @@ impl Vhost {
         self.listen()
     }
 
-    /// The guest told of buffers.
+    /// Handles a notification about buffers.
     fn has_room(&mut self) -> Result<bool, DisconnectReason> {
         if let Some(notifier) = &self.kicks[RECEIVE] {
             notifier.take_count().map_err(DisconnectReason::Notifier)?;
@@ -206,8 +207,8 @@ impl Vhost {
         self.device.catch_up().map(|()| false)
     }
 
-    /// Asks the guest to tell of its next frame. If there is one already the port stays ready, since
-    /// others may have their turn before it is taken.
+    /// Enables the guest's notification of its next frame. If a frame is already available, the
+    /// port stays ready, because other ports may be served first.
     fn listen(&mut self) -> Result<bool, DisconnectReason> {
         let more = self.device.listen()?;
         if let (true, Some(notifier)) = (more, &self.kicks[SEND]) {
@@ -216,11 +217,11 @@ impl Vhost {
         Ok(more)
     }
 
-    /// A guest is there.
+    /// Accepts a guest's connection.
     fn accept(&mut self) -> Result<bool, DisconnectReason> {
         let Some(connection) = Connection::accept(self.listener.as_raw_fd()) else { return Ok(false) };
         self.poller.add(connection.as_raw_fd(), CONNECTION).map_err(|_| DisconnectReason::Closed)?;
-        // The next one has to wait for this one's end.
+        // Further connections wait until this one ends.
         self.poller.remove(self.listener.as_raw_fd());
         self.connection = Some(connection);
         self.connections += 1;
@@ -254,10 +255,10 @@ impl Vhost {
         Ok(true)
     }
 
-    /// Listens to another bell of one of the guest's queues, or to none.
+    /// Replaces the notifier of one of the guest's queues, or removes it.
     fn watch(&mut self, queue: usize, kick: Option<Notifier>) -> Result<(), DisconnectReason> {
         if let Some(notifier) = self.kicks[queue].take() {
-            // Closing is not enough: the guest has the same bell.
+            // Closing is not enough: the guest holds the same eventfd.
             self.poller.remove(notifier.as_raw_fd());
         }
         if let Some(notifier) = &kick {
@@ -272,17 +273,17 @@ impl Vhost {
         Ok(())
     }
 
-    /// The guest is gone, or has to go. The next one is welcome.
+    /// Disconnects the guest and accepts connections again.
     fn disconnect(&mut self, reason: DisconnectReason) {
         for notifier in self.kicks.iter_mut().filter_map(Option::take) {
             self.poller.remove(notifier.as_raw_fd());
         }
         if let Some(connection) = self.connection.take() {
             self.poller.remove(connection.as_raw_fd());
-            // Removed before: this cannot fail for want of room.
+            // It was removed before: this cannot fail for lack of memory.
             let _ = self.poller.add(self.listener.as_raw_fd(), LISTENER);
         }
-        // Whatever was found then, empty memory is the cause of it.
+        // Later errors are consequences of the empty memory.
         let reason = if self.device.memory_is_lost() { DisconnectReason::MemoryLost } else { reason };
         self.device.reset();
         self.reason = Some(reason);
@@ -294,7 +295,7 @@ impl Port for Vhost {
         Some(self.poller.as_raw_fd())
     }
 
-    /// Takes one frame from the guest, and serves its other requests.
+    /// Receives one frame from the guest, and serves its other requests.
     fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
         if self.frames == FRAMES {
             self.frames = 0;
@@ -334,7 +335,7 @@ impl Port for Vhost {
                 Ok(there) => done |= there,
                 Err(reason) => {
                     self.disconnect(reason);
-                    // What else was ready went with the connection.
+                    // Other events belonged to the closed connection.
                     return true;
                 }
             }
@@ -382,7 +383,7 @@ impl Port for Vhost {
 /// [`Report::kind`] of guests.
 pub const REPORT: &str = "guest";
 
-/// What is published of a guest.
+/// Published figures of a guest.
 #[derive(Serialize)]
 struct Figures {
     standing: &'static str,
@@ -393,7 +394,7 @@ struct Figures {
     counts: Counts,
 }
 
-/// A whole-number option of a socket.
+/// An integer option of a socket.
 fn option_of(fd: RawFd, option: libc::c_int) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut octets = libc::socklen_t::try_from(size_of_val(&value)).expect("a small number");

@@ -1,13 +1,13 @@
-//! Notifiers, by which a guest and its device wake each other: an eventfd (`kick` towards the device,
-//! `call` towards the guest), or one end of a pair of sockets. They come from another program, so their
-//! type is checked before they are used.
+//! Notifiers between a guest and its device: an eventfd (`kick` towards the device, `call`
+//! towards the guest), or one end of a socket pair. They are created by another program, so their
+//! type is checked before use.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::sys::{check, set_nonblocking};
 
-/// The type of a file that is only a descriptor, as an eventfd is.
+/// File type of an anonymous inode, such as an eventfd.
 const NO_TYPE: libc::mode_t = 0;
 
 /// A notifier.
@@ -18,7 +18,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Takes a descriptor for one; it will never block.
+    /// Wraps a descriptor and makes it non-blocking.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] for a file or a device, or the kernel's answer.
@@ -26,8 +26,8 @@ impl Notifier {
         Self::of(fd, &[NO_TYPE, libc::S_IFSOCK])
     }
 
-    /// Takes a descriptor for one whose notifications are counted: an eventfd. A socket does not count,
-    /// and the port could not notify itself by it.
+    /// Wraps an eventfd, which counts its notifications. A socket does not count, and the port
+    /// could not notify itself by it.
     ///
     /// # Errors
     /// As [`Notifier::new`], and for a socket.
@@ -50,26 +50,28 @@ impl Notifier {
         Ok(Self { fd, socket: kind == libc::S_IFSOCK })
     }
 
-    /// True if the peer may sleep on although it was notified. User Mode Linux is woken by a socket, that is
-    /// by a signal: a kernel that is just going to sleep notes the signal and sleeps all the same.
+    /// True if the peer may miss a notification. A socket wakes User Mode Linux by a signal: a
+    /// kernel that is about to sleep records the signal but still goes to sleep.
     #[must_use]
     pub fn may_be_missed(&self) -> bool {
         self.socket
     }
 
-    /// Notifies the peer; false if the peer has closed its end. A notification that was not taken yet is enough.
+    /// Notifies the peer; returns false if the peer has closed its end. A pending
+    /// notification is sufficient.
     #[must_use]
     pub fn notify(&self) -> bool {
         let one = 1u64.to_ne_bytes();
-        // SAFETY: eight octets that outlive the call. Signals, SIGPIPE among them, are blocked in the loop.
+        // SAFETY: eight octets that outlive the call. Signals, SIGPIPE among them, are blocked in
+        // the loop.
         let put = unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
         put >= 0 || io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
     }
 
-    /// Notifications since the last call; for an eventfd.
+    /// Returns the number of notifications since the last call; for an eventfd.
     ///
     /// # Errors
-    /// If the peer has closed its end, or the descriptor is no notifier.
+    /// If the peer has closed its end, or the descriptor is not a notifier.
     pub fn take_count(&self) -> io::Result<u64> {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call.

@@ -1,66 +1,68 @@
 //! One split virtqueue as the device sees it (virtio 1.2, section 2.7).
 //!
-//! The guest offers chains of buffers; the device takes them in order, uses them, and gives them back.
-//! What the guest wrote is read once, checked, and only then believed. Nothing is allocated per chain.
+//! The guest offers chains of buffers; the device takes them in order, uses them, and
+//! returns them. Values written by the guest are read once and checked before use. There
+//! is no allocation per chain.
 
 use std::sync::atomic::{Ordering, fence};
 
 use super::memory::{Area, Memory, Place};
 
-/// Most entries of a queue: what any guest in use asks for, and a bound for the work on one frame.
+/// Maximum number of entries: no common guest requests more; it bounds the work for one frame.
 pub const LARGEST: u16 = 4096;
-/// Descriptors that are followed for one frame, at most.
+/// Maximum number of descriptors followed for one frame.
 const STEPS: usize = 2 * LARGEST as usize;
 
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
-/// Octets of a descriptor, of an entry of the available ring and of the used ring, and what stands before.
+/// Length in octets of a descriptor, of an entry of the available ring and of the used ring,
+/// and of the ring's header.
 const DESCRIPTOR: usize = 16;
 const AVAILABLE: usize = 2;
 const USED: usize = 8;
 const RING: usize = 4;
 const INDEX: usize = 2;
-/// The flag by which either side asks not to be told.
+/// The flag by which either side suppresses notifications.
 const QUIET: u16 = 1;
 
-/// What a guest may not do; its queue is not looked at any more.
+/// A violation of the queue's rules by the guest; the queue is not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// More chains than the queue has entries.
+    /// More available chains than the queue has entries.
     #[error("it offers {0} chains in a queue of {1} entries")]
     Ahead(u16, u16),
-    /// An entry that the table of descriptors does not have.
+    /// An index beyond the descriptor table.
     #[error("it names descriptor {0} of {1}")]
     Descriptor(u16, u16),
-    /// A chain without an end.
+    /// A chain with a loop.
     #[error("a chain of descriptors has no end")]
     Endless,
-    /// A table of descriptors that is none.
+    /// An invalid indirect table.
     #[error("an indirect table of {0} octets is none")]
     Indirect(u32),
-    /// A buffer outside the memory.
+    /// A buffer outside the guest's memory.
     #[error("a buffer of {octets} octets at {address:#x} is outside its memory")]
     Outside {
-        /// Where.
+        /// Its address.
         address: u64,
-        /// How long.
+        /// Its length.
         octets: u32,
     },
-    /// A buffer to be read where one to be written belongs, or the other way round.
+    /// A device-readable buffer in place of a device-writable one, or vice versa.
     #[error("a buffer is for the other direction")]
     Direction,
-    /// A chain to be filled that holds nothing.
+    /// A device-writable chain of length zero.
     #[error("a chain to be filled has no room at all")]
     Empty,
 }
 
-/// Who writes into the buffers of a queue.
+/// The side that writes to the buffers of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// The guest: the queue of frames that it sends.
+    /// The guest: the queue on which it sends.
     Guest,
-    /// The device: the queue of frames that it receives.
+    /// The device: the queue from which the guest receives.
     Device,
 }
 
@@ -68,25 +70,25 @@ pub enum Writer {
 #[derive(Debug, Default)]
 pub struct Buffers {
     places: Vec<Place>,
-    /// For each chain its first descriptor, and the octets of all chains up to its end.
+    /// For each chain its first descriptor, and the total octets up to its end.
     chains: Vec<(u16, usize)>,
     steps: usize,
 }
 
 impl Buffers {
-    /// Octets that they hold together.
+    /// Total length in octets.
     #[must_use]
     pub fn octets(&self) -> usize {
         self.chains.last().map_or(0, |&(_, end)| end)
     }
 
-    /// Chains that they belong to.
+    /// Number of their chains.
     #[must_use]
     pub fn chains(&self) -> usize {
         self.chains.len()
     }
 
-    /// Copies from octet `from` of the buffers on; all of `to`, or as much as there is.
+    /// Copies octets from offset `from` of the buffers to `to`, as many as there are.
     pub fn read(&self, memory: &Memory, from: usize, mut to: &mut [u8]) {
         self.visit(from, to.len(), |place, skip, octets| {
             let (part, rest) = std::mem::take(&mut to).split_at_mut(octets);
@@ -95,7 +97,7 @@ impl Buffers {
         });
     }
 
-    /// Copies to octet `at` of the buffers on; all that is given, or as much as there is room.
+    /// Copies octets to offset `at` of the buffers, as many as there is room for.
     pub fn write(&self, memory: &Memory, at: usize, mut from: &[u8]) {
         self.visit(at, from.len(), |place, skip, octets| {
             let (part, rest) = from.split_at(octets);
@@ -104,7 +106,7 @@ impl Buffers {
         });
     }
 
-    /// Calls `act` with the pieces of `octets` octets from `from` on: place, octets to skip there, length.
+    /// Calls `act` for the pieces of `octets` octets from `from` on: place, offset in it, length.
     fn visit(&self, mut from: usize, mut octets: usize, mut act: impl FnMut(Place, usize, usize)) {
         for &place in &self.places {
             if octets == 0 {
@@ -127,7 +129,7 @@ impl Buffers {
     }
 }
 
-/// A queue that is in use.
+/// A started queue.
 #[derive(Debug)]
 pub struct Queue {
     size: u16,
@@ -135,34 +137,34 @@ pub struct Queue {
     descriptors: Area,
     available: Area,
     used: Area,
-    /// Both sides say at which entry they want to be told.
+    /// `VIRTIO_F_EVENT_IDX`: both sides set the index at which they want a notification.
     event_idx: bool,
     next_available: u16,
     next_used: u16,
-    /// `next_used` when it was last considered whether to tell the guest.
+    /// `next_used` at the last decision about a notification.
     told: u16,
-    /// The guest was asked not to tell.
+    /// The guest's notifications are suppressed.
     quiet: bool,
     buffers: Buffers,
 }
 
-/// Octets of the three parts of a queue with so many entries: descriptors, available, used; and their
-/// alignment.
+/// Length in octets and alignment of the three parts of a queue with `size` entries: descriptor
+/// table, available ring, used ring.
 #[must_use]
 pub const fn parts(size: u16) -> [(usize, usize); 3] {
     let size = size as usize;
-    // Each ring ends with the word by which the other side says when it wants to be told.
+    // Each ring ends with the index at which the other side wants a notification.
     [(DESCRIPTOR * size, DESCRIPTOR), (RING + AVAILABLE * size + 2, 2), (RING + USED * size + 2, 4)]
 }
 
 impl Queue {
-    /// A queue of `size` entries, a power of two, whose parts have the octets that [`parts`] says, from
-    /// entry `base` on.
+    /// A queue of `size` entries, a power of two, starting at index `base`. The parts have the
+    /// lengths returned by [`parts`].
     #[must_use]
     pub fn new(size: u16, writer: Writer, parts: [Area; 3], base: u16, event_idx: bool) -> Self {
         debug_assert!(size.is_power_of_two() && size <= LARGEST);
         let [descriptors, available, used] = parts;
-        // Where the device goes on giving back is known to the guest.
+        // The position in the used ring is continued from the guest's memory.
         let next_used = used.load(INDEX);
         Self {
             size,
@@ -179,13 +181,13 @@ impl Queue {
         }
     }
 
-    /// The next entry to be taken.
+    /// Index of the next available entry.
     #[must_use]
     pub fn next_available(&self) -> u16 {
         self.next_available
     }
 
-    /// Chains that the guest offers now.
+    /// Number of available chains.
     ///
     /// # Errors
     /// [`Broken::Ahead`].
@@ -194,10 +196,11 @@ impl Queue {
         if offered > self.size { Err(Broken::Ahead(offered, self.size)) } else { Ok(offered) }
     }
 
-    /// The buffers of the next chain; none if nothing is offered. [`Queue::give_back`] ends this.
+    /// Takes the buffers of the next chain; None if no chain is available.
+    /// [`Queue::give_back`] returns it.
     ///
     /// # Errors
-    /// What the guest may not do.
+    /// The guest's violation of the queue's rules.
     pub fn take(&mut self, memory: &Memory) -> Result<Option<&Buffers>, Broken> {
         self.buffers.clear();
         if self.offered()? == 0 {
@@ -208,11 +211,11 @@ impl Queue {
         Ok(Some(&self.buffers))
     }
 
-    /// The buffers of the next chains, at most `most`, that together hold so many octets; none if there
-    /// are too few. [`Queue::give_back`] ends this.
+    /// Takes the buffers of the next chains, at most `most`, with a total of `octets` octets; None
+    /// if there are too few. [`Queue::give_back`] returns them.
     ///
     /// # Errors
-    /// What the guest may not do.
+    /// The guest's violation of the queue's rules.
     pub fn room(&mut self, memory: &Memory, octets: usize, most: u16) -> Result<Option<&Buffers>, Broken> {
         self.buffers.clear();
         let offered = self.offered()?;
@@ -229,7 +232,8 @@ impl Queue {
         Ok(None)
     }
 
-    /// Gives the chains that were last found back to the guest, the first `octets` octets written.
+    /// Returns the chains that were last taken to the guest, with the first `octets` octets
+    /// written.
     pub fn give_back(&mut self, octets: usize) {
         let mut from = 0;
         for &(head, end) in &self.buffers.chains {
@@ -246,17 +250,17 @@ impl Queue {
         self.used.store(INDEX, self.next_used);
     }
 
-    /// True if something was given back since the last call of [`Queue::tells`].
+    /// True if chains were returned since the last call of [`Queue::tells`].
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.told != self.next_used
     }
 
-    /// Whether the guest wants to be told of what was given back since the last call.
+    /// Whether the guest requests a notification of the chains returned since the last call.
     pub fn tells(&mut self) -> bool {
         let (old, new) = (self.told, self.next_used);
         self.told = new;
-        // What was given back must be seen before the guest's wish is read.
+        // The used index must be visible before the guest's event index is read.
         fence(Ordering::SeqCst);
         if self.event_idx {
             let wish = self.available.load(RING + AVAILABLE * usize::from(self.size));
@@ -266,14 +270,16 @@ impl Queue {
         }
     }
 
-    /// What the guest changes when it looks at what was given back: its wish, and what it offers.
+    /// Values that the guest changes when it processes returned chains: its event
+    /// index and its available index.
     #[must_use]
     pub fn sign(&self) -> (u16, u16) {
         let wish = self.available.load(RING + AVAILABLE * usize::from(self.size));
         (wish, self.available.load(INDEX))
     }
 
-    /// Asks the guest to tell of what it offers next. True if there is something already.
+    /// Enables the guest's notification of available chains. Returns true if one is already
+    /// available.
     ///
     /// # Errors
     /// [`Broken::Ahead`].
@@ -284,12 +290,13 @@ impl Queue {
             self.quiet = false;
             self.used.store(0, 0);
         }
-        // The wish must be seen before it is looked what is there.
+        // The event index must be visible before the available index is read.
         fence(Ordering::SeqCst);
         Ok(self.offered()? > 0)
     }
 
-    /// Asks the guest to tell of what it offers beyond what is there. True if there is more already.
+    /// Enables the guest's notification of chains beyond the present ones. Returns true
+    /// if there are more already.
     pub fn listen_beyond(&mut self) -> bool {
         let there = self.available.load(INDEX);
         if self.event_idx {
@@ -302,7 +309,7 @@ impl Queue {
         self.available.load(INDEX) != there
     }
 
-    /// Asks the guest not to tell. With events by index it tells once, and then no more.
+    /// Suppresses the guest's notifications. With event indices it notifies once, and then no more.
     pub fn ignore(&mut self) {
         if !self.event_idx && !self.quiet {
             self.quiet = true;
@@ -310,7 +317,7 @@ impl Queue {
         }
     }
 
-    /// Adds the buffers of the chain `ahead` of the next one.
+    /// Appends the buffers of the chain at offset `ahead` from the next one.
     fn follow(&mut self, memory: &Memory, ahead: u16) -> Result<(), Broken> {
         let entry = usize::from(self.next_available.wrapping_add(ahead) % self.size);
         let head = self.available.load(RING + AVAILABLE * entry);
@@ -339,7 +346,7 @@ impl Queue {
         Ok(Descriptor::read(octets))
     }
 
-    /// Adds the buffers of a table elsewhere.
+    /// Appends the buffers of an indirect table.
     fn indirect(&mut self, memory: &Memory, table: &Descriptor) -> Result<usize, Broken> {
         let bad = Broken::Indirect(table.octets);
         let octets = usize::try_from(table.octets).map_err(|_| bad)?;
@@ -375,7 +382,7 @@ impl Queue {
         if self.buffers.steps > STEPS { Err(Broken::Endless) } else { Ok(()) }
     }
 
-    /// Adds one buffer; its octets.
+    /// Appends one buffer; returns its length.
     fn add(&mut self, memory: &Memory, descriptor: &Descriptor) -> Result<usize, Broken> {
         if (descriptor.flags & WRITE != 0) != (self.writer == Writer::Device) {
             return Err(Broken::Direction);
@@ -383,7 +390,7 @@ impl Queue {
         let outside = Broken::Outside { address: descriptor.address, octets: descriptor.octets };
         let octets = usize::try_from(descriptor.octets).map_err(|_| outside)?;
         let (mut address, mut rest) = (descriptor.address, octets);
-        // A buffer may lie across two regions that meet in the guest.
+        // A buffer may cover two regions that are adjacent in the guest.
         while rest > 0 {
             let place = memory.find(address, rest).ok_or(outside)?;
             address += place.octets as u64;

@@ -1,4 +1,4 @@
-//! The engine's edge: its ports, and how frames get to them.
+//! The engine's edge: its ports, and the delivery of frames to them.
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::time::Instant;
@@ -8,28 +8,28 @@ use crate::port::{LARGEST_FRAME, Outgoing, Port};
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
 
-/// A port at its place in the engine.
+/// A port attached to the engine.
 pub struct Attachment {
     /// The port.
     pub port: Box<dyn Port>,
     /// Frames that the kernel dropped before the engine took them ([`Port::missed`]).
     pub missed: u64,
     longest: usize,
-    /// Frames to read in the next turn.
+    /// Maximum number of frames to read in the next turn.
     pub(crate) batch: u32,
-    /// When the loop last knew it to be empty.
+    /// Last time at which the port was known to be empty.
     pub(crate) looked: Instant,
 }
 
-/// All ports of an engine, and where its frames go.
+/// All ports of an engine, and the destination of its frames.
 pub struct Edge {
     /// The ports, by number.
     pub ports: Vec<Attachment>,
-    /// How late frames were handed to their nodes.
+    /// Lateness of the delivery of frames to their nodes.
     pub delivery: Histogram,
-    /// Numbers of the ports that have, or had, a peer to be served.
+    /// Numbers of the ports that have, or had, a peer to serve.
     with_peers: Vec<usize>,
-    /// Frames with which ports answered and that have to enter there.
+    /// Replies of ports, which have yet to enter the engine there.
     pub(crate) answers: Vec<(PortId, Vec<u8>)>,
     /// None while the engine is stepped.
     clock: Option<WallClock>,
@@ -49,13 +49,13 @@ impl Edge {
         }
     }
 
-    /// Has time follow a clock from now on.
+    /// Starts to follow a clock.
     pub(crate) fn start(&mut self, clock: WallClock) {
         self.clock = Some(clock);
         self.ports.iter_mut().for_each(|attached| attached.port.start());
     }
 
-    /// Adds a port behind those that are there.
+    /// Attaches a port; it gets the next number.
     pub(crate) fn attach(&mut self, port: Box<dyn Port>) {
         let number = self.ports.len();
         let (missed, longest) = (0, port.longest_frame());
@@ -63,7 +63,7 @@ impl Edge {
         self.prepare(number);
     }
 
-    /// Puts another port in the place of one.
+    /// Replaces a port.
     pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) {
         let attached = &mut self.ports[number];
         attached.longest = port.longest_frame();
@@ -81,15 +81,16 @@ impl Edge {
         }
     }
 
-    /// Fetches from the kernel how many frames were missed at each port.
+    /// Reads from the kernel the number of missed frames of each port.
     pub(crate) fn each_second(&mut self) {
         for attached in &mut self.ports {
             attached.missed += attached.port.missed();
         }
     }
 
-    /// Serves what peers want to agree upon, frames apart: before time zero nothing takes those, but
-    /// a guest's kernel does not start without its devices. False if there was nothing to do.
+    /// Serves the control messages of peers, without frames: before time zero frames are
+    /// not read, but a guest's kernel does not start without its devices. Returns false
+    /// if there was nothing to do.
     pub fn negotiate(&mut self) -> bool {
         let mut done = false;
         for &number in &self.with_peers {
@@ -98,8 +99,8 @@ impl Edge {
         done
     }
 
-    /// Tells peers what was delivered to them since the last call; returns when one may have to be
-    /// told again.
+    /// Notifies peers of the frames delivered since the last call; returns the time at which a
+    /// notification may have to be repeated.
     pub(crate) fn notify(&mut self, now: Instant) -> Instant {
         let mut again = Instant::NEVER;
         for &number in &self.with_peers {

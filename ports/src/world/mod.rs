@@ -1,4 +1,4 @@
-//! The engine and what is around it, by name: ports, switches, links, and frames that come in.
+//! The engine and its environment, by name: ports, switches, links, and received frames.
 
 pub mod edge;
 pub mod names;
@@ -22,7 +22,7 @@ use edge::Edge;
 use names::Names;
 use radio::Radios;
 
-/// The engine, its edge, and the names of everything in it.
+/// The engine, its edge, and the names of all elements.
 pub struct World {
     /// The emulated network.
     pub engine: Engine,
@@ -39,7 +39,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world without ports; random numbers are drawn by `seed`.
+    /// A world without ports; `seed` initializes the random numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut engine = Engine::new(seed);
@@ -48,7 +48,7 @@ impl World {
         Self { engine, edge, names, capture: None, clock: None, rx, radios }
     }
 
-    /// Has time follow a clock from now on.
+    /// Starts to follow a clock.
     pub(crate) fn start(&mut self, clock: WallClock) {
         self.clock = Some(clock);
         self.edge.start(clock);
@@ -57,10 +57,10 @@ impl World {
         }
     }
 
-    /// Adds a port; `transit` says that its node passes frames on.
+    /// Adds a port; `transit` is true if its node forwards frames.
     ///
     /// # Errors
-    /// The engine's, if the name is taken.
+    /// An error of the engine, if the name is in use.
     pub fn add(&mut self, name: &str, transit: bool, port: Box<dyn Port>) -> Result<PortId, Error> {
         let id = self.engine.add_port(name, transit)?;
         self.names.ports.insert(name, id);
@@ -71,17 +71,17 @@ impl World {
     /// Adds a switch or hub.
     ///
     /// # Errors
-    /// The engine's.
+    /// An error of the engine.
     pub fn add_switch(&mut self, name: &str, settings: &SwitchSettings) -> Result<SwitchId, Error> {
         let id = self.engine.add_switch(name, settings)?;
         self.names.switches.insert(name, id);
         Ok(id)
     }
 
-    /// Joins two ends by a link, each the name of a port or of a switch.
+    /// Connects two ends by a link; each end is the name of a port or a switch.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a name, or the engine's.
+    /// [`Error::Unknown`] for a name, or an error of the engine.
     pub fn connect(
         &mut self,
         name: &str,
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Puts another port in the place of one: the new TAP of a node that starts again.
+    /// Replaces a port: the new TAP of a restarted node.
     pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) {
         self.edge.exchange(id.index(), port);
     }
@@ -112,7 +112,7 @@ impl World {
     /// Captures the named ports, or all, to a file.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a name, [`Error::Capture`] if the file cannot be made.
+    /// [`Error::Unknown`] for a name, [`Error::Capture`] if the file cannot be created.
     pub fn capture(&mut self, path: &Path, ports: Option<Vec<String>>) -> Result<(), Error> {
         for name in ports.iter().flatten() {
             self.names.ports.id(name)?;
@@ -122,8 +122,8 @@ impl World {
         self.sniff()
     }
 
-    /// What is to be done once a second: the capture's file is brought up to date, and the drops
-    /// at ports are fetched from the kernel.
+    /// Work done once a second: updates the capture's file, and reads the drops at ports from the
+    /// kernel.
     pub(crate) fn each_second(&mut self) {
         if let Some(capture) = &mut self.capture {
             capture.push();
@@ -131,7 +131,7 @@ impl World {
         self.edge.each_second();
     }
 
-    /// Lets time pass until `until`.
+    /// Advances time to `until`.
     pub fn advance(&mut self, until: Instant) {
         let Self { engine, edge, names, radios, capture, clock, .. } = self;
         let mut recorder;
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// Lets the frames enter with which ports have answered.
+    /// Enters the replies of ports into the engine.
     fn answer(&mut self) {
         let now = self.engine.now();
         for (port, octets) in std::mem::take(&mut self.edge.answers) {
@@ -160,10 +160,10 @@ impl World {
         }
     }
 
-    /// A frame enters through a port at `at`, whatever stands behind it.
+    /// Enters a frame through a port at `at`, for any kind of port.
     ///
     /// # Errors
-    /// [`Error::FrameTooLong`] if no buffer holds it.
+    /// [`Error::FrameTooLong`] if it exceeds the largest buffer.
     pub fn offer(&mut self, port: PortId, at: Instant, octets: &[u8]) -> Result<(), Error> {
         if octets.len() > LARGEST_FRAME {
             return Err(Error::FrameTooLong { octets: octets.len(), most: LARGEST_FRAME });
@@ -196,12 +196,12 @@ impl World {
     }
 }
 
-/// What came of a look at a port.
+/// Result of a read from a port.
 pub(crate) enum Taken {
     /// A frame of so many octets was read at this time.
     Frame(Instant, u32),
-    /// There was none.
+    /// There was no frame.
     Nothing,
-    /// There will be none any more.
+    /// The port is closed.
     Closed,
 }

@@ -1,5 +1,5 @@
-//! The names of everything in a world. They are held here and nowhere else beside the engine, which
-//! knows its elements by number.
+//! The names of all elements of a world. Beside the engine, which identifies its elements by
+//! number, this is the only place that stores them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct Table<Id> {
     kind: &'static str,
-    /// By number: elements are numbered in the order in which they are added.
+    /// By number: elements are numbered in the order of their addition.
     entries: Vec<(Arc<str>, Id)>,
     ids: HashMap<Arc<str>, Id>,
 }
@@ -22,7 +22,7 @@ impl<Id: Copy> Table<Id> {
         Self { kind, entries: Vec::new(), ids: HashMap::new() }
     }
 
-    /// Enters the element that the engine has just added.
+    /// Adds the element that the engine has just created.
     pub(crate) fn insert(&mut self, name: &str, id: Id) {
         let name: Arc<str> = name.into();
         self.entries.push((Arc::clone(&name), id));
@@ -43,13 +43,13 @@ impl<Id: Copy> Table<Id> {
         self.entries[number].1
     }
 
-    /// The name of the element with this number; empty if there is none.
+    /// The name of the element with this number; empty if it does not exist.
     #[must_use]
     pub fn name(&self, number: usize) -> &str {
         self.entries.get(number).map_or("", |(name, _)| name)
     }
 
-    /// All of them, by number.
+    /// All elements, by number.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Id)> {
         self.entries.iter().map(|(name, id)| (&**name, *id))
     }

@@ -1,4 +1,4 @@
-//! Radio media by name, and what is known of their radios at a moment.
+//! Radio media by name, and the state of their radios at an instant.
 
 use std::collections::HashMap;
 
@@ -22,10 +22,10 @@ struct Radio {
     id: RadioId,
 }
 
-/// Which port each radio belongs to.
+/// The port of each radio.
 #[derive(Debug, Default)]
 pub(crate) struct Radios {
-    /// In the order in which they were added.
+    /// In the order of addition.
     all: Vec<Radio>,
     by_port: HashMap<PortId, Radio>,
     /// By medium and number.
@@ -33,7 +33,7 @@ pub(crate) struct Radios {
 }
 
 impl Radios {
-    /// Enters the radio that the engine has just added.
+    /// Adds the radio that the engine has just created.
     fn insert(&mut self, radio: Radio) {
         self.all.push(radio);
         self.by_port.insert(radio.port, radio);
@@ -48,41 +48,41 @@ impl Radios {
     }
 }
 
-/// A radio at a moment.
+/// State of a radio at an instant.
 #[derive(Clone, Debug)]
 pub struct RadioView {
     /// Name of its port.
     pub port: String,
     /// Name of its medium.
     pub medium: String,
-    /// Its number on the medium, by which others speak of it.
+    /// Its number on the medium; other radios refer to it by this number.
     pub number: u32,
-    /// Its settings now.
+    /// Its current settings.
     pub settings: RadioSettings,
     /// Whether it is switched on.
     pub on: bool,
-    /// Its access point's number, if it is a station that has one.
+    /// Its access point's number, if it is an associated station.
     pub access_point: Option<u32>,
-    /// Where it is.
+    /// Its position.
     pub position: Position,
-    /// Its channel's centre in MHz.
+    /// Centre frequency of its channel in MHz.
     pub mhz: u16,
-    /// Frames that wait.
+    /// Queued frames.
     pub queued: u32,
-    /// What it counted.
+    /// Its counters.
     pub counts: RadioCounts,
-    /// Where its time went.
+    /// Its airtime by use.
     pub airtime: Airtime,
-    /// Whom it has met: the other's number, and what was exchanged.
+    /// The radios it exchanged frames with: their numbers and counters.
     pub peers: Vec<(u32, PeerCounts)>,
 }
 
-/// Somebody whom a radio heard when it looked around.
+/// A radio found by a scan.
 #[derive(Clone, Debug)]
 pub struct SightingView {
     /// Name of its port.
     pub port: String,
-    /// What was heard.
+    /// The scan result.
     pub sighting: Sighting,
 }
 
@@ -93,9 +93,9 @@ pub struct ChannelView {
     pub medium: String,
     /// Number of the channel.
     pub number: u16,
-    /// Its centre in MHz.
+    /// Its centre frequency in MHz.
     pub mhz: u16,
-    /// How much it was in use.
+    /// Its use.
     pub airtime: ChannelAirtime,
 }
 
@@ -103,7 +103,7 @@ impl World {
     /// Adds a medium.
     ///
     /// # Errors
-    /// A setting that cannot work, or the engine's.
+    /// An invalid setting, or an error of the engine.
     pub fn add_medium(&mut self, name: &str, settings: &MediumSettings) -> Result<(), Error> {
         let medium = settings.build(self.engine.seed(), name)?;
         let id = self.engine.add_medium(name, medium)?;
@@ -111,10 +111,10 @@ impl World {
         Ok(())
     }
 
-    /// Puts a radio behind the port of that name.
+    /// Attaches a radio to the port of that name.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a name, or the engine's.
+    /// [`Error::Unknown`] for a name, or an error of the engine.
     pub fn add_radio(
         &mut self,
         medium: &str,
@@ -131,7 +131,7 @@ impl World {
     /// Adds a source of noise to a medium.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a name, or a setting that cannot work.
+    /// [`Error::Unknown`] for a name, or an invalid setting.
     pub fn add_noise(
         &mut self,
         medium: &str,
@@ -142,7 +142,7 @@ impl World {
         Ok(self.engine.add_noise(id, settings, mobility)?)
     }
 
-    /// Has all media tell what is on the air.
+    /// Makes all media report the frames on the air.
     pub(crate) fn sniff(&mut self) -> Result<(), Error> {
         for (_, id) in self.names.media.iter() {
             self.engine.medium(id)?.set_sniffing(true);
@@ -150,19 +150,19 @@ impl World {
         Ok(())
     }
 
-    /// Has a radio changed at an instant.
+    /// Schedules a change of a radio at an instant.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a name, or the engine's.
+    /// [`Error::Unknown`] for a name, or an error of the engine.
     pub fn schedule_radio(&mut self, at: Instant, port: &str, change: RadioChange) -> Result<(), Error> {
         let Radio { medium, id, .. } = self.radio(port)?;
         Ok(self.engine.schedule(at, Change::Radio(medium, id, Box::new(change)))?)
     }
 
-    /// Has frames from one radio to another fail with a probability of 0 to 1, beside all else.
+    /// Sets an additional error probability, from 0 to 1, of frames from one radio to another.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a name or two radios of different media; a probability that is none.
+    /// [`Error::Unknown`] for a name or two radios of different media; an invalid probability.
     pub fn set_frame_error(&mut self, from: &str, to: &str, probability: f64) -> Result<(), Error> {
         let (sender, receiver) = (self.radio(from)?, self.radio(to)?);
         if sender.medium != receiver.medium {
@@ -176,16 +176,16 @@ impl World {
         Ok(())
     }
 
-    /// All radios at the engine's present instant, in the order in which they were added.
+    /// All radios at the engine's present instant, in the order of addition.
     ///
     /// # Errors
-    /// None in a world whose media are its own.
+    /// None in a world that created its media itself.
     pub fn radios(&mut self) -> Result<Vec<RadioView>, Error> {
         let Self { engine, names, radios, .. } = self;
         radios.all.iter().map(|&radio| view(engine, names, radio)).collect()
     }
 
-    /// How often a radio has looked around for its node, and whom it heard the last time.
+    /// How many scans a radio has made for its node, and the radios found by the last one.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a name.
@@ -200,10 +200,10 @@ impl World {
         Ok((scanned.times, scanned.found.into_iter().map(view).collect()))
     }
 
-    /// All channels that were used, medium by medium.
+    /// All channels that were used, by medium.
     ///
     /// # Errors
-    /// None in a world whose media are its own.
+    /// None in a world that created its media itself.
     pub fn channels(&mut self) -> Result<Vec<ChannelView>, Error> {
         let mut found = Vec::new();
         for (name, id) in self.names.media.iter() {
@@ -218,7 +218,7 @@ impl World {
         Ok(found)
     }
 
-    /// Power in dBm at which one radio would hear another now, without fading.
+    /// Power in dBm at which one radio would receive another now, without fading.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a name or two radios of different media.
@@ -236,8 +236,8 @@ impl World {
     }
 }
 
-/// A radio as it is now. Names of others are left to the caller, so that the engine need not wait for
-/// them.
+/// State of a radio now. The caller resolves the names of other radios, so that the
+/// engine does not wait for that.
 fn view(engine: &mut Engine, names: &Names, radio: Radio) -> Result<RadioView, Error> {
     let medium = engine.medium(radio.medium)?;
     let id = radio.id;

@@ -1,5 +1,5 @@
-//! A guest without a kernel: the front end of a vhost-user device, which shares a file of memory with the
-//! engine and keeps real virtqueues in it, as it should or as the test likes.
+//! A guest without a kernel: the front end of a vhost-user device, which shares a file of memory
+//! with the engine and keeps real virtqueues in it, valid or invalid as the test requires.
 #![allow(dead_code)] // every test takes what it needs
 
 use std::fs::File;
@@ -16,14 +16,15 @@ use airloom_ports::runtime::driver::Driver;
 use airloom_ports::vhost::{DeviceConfig, Vhost};
 use airloom_ports::world::World;
 
-/// Where the guest and its front end have the memory, where it begins in its file, and its octets.
+/// Addresses of the memory in the guest and its front end, its offset in the file,
+/// and its length in octets.
 pub const GUEST: u64 = 0x10_0000;
 pub const USER: u64 = 0x7000_0000;
 pub const OFFSET: u64 = 0x3000;
 pub const OCTETS: u64 = 0x80_0000;
 /// Buffers begin here in the memory, the rings before them.
 pub const BUFFERS: u64 = 0x2_0000;
-/// Octets of each buffer that the fake driver offers for a frame to be received.
+/// Length in octets of each receive buffer that the fake driver offers.
 pub const BUFFER: u32 = 2048;
 
 pub const RECEIVE: usize = 0;
@@ -37,19 +38,19 @@ pub const EVENT_IDX: u64 = 1 << 29;
 pub const OFFLOADS: u64 = 0b11_1011_1000_0011;
 /// The entry at which the rings begin.
 pub const BASE: u16 = u16::MAX - 20;
-/// What any guest has: protocol features, virtio 1.
+/// Features of every guest: protocol features, virtio 1.
 pub const BASIC: u64 = 1 << 30 | 1 << 32;
 
-/// The card of every fake guest.
+/// Device configuration of every fake guest.
 pub const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 7], mtu: 1500 };
 
-/// A descriptor: address in the guest, octets, flags, next.
+/// A descriptor: guest address, length in octets, flags, next.
 pub type Descriptor = (u64, u32, u16, u16);
 
 /// One queue in the shared memory.
 pub struct Ring {
     pub size: u16,
-    /// Where its three parts begin in the memory.
+    /// Offsets of its three parts in the memory.
     pub at: [u64; 3],
     pub available: u16,
     pub used: u16,
@@ -62,29 +63,30 @@ pub struct Guest {
     pub socket: UnixStream,
     pub rings: [Ring; 2],
     pub kicks: [File; 2],
-    /// The guest's end of what the device calls by: a pair of sockets, as with User Mode Linux.
+    /// The guest's end of the device's call notifiers: socket pairs, as with User Mode Linux.
     pub calls: [UnixStream; 2],
     device_calls: Vec<OwnedFd>,
     pub features: u64,
 }
 
 pub fn eventfd() -> File {
-    // SAFETY: no pointers are passed, and the descriptor belongs to nobody else.
+    // SAFETY: no pointers are passed, and the descriptor has no other owner.
     unsafe { File::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)) }
 }
 
 pub fn memory(octets: u64) -> File {
-    // SAFETY: the name is a constant C string, and the descriptor belongs to nobody else.
+    // SAFETY: the name is a constant C string, and the descriptor has no other owner.
     let file = unsafe { File::from_raw_fd(libc::memfd_create(c"guest".as_ptr(), libc::MFD_CLOEXEC)) };
     file.set_len(octets).expect("there is memory");
     file
 }
 
-/// A message with its descriptors.
+/// Sends a message with its descriptors.
 pub fn send(socket: &UnixStream, octets: &[u8], files: &[RawFd]) {
     let mut piece = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
     let mut control = [0u64; 16];
-    // SAFETY: the message refers to memory that outlives the call, and the control buffer has the room.
+    // SAFETY: the message refers to memory that outlives the call, and the control buffer has the
+    // room.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut piece;
@@ -107,7 +109,7 @@ pub fn send(socket: &UnixStream, octets: &[u8], files: &[RawFd]) {
     }
 }
 
-/// A message as octets.
+/// Encodes a message.
 pub fn message(request: u32, flags: u32, body: &[u8]) -> Vec<u8> {
     let size = u32::try_from(body.len()).expect("short");
     [request, flags, size].iter().flat_map(|word| word.to_ne_bytes()).chain(body.iter().copied()).collect()
@@ -122,7 +124,7 @@ pub fn doubles(doubles: &[u64]) -> Vec<u8> {
 }
 
 impl Guest {
-    /// One that has connected and agreed upon the basics, with queues of `size` entries.
+    /// Connects a guest that has negotiated the basics, with queues of `size` entries.
     pub fn hello(path: &std::path::Path, features: u64, size: u16) -> Self {
         let socket = UnixStream::connect(path).expect("the engine listens");
         socket.set_read_timeout(Some(Duration::from_secs(20))).expect("not zero");
@@ -153,14 +155,15 @@ impl Guest {
         guest
     }
 
-    /// One whose driver is up. Its rings are about to come round the end of their 16-bit indices.
+    /// Connects a guest whose driver is up. The 16-bit indices of its rings are about to wrap
+    /// around.
     pub fn up(path: &std::path::Path, features: u64, size: u16) -> Self {
         let mut guest = Self::hello(path, features, size);
         for queue in [RECEIVE, SEND] {
             let [_, available, used] = guest.rings[queue].at;
             guest.write(available + 2, &BASE.to_le_bytes());
             guest.write(used + 2, &BASE.to_le_bytes());
-            // Whoever wants to be told of everything says so.
+            // Requests notifications of everything.
             guest.wish(queue, BASE);
             guest.write(used + 4 + 8 * u64::from(size), &BASE.to_le_bytes());
             (guest.rings[queue].available, guest.rings[queue].used) = (BASE, BASE);
@@ -176,7 +179,7 @@ impl Guest {
         self.ack(5, &region, &[self.memory.as_raw_fd()]);
     }
 
-    /// Brings both queues into use.
+    /// Starts both queues.
     pub fn begin(&self) {
         for (number, ring) in (0u32..).zip(&self.rings) {
             let index = usize::try_from(number).expect("two");
@@ -194,18 +197,18 @@ impl Guest {
         }
     }
 
-    /// A request without an answer.
+    /// Sends a request without an answer.
     pub fn tell(&self, request: u32, body: &[u8], files: &[RawFd]) {
         send(&self.socket, &message(request, 1, body), files);
     }
 
-    /// A request whose answer is that it was done.
+    /// Sends a request and checks its acknowledgement.
     pub fn ack(&self, request: u32, body: &[u8], files: &[RawFd]) {
         send(&self.socket, &message(request, 9, body), files);
         assert_eq!(self.answer(request), 0u64.to_ne_bytes(), "request {request} is done");
     }
 
-    /// The answer to a request.
+    /// Sends a request and returns the answer.
     pub fn ask(&self, request: u32, body: &[u8]) -> Vec<u8> {
         self.tell(request, body, &[]);
         self.answer(request)
@@ -230,7 +233,7 @@ impl Guest {
         matches!((&self.socket).read(&mut [0]), Ok(0) | Err(_))
     }
 
-    /// Writes into the memory; `at` counts from its beginning.
+    /// Writes to the memory; `at` is an offset.
     pub fn write(&self, at: u64, octets: &[u8]) {
         self.memory.write_all_at(octets, OFFSET + at).expect("within the file");
     }
@@ -252,7 +255,8 @@ impl Guest {
         self.write(at, &encode(descriptor));
     }
 
-    /// Offers the chain that begins at descriptor `head`. True if the device wants to be told.
+    /// Offers the chain that begins at descriptor `head`. Returns true if the
+    /// device requests a notification.
     pub fn offer(&mut self, queue: usize, head: u16) -> bool {
         let Ring { size, at, available, .. } = self.rings[queue];
         self.write(at[1] + 4 + 2 * u64::from(available % size), &head.to_le_bytes());
@@ -270,7 +274,8 @@ impl Guest {
         (&self.kicks[queue]).write_all(&1u64.to_ne_bytes()).expect("an eventfd");
     }
 
-    /// Sends a frame with its header, cut into `cuts` descriptors; kicks if the device wants it.
+    /// Sends a frame with its header, split into `cuts` descriptors; kicks if the device requests
+    /// it.
     pub fn send(&mut self, header: [u8; 12], frame: &[u8], cuts: u16) {
         let queue = SEND;
         let octets = [&header, frame].concat();
@@ -290,7 +295,7 @@ impl Guest {
         }
     }
 
-    /// The next free descriptors and a buffer for them. The fake driver never looks whether they are free.
+    /// Allocates descriptors and a buffer. The fake driver never checks whether they are free.
     fn slot(&mut self, queue: usize, descriptors: u16) -> (u16, u64) {
         let ring = &mut self.rings[queue];
         let head = ring.next;
@@ -299,7 +304,7 @@ impl Guest {
         (head, BUFFERS + side + u64::from(head % 32) * 0x1_1000)
     }
 
-    /// Offers `count` buffers of [`BUFFER`] octets to receive into.
+    /// Offers `count` receive buffers of [`BUFFER`] octets.
     pub fn provide(&mut self, count: u16) {
         for _ in 0..count {
             let size = self.rings[RECEIVE].size;
@@ -313,7 +318,8 @@ impl Guest {
         }
     }
 
-    /// What the device gave back since the last call: first descriptor and octets written.
+    /// The entries that the device returned since the last call: first descriptor and octets
+    /// written.
     pub fn used(&mut self, queue: usize) -> Vec<(u16, u32)> {
         let Ring { size, at, used, .. } = self.rings[queue];
         let now = self.word(at[2] + 2);
@@ -329,13 +335,13 @@ impl Guest {
         found
     }
 
-    /// Says from which entry on the device is to call.
+    /// Sets the entry at which the device is to notify.
     pub fn wish(&self, queue: usize, entry: u16) {
         let Ring { size, at, .. } = self.rings[queue];
         self.write(at[1] + 4 + 2 * u64::from(size), &entry.to_le_bytes());
     }
 
-    /// Frames that came, each with its header, put together where they were spread over buffers.
+    /// Received frames, each with its header, reassembled from several buffers if necessary.
     pub fn receive(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut found = Vec::new();
         let mut used = self.used(RECEIVE).into_iter();
@@ -356,7 +362,7 @@ impl Guest {
         self.read(BUFFERS + u64::from(head) * u64::from(BUFFER), octets as usize)
     }
 
-    /// Times that the device called.
+    /// Number of notifications by the device.
     pub fn called(&self, queue: usize) -> usize {
         let mut octets = [0; 4096];
         match (&self.calls[queue]).read(&mut octets) {
@@ -374,11 +380,11 @@ pub fn encode((address, octets, flags, next): Descriptor) -> Vec<u8> {
     found
 }
 
-/// An engine with a guest's port, and a memory port that the test holds, joined by a link.
+/// An engine with a guest's port and a memory port of the test, joined by a link.
 pub struct Bench {
     pub driver: Driver,
     pub path: std::path::PathBuf,
-    /// Where the far end's guest connects.
+    /// Socket of the far end's guest.
     pub other: std::path::PathBuf,
     inbox: Inbox,
     _folder: Folder,
@@ -424,7 +430,7 @@ impl Bench {
         Self { driver, path, other, inbox, _folder: Folder(folder) }
     }
 
-    /// Has the far end send a frame, or part of one.
+    /// Sends a frame, or part of one, from the far end.
     pub fn offer(&self, octets: &[u8]) {
         let octets = octets.to_vec();
         let done = self.driver.ask(move |driven| {
@@ -435,7 +441,7 @@ impl Bench {
         done.expect("it runs").expect("it fits");
     }
 
-    /// What reached the far end, once it is `count` frames.
+    /// Frames received at the far end, once there are `count`.
     pub fn far(&self, count: usize) -> Vec<Box<[u8]>> {
         let mut found = Vec::new();
         until(|| {
@@ -445,12 +451,12 @@ impl Bench {
         found
     }
 
-    /// Reads something of the guest's port.
+    /// Evaluates a function on the guest's port.
     pub fn port<T: Send + 'static>(&self, read: impl Fn(&Vhost) -> T + Send + 'static) -> T {
         self.port_at(0, read)
     }
 
-    /// Reads something of the port with a number.
+    /// Evaluates a function on the port with a number.
     pub fn port_at<T: Send + 'static>(
         &self,
         number: usize,
@@ -463,7 +469,7 @@ impl Bench {
         answer.expect("it runs")
     }
 
-    /// Why the guest was parted from, once it was.
+    /// The reason of the disconnection, once it has occurred.
     pub fn cause(&self) -> String {
         let mut found = None;
         until(|| {
@@ -474,7 +480,7 @@ impl Bench {
     }
 }
 
-/// Waits until `done`.
+/// Waits until `done` returns true.
 pub fn until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {

@@ -11,8 +11,8 @@ use airloom_ports::runtime::driver::Driver;
 use airloom_ports::tap::Tap;
 use airloom_ports::world::World;
 
-/// Runs `test` on a thread in a fresh network namespace. Where the machine does not permit
-/// namespaces it says so and does nothing.
+/// Runs `test` on a thread in a new network namespace. If the machine does not permit
+/// namespaces, prints that and returns.
 pub fn inside(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         // SAFETY: only this thread leaves its network namespace.
@@ -43,14 +43,14 @@ pub fn node(number: u8, tap: bool) -> NodeSpec {
         forwarding: false,
         ipv6: None,
         sysctl: std::collections::BTreeMap::from([
-            // Addresses can be used at once: nobody else has them.
+            // Addresses are usable at once: duplicate address detection is not needed.
             ("net.ipv6.conf.all.accept_dad".into(), "0".into()),
             ("net.ipv6.conf.eth0.accept_dad".into(), "0".into()),
         ]),
     }
 }
 
-/// The namespaces of some nodes, or none, with the reason said, where that is not permitted.
+/// The namespaces of some nodes; prints the reason and returns None if they are not permitted.
 pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Option<Vec<Namespace>> {
     match netns::bring_up(nodes, wires) {
         Ok(namespaces) => Some(namespaces),

@@ -1,4 +1,4 @@
-//! `sendmmsg` and `recvmmsg` with memory that is laid out once.
+//! Batches of packets (`sendmmsg`, `recvmmsg`), in memory that is reused.
 
 use std::io;
 use std::net::UdpSocket;
@@ -7,20 +7,20 @@ use std::os::fd::AsRawFd;
 use crate::clock;
 use crate::packet::{HEADER, RTP_HEADER};
 
-/// Packets in one `sendmmsg`. Few, because all bear the time at which the call began: a packet costs the kernel
-/// about 1 us.
+/// Maximum number of packets in one `sendmmsg`. Small, because all get the time of the call: a
+/// packet costs the kernel about 1 us.
 pub const SEND: usize = 32;
-/// Packets in one `recvmmsg`.
+/// Maximum number of packets in one `recvmmsg`.
 pub const RECEIVE: usize = 64;
 
-/// Room for both headers.
+/// Length in octets of both headers.
 pub const HEADERS: usize = RTP_HEADER + HEADER;
-/// Octets of a received packet that are kept: both headers with all that RTP may put in between our own use.
+/// Octets of a received packet that are kept: both headers, with optional RTP fields in between.
 const KEPT: usize = 128;
-/// 64-bit words for control messages: stamp 32 octets, class 24 for each family, and some room.
+/// 64-bit words for control messages: stamp 32 octets, class 24 for each family, and some reserve.
 const CONTROL: usize = 16;
 
-/// Packets on their way out: headers of their own, and zeros from a common block behind them.
+/// Packets to be sent: each with its own headers, followed by zeros from a shared block.
 pub struct Outgoing {
     headers: Box<[[u8; HEADERS]; SEND]>,
     vectors: Box<[[libc::iovec; 2]; SEND]>,
@@ -42,13 +42,14 @@ impl Default for Outgoing {
 }
 
 impl Outgoing {
-    /// The header octets of packet `index`, to be written.
+    /// The header octets of packet `index`, for writing.
     pub fn header(&mut self, index: usize) -> &mut [u8; HEADERS] {
         &mut self.headers[index]
     }
 
-    /// Sends the packets `from..sizes.len()` (at most [`SEND`]), whose headers take the first `header` octets;
-    /// returns how many the socket took. An error means that the first of them was refused.
+    /// Sends the packets `from..sizes.len()` (at most [`SEND`]), whose headers take the
+    /// first `header` octets; returns how many the socket accepted. An error means that the
+    /// first of them was refused.
     pub fn send(
         &mut self,
         socket: &UdpSocket,
@@ -68,15 +69,15 @@ impl Outgoing {
             self.messages[index].msg_hdr.msg_iovlen = 2;
         }
         let messages = &mut self.messages[from..until];
-        // SAFETY: these messages point to vectors, headers and zeros that `self` owns and that do not move during
-        // the call; all lengths are within them.
+        // SAFETY: these messages point to vectors, headers and zeros that `self` owns and that do
+        // not move during the call; all lengths are within them.
         let done =
             unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count(messages.len()), 0) };
         usize::try_from(done).map_err(|_| io::Error::last_os_error())
     }
 }
 
-/// One packet that came.
+/// A received packet.
 pub struct Arrived<'a> {
     /// Its first octets.
     pub octets: &'a [u8],
@@ -88,7 +89,7 @@ pub struct Arrived<'a> {
     pub class: u8,
 }
 
-/// Packets that came.
+/// Received packets.
 pub struct Incoming {
     octets: Box<[[u8; KEPT]; RECEIVE]>,
     control: Box<[[u64; CONTROL]; RECEIVE]>,
@@ -110,7 +111,8 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Takes all packets that are there, up to [`RECEIVE`]; an error of kind `WouldBlock` if there is none.
+    /// Receives all available packets, up to [`RECEIVE`]; an error of kind
+    /// `WouldBlock` if there is none.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         for index in 0..RECEIVE {
             self.vectors[index] =
@@ -121,10 +123,10 @@ impl Incoming {
             header.msg_control = self.control[index].as_mut_ptr().cast();
             header.msg_controllen = (CONTROL * 8) as _;
         }
-        // MSG_TRUNC makes the lengths those of the packets rather than of what was kept of them.
+        // With MSG_TRUNC the lengths are those of the whole packets, not of the kept octets.
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: every message points to buffers that `self` owns and that do not move during the call; all
-        // lengths are theirs. A call that does not wait needs no time-out.
+        // SAFETY: every message points to buffers that `self` owns and that do not move during the
+        // call; all lengths are theirs. A call that does not wait needs no time-out.
         let done = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -137,16 +139,17 @@ impl Incoming {
         usize::try_from(done).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Packet `index` of the latest call, which must have returned more.
+    /// Packet `index` of the latest call, which must have returned more than `index` packets.
     #[must_use]
     pub fn packet(&self, index: usize) -> Arrived<'_> {
         let message = &self.messages[index];
         let kept = (message.msg_len as usize).min(KEPT);
         let mut arrived =
             Arrived { octets: &self.octets[index][..kept], length: message.msg_len, stamp: None, class: 0 };
-        // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and CMSG_NXTHDR
-        // stay inside `msg_controllen`, and each type has the payload that is read (linux/socket.h, ip(7),
-        // ipv6(7)). Unaligned reads because control data need not be aligned for the type.
+        // SAFETY: the header and its control buffer are as the kernel left them; CMSG_FIRSTHDR and
+        // CMSG_NXTHDR stay inside `msg_controllen`, and each type has the payload that is read
+        // (linux/socket.h, ip(7), ipv6(7)). Unaligned reads because control data need not be
+        // aligned for the type.
         unsafe {
             let mut next = libc::CMSG_FIRSTHDR(&raw const message.msg_hdr);
             while let Some(control) = next.as_ref() {

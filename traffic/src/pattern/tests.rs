@@ -56,8 +56,8 @@ fn on_off_is_silent_while_off() {
 #[test]
 #[allow(clippy::cast_precision_loss)]
 fn random_on_off_is_on_for_its_share() {
-    // Mean on 50 ms, off 150 ms, 1 packet a ms while on (and one at the start of each period): the mean rate is
-    // (50 + 1/2) / 200 packets a ms.
+    // Mean on 50 ms, off 150 ms, 1 packet a ms while on (and one at the start of each period): the
+    // mean rate is (50 + 1/2) / 200 packets a ms.
     let pattern = Pattern::OnOff {
         gap: Gap::every(Span::from_millis(1)),
         on: Span::from_millis(50),

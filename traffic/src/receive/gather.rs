@@ -1,9 +1,10 @@
-//! How long packets may gather in the socket before they are read together.
+//! How long packets may accumulate in the socket before they are read together.
 //!
-//! The kernel stamps every packet when it comes, so nothing is lost by reading it later; but a receiver that
-//! wakes for each takes a processor, again and again, from what is being measured. So while packets come, the
-//! receiver sleeps on the clock instead of on its socket, as long as [`ENOUGH`] of them take at the rate that it
-//! saw last, and never so long that what may come meanwhile could fill the socket's buffer.
+//! The kernel stamps every packet on arrival, so a later read loses no information; but a
+//! receiver that wakes up for each packet takes CPU time from the measured system. While packets
+//! arrive, the receiver therefore sleeps on the clock instead of on its socket: for the time that
+//! [`ENOUGH`] of them need at the last observed rate, limited so that arriving packets cannot
+//! fill the socket's buffer.
 
 use airloom_engine::time::{Instant, Span};
 
@@ -11,18 +12,18 @@ use crate::net::batch::RECEIVE;
 
 /// Longest pause.
 const LONGEST: Span = Span::from_millis(50);
-/// Packets that are worth one wake: those of one system call. More would keep a processor busy for so long that it shows
-/// in a sender that shares it.
+/// Number of packets worth one wake-up: those of one system call. A larger number would occupy a
+/// processor long enough to delay a sender that shares it.
 const ENOUGH: u64 = RECEIVE as u64;
-/// Fewer packets than this in the longest pause are no stream: each is waited for.
+/// Fewer packets than this in the longest pause are not a stream: the receiver waits for each.
 const FEW: u64 = 2;
-/// Octets of buffer that the fastest sender fills in a millisecond; the kernel counts whole buffers, for a packet
-/// of 1470 octets 2304.
+/// Octets of buffer that the fastest sender fills per millisecond; the kernel counts whole buffers,
+/// for a packet of 1470 octets 2304.
 const FASTEST: u64 = 1_000_000;
-/// For a faster stream, which keeps its receiver busy anyway, there is no pause.
+/// A faster stream keeps its receiver busy anyway: no pause.
 const SHORTEST: Span = Span::from_millis(5);
 
-/// Decides on the pauses of one receiver.
+/// Computes the pauses of one receiver.
 pub(super) struct Gathering {
     longest: Span,
     emptied: Instant,
@@ -30,19 +31,19 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// For a socket with `room` octets of buffer that is looked at for the first time at `now`; no pause is
-    /// longer than `most`.
+    /// For a socket with `room` octets of buffer that is first read at `now`; no pause exceeds
+    /// `most`.
     pub(super) fn new(room: u32, most: Span, now: Instant) -> Self {
         let filled = Span::from_nanos(u64::from(room) * 1_000_000 / FASTEST);
         Self { longest: LONGEST.min(filled).min(most), emptied: now, taken: 0 }
     }
 
-    /// So many packets were read.
+    /// Records the number of packets read.
     pub(super) fn took(&mut self, packets: usize) {
         self.taken += packets as u64;
     }
 
-    /// The socket is empty at `now`: how long to let packets gather, if they come in a stream.
+    /// The socket is empty at `now`: how long to let packets accumulate, if they form a stream.
     pub(super) fn pause(&mut self, now: Instant) -> Option<Span> {
         let (taken, since) = (std::mem::take(&mut self.taken), now.since(self.emptied));
         self.emptied = now;
@@ -61,7 +62,7 @@ mod tests {
 
     const ROOM: u32 = 64 << 20;
 
-    /// What a socket that gave `taken` packets after `since` may wait.
+    /// The pause for a socket that returned `taken` packets after `since`.
     fn pause(room: u32, taken: usize, since: Span) -> Option<Span> {
         let begun = Instant::from_nanos(7);
         let mut gathering = Gathering::new(room, Span::from_secs(1), begun);

@@ -1,4 +1,4 @@
-//! TCP: the first connection that comes, read in chunks until its end.
+//! TCP: accepts the first connection and reads it in chunks until its end.
 
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::options::Receive;
 use crate::record::Record;
 use crate::summary::{Ended, Failure, Summary};
 
-/// Octets that one read takes at most.
+/// Maximum number of octets per read.
 const CHUNK: usize = 128 << 10;
 
 pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failure> {
@@ -52,7 +52,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     if summary.packets == 0 && summary.ended_by != Ended::Done { Err(Failure::Nothing) } else { Ok(()) }
 }
 
-/// Reads to the end; hands every chunk's record to `note`, and `None` when nothing is there.
+/// Reads to the end; passes every chunk's record to `note`, and `None` when no data are available.
 fn read_all(
     mut stream: TcpStream,
     patience: &mut Patience,

@@ -1,4 +1,4 @@
-//! UDP and RTP: everything that has come in one system call, each packet with the kernel's arrival time.
+//! UDP and RTP: reads all available packets per system call, each with the kernel's arrival time.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -17,10 +17,10 @@ use crate::record::{CLASS_SHIFT, Protocol, Record, USER_STAMP, Writer};
 use crate::stages::Stage;
 use crate::summary::{Ended, Failure, Summary};
 
-/// How long what is still in the socket may be read at the end.
+/// Maximum time to read the remaining packets of the socket at the end.
 const DRAIN: Span = Span::from_millis(200);
 
-/// What is known of the flow so far.
+/// State of the flow so far.
 struct Flow {
     rtp: bool,
     kernel_stamps: bool,
@@ -46,11 +46,11 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     };
     let mut incoming = Incoming::default();
     let mut patience = Patience::new(options);
-    // Whoever wants to know when the program had a packet in its hands must take it at once.
+    // With `--stages` the program must read each packet at once, because it records that time.
     let mut gathering = (flow.kernel_stamps && !options.common.stages).then(|| {
         Gathering::new(net::room(&socket), Span::from_nanos(options.idle.nanos() / 4), clock::now())
     });
-    // Of the clocks, when the socket was empty: what is read now has come since.
+    // Offset of the clocks when the socket was empty: packets read now arrived later.
     let mut then = Offset::measure();
     let mut closing = None;
     let outcome = loop {
@@ -89,7 +89,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
         match closing {
             None => {
                 if let Some(ended) = patience.over(now) {
-                    // What has arrived already is still read, as long as that does not go on for ever.
+                    // Packets that have already arrived are still read, for a limited time.
                     summary.ended_by = ended;
                     closing = Some(now + DRAIN);
                 }
@@ -122,7 +122,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     if summary.packets == 0 && summary.ended_by != Ended::Done { Err(Failure::Nothing) } else { Ok(()) }
 }
 
-/// Waits for a packet, and writes out the records if none comes for a moment.
+/// Waits for a packet, and writes out the records if none arrives for a moment.
 fn wait(socket: &UdpSocket, patience: &Patience, now: Instant, writer: &mut Writer<File>) -> io::Result<()> {
     let left = patience.until().since(now);
     if !net::ready(socket, false, LOOK.min(left))? {
@@ -133,7 +133,8 @@ fn wait(socket: &UdpSocket, patience: &Patience, now: Instant, writer: &mut Writ
 }
 
 impl Flow {
-    /// The record of a data packet of this flow, read at `now`; without an `offset` its stamp cannot be moved.
+    /// The record of a data packet of this flow, read at `now`; without an `offset` its
+    /// stamp cannot be converted.
     fn read(&mut self, arrived: &Arrived<'_>, now: Instant, offset: Option<Offset>) -> Option<Record> {
         let payload = if self.rtp { behind_rtp(arrived.octets) } else { Some(arrived.octets) };
         let header = payload

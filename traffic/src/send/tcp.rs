@@ -1,4 +1,4 @@
-//! TCP: writes at their times; a write that the socket does not take at once is finished when it does.
+//! TCP: scheduled writes; a write that the socket does not accept whole is completed when it can.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -15,10 +15,10 @@ use crate::record::{CUT, Record};
 use crate::stop;
 use crate::summary::{Ended, Failure, Summary};
 
-/// How often a waiting write looks whether it should end.
+/// Interval at which a blocked write checks whether it should end.
 const LOOK: Span = Span::from_millis(50);
 
-/// How long the receiver may take to close its end after the last octet.
+/// Maximum time for the receiver to close its end after the last octet.
 const CLOSE: Span = Span::from_secs(10);
 
 pub(super) fn run(options: &Send, summary: &mut Summary) -> Result<(), Failure> {
@@ -111,7 +111,7 @@ enum Written {
     Cut,
 }
 
-/// Writes `size` octets unless the time or the program ends before; tells how many it wrote.
+/// Writes `size` octets unless the time or the program ends before; returns how many it wrote.
 fn write(stream: &mut TcpStream, zeros: &[u8], size: u32, end: Instant) -> (u32, io::Result<Written>) {
     let mut written = 0_u32;
     while written < size {
@@ -140,7 +140,7 @@ fn write(stream: &mut TcpStream, zeros: &[u8], size: u32, end: Instant) -> (u32,
     (written, Ok(Written::Whole))
 }
 
-/// Says that nothing more comes, and waits until the receiver has read everything and closed.
+/// Shuts down writing, and waits until the receiver has read everything and closed the connection.
 fn close(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let until = clock::now() + CLOSE;

@@ -1,4 +1,4 @@
-//! UDP and RTP: packets at their times, several in one system call only when they are due together.
+//! UDP and RTP: scheduled packets, several per system call only when they are due together.
 
 use std::io;
 use std::net::UdpSocket;
@@ -19,7 +19,7 @@ use crate::stages::{Stamps, system_call};
 use crate::stop;
 use crate::summary::{Ended, Failure, Summary};
 
-/// The end mark is sent so often, so far apart, since it can be lost like any packet.
+/// Number and interval of end marks: an end mark can be lost like any packet.
 const END_MARKS: u32 = 5;
 const BETWEEN_MARKS: Span = Span::from_millis(20);
 
@@ -155,7 +155,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends what is due, and records it.
+    /// Sends and records the due packets.
     fn send_now(&mut self, dues: &[Due], now: Instant, summary: &mut Summary) -> Result<(), Failure> {
         let mut sizes = [0; SEND];
         for (index, due) in dues.iter().enumerate() {
@@ -188,18 +188,19 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Records the kernel's stamps that have come back by now.
+    /// Records the kernel's stamps that are available by now.
     fn fetch_stamps(&mut self) {
         if let Some(stamps) = &mut self.stamps {
             stamps.fetch(&self.socket, |stage, number, at| self.writer.passed(stage, number, at));
         }
     }
 
-    /// What to do about a packet that the socket refused: 1 to go on with the next, 0 to try it again.
+    /// Handles a packet that the socket refused: returns 1 to continue with the next, 0 to retry
+    /// it.
     fn refuse(&mut self, error: io::Error, summary: &Summary) -> Result<usize, Failure> {
         let what = || format!("cannot send to {}", self.options.to);
         match error.raw_os_error() {
-            // The answer to an earlier packet; this one was not tried.
+            // An ICMP error of an earlier packet; this one was not sent.
             Some(libc::ECONNREFUSED) => {
                 self.refused += 1;
                 if self.options.refusals != 0 && self.refused >= self.options.refusals {
@@ -209,7 +210,7 @@ impl Sender<'_> {
             }
             Some(libc::EINTR) if stop::asked() => Ok(1),
             Some(libc::EINTR) => Ok(0),
-            // Links go down and routes go away in the middle of an experiment, and then come back.
+            // Links and routes may fail during an experiment and recover later.
             Some(
                 libc::ENETUNREACH
                 | libc::EHOSTUNREACH
@@ -233,7 +234,7 @@ impl Sender<'_> {
         for _ in 0..END_MARKS {
             let now = clock::now();
             self.prepare(0, Kind::End, self.sequence, now.since(self.window.start), now);
-            // Whatever comes back now, a receiver that has gone included, changes nothing.
+            // An error, even of an absent receiver, has no consequence here.
             let _ = self.out.send(&self.socket, length, 0, &[size]);
             if !Alarm::new(Span::ZERO).wait_until(now + BETWEEN_MARKS) {
                 return;
