@@ -225,8 +225,8 @@ pub(crate) fn detach(frame: &Frame, pool: &mut Pool) -> Frame {
     }
 }
 
-/// Replaces the first `bare` octets of tag after the addresses of a frame, or of a run of segments,
-/// with a VLAN tag. The result has its own buffer and keeps its offload description. Returns
+/// Replaces the `bare` octets of VLAN tag after the addresses of a frame, or of a run of segments,
+/// with `tag`. The result has its own buffer and keeps its offload description. Returns
 /// `None`, with nothing changed, if the headers leave no room.
 pub(crate) fn retag(frame: &Frame, pool: &mut Pool, bare: usize, tag: Option<[u8; VLAN]>) -> Option<Frame> {
     let added = if tag.is_some() { VLAN } else { 0 };
