@@ -1,4 +1,4 @@
-//! Inside buildings, by kind of building and floors between.
+//! Indoor path loss, by kind of building and number of floors.
 
 use super::{PathLoss, Site, solve_reach};
 
@@ -9,7 +9,7 @@ use super::{PathLoss, Site, solve_reach};
 /// the whole number of storeys between the two antennas' heights.
 #[derive(Clone, Copy, Debug)]
 pub struct ItuIndoor {
-    /// What kind of building.
+    /// Kind of building.
     pub building: Building,
     /// Height of a storey in metres.
     pub storey_m: f64,
