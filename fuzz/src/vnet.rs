@@ -1,7 +1,7 @@
-//! A node that lies in its virtio-net header: any header before any frame, through a link that
-//! splits, and out again as a port would write it.
+//! An untrusted virtio-net header: any header before any frame, through a link that splits, and out
+//! again as a port would write it.
 //!
-//! Input: one octet that says how, 12 of header, the rest is the frame.
+//! Input: one octet of options, 12 of header, the rest is the frame.
 
 use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Frame, Pool};
@@ -10,7 +10,7 @@ use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 use airloom_ports::vnet::{self, OCTETS};
 
-/// Writes headers and reads them again.
+/// Writes headers and reads them back.
 struct Mirror;
 
 impl Egress for Mirror {

@@ -1,6 +1,6 @@
 //! Pacing of a wire when the host is late: lateness is recovered slowly, or the time is lost.
 //!
-//! On the wall clock, frames can be delivered later than the model says. Delivering all overdue
+//! On the wall clock, frames can be delivered later than the model requires. Delivering all overdue
 //! frames at once would be a burst faster than the wire. Each frame therefore follows the previous
 //! one almost as far behind as its octets take, or at the modelled distance if that is shorter. How
 //! much closer it may follow depends on the wire's [`Late`]:
