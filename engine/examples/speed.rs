@@ -1,5 +1,6 @@
-//! Measures the CPU time of the engine in nanoseconds for each frame and link, including the cost
-//! of offering and delivering the frame.
+//! Measures the engine's CPU time in nanoseconds per frame and link.
+//!
+//! The cost of offering and delivering the frame is included.
 //!
 //! `cargo run --release -p airloom-engine --example speed`
 

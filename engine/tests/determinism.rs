@@ -1,5 +1,4 @@
-//! Determinism: one seed produces one trace, to the last octet, for any division of time into
-//! steps.
+//! Determinism: one seed produces one trace, to the last octet, for any steps of time.
 
 mod common;
 

@@ -1,5 +1,6 @@
-//! Wires under a late wall clock: no window of 10 ms exceeds the rate by more than 1 %; with
-//! `Slip`, no window at all exceeds it.
+//! Pacing of wires under a late wall clock.
+//!
+//! No window of 10 ms exceeds the rate by more than 1 %; with `Slip`, no window at all exceeds it.
 
 mod common;
 

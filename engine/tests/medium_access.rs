@@ -1,5 +1,4 @@
-//! Edge cases of access and reception: inter-frame spaces, reservations, preambles, rates out of
-//! range.
+//! Edge cases of medium access and reception: inter-frame spaces, NAV, preambles, range of rates.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 

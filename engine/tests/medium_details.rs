@@ -1,5 +1,4 @@
-//! Single mechanisms: queues, fragments, RTS/CTS, access categories, capture, noise, overlap,
-//! timing.
+//! Single mechanisms: queues, fragments, RTS/CTS, EDCA, capture, noise, channel overlap, timing.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 

@@ -1,5 +1,6 @@
-//! Stress test: radios of all kinds, changed at random while they send. Time must advance and every
-//! frame must have one outcome.
+//! Stress test: radios of all kinds, changed at random while they send.
+//!
+//! Time must advance and every frame must have one outcome.
 
 #![allow(clippy::cast_possible_truncation)]
 

@@ -1,5 +1,4 @@
-//! The engine with arbitrary input: any network, settings and changes, valid or not, and any
-//! traffic.
+//! The engine with any network, settings, changes and traffic, valid or not.
 //!
 //! Input: a sequence of acts, each an octet that selects the act, and its arguments.
 

@@ -1,5 +1,6 @@
-//! An untrusted port: any octets with any offload description, through a link that reads flows,
-//! marks, splits and corrupts.
+//! An untrusted port: any octets with any offload description.
+//!
+//! The frame crosses a link that reads flows, marks, splits and corrupts.
 //!
 //! Input: 13 octets of description, the rest is the frame.
 

@@ -1,5 +1,7 @@
-//! An untrusted guest on its channel: any octets, in pieces of any size. Octets accepted as frames
-//! must encode to the same octets again; invalid frames must be refused at once and permanently.
+//! An untrusted guest on its channel: any octets, in pieces of any size.
+//!
+//! Octets accepted as frames must encode to the same octets again; invalid frames must be refused
+//! at once and permanently.
 //!
 //! Input: one octet for the size of the pieces, the rest is sent by the guest.
 

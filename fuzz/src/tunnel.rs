@@ -1,4 +1,5 @@
-//! Packets from a tunnel: as a GRE packet, with or without an IPv4 header, and as a VXLAN datagram.
+//! Packets from a tunnel: GRE, with or without an IPv4 header, and VXLAN.
+//!
 //! Accepted frames must be inside the packet; written packets are read again.
 //!
 //! Input: one octet that selects the tunnel, four of a key, the rest is the packet.

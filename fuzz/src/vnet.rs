@@ -1,5 +1,6 @@
-//! An untrusted virtio-net header: any header before any frame, through a link that splits, and out
-//! again as a port would write it.
+//! An untrusted virtio-net header: any header before any frame.
+//!
+//! The frame crosses a link that splits, and is written as a port would write it.
 //!
 //! Input: one octet of options, 12 of header, the rest is the frame.
 

@@ -47,8 +47,8 @@ pub(crate) struct Length {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacing {
     late: Late,
-    /// Reference for the distance to the next frame: when the last frame was delivered, or its due
-    /// time if it was delivered up to a slack earlier.
+    /// Reference for the distance to the next frame: when the last frame was delivered, or its
+    /// earliest instant at the rate if it was delivered before that, within the slack.
     last: Instant,
     /// When the last frame was due.
     due: Instant,
