@@ -65,7 +65,7 @@ fn shared(n: u32, seconds: f64) -> (f64, f64) {
     ((cpu_seconds() - start.unwrap_or_default()) / seconds, share)
 }
 
-/// 20 by 20 nodes a metre apart, 12 channels, 100 flows of 1 Mbit/s between neighbours on a channel.
+/// 20 by 20 nodes a metre apart, 12 channels, 100 flows of 1 Mbit/s between channel neighbours.
 fn grid(seconds: f64) -> (f64, f64) {
     const CHANNELS: [u16; 12] = [36, 40, 44, 48, 52, 56, 60, 64, 149, 153, 157, 161];
     let mut world = World::new(1, reference_loss());

@@ -1,4 +1,4 @@
-//! Frames on the air: their receivers, their begin and end.
+//! Frames on the air: their receivers, their start and end.
 
 use super::airtime::Doing;
 use super::cluster::ClusterId;
@@ -130,7 +130,7 @@ impl Signal {
 }
 
 impl Radio {
-    /// Handles the begin of a frame at this radio.
+    /// Handles the start of a frame at this radio.
     pub(super) fn hear(&mut self, signal: &Signal, ear: &Heard, decoders: &[Decoder]) -> Arrived {
         let at = Signal::arrival(ear, signal.start);
         let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;

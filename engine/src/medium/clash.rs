@@ -16,7 +16,7 @@ use crate::time::{Instant, Span};
 /// Maximum number of frames evaluated in this way.
 const MOST: usize = 8;
 
-/// Simultaneous frames, in the order of their begin and of their end.
+/// Simultaneous frames, in the order of their start and of their end.
 pub(super) struct Clash<'a> {
     begun: Vec<Part<'a>>,
     /// Indices into `begun`.

@@ -83,7 +83,7 @@ pub(super) struct Cluster {
     pub(super) awake: Vec<usize>,
     pub(super) common: Common,
     pub(super) gap: Option<Gap>,
-    /// Frames whose reservations may last beyond the begin of the gap.
+    /// Frames whose reservations may last beyond the start of the gap.
     reserving: Vec<Signal>,
     /// Events since the gap ended; empty during a gap.
     pub(super) turns: Vec<Turn>,
@@ -161,8 +161,8 @@ impl Cluster {
         each.map(|signal| Signal::arrival(&ear(signal.from), Self::reserved(signal))).max()
     }
 
-    /// Puts a radio to sleep if its state equals the record. `ear` returns the path from another
-    /// radio.
+    /// Puts a radio to sleep if its state equals the record; true if it did. `ear` returns the path
+    /// from another radio.
     pub(super) fn admit(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) -> bool {
         let Some(gap) = self.gap.filter(|_| self.turns.is_empty()) else { return false };
         // A radio neither receives nor reserves the channel by its own frame.
@@ -204,7 +204,7 @@ impl Cluster {
         true
     }
 
-    /// Computes the state of a sleeping radio as of the begin of the present gap or, during a busy
+    /// Computes the state of a sleeping radio as of the start of the present gap or, during a busy
     /// time, of the last gap.
     pub(super) fn restore(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) {
         let Some(gap) = self.gap else { return };
@@ -285,7 +285,7 @@ impl Cluster {
         self.gap = Some(gap);
     }
 
-    /// Counts the slots between the gap's begin and the frame that ended it.
+    /// Counts the slots between the start of the gap and the frame that ended it.
     fn count(&mut self, gap: &Gap, ending: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
         let Common { slot, spread, detect, .. } = self.common;
         let until = ending.start + detect;

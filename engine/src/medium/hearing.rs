@@ -65,7 +65,7 @@ impl Radio {
         lock.settle(until, ratio, decoders);
     }
 
-    /// Handles the begin of a signal. `offered` is the lock to take if the receiver follows it;
+    /// Handles the start of a signal. `offered` is the lock to take if the receiver follows it;
     /// `None` for signals that it cannot decode.
     pub(super) fn arrive(
         &mut self,

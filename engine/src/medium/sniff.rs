@@ -49,7 +49,7 @@ impl Use {
 }
 
 impl Channels {
-    /// Records the begin of a frame.
+    /// Records the start of a frame.
     pub(super) fn begin(&mut self, channel: Channel, at: Instant, length: Span) {
         let used = self.0.entry(channel).or_default();
         used.turn(at);
