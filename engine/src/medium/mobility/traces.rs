@@ -67,9 +67,9 @@ impl Moved {
     }
 }
 
-/// Parses an ns-2 movement trace (setdest's output): `$node_(N) set X_ V` and `$ns_ at T "$node_(N)
-/// setdest X Y SPEED"`. Comments (`#`) and `$god_` lines are skipped; Z_ is the height. Times of
-/// one node must not decrease. Speed 0 stops the node.
+/// Parses an ns-2 movement trace (setdest's output): `$node_(N) set X_ V` and
+/// `$ns_ at T "$node_(N) setdest X Y SPEED"`. Comments (`#`) and `$god_` lines are skipped; Z_ is
+/// the height. Times of one node must not decrease. Speed 0 stops the node.
 ///
 /// Source: the ns Manual, chapter 16.
 ///
@@ -144,8 +144,9 @@ pub fn ns2(text: &str) -> Result<Paths, TraceError> {
     paths.filter(|paths| !paths.is_empty()).ok_or(TraceError::Empty)
 }
 
-/// Parses a `BonnMotion` file: one line for each node, numbered from 0, of `t x y` groups, or of `t
-/// x y z` groups if `solid`; times must not decrease. Comments (`#`) and empty lines are skipped.
+/// Parses a `BonnMotion` file: one line for each node, numbered from 0, of `t x y` groups, or of
+/// `t x y z` groups if `solid`; times must not decrease. Comments (`#`) and empty lines are
+/// skipped.
 ///
 /// Source: BonnMotion 3.0 documentation, chapter 2.
 ///
