@@ -1,7 +1,8 @@
-//! How much processor time the radio medium takes for each simulated second.
+//! Measures the CPU time of the radio medium for each simulated second.
 //!
 //! Saturated 802.11a stations at 54 Mbit/s, all in range of each other, and a grid of 400 nodes on
-//! 12 channels. Islands out of each other's reach show that cost grows with who hears whom. Run with `cargo run --release --example medium_speed`.
+//! 12 channels. Islands out of range of each other show that the cost grows with the number of
+//! radios in range. Run with `cargo run --release --example medium_speed`.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 
@@ -13,11 +14,11 @@ use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
-/// Processor seconds of ns-3.44 for a simulated second, measured on the machine of the reference
-/// data: stations and seconds.
+/// CPU seconds of ns-3.44 for a simulated second, measured on the machine of the reference data:
+/// stations and seconds.
 const PEER: [(u32, f64); 2] = [(10, 0.6568), (50, 2.4381)];
 
-/// Seconds that this thread has run on a processor so far; other load of the machine does not count.
+/// CPU time of this thread in seconds; other load of the machine does not count.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux's account of threads");
     let nanos: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("nanoseconds");
@@ -38,7 +39,8 @@ fn saturated(n: u32, seconds: f64) -> (f64, f64) {
     ((cpu_seconds() - start) / seconds, world.ground.delivered as f64 / (seconds + 0.2))
 }
 
-/// `n` stations in one cell that share 800 frames a second, to each other: cost, and share delivered.
+/// `n` stations in one cell that send 800 frames a second in total to each other: cost, and share
+/// delivered.
 fn shared(n: u32, seconds: f64) -> (f64, f64) {
     let mut world = World::new(1, reference_loss());
     let mut dice = Stream::named(1, "shared");
@@ -63,7 +65,7 @@ fn shared(n: u32, seconds: f64) -> (f64, f64) {
     ((cpu_seconds() - start.unwrap_or_default()) / seconds, share)
 }
 
-/// 20 by 20 nodes a metre apart, 12 channels, 100 flows of 1 Mbit/s between neighbours on a channel.
+/// 20 by 20 nodes a metre apart, 12 channels, 100 flows of 1 Mbit/s between channel neighbours.
 fn grid(seconds: f64) -> (f64, f64) {
     const CHANNELS: [u16; 12] = [36, 40, 44, 48, 52, 56, 60, 64, 149, 153, 157, 161];
     let mut world = World::new(1, reference_loss());
@@ -106,7 +108,8 @@ fn islands(number: u16, seconds: f64) -> f64 {
     (cpu_seconds() - start) / seconds / f64::from(number)
 }
 
-/// What other programs ask for: `saturated STATIONS SECONDS`, `shared STATIONS SECONDS` or `grid SECONDS`.
+/// Command line for other programs: `saturated STATIONS SECONDS`, `shared STATIONS SECONDS` or
+/// `grid SECONDS`.
 fn asked(words: &[String]) -> Option<(f64, f64)> {
     match words {
         [what, stations, seconds] if what == "saturated" => {

@@ -1,5 +1,6 @@
-//! How many nanoseconds of processor time the engine spends on a frame for each link that it
-//! crosses, the cost of offering and taking it included.
+//! Measures the engine's CPU time in nanoseconds per frame and link.
+//!
+//! The cost of offering and delivering the frame is included.
 //!
 //! `cargo run --release -p airloom-engine --example speed`
 
@@ -8,7 +9,7 @@ use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate, Se
 use airloom_engine::time::{Instant, Span};
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 
-/// Counts what is delivered.
+/// Counts delivered frames.
 #[derive(Default)]
 struct Count(u64);
 
@@ -19,7 +20,7 @@ impl Egress for Count {
     }
 }
 
-/// Two ports with so many hubs or switches between them.
+/// Two ports joined by a chain of so many hubs or switches.
 fn chain(
     engine: &mut Engine,
     name: &str,
@@ -39,7 +40,7 @@ fn chain(
         engine.connect(&format!("{name} {hop}"), from, to, link, link).expect("valid");
         from = to;
     }
-    // The switches learn where b is.
+    // The switches learn the address of b.
     offer(engine, b, 0, [4; 6], [2; 6], 64, None);
     a
 }
@@ -65,14 +66,14 @@ fn offer(
     engine.offer(port, Instant::from_nanos(at), Frame::new(buffer, length, cut, checksum));
 }
 
-/// Nanoseconds that this thread has been running: other work on the machine does not count.
+/// CPU time of this thread in nanoseconds: other work on the machine does not count.
 fn spent() -> u64 {
     let text =
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
     text.split_whitespace().next().and_then(|first| first.parse().ok()).expect("a number")
 }
 
-/// Offers frames in bursts of 64, `gap` apart, and says what each hop cost.
+/// Offers frames in bursts of 64, `gap` apart, and returns the cost of each hop.
 fn measure(
     what: &str,
     engine: &mut Engine,
@@ -89,7 +90,7 @@ fn measure(
     let warm = rounds / 4;
     for round in 0..rounds + warm {
         if round == warm {
-            // Buffers have been made by now.
+            // All buffers have been allocated by now.
             engine.advance(Instant::from_nanos(at) + Span::from_secs(1), &mut count);
             at += 1_000_000_000;
             count.0 = 0;

@@ -8,12 +8,13 @@ use std::collections::BinaryHeap;
 
 use crate::time::Instant;
 
-/// What kind of thing happens; among events of one instant, lower comes first.
+/// Class of an event; among events of one instant, the lower class comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// A change of the scenario: link down, new rate, node moved.
     Change,
-    /// The end of something on the air or on the wire: it frees what later events want.
+    /// The end of a transmission on the air or on the wire: it frees resources that later events
+    /// need.
     Release,
     /// A frame arrives somewhere.
     Arrival,
@@ -21,16 +22,16 @@ pub enum Class {
     Timer,
 }
 
-/// Where an event stands in the total order.
+/// Position of an event in the total order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// When it happens.
+    /// Time of the event.
     pub at: Instant,
-    /// What kind of thing it is.
+    /// Class of the event.
     pub class: Class,
-    /// Number of the model element that it belongs to.
+    /// Number of the model element that the event belongs to.
     pub source: u32,
-    /// Counts all events ever pushed, so that equals keep their order of arrival.
+    /// Counts all events ever pushed, so that otherwise equal events keep their order of insertion.
     pub counter: u64,
 }
 
@@ -56,7 +57,7 @@ impl<E> Ord for Entry<E> {
     }
 }
 
-/// A queue of events; time never goes back.
+/// A queue of events; its time is monotonic.
 pub struct Calendar<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
     counter: u64,
@@ -70,7 +71,7 @@ impl<E> Default for Calendar<E> {
 }
 
 impl<E> Calendar<E> {
-    /// Time of the event popped last, or the last instant given to [`Calendar::pass`].
+    /// Time of the last popped event, or the last instant given to [`Calendar::pass`].
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
@@ -85,7 +86,7 @@ impl<E> Calendar<E> {
     /// Puts an event into the calendar.
     ///
     /// # Panics
-    /// If `at` lies in the past: only a bug in a model can ask for that.
+    /// If `at` lies in the past; only a bug in a model can cause that.
     pub fn push(&mut self, at: Instant, class: Class, source: u32, event: E) {
         assert!(at >= self.now, "event for {at} pushed at {}", self.now);
         let key = Key { at, class, source, counter: self.counter };
@@ -93,7 +94,7 @@ impl<E> Calendar<E> {
         self.heap.push(Reverse(Entry { key, event }));
     }
 
-    /// The next event that is due at or before `until`.
+    /// Removes and returns the next event that is due at or before `until`.
     pub fn pop(&mut self, until: Instant) -> Option<(Key, E)> {
         if self.next_at()? > until {
             return None;
@@ -103,23 +104,23 @@ impl<E> Calendar<E> {
         Some((entry.key, entry.event))
     }
 
-    /// Declares that time has reached `now` and nothing earlier will be pushed.
+    /// Advances the time to `now`: no earlier event may be pushed after this.
     pub fn pass(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
 
-    /// All events that wait, in no order.
+    /// All pending events, in no particular order.
     pub fn events(&self) -> impl Iterator<Item = &E> {
         self.heap.iter().map(|Reverse(entry)| &entry.event)
     }
 
-    /// Number of events waiting.
+    /// Number of pending events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// True if no event is waiting.
+    /// True if no event is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()

@@ -1,23 +1,23 @@
-//! The ranges of all settings. A setting that passed here cannot break an engine.
+//! The allowed ranges of all settings. Settings that pass these checks cannot make an engine fail.
 
 use core::fmt::Display;
 
 use crate::error::Error;
 use crate::settings::{Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, SwitchSettings};
 
-/// Longest delay, jitter or queueing time: a day, in nanoseconds.
+/// Longest delay, jitter or queueing time: one day, in nanoseconds.
 pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
 /// Highest rate in bit/s: 1 Tbit/s.
 pub const HIGHEST_RATE: u64 = 1_000_000_000_000;
-/// Largest layer-3 packet in octets that a link can be told to carry.
+/// Largest MTU of a link: octets of a layer-3 packet.
 pub const LARGEST_MTU: u32 = 9_216;
-/// Smallest MTU: what every IPv4 link must carry (RFC 791).
+/// Smallest MTU: the minimum for every IPv4 link (RFC 791).
 pub const SMALLEST_MTU: u32 = 68;
-/// Most octets of overhead for a frame.
+/// Largest overhead of a frame, in octets.
 pub const HIGHEST_OVERHEAD: u32 = 1_024;
-/// Most entries of a rate trace or a jitter table.
+/// Largest number of entries in a rate trace or a jitter table.
 pub const LONGEST_TABLE: usize = 10_000_000;
-/// Most flow queues.
+/// Largest number of flow queues.
 pub const MOST_FLOWS: u32 = 65_536;
 
 fn ensure(
@@ -42,7 +42,7 @@ impl LinkSettings {
     /// Checks every value against its range.
     ///
     /// # Errors
-    /// The first value that is out of its range.
+    /// Names the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         self.rate.check()?;
         span(self.delay_ns, "link.delay", "delay_ns")?;
@@ -149,7 +149,7 @@ impl QueueSettings {
     /// Checks every value against its range.
     ///
     /// # Errors
-    /// The first value that is out of its range.
+    /// Names the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(time) = self.time_ns {
             span(time, "link.queue.time", "queue.time_ns")?;
@@ -195,7 +195,7 @@ impl SwitchSettings {
     /// Checks every value against its range.
     ///
     /// # Errors
-    /// The first value that is out of its range.
+    /// Names the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         match self {
             Self::Hub => Ok(()),

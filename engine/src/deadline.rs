@@ -1,16 +1,16 @@
-//! Whether the calendar already holds an event for an element.
+//! Deadline of an element: avoids duplicate events in the calendar.
 
 use crate::time::Instant;
 
-/// The earliest instant for which an element has an event in the calendar.
+/// The earliest instant for which the calendar holds an event of an element.
 ///
-/// Events are never taken out of the calendar. One that was overtaken by an earlier one still
-/// comes and finds nothing to do, so elements must tolerate being woken without cause.
+/// Events are never removed from the calendar. An event that an earlier one has made obsolete is
+/// still delivered, so elements must tolerate a wake-up with nothing to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// Asks for an event at `at`. True if one has to be pushed for it.
+    /// Requests an event at `at`. Returns true if the caller must push one.
     pub fn arm(&mut self, at: Instant) -> bool {
         let needed = self.0.is_none_or(|armed| at < armed);
         if needed {
@@ -19,7 +19,7 @@ impl Deadline {
         needed
     }
 
-    /// An event has come at `now`.
+    /// Records that the event at `now` has been delivered.
     pub fn expired(&mut self, now: Instant) {
         if self.0.is_some_and(|armed| armed <= now) {
             self.0 = None;

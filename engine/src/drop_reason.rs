@@ -1,47 +1,47 @@
-//! Why a frame was not delivered: dropped by the emulated network, or lost by the host.
+//! Reasons for non-delivery: dropped by the emulated network, or lost by the host.
 
-/// Why the emulated network dropped a frame.
+/// Reason why the emulated network dropped a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// The queue in front of the wire had no room.
+    /// The transmit queue of the link was full.
     QueueFull,
     /// Queue management dropped it before the queue was full.
     EarlyDrop,
-    /// The link's loss model took it.
+    /// The link's loss model dropped it.
     RandomLoss,
-    /// The link was down, or went down while the frame waited or was on its way.
+    /// The link was down, or went down while the frame was queued or in flight.
     LinkDown,
     /// Larger than the link's MTU.
     TooBig,
-    /// Not a frame, or its offload description does not fit its octets.
+    /// Not a valid frame, or its offload description does not fit its octets.
     Malformed,
-    /// A switch does not forward it: its destination is on the side it came from, or its
-    /// address is reserved for the link itself.
+    /// Filtered by a switch: the destination is on the ingress side, or the address is link-local
+    /// (reserved).
     Filtered,
-    /// There is no link that it could go out on.
+    /// No link leads to the destination.
     Nowhere,
-    /// A radio broadcast that nobody took because something else was on the air.
+    /// A radio broadcast that no radio received because of interference.
     Collision,
-    /// A radio broadcast that was too weak, or too noisy, for everybody in reach.
+    /// A radio broadcast that was below the required SINR at every radio in range.
     Noise,
-    /// Nobody whom a radio's frame was for could hear it at all.
+    /// No radio that a radio frame was addressed to was in range.
     OutOfRange,
     /// A radio got no acknowledgment after the last permitted transmission.
     RetryLimit,
-    /// A radio's driver had no buffer, or its queue was too long.
+    /// A radio's driver had no transmit buffer, or its queue was full.
     RadioQueueFull,
-    /// The radio was switched off.
+    /// The radio was off.
     RadioOff,
-    /// The radio had no access point, or the access point no such station.
+    /// The radio had no access point, or the station was not associated with the access point.
     NotAssociated,
-    /// The node behind the port had not come up yet: its guest's driver was not there.
+    /// The node behind the port was not up yet: its guest's driver was not ready.
     NotUp,
-    /// A switch's port does not belong to the frame's VLAN.
+    /// The switch port is not a member of the frame's VLAN.
     WrongVlan,
 }
 
 impl DropReason {
-    /// All reasons, in the order of their declaration.
+    /// All reasons, in order of declaration.
     pub const ALL: [Self; 17] = [
         Self::QueueFull,
         Self::EarlyDrop,
@@ -62,7 +62,7 @@ impl DropReason {
         Self::WrongVlan,
     ];
 
-    /// The word used in ledgers, captures and results.
+    /// Name of the reason in ledgers, captures and results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,27 +87,27 @@ impl DropReason {
     }
 }
 
-/// Why the host, not the emulated network, lost a frame at its destination.
+/// Reason why the host, not the emulated network, lost a frame at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostLoss {
-    /// The receiving ring or socket had no room.
+    /// The receive ring or socket buffer was full.
     RingFull,
-    /// The driver of a guest had no buffer ready: the guest did not get the processor in time.
+    /// The guest's driver had no buffer ready: the guest did not get enough CPU time.
     GuestRingFull,
-    /// The node or its interface is down or gone.
+    /// The node or its interface is down or no longer exists.
     NodeGone,
-    /// A tunnel's underlay does not carry so long a packet.
+    /// The packet exceeds the MTU of the tunnel's underlay.
     TooBig,
     /// The host refused it for another reason.
     Refused,
 }
 
 impl HostLoss {
-    /// All reasons, in the order of their declaration.
+    /// All reasons, in order of declaration.
     pub const ALL: [Self; 5] =
         [Self::RingFull, Self::GuestRingFull, Self::NodeGone, Self::TooBig, Self::Refused];
 
-    /// The word used in ledgers and results.
+    /// Name of the reason in ledgers and results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The parts of an emulated network and their numbers.
+//! Identifiers of the elements of an emulated network.
 
 /// One attachment of a node to the emulated network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ impl LinkId {
     }
 }
 
-/// What a link can be attached to.
+/// An element that a link can be attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A node's port; it takes one link.
@@ -67,7 +67,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The word used in scenarios and ledgers.
+    /// Name of the direction in scenarios and ledgers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,10 +77,10 @@ impl Direction {
     }
 }
 
-/// Where a frame met its fate.
+/// Element at which a frame was delivered or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// At a port, before it reached a link, or in the radio that the port leads to.
+    /// At a port, before it reached a link, or in the radio behind the port.
     Port(PortId),
     /// On one direction of a link: in its queue or on its wire.
     Link(LinkId, Direction),

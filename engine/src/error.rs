@@ -1,10 +1,10 @@
-//! What the engine refuses, with a stable code for each refusal.
+//! Errors of the engine, each with a stable code.
 
 use thiserror::Error;
 
 use crate::medium::SettingsError;
 
-/// A request that the engine refuses. Nothing has changed when one is returned.
+/// A request that the engine refused. The engine is unchanged when one is returned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A port takes one link; a switch takes many.
+    /// A port takes one link only; a switch takes many.
     #[error("port {port:?} already has a link; join several links with a switch or a hub")]
     PortTaken {
         /// Name of the port.
@@ -30,37 +30,37 @@ pub enum Error {
         /// The number.
         number: u32,
     },
-    /// Switches do not speak a spanning-tree protocol: a loop of them would repeat every
-    /// broadcast for ever.
+    /// Switches run no spanning-tree protocol: a loop of switches would repeat every broadcast for
+    /// ever.
     #[error("link {link:?} closes a loop of switches, which none of them can break; leave it out")]
     Loop {
         /// Name of the link.
         link: String,
     },
-    /// A value out of its range.
+    /// A value is out of its range.
     #[error("{field}: {value} is not allowed; {allowed}")]
     Range {
         /// Stable code, the path of the setting: `link.rate`, `link.queue.red.min`, ...
         code: &'static str,
-        /// The setting as it is written in [`crate::settings`].
+        /// Name of the setting in [`crate::settings`].
         field: &'static str,
         /// The value given.
         value: String,
-        /// What is allowed.
+        /// The allowed range.
         allowed: &'static str,
     },
-    /// Settings of a radio that cannot work.
+    /// Invalid settings of a radio.
     #[error(transparent)]
     Radio(#[from] SettingsError),
 }
 
 impl Error {
-    /// The codes beside those of [`Error::Range`], which are paths of settings and begin with
+    /// The codes other than those of [`Error::Range`], which are paths of settings and begin with
     /// `link.` or `switch.`, and those of radios ([`SettingsError::CODES`]).
     pub const CODES: [&'static str; 4] =
         ["engine.name.duplicate", "engine.port.taken", "engine.unknown", "engine.loop"];
 
-    /// A code that never changes, with dots.
+    /// Stable code of the error, with dots.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

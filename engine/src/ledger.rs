@@ -1,9 +1,9 @@
-//! The account of where every frame went.
+//! The ledger: counts the outcome of every frame.
 //!
-//! Frames are counted as the wire would see them: a super-frame counts as its segments. At any
-//! moment, in frames and in octets, `offered + copies == delivered + dropped + host lost + in
-//! flight`; the engine's tests recount what is in flight one by one. The octets of VLAN tags that
-//! switches put in and take out are counted beside these.
+//! A super-frame counts as its segments, as seen on the wire. At any moment, in frames and in
+//! octets, `offered + copies == delivered + dropped + host lost + in flight`; the engine's tests
+//! count the frames in flight one by one to verify this. Octets of VLAN tags that switches add and
+//! remove are counted separately.
 
 use core::ops::{AddAssign, SubAssign};
 
@@ -12,17 +12,17 @@ use crate::element::{Direction, LinkId, Place, PortId, SwitchId};
 use crate::frame::Frame;
 use crate::time::Span;
 
-/// A number of frames and their octets, Ethernet header included, frame check sequence not.
+/// A number of frames and their octets, with the Ethernet header, without the frame check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Frames; each segment of a super-frame is one.
+    /// Frames; each segment of a super-frame counts as one.
     pub frames: u64,
     /// Octets of these frames.
     pub octets: u64,
 }
 
 impl Tally {
-    /// What a frame, or a run of segments, counts.
+    /// Tally of one frame, or of a run of segments.
     #[must_use]
     pub fn of(frame: &Frame) -> Self {
         Self { frames: u64::from(frame.count), octets: frame.octets() }
@@ -48,13 +48,13 @@ impl SubAssign for Tally {
 pub struct Drops([Tally; DropReason::ALL.len()]);
 
 impl Drops {
-    /// What was dropped for this reason.
+    /// Frames dropped for this reason.
     #[must_use]
     pub fn of(&self, why: DropReason) -> Tally {
         self.0[why as usize]
     }
 
-    /// What was dropped for any reason.
+    /// Frames dropped for any reason.
     #[must_use]
     pub fn total(&self) -> Tally {
         sum(&self.0)
@@ -70,13 +70,13 @@ impl Drops {
 pub struct HostLosses([Tally; HostLoss::ALL.len()]);
 
 impl HostLosses {
-    /// What was lost for this reason.
+    /// Frames lost for this reason.
     #[must_use]
     pub fn of(&self, loss: HostLoss) -> Tally {
         self.0[loss as usize]
     }
 
-    /// What was lost for any reason.
+    /// Frames lost for any reason.
     #[must_use]
     pub fn total(&self) -> Tally {
         sum(&self.0)
@@ -94,71 +94,71 @@ fn sum(tallies: &[Tally]) -> Tally {
     })
 }
 
-/// The account of one port.
+/// The counters of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortAccount {
-    /// Entered the engine here.
+    /// Frames that entered the engine here.
     pub offered: Tally,
-    /// Handed to the node.
+    /// Frames delivered to the node.
     pub delivered: Tally,
-    /// Dropped here before reaching a link.
+    /// Frames dropped here before they reached a link.
     pub dropped: Drops,
-    /// Lost by the host on delivery.
+    /// Frames that the host lost on delivery.
     pub host_lost: HostLosses,
 }
 
-/// The account of one direction of a link.
+/// The counters of one direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireAccount {
-    /// Came to this direction of the link.
+    /// Frames that entered this direction of the link.
     pub entered: Tally,
-    /// Reached its far end, second arrivals included.
+    /// Frames that reached the far end, duplicates included.
     pub left: Tally,
-    /// Dropped in the queue or on the wire.
+    /// Frames dropped in the queue or on the wire.
     pub dropped: Drops,
-    /// Sent a second time by the duplication model.
+    /// Frames sent a second time by the duplication model.
     pub duplicated: Tally,
-    /// Delivered with a flipped bit.
+    /// Frames delivered with a flipped bit.
     pub corrupted: Tally,
-    /// Skipped the propagation delay by the reordering model.
+    /// Frames that skipped the propagation delay (reordering model).
     pub reordered: Tally,
-    /// Got the ECN mark Congestion Experienced from the queue.
+    /// Frames that the queue marked with ECN Congestion Experienced.
     pub marked: Tally,
-    /// Waiting in the queue now.
+    /// Frames in the queue now.
     pub queue: Tally,
-    /// Most frames, and most octets, that ever waited.
+    /// Largest number of frames, and of octets, ever queued.
     pub queue_highest: Tally,
-    /// How long it paused because the host was late.
+    /// Total time the wire paused because the host was late.
     pub paused: Span,
 }
 
-/// The account of one switch or hub.
+/// The counters of one switch or hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SwitchAccount {
-    /// Came in.
+    /// Frames that came in.
     pub entered: Tally,
-    /// Sent on more than one link: what was sent beyond what came in.
+    /// Copies made by sending on several links: frames sent minus frames received.
     pub copies: Tally,
-    /// Dropped here.
+    /// Frames dropped here.
     pub dropped: Drops,
 }
 
-/// The account of one engine.
+/// The counters of one engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Entered through any port.
+    /// Frames that entered at any port.
     pub offered: Tally,
-    /// Made inside: by flooding and by duplication.
+    /// Copies made inside, by flooding and by duplication.
     pub copies: Tally,
-    /// Octets of VLAN tags that switches have put into frames.
+    /// Octets of VLAN tags added by switches.
     pub tags_put: u64,
-    /// Octets of VLAN tags that switches have taken from frames.
+    /// Octets of VLAN tags removed by switches.
     pub tags_taken: u64,
-    /// Handed to nodes.
+    /// Frames delivered to nodes.
     pub delivered: Tally,
-    /// Dropped by the emulated network.
+    /// Frames dropped by the emulated network.
     pub dropped: Drops,
-    /// Lost by the host on delivery.
+    /// Frames that the host lost on delivery.
     pub host_lost: HostLosses,
     pub(crate) ports: Vec<PortAccount>,
     pub(crate) wires: Vec<WireAccount>,
@@ -166,25 +166,25 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The account of a port.
+    /// The counters of a port.
     #[must_use]
     pub fn port(&self, port: PortId) -> &PortAccount {
         &self.ports[port.index()]
     }
 
-    /// The account of one direction of a link.
+    /// The counters of one direction of a link.
     #[must_use]
     pub fn link(&self, link: LinkId, direction: Direction) -> &WireAccount {
         &self.wires[2 * link.index() + direction as usize]
     }
 
-    /// The account of a switch or hub.
+    /// The counters of a switch or hub.
     #[must_use]
     pub fn switch(&self, switch: SwitchId) -> &SwitchAccount {
         &self.switches[switch.index()]
     }
 
-    /// What is inside the engine: waiting at a port, in a queue or on a wire.
+    /// Frames inside the engine: at a port, in a queue or on a wire.
     #[must_use]
     pub fn in_flight(&self) -> Tally {
         let mut inside = self.offered;
@@ -197,13 +197,13 @@ impl Ledger {
         inside
     }
 
-    /// The account of the wire at this place.
+    /// The counters of the wire at this place.
     pub(crate) fn wire(&mut self, place: Place) -> &mut WireAccount {
         let Place::Link(link, direction) = place else { unreachable!("wires are on links") };
         &mut self.wires[2 * link.index() + direction as usize]
     }
 
-    /// Frames of `before` octets have become frames of `after` octets by their tags.
+    /// Records that VLAN tagging changed frames of `before` octets to `after` octets.
     pub(crate) fn retag(&mut self, before: u64, after: u64) {
         self.tags_put += after.saturating_sub(before);
         self.tags_taken += before.saturating_sub(after);

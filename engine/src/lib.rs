@@ -1,16 +1,16 @@
 //! The engine of Airloom: links, queues, switches and radio media as pure logic.
 //!
 //! Time is an argument in integer nanoseconds, never read from the machine; there is no I/O, no
-//! thread and no `unsafe`. The caller offers frames at ports, asks when the next event is due, and
-//! lets time pass; each frame is delivered, dropped for a named reason, or lost by the host, and the
-//! [`Ledger`] counts which. The same calls give the same bits on every machine.
+//! thread and no `unsafe`. The caller offers frames at ports, queries the time of the next event,
+//! and advances time. Each frame is delivered, dropped for a named reason, or lost by the host; the
+//! [`Ledger`] counts the outcomes. The same calls produce the same bits on every machine.
 //!
-//! | module | what is in it |
+//! | module | content |
 //! | --- | --- |
 //! | [`engine`] | the engine: ports, links and switches are added, frames offered, time advanced |
-//! | [`egress`] | where frames leave, and the wall clock that may drive the engine |
-//! | [`settings`] | what can be set of links, queues and switches, with its ranges |
-//! | [`ledger`], [`drop_reason`] | the account of every frame |
+//! | [`egress`] | the interface through which frames leave, and the optional wall clock |
+//! | [`settings`] | settings of links, queues and switches, with their ranges |
+//! | [`ledger`], [`drop_reason`] | counters of every frame's outcome |
 //! | [`frame`] | frames, super-frames and the pool of buffers that holds their octets |
 //! | `link` | queue, serializer, impairments, pacing, frames in flight |
 //! | `switch` | learning switches, hubs, VLANs, shortcuts through rows of switches |

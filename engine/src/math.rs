@@ -1,7 +1,7 @@
-//! Functions of real numbers that give the same bits on every machine.
+//! Real functions that return the same bits on every machine.
 //!
-//! Those of the standard library come from the platform's C library, and differ in the last bits.
-//! Square roots and the basic operations are exact by IEEE 754 and need no other home.
+//! The standard library calls the platform's C library, whose results differ in the last bits.
+//! Square roots and the basic operations are exact by IEEE 754 and are not wrapped here.
 
 /// The natural logarithm.
 pub(crate) fn ln(x: f64) -> f64 {

@@ -1,22 +1,22 @@
 //! One seeded stream of random numbers for each model element.
 //!
-//! A stream is named, not numbered: its state is derived from the run's seed and the element's
-//! name, so that adding a link does not change another link's dice. The generator is
-//! xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators",
-//! ACM TOMS 47(4), 2021), seeded through SplitMix64 as its authors advise: small, fast, the
-//! same on every machine, and fixed here so that a library's next version cannot change
-//! published results. Logarithms and cosines come from [`crate::math`] for the same reason.
+//! A stream is named, not numbered: its state derives from the run's seed and the element's name,
+//! so that an added link does not change the random numbers of other links. The generator is
+//! xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS
+//! 47(4), 2021), seeded through SplitMix64 as its authors advise: small, fast, the same on every
+//! machine, and implemented here so that a new version of a library cannot change published
+//! results. Logarithms and cosines come from [`crate::math`] for the same reason.
 
 use crate::math;
 
-/// A stream of random numbers that belongs to one model element.
+/// A stream of random numbers of one model element.
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: [u64; 4],
 }
 
 impl Stream {
-    /// The stream of the element called `name` in the run with this `seed`.
+    /// Creates the stream of the element `name` in the run with this `seed`.
     #[must_use]
     pub fn named(seed: u64, name: &str) -> Self {
         // FNV-1a spreads the name over 64 bits; SplitMix64 then fills the state.
@@ -71,13 +71,13 @@ impl Stream {
         }
     }
 
-    /// True with the given probability. A certain answer (0 or 1) draws nothing.
+    /// True with the given probability. A probability of 0 or 1 draws no number.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && (probability >= 1.0 || self.unit() < probability)
     }
 
-    /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958, the cosine half, so
-    /// that each draw takes exactly two numbers from the stream).
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller 1958, the cosine half, so that
+    /// each draw takes exactly two numbers from the stream).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * math::ln(1.0 - self.unit())).sqrt();
         radius * math::cos(core::f64::consts::TAU * self.unit())
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn first_numbers_never_change() {
-        // Computed by another implementation of FNV-1a, SplitMix64 and xoshiro256**.
+        // Expected values from another implementation of FNV-1a, SplitMix64 and xoshiro256**.
         let mut stream = Stream::named(1, "link a-b");
         assert_eq!(stream.bits(), 0x85dd_3aeb_c374_6614);
         assert_eq!(stream.bits(), 0xf745_5233_e65d_9df0);

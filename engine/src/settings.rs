@@ -1,8 +1,7 @@
-//! What a scenario can say about links, queues and switches, in plain numbers.
+//! Settings of links, queues and switches, in plain numbers.
 //!
-//! The same words stand in the scenario's YAML and in Python; units are in the names. Everything
-//! is checked once, by [`LinkSettings::check`] and its like, before it reaches an engine; the
-//! ranges stand there.
+//! Scenario YAML and Python use the same names; names include the unit. [`LinkSettings::check`] and
+//! its counterparts check every value once before it reaches an engine, and define the ranges.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,104 +9,106 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkSettings {
-    /// How fast bits leave.
+    /// Transmission rate.
     pub rate: Rate,
     /// Propagation delay in nanoseconds.
     pub delay_ns: u64,
-    /// Variation of the delay. It comes after the wire and stands for a path whose length
-    /// varies, so frames may arrive closer together than the rate alone would let them.
+    /// Variation of the delay. It is applied after serialization and represents a path of varying
+    /// length, so frames may arrive closer together than the rate alone would allow.
     pub jitter: Jitter,
-    /// Whether jitter may let a later frame overtake an earlier one.
+    /// Whether jitter may reorder frames.
     pub jitter_reorders: bool,
     /// Random loss.
     pub loss: Loss,
-    /// Probability that a frame that is not lost is sent twice; the second copy takes its own
-    /// time on the wire.
+    /// Probability that a frame that is not lost is sent twice; the second copy takes its own time
+    /// on the wire.
     pub duplicate: f64,
-    /// Probability that one bit of a frame, its Ethernet header included, is flipped. It is
-    /// delivered all the same: there is no frame check sequence to find it out.
+    /// Probability that one bit of a frame, its Ethernet header included, is flipped. The frame is
+    /// still delivered: no frame check sequence detects the error.
     pub corrupt: f64,
-    /// Probability that a frame skips the propagation delay and so overtakes those before it.
+    /// Probability that a frame skips the propagation delay and so overtakes the frames before it.
     pub reorder: f64,
     /// Largest layer-3 packet in octets (68 to 9216); a larger one is dropped.
     pub mtu: u32,
-    /// Octets charged on the wire for each frame beside the frame itself: preamble 8, frame check sequence 4,
-    /// inter-frame gap 12 on Ethernet.
+    /// Octets charged on the wire for each frame in addition to the frame: preamble 8, frame check
+    /// sequence 4, inter-frame gap 12 on Ethernet.
     pub overhead: u32,
-    /// Frames shorter than this, without frame check sequence, are charged as padded (60 on Ethernet).
+    /// Frames shorter than this, without frame check sequence, are charged as padded (60 on
+    /// Ethernet).
     pub shortest: u32,
-    /// Where frames wait for the wire.
+    /// The transmit queue.
     pub queue: QueueSettings,
     /// Whether the frames of a super-frame are timed one by one or carried together.
     pub segments: Segments,
-    /// What becomes of time that the host was late.
+    /// Whether time lost by a late host is recovered.
     pub late: Late,
-    /// How long the sender's adapter rests after each frame, in nanoseconds: it fetches the next
-    /// one's description meanwhile. Back to back it sends `octets * 8 / rate + gap`.
+    /// Pause of the sender's adapter after each frame, in nanoseconds, in which it fetches the next
+    /// descriptor. Back to back, one frame takes `octets * 8 / rate + gap`.
     pub gap_ns: u64,
-    /// What the equipment at the far end adds.
+    /// Latency added by the equipment at the far end.
     pub receiver: Receiver,
 }
 
-/// What a wire does when the host hands its frames over late, on the wall clock; a stepped engine
+/// Behaviour of a wire when the host delivers its frames late, on the wall clock; a stepped engine
 /// is never late. The mechanism is in `link/pacing.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Late {
-    /// Lateness of up to 60 us is made up for at once, up to 1 ms at 0.25 %: the mean rate
-    /// is kept, single frames may follow each other faster than the wire.
+    /// Lateness of up to 60 us is recovered at once, up to 1 ms at 0.25 %: the mean rate is kept,
+    /// but single frames may follow each other faster than the wire allows.
     #[default]
     CatchUp,
-    /// A frame is never handed over sooner behind the one before it than its own octets take: what
-    /// was lost stays lost, but for what fits into half of the overhead (12 of 24 octets on Ethernet, its
-    /// gap), up to 0.3 ms.
+    /// The interval between two frames is never shorter than the time of the frame's own octets.
+    /// Lost time is not recovered, except for up to half of the overhead (12 of 24 octets on
+    /// Ethernet, its gap), up to 0.3 ms.
     Slip,
 }
 
-/// A model of the equipment that a wire ends in, beyond the wire itself. All of it is off by
-/// default. A frame is seen at `ceil(m + s)`: `m` is the interrupt that brings it, `s` the host's
-/// service and `ceil` its clock.
+/// A model of the equipment at the end of a wire. All parts are off by default. A frame is seen at
+/// `ceil(m + s)`: `m` is the interrupt that signals it, `s` the host's service time and `ceil` its
+/// clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Receiver {
-    /// Forwarding latency of a store-and-forward switch, from the last bit in to the first bit
-    /// out (RFC 1242, section 3.8), in nanoseconds; some microseconds in wire-speed switches. It may
-    /// stand for any constant latency of an endpoint too.
+    /// Forwarding latency of a store-and-forward switch, from the last bit in to the first bit out
+    /// (RFC 1242, section 3.8), in nanoseconds; a few microseconds in wire-speed switches. It can
+    /// also represent any constant latency of an endpoint.
     pub latency_ns: u64,
-    /// Interrupt moderation: the least time between two receive interrupts, in nanoseconds. A
-    /// frame that comes later than that after an interrupt raises one at once; earlier ones wait and come
-    /// together: `m = max(arrival, last interrupt + moderation)`. So works the throttling register of Intel's
-    /// gigabit adapters (82574 data sheet, 7.4.4: steps of 256 ns; e1000e's `InterruptThrottleRate`, 4000 to 20000
-    /// interrupts/s by default, which are 250 to 50 us).
+    /// Interrupt moderation: the minimum time between two receive interrupts, in nanoseconds. A
+    /// frame that arrives later than that after an interrupt raises one at once; earlier frames
+    /// wait for one common interrupt: `m = max(arrival, last interrupt + moderation)`. The
+    /// throttling register of Intel's gigabit adapters works like this (82574 data sheet, 7.4.4:
+    /// steps of 256 ns; e1000e's `InterruptThrottleRate`, 4000 to 20000 interrupts/s by default,
+    /// which are 250 to 50 us).
     pub moderation_ns: u64,
-    /// How long the host takes from the interrupt to the program, drawn for each frame; draws
-    /// below zero count as zero, and frames keep their order.
+    /// Time from the interrupt to the program, drawn for each frame; negative draws count as zero,
+    /// and frames keep their order.
     pub service: Jitter,
-    /// Granularity of the host's clock, in nanoseconds: nothing is seen between its ticks. 1 ms to
-    /// 15.625 ms where stamps come from a timer interrupt.
+    /// Granularity of the host's clock, in nanoseconds: arrivals are seen at its ticks only. 1 ms
+    /// to 15.625 ms where time stamps come from a timer interrupt.
     pub tick_ns: u64,
 }
 
-/// How fast bits leave.
+/// Transmission rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Rate {
-    /// No serialization time at all.
+    /// Serialization takes no time.
     Unlimited,
     /// Constant, in bit/s.
     BitsPerSecond(u64),
-    /// A trace in mahimahi's manner: each entry is an instant, in nanoseconds after the start of
-    /// the period, at which `octets` octets may leave; after `period_ns` it starts again.
+    /// A trace as in mahimahi: each entry is an instant, in nanoseconds after the start of the
+    /// period, at which `octets` octets may leave; after `period_ns` the trace repeats.
     Trace {
         /// Instants in nanoseconds, ascending.
         opportunities_ns: Vec<u64>,
         /// Length of the trace; at least the last instant.
         period_ns: u64,
-        /// Octets that one opportunity carries. A frame is charged as on any other link, with
-        /// its overhead; it leaves with the opportunity that carries its last octet, and what an
-        /// opportunity has over goes to the next frame only if that is already waiting. One
-        /// 1500-octet packet an opportunity, which is what mahimahi means by its 1504, is
-        /// 1514 octets and the overhead here.
+        /// Octets that one opportunity carries. A frame is charged with its overhead, as on any
+        /// other link; it leaves with the opportunity that carries its last octet. The unused part
+        /// of an opportunity goes to the next frame only if that frame is already waiting. One
+        /// 1500-octet packet per opportunity, which is the meaning of mahimahi's 1504, is 1514
+        /// octets and the overhead here.
         octets: u32,
     },
 }
@@ -136,7 +137,7 @@ pub enum Jitter {
         /// Shape, above 1 so that the mean exists.
         shape: f64,
     },
-    /// Exponential with mean `mean_ns`: what independent causes of delay that come at random make.
+    /// Exponential with mean `mean_ns`: the sum of independent random causes of delay.
     Exponential {
         /// Mean in nanoseconds.
         mean_ns: u64,
@@ -154,7 +155,7 @@ pub enum Jitter {
 pub enum Loss {
     /// None.
     None,
-    /// Each frame for itself.
+    /// Independent for each frame.
     Bernoulli {
         /// Probability of loss.
         probability: f64,
@@ -177,17 +178,17 @@ pub enum Loss {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueSettings {
-    /// Most frames that may wait; none is no limit.
+    /// Maximum number of queued frames; `None` is no limit.
     pub packets: Option<u32>,
-    /// Most octets that may wait.
+    /// Maximum number of queued octets.
     pub octets: Option<u64>,
-    /// Longest time that the frames in it may take to leave at the present rate, in nanoseconds.
+    /// Maximum time to send the queued frames at the present rate, in nanoseconds.
     pub time_ns: Option<u64>,
-    /// What is dropped or marked, and when.
+    /// Queue management: decides which frames are dropped or marked, and when.
     pub discipline: Discipline,
     /// Mark packets of ECN-capable flows (RFC 3168) where the discipline would drop early; for
-    /// drop-tail, mark when the queue is more than half full. RED still drops from `max_octets`
-    /// on, as RFC 3168 section 7 wants it.
+    /// drop-tail, mark when the queue is more than half full. RED still drops from `max_octets` on,
+    /// as RFC 3168 section 7 recommends.
     pub ecn: bool,
 }
 
@@ -195,7 +196,7 @@ pub struct QueueSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Discipline {
-    /// Drop what does not fit.
+    /// Drop frames that do not fit.
     DropTail,
     /// Random early detection (Floyd and Jacobson 1993), in octets.
     Red {
@@ -230,22 +231,22 @@ pub enum Discipline {
     },
 }
 
-/// What becomes of super-frames on a link with a rate. A link without one keeps them together
-/// either way, as long as their frames meet one fate.
+/// Treatment of super-frames on a link with a rate. A link without one keeps them together in both
+/// cases, as long as their frames are treated alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Segments {
-    /// Every segment is timed and delivered on its own.
+    /// Each segment is timed and delivered separately.
     Timed,
-    /// They stay together, at one event for all: a switch or a transit port gets the whole when
-    /// its first segment has arrived, an end port when its last one has. The wire is charged for
-    /// each segment, and loss, corruption, duplication, marks and queue limits still fall on
-    /// single segments; jitter is drawn once for the whole.
+    /// Segments stay together, with one event for all: a switch or a transit port gets the
+    /// super-frame when its first segment has arrived, an end port when its last one has. The wire
+    /// is charged for each segment, and loss, corruption, duplication, marks and queue limits still
+    /// apply to single segments; jitter is drawn once for the super-frame.
     ///
     /// The error in time is at most the serialization time of the super-frame on the slowest link
-    /// of its path: a router may pass its later segments on that much too early, an end gets its
-    /// earlier ones that much too late, and a frame behind it waits for the whole rather than for
-    /// its turn. 64 kB at 100 Mbit/s are 5.4 ms.
+    /// of its path: a router may forward its later segments that much too early, an end receives
+    /// its earlier ones that much too late, and a frame behind it waits for the whole super-frame
+    /// instead of its turn. 64 kB at 100 Mbit/s are 5.4 ms.
     Carried,
 }
 
@@ -255,29 +256,29 @@ pub enum Segments {
 pub enum SwitchSettings {
     /// IEEE 802.1D learning switch.
     Switch {
-        /// How long an address is remembered without being seen, in nanoseconds (300 s in the standard).
+        /// Lifetime of an address that is not seen again, in nanoseconds (300 s in the standard).
         ageing_ns: u64,
-        /// Most addresses remembered.
+        /// Maximum number of addresses in the table.
         addresses: u32,
     },
     /// Repeats every frame on every other link.
     Hub,
 }
 
-/// Which virtual LANs (IEEE 802.1Q) a link carries at a switch.
+/// The virtual LANs (IEEE 802.1Q) that a link carries at a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum VlanSettings {
-    /// One, without tags.
+    /// One VLAN, untagged.
     Access {
-        /// Its number, from 1 to 4094.
+        /// VLAN number, from 1 to 4094.
         vlan: u16,
     },
-    /// Several, with tags.
+    /// Several VLANs, tagged.
     Trunk {
-        /// Their numbers.
+        /// VLAN numbers.
         allowed: Vec<u16>,
-        /// The one that has no tags, if there is one; it need not be among the others.
+        /// The untagged (native) VLAN, if any; it need not be in `allowed`.
         native: Option<u16>,
     },
 }

@@ -1,8 +1,8 @@
-//! Time in integer nanoseconds, passed in by whoever drives the engine.
+//! Time in integer nanoseconds, supplied by the caller of the engine.
 //!
 //! Two types keep "when" and "how long" apart: [`Instant`] counts from the start of the run,
 //! [`Span`] is a difference. 64 bits hold 584 years, so sums saturate instead of wrapping:
-//! [`Instant::NEVER`] absorbs whatever is added to it.
+//! [`Instant::NEVER`] plus any span is [`Instant::NEVER`].
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -22,7 +22,7 @@ pub struct Span(u64);
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// After everything.
+    /// Later than every other instant.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The instant `nanos` after the start of the run.
@@ -80,7 +80,7 @@ impl Span {
         self.0
     }
 
-    /// What is left after taking `other` away; zero if that is more than there is.
+    /// The difference to `other`; zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

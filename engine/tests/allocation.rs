@@ -1,4 +1,4 @@
-//! The data path allocates nothing for a frame once its buffers have been made.
+//! The data path allocates no memory per frame once its buffers exist.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,19 +14,19 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with a count for each thread.
+/// The system's allocator, with an allocation counter per thread.
 struct Counting;
 
-// SAFETY: every call is passed on unchanged to the system's allocator; counting allocates nothing.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -42,7 +42,7 @@ impl Egress for Sink {
     }
 }
 
-/// Offers 50 rounds of single frames and super-frames, always in the same rhythm.
+/// Offers 50 rounds of single frames and super-frames, always at the same intervals.
 fn rounds(engine: &mut Engine, ports: [PortId; 2], from: u64) {
     let mut head = [0; 54];
     head[12..24].copy_from_slice(&[8, 0, 0x45, 1, 0, 0, 0, 0, 0x40, 0, 64, 6]);
@@ -100,13 +100,13 @@ fn frames_cost_no_allocation() {
             for (name, port) in ["a", "b"].iter().zip(ports) {
                 engine.connect(name, End::Port(port), switch, &settings, &settings).expect("valid");
             }
-            // Buffers, queues and the calendar grow to what this traffic needs.
+            // Buffers, queues and the calendar grow to the size that this traffic needs.
             rounds(&mut engine, ports, 0);
             rounds(&mut engine, ports, 50);
             let before = ALLOCATIONS.with(Cell::get);
             rounds(&mut engine, ports, 100);
             let made = ALLOCATIONS.with(Cell::get) - before;
-            // 4,000 frames and more on two links each; a queue may still reach a new height.
+            // 4,000 frames and more on two links each; a queue may still reach a new maximum.
             assert!(made <= 8, "{made} allocations with {discipline:?}, {segments:?}");
         }
     }
@@ -118,7 +118,7 @@ fn a_row_of_switches_allocates_nothing_per_frame() {
     let bare = LinkSettings::default();
     let ports = ["a", "b"].map(|name| engine.add_port(name, false).expect("new"));
     let mut from = End::Port(ports[0]);
-    // Whatever the switches know ages again and again.
+    // All entries in the switches' tables age repeatedly.
     let kind = SwitchSettings::Switch { ageing_ns: 35_000, addresses: 16 };
     for number in 0..8 {
         let to = match number {

@@ -1,4 +1,4 @@
-//! Whatever happens, every frame has one fate, no buffer is left, and order and rates hold.
+//! Conservation: every frame has one outcome, no buffer leaks, and order and rates hold.
 
 mod common;
 
@@ -130,13 +130,13 @@ fn bare(mtu: u32) -> LinkSettings {
     LinkSettings { mtu, ..LinkSettings::default() }
 }
 
-/// Others have no receivers, which would remember what they saw, and keep no super-frames together.
+/// Other links have no receiver model, which would have state, and keep no super-frames together.
 fn mostly_bare() -> impl Strategy<Value = LinkSettings> {
     let other = |link| LinkSettings { receiver: Receiver::default(), segments: Segments::Timed, ..link };
     prop_oneof![6 => prop_oneof![Just(9216), 68..2_000_u32].prop_map(bare), 1 => links().prop_map(other)]
 }
 
-/// A bare wire with a model of a receiver that changes nothing; any other as it is.
+/// A bare wire gets a receiver model without effect; any other wire is unchanged.
 fn ticking(settings: &LinkSettings) -> LinkSettings {
     let mut ticking = settings.clone();
     if *settings == bare(settings.mtu) {
@@ -166,7 +166,7 @@ fn acts<S: Strategy<Value = LinkSettings>>(links: impl Fn() -> S) -> impl Strate
     ]
 }
 
-/// A tree of switches and hubs with ports on it; `shape` says where each hangs.
+/// A tree of switches and hubs with ports; `shape` gives the parent of each.
 fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine, Vec<PortId>, Vec<LinkId>) {
     let mut engine = Engine::new(seed);
     let table = SwitchSettings::Switch { ageing_ns: 3_000_000, addresses: 4 };
@@ -185,12 +185,12 @@ fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine,
         };
         links.push(engine.connect(&name, parent, end, forward, backward).expect("a tree"));
     }
-    // One that nobody has connected.
+    // A port without a link.
     ports.push(engine.add_port("alone", false).expect("new"));
     (engine, ports, links)
 }
 
-/// Lets all of it happen, and what is under way come to its end.
+/// Performs all acts, and lets frames in flight reach their end.
 fn play(engine: &mut Engine, ports: &[PortId], links: &[LinkId], acts: &[Act], book: &mut Book) {
     let mut now = 0;
     for act in acts {
@@ -243,7 +243,7 @@ proptest! {
         let accounts = || links.iter().flat_map(|&link| {
             [Direction::Forward, Direction::Backward].map(|direction| ledger.link(link, direction))
         });
-        // What came to a wire, or was made there, left it or was dropped there.
+        // Every frame that entered a wire, or was made there, left it or was dropped there.
         for account in accounts() {
             let mut came = account.entered;
             came += account.duplicated;
@@ -258,8 +258,9 @@ proptest! {
         prop_assert_eq!(u64::try_from(book.deliveries.len()).expect("few"), ledger.delivered.frames);
     }
 
-    /// A wire of which nothing is said takes a shorter way through the engine. What comes out, when, and the
-    /// accounts are those of wires that go the long way because their receivers' clocks tick: once in a nanosecond.
+    /// A wire with default settings takes a shorter path through the engine. Arrivals, their times
+    /// and the counters equal those of wires on the long path, whose receivers have a clock of 1 ns
+    /// granularity.
     #[test]
     fn a_bare_wire_does_what_others_do(
         seed in any::<u64>(),
@@ -283,8 +284,8 @@ proptest! {
         prop_assert_eq!(run(LinkSettings::clone), run(ticking));
     }
 
-    /// Without jitter, and without a model of the receiver, no window of deliveries is faster than the rate, from the first frame on,
-    /// and nobody overtakes; whatever the queue and the losses.
+    /// Without jitter and receiver model, no window of deliveries is faster than the rate, from the
+    /// first frame on, and no frame overtakes another, for any queue and losses.
     #[test]
     fn no_window_is_faster_than_the_rate(
         rate in 10_000..10_000_000_000_u64,
@@ -323,7 +324,8 @@ proptest! {
                 let octets = &book.deliveries[to].octets;
                 bits += 8 * charge(octets);
                 let window = book.deliveries[to].at - book.deliveries[from].at;
-                // Each instant is rounded up to a whole nanosecond, so a window is short by less than one.
+                // Each instant is rounded up to a whole nanosecond, so a window is less than one
+                // nanosecond short.
                 prop_assert!(u128::from(bits) * 1_000_000_000 < u128::from(rate) * u128::from(window + 1));
             }
         }
@@ -334,7 +336,7 @@ proptest! {
         }
     }
 
-    /// Nobody overtakes on a link with jitter either, unless that is allowed.
+    /// On a link with jitter, no frame overtakes another unless that is allowed.
     #[test]
     fn jitter_keeps_the_order(jitter in jitters(), rate in rates(), delay_ns in 0..2_000_000_u64, changed in 0..2_000_000_u64) {
         let settings = LinkSettings { jitter, rate, delay_ns, ..LinkSettings::default() };

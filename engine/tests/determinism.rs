@@ -1,4 +1,4 @@
-//! One seed, one trace: to the last octet, twice, and however time is made to pass.
+//! Determinism: one seed produces one trace, to the last octet, for any steps of time.
 
 mod common;
 
@@ -11,12 +11,12 @@ use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine};
 use common::{Book, Dropped, compare, mac, offer, offer_super, run_dry};
 
-/// A network in which every model is at work; time passes in steps of `step` ns.
+/// A network in which all models are enabled; time advances in steps of `step` ns.
 fn trace(seed: u64, step: u64, more: bool) -> String {
     let mut engine = Engine::new(seed);
     let learning = SwitchSettings::Switch { ageing_ns: 1 << 40, addresses: 16 };
     if more {
-        // An element that takes no part must not change the dice of the others.
+        // An element without traffic must not change the random numbers of the others.
         let a = engine.add_port("more a", false).expect("new");
         let b = engine.add_port("more b", false).expect("new");
         let lossy = LinkSettings { loss: Loss::Bernoulli { probability: 0.5 }, ..LinkSettings::default() };
@@ -109,7 +109,7 @@ fn the_same_seed_gives_the_same_trace() {
     assert!(first == trace(1, 100_000_000, false), "twice");
     assert!(first == trace(1, 1_111, false), "in small steps");
     assert!(first != trace(2, 100_000_000, false), "another seed");
-    // And the same as ever (FNV-1a over the text).
+    // The trace also equals that of earlier versions (FNV-1a over the text).
     let hash = first.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
         (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01b3)
     });

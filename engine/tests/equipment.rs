@@ -1,4 +1,4 @@
-//! What equipment at the ends of a wire adds, through the engine: exact times.
+//! Exact times added by equipment at the ends of a wire, measured through the engine.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::Book;
 const RATE: Rate = Rate::BitsPerSecond(100_000_000);
 const OCTETS: u32 = 1226;
 
-/// When frames offered at these microseconds reach h2 behind a switch, in microseconds.
+/// Arrival times in microseconds at h2 behind a switch, for frames offered at these microseconds.
 fn arrivals(first: &LinkSettings, second: &LinkSettings, offered: &[u64]) -> Vec<u64> {
     let mut engine = Engine::new(1);
     let a = engine.add_port("h1", false).expect("new");

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets over their seeds and over random octets; `ports` has the body of `vnet`.
+//! Runs the fuzz targets on their seeds and on random octets; `ports` tests `vnet`.
 
 #[path = "../../fuzz/src/engine.rs"]
 mod engine;
@@ -15,8 +15,7 @@ use std::path::Path;
 
 use airloom_engine::random::Stream;
 
-/// Runs `body` over the committed seeds of a target, over them with octets changed, and over
-/// random octets.
+/// Runs `body` on the committed seeds of a target, on mutated seeds, and on random octets.
 fn exercise(target: &str, rounds: usize, body: fn(&[u8])) {
     let mut dice = Stream::named(1, target);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);

@@ -1,5 +1,6 @@
-//! What a wire does when the wall clock is late: no window of 10 ms more than 1 % above its rate, and if it
-//! slips, no window at all above it.
+//! Pacing of wires under a late wall clock.
+//!
+//! No window of 10 ms exceeds the rate by more than 1 %; with `Slip`, no window at all exceeds it.
 
 mod common;
 
@@ -14,26 +15,26 @@ use airloom_engine::time::Instant;
 use airloom_engine::{Clock, Delivery, Direction, Egress, End, Engine, PortId};
 
 const RATE: u64 = 100_000_000;
-/// Octets of a frame, and on the wire.
+/// Octets of a frame; octets on the wire below.
 const OCTETS: u32 = 1514;
 const WIRE: u64 = 1538;
 const LENGTH: u64 = WIRE * 8 * 1_000_000_000 / RATE;
-/// How long a hand-over takes if nothing holds it up, and when in it the node has the frame.
+/// Duration of an undisturbed delivery, and the moment in it at which the node receives the frame.
 const HAND_OVER: (u64, u64) = (2_000, 800);
 
-/// Octets of a frame and its check sequence take this long.
+/// Time of the octets of a frame and its check sequence.
 const OCTETS_ALONE: u64 = (OCTETS as u64 + 4) * 8 * 1_000_000_000 / RATE;
 
-/// Writes down when frames were handed over by the wall clock, and when they were due.
+/// Records the wall-clock time of deliveries, and their due times.
 #[derive(Default)]
 struct Wall {
     clock: Time,
     handed: Vec<(u64, u64)>,
-    /// What the hand-over of one frame after the other takes, before the node has it and afterwards.
+    /// Duration of each delivery: before and after the node receives the frame.
     takes: Vec<(u64, u64)>,
 }
 
-/// The wall clock, which goes on while frames are handed over.
+/// The wall clock, which advances during deliveries.
 #[derive(Clone, Default)]
 struct Time(Rc<Cell<u64>>);
 
@@ -56,12 +57,12 @@ impl Egress for Wall {
     }
 }
 
-/// A saturated link whose driver comes at the given instants only.
+/// A saturated link whose driver runs at the given instants only.
 fn saturated(late: Late, delay: u64, visits: impl Iterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
     driven(late, delay, visits, Wall::default())
 }
 
-/// The same with hand-overs that take time.
+/// The same with deliveries that take time.
 fn driven(
     late: Late,
     delay: u64,
@@ -92,8 +93,9 @@ fn driven(
     (wall.handed, engine.ledger().link(link, Direction::Forward).paused.nanos())
 }
 
-/// Instants of visits: for each gap one that is late by what `late` makes of it, then `count` - 1 at a distance of
-/// `apart` and the gap. Where the second number is 0 the lateness is of the rare kind.
+/// Instants of the driver's visits: for each gap, one visit at the lateness that `late` returns,
+/// then `count` - 1 visits at a distance of `apart` plus the gap. If the second number of a gap is
+/// 0, the lateness is of the rare kind.
 fn irregular(gaps: Vec<(u64, u64)>, count: usize, apart: u64, late: impl Fn(u64, bool) -> u64) -> Vec<u64> {
     let mut now = 0;
     let mut visits = Vec::with_capacity(gaps.len() * count);
@@ -106,7 +108,7 @@ fn irregular(gaps: Vec<(u64, u64)>, count: usize, apart: u64, late: impl Fn(u64,
     visits
 }
 
-/// Most frames in any 10 ms, beyond what 1.01 times the rate and one frame allow.
+/// Largest number of frames in any 10 ms, beyond the limit of 1.01 times the rate and one frame.
 fn excess(handed: &[(u64, u64)]) -> i64 {
     let most = 10_100_000 / LENGTH + 1;
     let worst = (0..handed.len())
@@ -127,7 +129,7 @@ fn on_time_it_is_exact_and_never_pauses() {
 
 #[test]
 fn small_lateness_costs_nothing() {
-    // Always 30 us late, as a machine that has to wake up is.
+    // Always 30 us late, like a machine that has to wake up.
     let visits = (1..2_200u64).map(|n| n * LENGTH + 30_000);
     let (handed, paused) = saturated(Late::CatchUp, 0, visits);
     assert_eq!(handed.len(), 2_000);
@@ -138,7 +140,7 @@ fn small_lateness_costs_nothing() {
 #[test]
 fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
     for delay in [0, 1_000_000, 15_000_000] {
-        // A stall of 14 ms in the middle, of which 1 is made up for.
+        // A stall of 14 ms in the middle, of which 1 ms is recovered.
         let step = 10_000;
         let visits = (1..45_000u64).map(|n| n * step).filter(|at| !(100_000_000..114_000_000).contains(at));
         let (handed, paused) = saturated(Late::CatchUp, delay, visits);
@@ -151,7 +153,7 @@ fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
             (ideal + 12_800_000..ideal + 14_100_000).contains(&last),
             "delay {delay}: {last} for {ideal}"
         );
-        // Once the pause has reached the far end, frames are less and less late.
+        // Once the pause has reached the far end, the lateness of frames decreases.
         let tail: Vec<u64> = handed[handed.len() - 100..].iter().map(|(at, due)| at - due).collect();
         assert!(tail[99] < tail[0] && tail[0] < 1_000_000, "{} then {}", tail[0], tail[99]);
     }
@@ -160,14 +162,14 @@ fn a_long_stall_is_lost_but_for_what_is_made_up_for() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However late and irregular the driver is: from the first frame on, in any window of frames, what comes
-    /// after the first took at least as long as its octets take at the rate.
+    /// For any lateness of the driver: from the first frame on, the frames after the first of any
+    /// window took at least as long as their octets take at the rate.
     #[test]
     fn what_slips_is_in_no_window_faster_than_its_rate(
         delay in 0..2_000_000_u64,
         gaps in prop::collection::vec((1..4_000_u64, 0..40_u64), 50..400),
     ) {
-        // Mostly visits every few microseconds, now and then late by up to 4 ms.
+        // Mostly visits every few microseconds, sometimes late by up to 4 ms.
         let visits = irregular(gaps, 200, 2_000, |gap, rare| if rare { gap * 1_000 } else { gap });
         let (handed, _) = saturated(Late::Slip, delay, visits.into_iter());
         // Every single distance is long enough, so every window is.
@@ -177,21 +179,22 @@ proptest! {
         }
     }
 
-    /// However late and irregular the driver is: what catches up is in no 10 ms more than 1 % and one frame above
-    /// its rate.
+    /// For any lateness of the driver: with `CatchUp`, no 10 ms exceed the rate by more than 1 %
+    /// and one frame.
     #[test]
     fn what_catches_up_is_hardly_faster_than_its_rate(
         delay in 0..2_000_000_u64,
         gaps in prop::collection::vec((1..400_u64, 0..40_u64), 200..1_500),
     ) {
-        // Visits every 20 us or so, often late by tens or hundreds of microseconds, now and then by milliseconds.
+        // Visits about every 20 us, often late by tens or hundreds of microseconds, sometimes by
+        // milliseconds.
         let visits = irregular(gaps, 20, 20_000, |gap, rare| if rare { gap * 20_000 } else { gap * 1_000 });
         let (handed, _) = saturated(Late::CatchUp, delay, visits.into_iter());
         prop_assert!(excess(&handed) <= 0, "{} frames too many in 10 ms", excess(&handed));
     }
 
-    /// A hand-over that is held up, before the node has the frame or afterwards, makes no window faster than
-    /// the rate: the node has its frames as far apart as their octets take.
+    /// A delayed delivery, before or after the node receives the frame, makes no window faster than
+    /// the rate: the node receives its frames at least as far apart as their octets take.
     #[test]
     fn what_slips_minds_how_long_a_hand_over_takes(
         held in prop::collection::vec((0..100_u64, 0..60_000_u64, any::<bool>()), 50..500),
@@ -216,14 +219,14 @@ fn what_a_hand_over_usually_takes_costs_no_rate() {
     let wall = Wall { takes, ..Wall::default() };
     let (handed, paused) = driven(Late::Slip, 0, (1..2_500_000).map(|n| n * 100), wall);
     assert_eq!((handed.len(), paused), (2_000, 0));
-    // What it took until that was learned has been made up for by then.
+    // The time lost before the duration was learned has been recovered by then.
     let most = handed[1_000..].iter().map(|(at, due)| at - due).max().unwrap_or(0);
     assert!(most <= HAND_OVER.0 + 1_000, "{most} ns late");
 }
 
 #[test]
 fn what_slips_makes_up_for_short_lateness_in_the_gaps() {
-    // Every tenth visit is 5 us late: 12 octets, 960 ns, of each gap are enough to make up for it.
+    // Every tenth visit is 5 us late: 12 octets, 960 ns, of each gap are enough to recover it.
     let visits = (1..2_200u64).map(|n| n * LENGTH + if n % 10 == 0 { 5_000 } else { 0 });
     let visits = visits.flat_map(|at| [at, at + 1_000, at + 2_000, at + 5_000]);
     let (handed, paused) = saturated(Late::Slip, 0, visits);
@@ -234,7 +237,7 @@ fn what_slips_makes_up_for_short_lateness_in_the_gaps() {
 
 #[test]
 fn a_stall_behind_a_wire_of_the_same_rate_is_lost_once() {
-    // h1 - s1 - h2: the second wire is free whenever a frame comes, and still has to pause.
+    // h1 - s1 - h2: the second wire is free whenever a frame arrives, and still has to pause.
     let settings = LinkSettings {
         late: Late::Slip,
         rate: Rate::BitsPerSecond(RATE),

@@ -1,4 +1,4 @@
-//! Rules of access and reception at their edges: spaces, reservations, preambles, rates out of reach.
+//! Edge cases of medium access and reception: inter-frame spaces, NAV, preambles, range of rates.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
@@ -11,7 +11,7 @@ use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
 const POWER: f64 = 16.0;
 
-/// Radios that hear each other, pair by pair, with the given power in dBm and without delay.
+/// Pairs of radios that receive each other at the given power in dBm and without delay.
 fn heard(seed: u64, settings: &[RadioSettings], pairs: &[(usize, usize, f64)]) -> (World, Vec<RadioId>) {
     let mut matrix = Matrix::silent(settings.len());
     for &(a, b, dbm) in pairs {
@@ -27,17 +27,17 @@ fn later(start: Instant, micros: u64) -> Instant {
     start + Span::from_micros(micros)
 }
 
-/// An announced frame of 1534 octets at 6 Mbit/s: request, clearance and frame in us.
+/// A frame of 1534 octets at 6 Mbit/s after RTS/CTS: RTS, CTS and frame in us.
 const REQUEST: u64 = 52;
 const CLEARANCE: u64 = 44;
 const SIFS: u64 = 16;
 const DATA: u64 = 2072;
-/// From the start of the request to the end of the frame.
+/// From the start of the RTS to the end of the frame.
 const ANNOUNCED: u64 = REQUEST + SIFS + CLEARANCE + SIFS + DATA;
 /// 100 octets of UDP payload are 164 on the air.
 const SHORT: u64 = 20 + 4 * 56;
 
-/// Whole slots between `from` and the start of the one frame that the third radio has sent to the fourth.
+/// Whole slots between `from` and the start of the only frame from the third radio to the fourth.
 fn slots_after(world: &World, from: Instant) -> u64 {
     let arrivals: Vec<_> = world.ground.arrivals.iter().filter(|seen| seen.0.number() == 3).collect();
     let [(_, _, arrival)] = arrivals[..] else { panic!("{arrivals:?}") };
@@ -49,8 +49,8 @@ fn slots_after(world: &World, from: Instant) -> u64 {
 
 #[test]
 fn the_extended_space_runs_while_the_channel_is_reserved() {
-    // The third radio hears the request and so the reservation, then the frame broken, and hears neither
-    // clearance nor acknowledgment. The reservation ends 60 us after the frame.
+    // The third radio receives the RTS and so the reservation, then a corrupted frame, and neither
+    // CTS nor acknowledgment. The reservation ends 60 us after the frame.
     let announcing = RadioSettings { rts_octets: Some(0), ..at_rate(6.0) };
     let settings = [announcing, at_rate(6.0), at_rate(6.0), at_rate(6.0)];
     let pairs = [(0, 1, -50.0), (0, 2, -50.0), (2, 3, -50.0)];
@@ -73,8 +73,8 @@ fn the_extended_space_runs_while_the_channel_is_reserved() {
 
 #[test]
 fn a_reservation_that_outlasts_the_extended_space_is_followed_by_the_plain_one() {
-    // The third radio hears the clearance alone, and while the channel is reserved a broken frame of a
-    // fifth radio. The announced frame is lost, so that nothing acknowledges it.
+    // The third radio receives only the CTS and, while the channel is reserved, a corrupted frame
+    // of a fifth radio. The frame after the CTS is lost, so that it is not acknowledged.
     let announcing = RadioSettings { rts_octets: Some(0), short_retries: 1, long_retries: 1, ..at_rate(6.0) };
     let settings = [announcing, at_rate(6.0), at_rate(6.0), at_rate(6.0), at_rate(6.0)];
     let pairs = [(0, 1, -50.0), (1, 2, -50.0), (2, 3, -50.0), (2, 4, -50.0)];
@@ -98,7 +98,7 @@ fn a_reservation_that_outlasts_the_extended_space_is_followed_by_the_plain_one()
     assert!(drawn.iter().all(|&slots| slots <= 15) && drawn.contains(&0), "{drawn:?}");
 }
 
-/// Whether the stronger of two frames is received that begins `micros` after the weaker.
+/// True if the stronger of two frames is received when it begins `micros` after the weaker one.
 fn stronger_received(settings: &RadioSettings, stronger_db: f64, micros: u64) -> bool {
     let all = [settings.clone(), settings.clone(), settings.clone()];
     let (mut world, radios) = heard(1, &all, &[(0, 1, -60.0), (2, 1, -60.0 + stronger_db)]);
@@ -111,8 +111,8 @@ fn stronger_received(settings: &RadioSettings, stronger_db: f64, micros: u64) ->
 
 #[test]
 fn preambles_compete_while_a_receiver_looks_for_a_signal() {
-    // Six dB are enough for a preamble and too few to be captured later. A physical layer has 4 us or 15 us
-    // to find a signal.
+    // Six dB are enough for a preamble and too few for a later capture. The detection time of a
+    // physical layer is 4 us or 15 us.
     let spread = |phy: &str| RadioSettings { phy: phy.into(), channel: 1, ..at_rate(1.0) };
     for (settings, found, missed) in [
         (at_rate(6.0), 3, 5),
@@ -151,7 +151,7 @@ fn sampling_carries_at_the_edge_of_range_what_the_lowest_rate_does() {
         world.run(at(22.0));
         world.goodput(a, b, Span::from_secs(20))
     };
-    // Half of the frames and more are lost, and no other rate than the lowest carries anything.
+    // At least half of the frames are lost, and only the lowest rate has any throughput.
     for distance in [98.0, 99.0, 100.0, 101.0] {
         let mean = |rate: &RateSettings| {
             [1, 2, 3].map(|seed| carried(distance, rate.clone(), seed)).iter().sum::<f64>() / 3.0

@@ -1,4 +1,4 @@
-//! Captures with radiotap headers, read by a reader of their own.
+//! Captures with radiotap headers, parsed by an independent reader.
 
 #![allow(clippy::cast_possible_truncation)]
 
@@ -11,7 +11,7 @@ use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
-/// A record taken apart.
+/// A parsed record.
 #[derive(Debug)]
 struct Record {
     micros: u64,
@@ -41,7 +41,7 @@ fn read(octets: &[u8]) -> Record {
     }
 }
 
-/// Residue of a frame whose check sequence is right (the sequence goes over itself).
+/// CRC residue of a frame whose check sequence is correct (computed over the sequence, too).
 fn check_is_right(frame: &[u8]) -> bool {
     let crc = frame.iter().fold(!0u32, |crc, &octet| {
         (0..8).fold(
@@ -59,7 +59,7 @@ fn a_data_frame_and_its_acknowledgment() {
     world.medium.set_sniffing(true);
     world.offer(at(1.0), a, Some(b), PAYLOAD);
     world.run(at(2.0));
-    // Each frame once as received, once as the channel has it.
+    // Each frame once as received, once as seen on the channel.
     let records: Vec<_> = world.ground.sniffs.iter().map(|(radio, octets)| (*radio, read(octets))).collect();
     assert_eq!(records.len(), 4);
     let (radio, data) = &records[0];

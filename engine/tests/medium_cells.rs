@@ -1,4 +1,4 @@
-//! Access points and stations: joining, relaying, roaming.
+//! Access points and stations: association, relaying, roaming.
 
 #![allow(clippy::cast_precision_loss)]
 
@@ -26,7 +26,7 @@ fn station(active: bool) -> RadioSettings {
     RadioSettings { membership: Membership::Station(roaming), ..at_rate(12.0) }
 }
 
-/// When the station has joined, looking every millisecond.
+/// When the station has joined, at a resolution of one millisecond.
 fn joins(world: &mut World, station: RadioId, until: f64) -> Option<f64> {
     let mut now = world.medium.now();
     while now < at(until) {
@@ -77,7 +77,7 @@ fn stations_talk_through_their_access_point() {
     assert_eq!(between(&world, stations[0], stations[1]), 100, "relayed");
     assert_eq!(between(&world, stations[2], ap), 100);
     assert_eq!(between(&world, ap, stations[2]), 100);
-    // A station's broadcast reaches the access point at once and everybody else by its relay.
+    // A station's broadcast reaches the access point directly and all other stations by its relay.
     assert_eq!(between(&world, stations[1], ap), 100);
     let relayed = between(&world, stations[1], stations[0]);
     assert!((90..=100).contains(&relayed), "not acknowledged, so some collide: {relayed}");
@@ -140,7 +140,7 @@ fn a_station_without_beacons_looks_again() {
     assert!(joins(&mut world, sta, 6.0).is_some());
 }
 
-/// Has a radio look around now and gives the sightings and how long it took, in seconds.
+/// Makes a radio scan now; returns the sightings and the duration in seconds.
 fn look_around(world: &mut World, radio: RadioId, channels: &[u16], active: bool) -> (Vec<Sighting>, f64) {
     let dwell_ns = if active { 30_000_000 } else { 120_000_000 };
     let scan = RadioChange::Scan { channels: channels.to_vec(), active, dwell_ns };
@@ -254,12 +254,12 @@ fn independent_cells_are_told_apart_by_their_names() {
     };
     assert_eq!(heard(&mut world, one[0]), [1, 2, 3]);
     assert_eq!(heard(&mut world, two[0]), [5]);
-    // A beacon each 102.4 ms for each cell, whoever sends it.
+    // One beacon every 102.4 ms for each cell, sent by any member.
     world.run(at(20.48));
     let sent: u64 = one.iter().map(|&radio| world.medium.counts(radio).sent).sum();
     assert!((195..=215).contains(&sent), "{sent}");
     assert!(one.iter().all(|&radio| world.medium.counts(radio).sent > 20), "they take turns");
-    // Somebody who looks around is told by both, once each.
+    // A scanning radio receives a response from both, once each.
     let guest = world.add(cell(44, ""), 0.0, 9.0);
     let (found, _) = look_around(&mut world, guest, &[36], true);
     let mut names: Vec<_> = found.iter().map(|s| (s.ssid.as_str(), s.access_point)).collect();

@@ -1,4 +1,4 @@
-//! Radios that all hear each other are dealt with together, and nothing changes by that.
+//! Clusters: joint processing of radios that are all in range of each other changes no results.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 
@@ -12,7 +12,8 @@ use airloom_engine::random::Stream;
 use airloom_engine::time::Instant;
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
 
-/// All that can be seen of a run: arrivals in order, and the accounts of every radio now and then.
+/// All observable results of a run: arrivals in order, and the counters of every radio at
+/// intervals.
 #[derive(Debug, PartialEq)]
 struct Seen {
     arrivals: Vec<(u32, u32, Instant)>,
@@ -20,22 +21,22 @@ struct Seen {
     drops: Vec<(String, u64)>,
 }
 
-/// What a scene is made of.
+/// Parameters of a scene.
 struct Scene {
     name: &'static str,
     settings: RadioSettings,
     stations: u32,
     /// Radius of the circle of stations round the first radio, m.
     radius: f64,
-    /// Frames a second that each station offers; saturated with none.
+    /// Frames per second that each station offers; saturated if `None`.
     load: Option<f64>,
-    /// Shares of them that go to everybody, and to another station than the first.
+    /// Shares of them sent to all, and to another station than the first.
     broadcast: f64,
     across: f64,
     seconds: f64,
 }
 
-/// Plays a scene; what sets a frame error rate, even of 0, keeps radios from being dealt with together.
+/// Runs a scene; setting a frame error rate, even of 0, disables joint processing.
 fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
     let mut world = World::new(seed, reference_loss());
     let mut dice = Stream::named(seed, "scene");
@@ -169,7 +170,7 @@ fn what_is_dealt_with_together_is_what_it_is_one_by_one() {
     println!("{told}");
 }
 
-/// An access point and its stations, which are changed at random now and then.
+/// An access point and its stations, which are changed at random at intervals.
 fn changing(seed: u64, together: bool) -> (Seen, f64) {
     let mut world = World::new(seed, reference_loss());
     let mut dice = Stream::named(seed, "changes");
@@ -233,7 +234,7 @@ fn changes_meet_radios_as_if_they_had_never_been_dealt_with_together() {
 
 #[test]
 fn twice_as_many_bystanders_are_hardly_more_to_tell() {
-    // The same frames in all, however many stations share them.
+    // The same total number of frames for any number of stations.
     let of = |stations: u32| {
         let settings = at_rate(54.0);
         let load = Some(800.0 / f64::from(stations));

@@ -1,4 +1,4 @@
-//! One mechanism at a time: queues, fragments, requests, categories, capture, noise, overlap, time.
+//! Single mechanisms: queues, fragments, RTS/CTS, EDCA, capture, noise, channel overlap, timing.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 
@@ -41,7 +41,7 @@ fn the_drivers_two_limits() {
         assert_eq!(world.ground.drops.get(&DropReason::RadioQueueFull).copied().unwrap_or(0), 60 - kept);
         assert_eq!(world.medium.counts(a).refused, 60 - kept);
     }
-    // With four lanes the tail limit holds for each, the buffers for all.
+    // With four lanes the tail limit applies to each lane, the buffer limit to all together.
     let settings = RadioSettings { qos: true, transmit_buffers: 70, tail_drop: 50, ..at_rate(54.0) };
     let (mut world, a, b) = pair(&settings);
     for _ in 0..60 {
@@ -54,7 +54,7 @@ fn the_drivers_two_limits() {
 
 #[test]
 fn fragments_take_their_airtime_and_arrive_as_one() {
-    // 1534 octets at 36 Mbit/s in pieces of at most 600: bodies of 572, 572 and 362.
+    // 1534 octets at 36 Mbit/s in fragments of at most 600: bodies of 572, 572 and 362.
     let settings = RadioSettings { fragment_octets: Some(600), ..at_rate(36.0) };
     let (mut world, a, b) = pair(&settings);
     world.offer(at(1.0), a, Some(b), PAYLOAD);
@@ -65,7 +65,7 @@ fn fragments_take_their_airtime_and_arrive_as_one() {
     let between = 16_000 + 28_000 + 16_000 + 2 * 17;
     let expected = piece(600) + between + piece(600) + between + piece(390) + 17;
     assert_eq!(world.ground.tallies[&(0, 1)].delay, expected);
-    // A lost fragment alone is sent again.
+    // Only the lost fragment is sent again.
     let (mut world, a, b) = pair(&settings);
     world.medium.set_frame_error(a, b, 0.3);
     (0..300).for_each(|_| world.offer(at(0.0), a, Some(b), PAYLOAD));
@@ -85,7 +85,7 @@ fn a_frame_error_rate_leads_to_repeats_and_gives_up_at_the_limit() {
     let lost = world.ground.drops[&DropReason::RetryLimit] as f64;
     // 0.5^7 of the frames.
     assert!((lost / 7.8 - 1.0).abs() < 1.0, "{lost}");
-    // Lost acknowledgments: everything arrives once, and is given up on now and then all the same.
+    // Lost acknowledgments: every frame arrives once, but some are given up nevertheless.
     let (mut world, a, b) = pair(&at_rate(54.0));
     world.medium.set_frame_error(b, a, 0.5);
     (0..1000).for_each(|_| world.offer(at(0.0), a, Some(b), 100));
@@ -102,7 +102,7 @@ fn a_request_and_its_clearance_take_their_time() {
     let (mut world, a, b) = pair(&settings);
     world.offer(at(1.0), a, Some(b), PAYLOAD);
     world.run(at(2.0));
-    // Request and clearance at 24 Mbit/s: 28 us each; then 248 us; four ways of 17 ns.
+    // RTS and CTS at 24 Mbit/s: 28 us each; then 248 us; four propagation delays of 17 ns.
     assert_eq!(world.ground.tallies[&(0, 1)].delay, (28 + 16 + 28 + 16 + 248) * 1_000 + 3 * 17);
     world.offer(at(2.0), a, Some(b), 400);
     world.run(at(3.0));
@@ -152,7 +152,7 @@ fn lanes_of_one_radio_collide_inside_it_and_the_higher_wins() {
 
 #[test]
 fn the_stronger_frame_is_captured() {
-    // Hidden from each other, 20 dB apart at the receiver: the stronger one hardly loses.
+    // Hidden from each other, 20 dB apart at the receiver: the stronger one loses very little.
     let run = |capture_db| {
         let mut matrix = Matrix::silent(3);
         for (from, loss) in [(0, 60.0), (2, 80.0)] {
@@ -173,7 +173,7 @@ fn the_stronger_frame_is_captured() {
     };
     let (with, without) = (run(Some(10.0)), run(None));
     assert!(with.0 < 0.01, "{with:?}");
-    // Without, the receiver stays with a weaker frame that came first.
+    // Without capture, the receiver stays with a weaker frame that arrived first.
     assert!(without.0 > 0.015 && with.0 < 0.2 * without.0, "{with:?} {without:?}");
     assert!(with.1 > 0.5 && without.1 > 0.5, "{with:?} {without:?}");
 }
@@ -212,8 +212,8 @@ fn noise_lowers_the_ratio_while_it_is_on() {
         until_ns: Some(6_000_000_000),
         burst_ns: None,
     };
-    // At 20 m: 0 - 85.7 dBm, against -51.7 dBm of signal from 5 m less than 24 dB only with
-    // more power: this one is harmless, the next is not.
+    // At 20 m: 0 - 85.7 dBm, against a signal of -51.7 dBm from 5 m; the ratio is below 24 dB only
+    // with more power: this source is harmless, the next is not.
     let place = || Box::new(Static(Position::new(25.0, 0.0, 0.0)));
     world.medium.add_noise(noise.clone(), place()).expect("valid");
     world.saturate(at(0.0), a, b, PAYLOAD);
@@ -230,7 +230,7 @@ fn noise_lowers_the_ratio_while_it_is_on() {
     world.medium.add_noise(bursts, place()).expect("valid");
     assert!(goodput(&mut world, 7.05, 7.45) < 0.05 * full, "54 Mbit/s needs more than 20 dB");
     assert!((goodput(&mut world, 7.6, 7.95) / full - 1.0).abs() < 0.06);
-    // On another channel it is not heard.
+    // On another channel it has no effect.
     for radio in [a, b] {
         world.medium.change(radio, &RadioChange::Channel(64), &mut world.ground);
     }
@@ -241,7 +241,7 @@ fn noise_lowers_the_ratio_while_it_is_on() {
 
 #[test]
 fn a_source_of_noise_that_comes_near_is_heard_more_and_more() {
-    // It passes at 20 m/s and is loudest after 10 s; the second one is off for a second before.
+    // It passes at 20 m/s and is loudest after 10 s; the second source is off for a second before.
     for burst_ns in [None, Some([9_000_000_000, 1_000_000_000])] {
         let (mut world, a, b) = pair(&at_rate(54.0));
         let noise = NoiseSettings { power_dbm: 13.0, band_hz: [5.17e9, 5.19e9], burst_ns, ..loud_settings() };
@@ -307,7 +307,7 @@ fn where_the_time_goes_adds_up() {
 
 #[test]
 fn rayleigh_fading_loses_what_its_closed_form_says() {
-    // Without bit errors a frame is lost if its gain falls below the threshold: 1 - exp(-x).
+    // Without bit errors a frame is lost if its gain is below the threshold: 1 - exp(-x).
     let settings = RadioSettings { receive_dbm: -60.0, preamble_db: None, ..at_rate(54.0) };
     let mut world = World::new(1, reference_loss());
     let (a, b) = (world.add(settings.clone(), 0.0, 0.0), world.add(settings, 5.0, 0.0));
@@ -336,7 +336,8 @@ fn saturation_lies_between_the_published_values() {
             let settings = RadioSettings { preamble_db, ..at_rate(rate) };
             let sink = world.add(settings.clone(), 0.0, 0.0);
             let stations: Vec<_> = (0..n).map(|_| world.add(settings.clone(), 0.1, 0.0)).collect();
-            // 1500 octets after the 24 of the header: what LLC, IP and UDP leave is counted whole.
+            // 1500 octets after the 24 of the header: the part left by LLC, IP and UDP counts in
+            // full.
             for &station in &stations {
                 world.saturate(at(0.0), station, sink, 1500 - 36);
             }

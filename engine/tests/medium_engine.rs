@@ -1,4 +1,4 @@
-//! Radio media inside an engine: ports, ledger, changes at their instants.
+//! Radio media inside an engine: ports, ledger, scheduled changes.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn a_super_frame_goes_as_the_frames_it_stands_for() {
     assert!(book.deliveries.iter().all(|d| d.together == 1 && d.port == wide_ports[2]));
     let times = book.times(wide_ports[2]);
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] > 250_000), "{times:?}");
-    // Nobody has the address: seven transmissions each, then given up.
+    // No radio has the address: seven transmissions each, then given up.
     offer_super(&mut engine, ports[0], 0, 3_000, 1448);
     let mut book = Book::default();
     run_dry(&mut engine, &mut book);

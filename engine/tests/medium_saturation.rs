@@ -1,4 +1,4 @@
-//! Throughput and collisions of saturated stations, against closed form and Monte Carlo.
+//! Throughput and collisions of saturated stations, compared with closed form and Monte Carlo.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 

@@ -1,4 +1,4 @@
-//! Scenes with a known outcome: hidden terminals, strings of hops, channels, loads, distances.
+//! Scenes with a known result: hidden terminals, multi-hop chains, channels, loads, distances.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 
@@ -44,7 +44,7 @@ fn orthogonal_channels_do_not_share_and_one_channel_does() {
     assert!((one / other - 1.0).abs() < 0.05, "{one} and {other}");
 }
 
-/// A world in which each pair hears each other with the given power in dBm.
+/// A world in which each pair of radios receives each other at the given power in dBm.
 fn matrix(seed: u64, size: usize, heard: &[(usize, usize, f64)]) -> World {
     let mut matrix = Matrix::silent(size);
     for &(a, b, dbm) in heard {
@@ -64,8 +64,8 @@ fn hidden_terminals() {
         }
         let mut world = matrix(1, 3, &[(0, 1, a), (2, 1, c)]);
         let control_rate = rts.then(|| (number(&row, "rts_rate_mbps") * 1e6) as u64);
-        // What stations do after giving a frame up matters here: the reference departs from the
-        // standard, and gains.
+        // The behaviour after a frame is given up matters here: the reference deviates from the
+        // standard, and gains throughput.
         let settings =
             RadioSettings { rts_octets: rts.then_some(0), control_rate, as_ns3: true, ..at_rate(rate) };
         let nodes: Vec<_> = (0..3).map(|_| world.add(settings.clone(), 0.0, 0.0)).collect();
@@ -89,8 +89,8 @@ fn hidden_terminals() {
     }
 }
 
-/// Mbit/s over a string of `hops` in which only neighbours hear each other; nodes pass on what
-/// they get.
+/// Mbit/s over a chain of `hops` in which only neighbours are in range; nodes forward received
+/// frames.
 fn string(settings: &RadioSettings, hops: usize, length: f64) -> f64 {
     let heard: Vec<_> = (0..hops).map(|n| (n, n + 1, POWER - 66.0)).collect();
     let mut world = matrix(1, hops + 1, &heard);
@@ -123,7 +123,7 @@ fn strings_of_hops_where_neighbours_alone_hear_each_other() {
         if row["std"] == "802.11b" {
             (settings.phy, settings.channel) = ("802.11b".into(), 1);
         } else {
-            // The acknowledgments of the reference went at 12 Mbit/s.
+            // The acknowledgments of the reference were sent at 12 Mbit/s.
             settings.basic_rates = vec![12_000_000];
         }
         let expected = number(&row, "e2e_goodput_mbps");
@@ -133,8 +133,8 @@ fn strings_of_hops_where_neighbours_alone_hear_each_other() {
         let told = format!("{} {hops} hops: {found:.3} against {expected}, {standard:.3}", row["std"]);
         println!("{told}");
         assert!((found / expected - 1.0).abs() < 0.03, "{told}");
-        // By the standard nodes back off before they pass on, and wait longer after collisions:
-        // the more hops, the more that costs.
+        // By the standard, nodes back off before they forward, and wait longer after collisions:
+        // the cost grows with the number of hops.
         let share = standard / expected;
         assert!((if hops < 3 { 0.99 } else { 0.75 }..1.01).contains(&share), "{told}");
     }
@@ -173,8 +173,8 @@ fn offered_load_up_to_and_beyond_saturation() {
         );
         assert!((found / goodput - 1.0).abs() < 0.005, "{load}: {found} against {goodput}");
         if load < 20.0 {
-            // The frame alone: on a channel long idle the standard sends at once, where the
-            // reference waits another 34 us.
+            // A single frame: on a channel that has long been idle the standard sends at once,
+            // whereas the reference waits another 34 us.
             assert!((delay - 364.017).abs() < 0.01 && jitter < 0.01, "{load}: {delay} us, {jitter}");
         } else if load > 24.0 {
             assert!((delay / mean - 1.0).abs() < 0.02, "{load}: {delay} us against {mean}");
@@ -197,7 +197,7 @@ fn rate_against_distance() {
         world.start_counting(at(0.2));
         world.run(at(5.2));
         let (found, expected) = (world.goodput(a, b, seconds(5.0)), number(&row, "goodput_mbps"));
-        // On the slope of the error curve the 3 s of the reference are some hundred frames.
+        // On the slope of the error curve, the 3 s of the reference are only some hundred frames.
         let slope = expected > 0.0 && number(&row, "tx_fail_prob") > 0.01;
         let frames = expected * 3e6 / f64::from(PAYLOAD * 8);
         let tolerance = if slope { expected * (0.03 + 4.0 / frames.sqrt()) } else { 0.01 * expected + 0.02 };
@@ -222,7 +222,7 @@ fn rate_control_finds_what_the_distance_allows() {
     };
     let constant = |distance, megabits: u64| carried(distance, RateSettings::Constant(megabits * 1_000_000));
     let mut before = [f64::INFINITY; 3];
-    // At 5 m all rates work, at 95 m the lowest alone; between lie the slopes of all.
+    // At 5 m all rates work, at 95 m only the lowest; in between are the slopes of all rates.
     for distance in [5.0, 30.0, 45.0, 60.0, 80.0, 95.0] {
         let best = [6, 9, 12, 18, 24, 36, 48, 54].map(|rate| constant(distance, rate));
         let ideal = best.into_iter().fold(0.0, f64::max);
@@ -231,7 +231,7 @@ fn rate_control_finds_what_the_distance_allows() {
             [(RateSettings::Minstrel, 0.8), (RateSettings::Aarf, 0.8), (RateSettings::Arf, 0.6)];
         for ((rate, share), last) in controllers.into_iter().zip(&mut before) {
             let found = carried(distance, rate.clone());
-            // Mixing rates cannot beat the best; 3 % for chance on a slope.
+            // A mix of rates cannot exceed the best rate; 3 % for random variation on a slope.
             let bounds = share * ideal..1.03 * ideal;
             assert!(bounds.contains(&found), "{rate:?} at {distance} m: {found:.2} of {ideal:.2}");
             assert!(found < 1.05 * *last, "{rate:?}: more at {distance} m than nearer: {found:.2}");
@@ -354,8 +354,8 @@ fn nodes_put_elsewhere_are_heard_as_if_they_had_always_been_there() {
     }
 }
 
-/// Work for each frame of `side` by `side` nodes, 50 m apart, all of them walking or but one at rest, with a
-/// range of 100 m.
+/// Work for each frame of `side` by `side` nodes, 50 m apart, either all walking or all but one at
+/// rest, with a range of 100 m.
 fn work_of_frames(side: u32, walkers: u32) -> f64 {
     let mut world = World::new(1, Box::new(Disk { range_m: 100.0, loss_db: 70.0 }));
     let nodes: Vec<_> = (0..side * side)
@@ -383,10 +383,10 @@ fn work_of_frames(side: u32, walkers: u32) -> f64 {
 
 #[test]
 fn the_work_of_a_frame_grows_with_those_who_hear_it_and_not_with_all() {
-    // 12 others hear a node; those around them are asked for their place twice a second.
+    // 12 others are in range of a node; the positions of those around are queried twice a second.
     let (few, many) = (work_of_frames(10, 100), work_of_frames(40, 1600));
     assert!(many < 1.5 * few && many < 250.0, "{few} and {many} for each frame");
-    // One who walks costs all others a look at who is near, however many there are.
+    // One walking node makes every other node search its neighbourhood, for any number of nodes.
     let (few, many) = (work_of_frames(10, 1), work_of_frames(40, 1));
     assert!(many < 1.5 * few && many < 50.0, "{few} and {many} for each frame");
 }

@@ -1,5 +1,6 @@
-//! Everything at once: radios of all kinds, changed at random while they send. Whatever happens,
-//! time goes forward and every frame meets one fate.
+//! Stress test: radios of all kinds, changed at random while they send.
+//!
+//! Time must advance and every frame must have one outcome.
 
 #![allow(clippy::cast_possible_truncation)]
 

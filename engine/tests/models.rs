@@ -1,6 +1,6 @@
 //! The random models of a link against their formulas, measured at the far end.
 //!
-//! Tolerances are four standard errors or more; with a fixed seed the tests never vary.
+//! Tolerances are four standard errors or more; with a fixed seed the results never vary.
 
 mod common;
 
@@ -56,8 +56,8 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// The greatest distance between the values' distribution and a formula (Kolmogorov, Smirnov);
-/// for 100,000 independent values it is below 0.0062 in 999 of 1000 cases.
+/// The largest distance between the values' distribution and a formula (Kolmogorov, Smirnov); for
+/// 100,000 independent values it is below 0.0062 in 999 of 1000 cases.
 fn distance(values: &mut [f64], formula: impl Fn(f64) -> f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len() as f64;
@@ -78,7 +78,7 @@ fn bernoulli_loses_its_share_frame_by_frame() {
     let settings = LinkSettings { loss: Loss::Bernoulli { probability: 0.1 }, ..LinkSettings::default() };
     let arrived = send(&settings, 1_000);
     close(arrived.len() as f64 / FRAMES as f64, 0.9, 0.004);
-    // Independent: a frame after a lost one is lost as often as any other.
+    // Independent: the loss rate after a lost frame equals the overall loss rate.
     let mut lost = vec![true; FRAMES];
     arrived.iter().for_each(|&(number, _)| lost[number] = false);
     let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count();
@@ -92,7 +92,7 @@ fn gilbert_and_elliott_lose_in_bursts() {
     let arrived = send(&LinkSettings { loss, ..LinkSettings::default() }, 1_000);
     let share = (r * good + p * bad) / (p + r);
     close(1.0 - arrived.len() as f64 / FRAMES as f64, share, 0.006);
-    // The chain forgets with 1 - p - r a step, so two neighbours are both lost with
+    // The correlation of the chain decays by 1 - p - r a step, so two neighbours are both lost with
     // share^2 + (1 - p - r) * p * r / (p + r)^2 * (bad - good)^2.
     let mut lost = vec![true; FRAMES];
     arrived.iter().for_each(|&(number, _)| lost[number] = false);
@@ -141,7 +141,7 @@ fn pareto_jitter_has_its_tail() {
 fn table_jitter_is_linear_between_its_values() {
     let values_ns = vec![300_000, -100_000, 0, 100_000];
     let mut values = delays(Jitter::Table { values_ns }, 1_000_000);
-    // A third of the draws falls between each two neighbours.
+    // A third of the draws falls between each pair of neighbours.
     let formula = |x: f64| match x - 1_000_000.0 {
         x if x < 0.0 => (x + 100_000.0) / 300_000.0,
         x if x < 100_000.0 => 1.0 / 3.0 + x / 300_000.0,
@@ -243,7 +243,7 @@ fn lost_segments_split_a_run_and_the_rest_stays_together() {
         run_dry(&mut engine, &mut book);
         let arrived = book.times(b).len() as f64;
         close(arrived / 20_000.0, 0.9, 0.01);
-        // The mean length of a run of survivors in forty, weighted by frame, is far above one.
+        // The mean length of a run of survivors out of forty, weighted by frame, is far above one.
         let together: u32 = book.deliveries.iter().map(|delivery| u32::from(delivery.together)).sum();
         assert!(f64::from(together) / arrived > 10.0);
     }

@@ -1,4 +1,4 @@
-//! Queue disciplines against the control laws that their papers describe.
+//! Queue disciplines compared with the control laws in their papers.
 
 mod common;
 
@@ -71,7 +71,7 @@ fn a_crowded_tail_queue_marks() {
     run_dry(&mut engine, &mut book);
     let marked: Vec<u64> =
         book.deliveries.iter().filter(|d| is_marked(&d.octets)).map(|d| number(&d.octets)).collect();
-    // One is sent at once, five fill half; number 9 cannot be marked, number 11 finds no room.
+    // One is sent at once, five fill half; number 9 cannot be marked, number 11 does not fit.
     assert_eq!(marked, [6, 7, 8, 10]);
     assert_eq!(book.times(b).len(), 11);
     assert_eq!(engine.ledger().link(link, Direction::Forward).marked.frames, 4);
@@ -89,8 +89,8 @@ fn marks_of_single_segments_leave_the_others_alone() {
     assert_eq!(book.times(b).len(), 5);
 }
 
-/// Loads the link with one frame each `gap` ns for `seconds`, and returns who left and how long
-/// each took, and when drops happened.
+/// Loads the link with one frame each `gap` ns for `seconds`. Returns the frames that left, the
+/// delay of each, and the times of drops.
 fn load(queue: QueueSettings, gap: u64, seconds: u64, ecn: u8) -> (Book, Vec<u64>) {
     let (mut engine, a, _, _) = link(queue);
     let mut book = Book::default();
@@ -114,13 +114,13 @@ const CODEL: Discipline = Discipline::CoDel { target_ns: 5 * MS, interval_ns: 10
 #[test]
 fn codel_waits_an_interval_and_then_drops_by_the_square_root() {
     let (book, _) = load(managed(CODEL, false), MS * 4 / 5, 3, 0);
-    // A quarter too much: the n-th frame waits n/5 ms, so the target of 5 ms is reached by the frame
-    // that leaves about 30 ms after the start, and the first drop comes an interval later.
+    // An overload of a quarter: the n-th frame waits n/5 ms, so the target of 5 ms is reached by
+    // the frame that leaves about 30 ms after the start, and the first drop is an interval later.
     let drops: Vec<u64> = book.drops.iter().filter(|d| d.at < 3_000 * MS).map(|d| d.at).collect();
     assert!(book.drops.iter().all(|d| d.why == DropReason::EarlyDrop));
     assert!((125 * MS..140 * MS).contains(&drops[0]), "first drop at {}", drops[0]);
-    // Each next drop is due interval / sqrt(count) after the last was, and happens when the next
-    // frame leaves, at most 1 ms later.
+    // Each further drop is due interval / sqrt(count) after the previous due time, and happens when
+    // the next frame leaves, at most 1 ms later.
     let mut due = drops[0] as f64;
     for (index, &drop) in drops.iter().enumerate().skip(1) {
         due += 100.0 * MS as f64 / (index as f64).sqrt();
@@ -132,7 +132,7 @@ fn codel_waits_an_interval_and_then_drops_by_the_square_root() {
 
 #[test]
 fn codel_leaves_a_good_queue_alone() {
-    // A burst of 20 frames every 40 ms stands for half of the time but never for an interval.
+    // A burst of 20 frames every 40 ms causes delay for half of the time but never for an interval.
     let (mut engine, a, b, _) = link(managed(CODEL, false));
     let mut book = Book::default();
     for burst in 0..50 {
@@ -149,7 +149,7 @@ fn codel_marks_instead_of_dropping() {
     let (book, _) = load(managed(CODEL, true), MS * 4 / 5, 3, 2);
     assert!(book.drops.is_empty());
     let marks: Vec<u64> = book.deliveries.iter().filter(|d| is_marked(&d.octets)).map(|d| d.at).collect();
-    // At the same times as it would drop; a marked frame has arrived 1 ms after it was judged.
+    // At the times at which it would drop; a marked frame arrives 1 ms after the decision.
     assert!((125 * MS..141 * MS).contains(&marks[0]), "first mark at {}", marks[0]);
     let gaps: Vec<u64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps[0] >= 99 * MS && gaps[0] <= 101 * MS);
@@ -158,14 +158,14 @@ fn codel_marks_instead_of_dropping() {
 
 #[test]
 fn red_holds_the_mean_queue_between_its_thresholds() {
-    // A quarter too much has to be dropped one in five, which is what RED reaches with
-    // p / (1 - count * p) uniform on 1..1/p: 2 p = 0.2 at a mean queue of 10,000 + 20,000 * p / 0.2.
+    // With an overload of a quarter one frame in five must be dropped, which RED reaches with p /
+    // (1 - count * p) uniform on 1..1/p: 2 p = 0.2 at a mean queue of 10,000 + 20,000 * p / 0.2.
     let red = Discipline::Red { min_octets: 10_000, max_octets: 30_000, probability: 0.2, weight: 0.002 };
     let (book, delays) = load(managed(red, false), MS * 4 / 5, 60, 0);
     assert!(book.drops.iter().all(|d| d.why == DropReason::EarlyDrop));
     let late = &delays[delays.len() / 2..];
     let mean = late.iter().sum::<u64>() / late.len() as u64;
-    // Waiting behind about 20 frames, and 1 ms for the frame itself.
+    // Queued behind about 20 frames, plus 1 ms for the frame itself.
     assert!((17 * MS..25 * MS).contains(&mean), "mean delay {mean}");
 }
 
@@ -174,7 +174,7 @@ const FLOWS: Discipline =
 
 #[test]
 fn flow_queues_share_the_wire_and_let_the_sparse_go_first() {
-    // Flow 1 asks for twice the rate, flow 2 for once, flow 3 sends a frame each 50 ms.
+    // Flow 1 offers twice the rate, flow 2 the rate, flow 3 sends a frame every 50 ms.
     let (mut engine, a, _, _) = link(managed(FLOWS, false));
     let mut book = Book::default();
     let (mut sent, end) = (0, 4_000);
@@ -195,8 +195,8 @@ fn flow_queues_share_the_wire_and_let_the_sparse_go_first() {
     let share = greedy.len() as f64 / modest.len() as f64;
     assert!((0.97..1.03).contains(&share), "{} and {} of {sent}", greedy.len(), modest.len());
     assert_eq!(sparse.len(), 80);
-    // The sparse flow waits for the frame on the wire and no longer, but for the start, when all
-    // flows are new.
+    // The sparse flow waits only for the frame on the wire, except at the start, when all flows are
+    // new.
     let delays: Vec<u64> = sparse.iter().map(|d| d.at - number(&d.octets)).collect();
     assert!(delays[1..].iter().all(|&delay| delay <= 2 * MS), "{delays:?}");
     run_dry(&mut engine, &mut book);
@@ -217,8 +217,8 @@ fn the_fattest_flow_pays_when_flow_queues_are_full() {
     let of =
         |flow: u8| book.deliveries.iter().filter(move |d| d.octets[35] == flow).map(|d| number(&d.octets));
     assert_eq!(of(2).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
-    // 89 wait beside the one on the wire when the twelfth of the others is one too many: half go, from
-    // the head.
+    // 89 frames are queued behind the one on the wire when the twelfth of the others exceeds the
+    // limit: half are dropped, from the head.
     assert_eq!(book.dropped(DropReason::QueueFull), 45);
     assert_eq!(of(1).collect::<Vec<_>>(), [0].into_iter().chain(46..90).collect::<Vec<_>>());
 }

@@ -1,4 +1,4 @@
-//! Super-frames as octets: what is cut from them is what a network would carry.
+//! Super-frames as octets: their segments equal the frames that a network would carry.
 
 mod common;
 
@@ -7,7 +7,7 @@ use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use common::internet_sum;
 use proptest::prelude::*;
 
-/// How a test's super-frame is made.
+/// Parameters of a test's super-frame.
 #[derive(Clone, Debug)]
 struct Recipe {
     protocol: Protocol,
@@ -22,7 +22,7 @@ struct Recipe {
     identification: u16,
 }
 
-/// The octets, the length of its headers, and where layers 3 and 4 start.
+/// The octets, the length of the headers, and the offsets of layers 3 and 4.
 fn build(recipe: &Recipe) -> (Vec<u8>, usize, usize, usize) {
     let mut octets = vec![0xaa; 12];
     for _ in 0..recipe.tags {
@@ -164,7 +164,7 @@ proptest! {
         }
         prop_assert_eq!(payload, &octets[header..]);
 
-        // Every run is a super-frame that cuts into the same segments.
+        // Every run is a super-frame that is cut into the same segments.
         let count = frame.count;
         for (first, count) in [(0, count), (0, count.div_ceil(2)), (count / 2, count - count / 2), (count - 1, 1)] {
             let mut head = [0; HEADER_MAX];
@@ -188,7 +188,7 @@ proptest! {
 
 #[test]
 fn a_datagram_never_says_that_it_has_no_checksum() {
-    // The sum of this datagram is 0xffff, its complement 0: RFC 768 writes 0xffff instead.
+    // The sum of this datagram is 0xffff, its complement 0: RFC 768 requires 0xffff instead.
     let mut octets = vec![0; 14];
     octets.extend([0xff, 0xff, 0, 0, 0, 0, 0, 0]);
     segment::complete_checksum(&mut octets, Checksum { start: 14, offset: 6 });

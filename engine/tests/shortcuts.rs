@@ -1,6 +1,7 @@
-//! Shortcuts through rows of switches change nothing that can be seen.
+//! Shortcuts through chains of switches do not change observable behaviour.
 //!
-//! The other side of each comparison has none: its switches know VLANs, and all of their ports are access ports of the same.
+//! Each comparison uses a network without shortcuts: its switches are VLAN-aware, and all of their
+//! ports are access ports of the same VLAN.
 
 mod common;
 
@@ -16,10 +17,10 @@ fn table(ageing_ns: u64) -> SwitchSettings {
     SwitchSettings::Switch { ageing_ns, addresses: 1024 }
 }
 
-/// An engine that grows, and who is in it.
+/// An engine to which elements are added, and its ports.
 struct Net {
     engine: Engine,
-    /// Its switches know VLANs.
+    /// True if its switches are VLAN-aware.
     vlans: bool,
     ports: Vec<PortId>,
     links: Vec<LinkId>,
@@ -67,7 +68,7 @@ impl Net {
         self.join(parent, End::Port(port), link)
     }
 
-    /// A row of so many switches with a port at either end.
+    /// A chain of so many switches with a port at either end.
     fn row(vlans: bool, switches: usize, kind: &SwitchSettings) -> Self {
         let mut net = Self::new(vlans, kind);
         let bare = [LinkSettings::default(), LinkSettings::default()];
@@ -89,7 +90,7 @@ impl Net {
         self.engine.advance(Instant::from_nanos(self.now), &mut self.book);
     }
 
-    /// So many frames either way between the first two ports.
+    /// Sends so many frames in either direction between the first two ports.
     fn talk(&mut self, frames: usize) {
         for _ in 0..frames {
             self.send(0, 0, 1, 100);
@@ -106,9 +107,9 @@ impl Net {
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// Frames of one instant: who sends, from which address (mostly its own), to whom, octets.
+    /// Frames of one instant: sender, source address (mostly its own), destination, octets.
     Frames(Vec<(usize, Option<u8>, u8, u32)>),
-    /// Frames in turn.
+    /// Frames in alternate directions.
     Talk {
         one: usize,
         other: usize,
@@ -195,7 +196,7 @@ fn acts() -> impl Strategy<Value = Act> {
 }
 
 impl Net {
-    /// Does it; what can be read is put with the rest.
+    /// Performs the act; a ledger that it reads is appended to `read`.
     fn act(&mut self, act: &Act, read: &mut Vec<Ledger>) {
         let number = |port: usize| u8::try_from(port % 8).expect("small");
         match act {
@@ -266,7 +267,7 @@ proptest! {
     }
 }
 
-/// Both with shortcuts and without.
+/// Runs a test both with and without shortcuts.
 fn both_ways(switches: usize, kind: &SwitchSettings, test: impl Fn(&mut Net)) {
     for vlans in [false, true] {
         test(&mut Net::row(vlans, switches, kind));
@@ -303,7 +304,7 @@ fn who_sends_is_not_forgotten_and_who_is_silent_is() {
             net.pass(MILLISECOND * 9 / 10);
             net.talk(1);
         }
-        // Long after the tables were filled; only who sent then can be known.
+        // The table entries have expired; only addresses of later senders can be known.
         net.pass(5 * MILLISECOND);
         net.send(0, 0, 1, 100);
         net.pass(5 * MILLISECOND - 10);
@@ -394,7 +395,8 @@ fn who_was_purged_is_learnt_again_only_where_there_is_room() {
         net.send(1, 1, all, 100);
         net.send(2, 2, all, 100);
         net.pass(2 * MILLISECOND);
-        // The first node has aged, and does not get so far as to be known again at the far end.
+        // The first node's address has expired, and its frame does not reach the far end to refresh
+        // it.
         net.send(0, 0, 1, 1_000);
         net.pass(1);
         net.send(2, 3, all, 100);
@@ -424,7 +426,7 @@ fn runs_that_are_still_coming_go_the_ordinary_way_and_are_not_overtaken() {
         for parent in 0..6 {
             net.add_switch(parent, &table(300_000 * MILLISECOND), &bare());
         }
-        // No transit port: it gets a run with its last segment.
+        // Not a transit port: it gets a run with its last segment.
         net.add_port(6, &[LinkSettings::default(), carried]);
         net.add_port(0, &bare());
         let talk = |net: &mut Net| {
@@ -445,7 +447,8 @@ fn runs_that_are_still_coming_go_the_ordinary_way_and_are_not_overtaken() {
             }
         };
         between(&mut net);
-        // Only the last segment is small enough for a wire in the middle, and holds it until it is there.
+        // Only the last segment is small enough for a wire in the middle, which holds it until it
+        // has arrived.
         let narrow = Box::new(LinkSettings { mtu: 500, ..LinkSettings::default() });
         net.schedule(Change::Link(net.links[3], Direction::Forward, narrow));
         talk(&mut net);

@@ -1,4 +1,4 @@
-//! Switches and hubs: who hears what, and what the ledger says about it.
+//! Switches and hubs: receivers of each frame, and the ledger.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn star(kind: &SwitchSettings, ports: u8) -> (Engine, Vec<PortId>, Vec<LinkId>, 
     (engine, ports, links, switch)
 }
 
-/// Offers one frame and says which ports got it.
+/// Offers one frame and returns the ports that received it.
 fn send(engine: &mut Engine, ports: &[PortId], from: u8, to: [u8; 6], at: u64) -> Vec<usize> {
     let mut book = Book::default();
     offer(engine, ports[usize::from(from)], at, to, mac(from), 100);
@@ -64,7 +64,7 @@ fn a_switch_follows_who_moves_and_filters_what_goes_back() {
     let (mut engine, ports, _, _) = star(&learning(100), 3);
     send(&mut engine, &ports, 0, mac(9), 1);
     let mut book = Book::default();
-    // The address of node 0 is now seen behind port 1, and a frame to it comes from there.
+    // The address of node 0 is now seen at port 1, and a frame to it comes from there.
     offer(&mut engine, ports[1], 2, mac(9), mac(0), 100);
     engine.advance(Instant::from_nanos(2), &mut book);
     assert_eq!(send(&mut engine, &ports, 2, mac(0), 3), [1]);
@@ -84,7 +84,7 @@ fn addresses_age_and_a_full_table_learns_nobody_until_they_do() {
     assert_eq!(send(&mut engine, &ports, 3, mac(2), 3 * SECOND), [0, 1, 2], "no room for the third");
     assert_eq!(send(&mut engine, &ports, 3, mac(0), 10 * SECOND), [0], "ten seconds old");
     assert_eq!(send(&mut engine, &ports, 3, mac(0), 10 * SECOND + 1), [0, 1, 2], "older");
-    // Its place was taken by port 3, which has sent since.
+    // Its entry was replaced by port 3, which has sent since.
     assert_eq!(send(&mut engine, &ports, 0, mac(3), 11 * SECOND), [3]);
 }
 
@@ -168,7 +168,7 @@ fn what_cannot_be_built_is_refused_and_changes_nothing() {
     assert_eq!(foreign.expect_err("refused").code(), "engine.unknown");
 }
 
-/// A link with a number that a small engine does not have.
+/// A link whose number does not exist in a small engine.
 fn other_link() -> LinkId {
     let (mut engine, ports, _, _) = star(&SwitchSettings::Hub, 9);
     drop(ports);

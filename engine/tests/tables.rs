@@ -1,4 +1,4 @@
-//! What the queue disciplines do under load, as a table that is compared exactly.
+//! Behaviour of the queue disciplines under load, as a table that is compared exactly.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // times below 2^53 ns
 
 mod common;

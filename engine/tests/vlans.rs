@@ -1,4 +1,4 @@
-//! VLANs: no frame ever leaves in another one, and each leaves with the tag that is right there.
+//! VLANs: no frame leaves in another VLAN, and each leaves with the correct tag.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn trunk(allowed: &[u16], native: Option<u16>) -> VlanSettings {
     VlanSettings::Trunk { allowed: allowed.to_vec(), native }
 }
 
-/// One switch, a port for each setting; ports of which nothing is said have none.
+/// One switch, a port for each setting; `None` leaves a port unconfigured.
 fn star(settings: &[Option<VlanSettings>]) -> (Engine, Vec<PortId>) {
     let mut engine = Engine::new(1);
     let switch = SwitchSettings::Switch { ageing_ns: 300_000_000_000, addresses: 1000 };
@@ -53,7 +53,7 @@ fn tag(vlan: u16) -> [u8; 4] {
     [0x81, 0, a, b]
 }
 
-/// Offers a frame and gives what came out: the port, and the octets.
+/// Offers a frame and returns the output: ports and octets.
 fn send(engine: &mut Engine, port: PortId, at: u64, octets: &[u8]) -> (Vec<(usize, Vec<u8>)>, Book) {
     let pool = engine.pool();
     let buffer = pool.take(octets.len());
@@ -83,17 +83,17 @@ fn tags_are_put_and_taken_at_the_edge_and_priorities_kept() {
     let plain = frame(all, mac(1), &[], 7);
     let (out, _) = send(&mut engine, ports[0], 1, &plain);
     assert_eq!(out, [(2, frame(all, mac(1), &[tag(10)], 7)), (3, plain)], "native: no tag");
-    // Priority 5 and drop eligibility stay; the tag goes where the VLAN is a port's own.
+    // Priority 5 and drop eligibility are kept; the tag is removed where the VLAN is native.
     let (out, _) = send(&mut engine, ports[2], 2, &frame(all, mac(2), &[tag(0xb000 | 20)], 8));
     assert_eq!(out, [(1, frame(all, mac(2), &[], 8)), (3, frame(all, mac(2), &[tag(0xb000 | 20)], 8))]);
-    // A tag of VLAN 0 says a priority only.
+    // A tag with VLAN 0 is a priority tag.
     let (out, _) = send(&mut engine, ports[0], 3, &frame(all, mac(3), &[tag(0x6000)], 9));
     assert_eq!(out[0], (2, frame(all, mac(3), &[tag(0x6000 | 10)], 9)));
     // Only the outermost tag counts.
     let inner = tag(99);
     let (out, _) = send(&mut engine, ports[2], 4, &frame(all, mac(4), &[tag(10), inner], 1));
     assert_eq!(out[0], (0, frame(all, mac(4), &[inner], 1)));
-    // A service tag is content.
+    // A service tag is payload.
     let service = [0x88, 0xa8, 0, 20];
     let (out, _) = send(&mut engine, ports[0], 5, &frame(all, mac(5), &[service], 1));
     assert_eq!(out[0], (2, frame(all, mac(5), &[tag(10), service], 1)));
@@ -169,7 +169,7 @@ fn any_port() -> impl Strategy<Value = Option<VlanSettings>> {
     ]
 }
 
-/// The VLANs that a port carries with a tag, and the one without.
+/// The VLANs that a port carries with a tag, and its untagged VLAN.
 fn carried(port: Option<&VlanSettings>) -> (Vec<u16>, Option<u16>) {
     match port {
         None => (vec![], Some(1)),
@@ -184,7 +184,7 @@ proptest! {
         mut settings in proptest::collection::vec(any_port(), 2..7),
         frames in proptest::collection::vec((any::<prop::sample::Index>(), 0u16..8, 0u16..8, any::<bool>(), 0u8..4), 1..40),
     ) {
-        // At least one port speaks of VLANs.
+        // At least one port is configured for VLANs.
         settings.push(Some(access(1)));
         let (mut engine, ports) = star(&settings);
         for (number, (from, vlan, priority, tagged, to)) in frames.into_iter().enumerate() {

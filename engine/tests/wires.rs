@@ -1,4 +1,4 @@
-//! Links: when frames arrive and what becomes of the others, to the nanosecond.
+//! Links: arrival times and drops, to the nanosecond.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn pair(settings: &LinkSettings) -> (Engine, PortId, PortId, LinkId) {
     (engine, a, b, link)
 }
 
-/// From a over a link of 10 Mbit/s that keeps super-frames together to a hub, and by `last` to b.
+/// From a over a link of 10 Mbit/s that keeps super-frames together to a hub, and over `last` to b.
 fn behind_carried(last: &LinkSettings) -> (Engine, PortId, PortId) {
     let mut engine = Engine::new(1);
     let (a, b) = (engine.add_port("a", false).expect("new"), engine.add_port("b", false).expect("new"));
@@ -46,8 +46,8 @@ fn a_frame_takes_serialization_and_propagation() {
 
 #[test]
 fn a_busy_wire_does_not_drift() {
-    // 84 octets at 7 bit/us take 96,000 ns exactly; at 11 Mbit/s 61,090.909..., never rounded
-    // up more than once.
+    // 84 octets at 7 bit/us take 96,000 ns exactly; at 11 Mbit/s 61,090.909..., never rounded up
+    // more than once.
     let (mut engine, a, b, _) = pair(&rated(11_000_000, 0));
     let mut book = Book::default();
     for _ in 0..1000 {
@@ -75,7 +75,7 @@ fn segments_are_timed_one_by_one_and_pipeline_over_switches() {
     let mut book = Book::default();
     offer_super(&mut engine, a, 0, 5_000, 1_000);
     run_dry(&mut engine, &mut book);
-    // 1054 + 24 octets: 86.24 us a segment; four wires, then one segment each.
+    // 1054 + 24 octets: 86.24 us per segment; four wires, then one segment each.
     let first = 4 * (86_240 + 10_000);
     let wanted: Vec<u64> = (0..5).map(|n| first + n * 86_240).collect();
     assert_eq!(book.times(b), wanted);
@@ -119,7 +119,7 @@ fn a_cut_loses_what_is_on_the_wire_and_what_waits() {
     engine.schedule(Instant::from_nanos(59_000_000), Change::Down(link)).expect("known");
     engine.schedule(Instant::from_nanos(80_000_000), Change::Up(link)).expect("known");
     run_dry(&mut engine, &mut book);
-    // 8.192 ms each: one has arrived at 58.192 ms; the frame of 80 ms finds the link up.
+    // 8.192 ms each: one has arrived at 58.192 ms; at 80 ms the link is up.
     assert_eq!(book.times(b), [58_192_000, 138_192_000]);
     assert_eq!(book.dropped(DropReason::LinkDown), 10);
     assert_eq!(engine.ledger().link(link, Direction::Forward).left.frames, 2);
@@ -135,7 +135,8 @@ fn a_trace_lets_frames_leave_at_its_opportunities() {
     for _ in 0..7 {
         offer(&mut engine, a, 0, mac(2), mac(1), 1_000);
     }
-    // What an idle opportunity could have carried is gone; this one comes just in time for the next.
+    // The unused octets of an opportunity are lost; this frame arrives just in time for the next
+    // one.
     offer(&mut engine, a, 25_000_000, mac(2), mac(1), 1_000);
     offer(&mut engine, a, 25_000_001, mac(2), mac(1), 1_600);
     run_dry(&mut engine, &mut book);
@@ -204,7 +205,7 @@ fn a_change_comes_before_all_else_of_its_instant() {
     offer(&mut engine, a, 6, mac(2), mac(1), 100);
     run_dry(&mut engine, &mut book);
     assert_eq!(book.times(b), [6]);
-    // A change for the past is made at once.
+    // A change scheduled in the past is made at once.
     engine.schedule(Instant::from_nanos(1), Change::Down(link)).expect("known");
     offer(&mut engine, a, 1, mac(2), mac(1), 100);
     run_dry(&mut engine, &mut book);
@@ -226,7 +227,7 @@ fn what_is_not_a_frame_is_malformed_and_a_lone_port_leads_nowhere() {
 
 #[test]
 fn a_carried_run_pipelines_over_switches_and_is_timed_again_behind_them() {
-    // Behind it a timed link of 100 Mbit/s: no segment leaves before it has come.
+    // Behind it a timed link of 100 Mbit/s: no segment leaves before it has arrived.
     let fast = LinkSettings { overhead: 0, ..rated(100_000_000, 0) };
     let (mut engine, a, b) = behind_carried(&fast);
     let mut book = Book::default();
@@ -249,9 +250,9 @@ fn a_faster_link_behind_a_carried_run_stays_free_for_others() {
     }
     let mut book = Book::default();
     offer(&mut engine, ports[1], 0, mac(9), mac(2), 1_000);
-    // 10 segments of 1,000 octets for port b: they come to the switch from 0.8 ms to 8 ms after 1 ms.
+    // 10 segments of 1,000 octets for port b: they reach the switch from 0.8 ms to 8 ms after 1 ms.
     offer_super(&mut engine, ports[0], 1_000_000, 10 * 946, 946);
-    // One frame that comes to the switch at 3.08 ms.
+    // One frame that reaches the switch at 3.08 ms.
     offer(&mut engine, ports[2], 3_000_000, mac(2), mac(3), 1_000);
     book.deliveries.clear();
     run_dry(&mut engine, &mut book);
@@ -269,7 +270,7 @@ fn a_wire_of_which_nothing_is_said_takes_no_time_until_something_is() {
         let change = Change::Link(link, Direction::Forward, Box::new(settings));
         engine.schedule(Instant::from_nanos(at), change).expect("valid");
     }
-    // The one at 40 does not overtake that of 20, which is on its way.
+    // The frame of 40 does not overtake that of 20, which is in flight.
     for at in [0, 20, 40, 2_000, 2_001] {
         offer(&mut engine, a, at, mac(2), mac(1), 100);
     }
@@ -282,7 +283,7 @@ fn a_wire_of_which_nothing_is_said_takes_no_time_until_something_is() {
 fn a_carried_run_crosses_a_wire_of_which_nothing_is_said_while_it_still_comes() {
     let (mut engine, a, b) = behind_carried(&LinkSettings::default());
     let mut book = Book::default();
-    // Segments of 1,000 octets take 800 us each; a node at an end has all with the last.
+    // Segments of 1,000 octets take 800 us each; an end node receives all with the last one.
     offer_super(&mut engine, a, 0, 5 * 946, 946);
     run_dry(&mut engine, &mut book);
     assert_eq!(book.times(b), [5 * 800_000; 5]);

@@ -1,7 +1,6 @@
-//! The engine behind a hostile port and a careless scenario: any network, settings and changes,
-//! valid or not, and any traffic.
+//! The engine with any network, settings, changes and traffic, valid or not.
 //!
-//! Input: a sequence of acts, each an octet that says what and the octets that it needs.
+//! Input: a sequence of acts, each an octet that selects the act, and its arguments.
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{
@@ -10,10 +9,10 @@ use airloom_engine::settings::{
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Delivery, Direction, Egress, End, Engine, HostLoss, LinkId, PortId, SwitchId};
 
-/// Most acts of one input, so that none takes long.
+/// Maximum number of acts per input, which limits its run time.
 const ACTS: usize = 400;
 
-/// Octets to be read; zero when there are no more.
+/// Input octets; zero after the end.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -23,7 +22,7 @@ impl Reader<'_> {
         first
     }
 
-    /// A number of any size: small ones and huge ones are as likely.
+    /// A number of any size: small and huge numbers are equally likely.
     fn number(&mut self) -> u64 {
         let shift = self.octet() % 64;
         let octets = [0; 8].map(|_: u8| self.octet());
@@ -34,7 +33,7 @@ impl Reader<'_> {
         u32::try_from(self.number() % bound.min(1 << 32)).unwrap_or(u32::MAX)
     }
 
-    /// Mostly a probability.
+    /// Mostly a valid probability.
     fn chance(&mut self) -> f64 {
         match self.octet() {
             0..128 => 0.0,
@@ -138,7 +137,7 @@ impl Reader<'_> {
     }
 }
 
-/// Takes frames or loses them.
+/// Accepts frames or loses them.
 #[derive(Default)]
 struct Sink {
     calls: u32,
@@ -152,7 +151,7 @@ impl Egress for Sink {
     }
 }
 
-/// The network that an input has built so far.
+/// The network built by the input so far.
 struct World {
     engine: Engine,
     ports: Vec<PortId>,
@@ -175,7 +174,7 @@ impl World {
         self.links.get(usize::from(reader.octet()) % self.links.len().max(1)).copied()
     }
 
-    /// Does what the next octets say. A refusal has a code, whatever it is about.
+    /// Performs the next act. Every refusal must have a code.
     fn act(&mut self, reader: &mut Reader) -> Option<()> {
         let now = self.engine.now();
         match reader.octet() % 16 {
@@ -266,7 +265,7 @@ pub fn run(data: &[u8]) {
         if reader.0.is_empty() {
             break;
         }
-        // An act that its engine refuses, or that has nothing to act on, changes nothing.
+        // An act that the engine refuses, or that has no target, changes nothing.
         let _ = world.act(&mut reader);
     }
     world.engine.advance(Instant::NEVER, &mut world.sink);

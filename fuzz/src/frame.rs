@@ -1,7 +1,8 @@
-//! A port that lies: any octets with any offload description, through a link that reads flows,
-//! marks, splits and corrupts.
+//! An untrusted port: any octets with any offload description.
 //!
-//! Input: 13 octets that describe, the rest is the frame.
+//! The frame crosses a link that reads flows, marks, splits and corrupts.
+//!
+//! Input: 13 octets of description, the rest is the frame.
 
 use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
@@ -9,7 +10,7 @@ use airloom_engine::settings::{Discipline, LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 
-/// Writes whatever arrives in every way in which a port can.
+/// Writes each delivered frame in all ways in which a port can.
 struct Writer {
     out: Vec<u8>,
 }
@@ -56,7 +57,7 @@ pub fn run(data: &[u8]) {
     let cut =
         Segmentation { protocol, header: u16::from_be_bytes([h0, h1]), size: u16::from_be_bytes([s0, s1]) };
     let checksum = Checksum { start: u16::from_be_bytes([c0, c1]), offset: u16::from_be_bytes([o0, o1]) };
-    // A port cannot hand over more than a buffer, but it can say so.
+    // A port cannot deliver more than a buffer, but it can claim to.
     let held = octets.len().min(65_550);
     let said =
         if how & 32 == 0 { u32::try_from(held).expect("small") } else { u32::from_be_bytes([0, l0, l1, l2]) };

@@ -1,7 +1,9 @@
-//! A guest that lies on its channel: any octets, in any pieces. What is taken for frames must say the
-//! same octets again, and what is no frame must be refused at once and for good.
+//! An untrusted guest on its channel: any octets, in pieces of any size.
 //!
-//! Input: one octet that says how long the pieces are, the rest is what the guest sends.
+//! Octets accepted as frames must encode to the same octets again; invalid frames must be refused
+//! at once and permanently.
+//!
+//! Input: one octet for the size of the pieces, the rest is sent by the guest.
 
 #[path = "../../init/src/frame.rs"]
 mod frame;
@@ -33,7 +35,7 @@ pub fn run(data: &[u8]) {
     assert!(octets.starts_with(&again));
 }
 
-/// What a frame says of itself is what was put into it.
+/// The decoded fields of a frame encode to its body.
 fn mirror(found: &Frame) {
     if let (Kind::Credit, Some((stream, more))) = (found.kind, found.credit()) {
         assert_eq!(frame::credit(stream, more)[..], found.body[..]);

@@ -1,5 +1,7 @@
-//! The bodies of the fuzz targets. They use public interfaces only, so that the ordinary tests
-//! can include them by path and run them over the seeds and over random octets.
+//! The bodies of the fuzz targets.
+//!
+//! They use public interfaces only, so that the ordinary tests can include them by path and run
+//! them on the seeds and on random octets.
 
 pub mod engine;
 pub mod frame;

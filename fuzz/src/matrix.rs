@@ -1,6 +1,6 @@
-//! Matrices of losses: any text, for radios called a to h.
+//! Path loss matrices: any text, for radios a to h.
 //!
-//! Input: one octet that says what the numbers mean, the rest is the text.
+//! Input: one octet for the meaning of the numbers, the rest is the text.
 
 use airloom_engine::medium::mobility::Position;
 use airloom_engine::medium::propagation::{Matrix, MatrixKind, PathLoss, Site};

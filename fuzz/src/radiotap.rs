@@ -1,6 +1,6 @@
-//! A node whose frames are seen by a sniffer: any octets behind any account of how they were sent.
+//! Captures of a node's frames: any octets with any description of their transmission.
 //!
-//! Input: 16 octets that describe, the rest is the node's frame.
+//! Input: 16 octets of description, the rest is the node's frame.
 
 use airloom_engine::medium::Kind;
 use airloom_engine::medium::capture::{self, Direction, Sniffed};

@@ -1,6 +1,6 @@
 //! Movement traces of other tools: any text.
 //!
-//! Input: one octet that says which format, the rest is the text.
+//! Input: one octet that selects the format, the rest is the text.
 
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::time::Instant;

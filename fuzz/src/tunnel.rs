@@ -1,7 +1,8 @@
-//! Anything that may come through a tunnel: as a GRE packet, in an IPv4 packet or not, and as a
-//! VXLAN datagram. What is accepted lies inside the packet; what is written is read again.
+//! Packets from a tunnel: GRE, with or without an IPv4 header, and VXLAN.
 //!
-//! Input: one octet that says which tunnel, four of a key, the rest is the packet.
+//! Accepted frames must be inside the packet; written packets are read again.
+//!
+//! Input: one octet that selects the tunnel, four of a key, the rest is the packet.
 
 use airloom_ports::tunnel::encapsulation::{Encapsulation, behind_ipv4};
 use airloom_ports::tunnel::gre::{self, Gre};
@@ -19,7 +20,7 @@ pub fn run(data: &[u8]) {
         8 => Encapsulation::Vxlan { vni: key >> 8 },
         _ => Encapsulation::Gre { header: gre, node: [2, 0, 0, 0, 0, 1] },
     };
-    // A frame of the node, at a tunnel of IP alone.
+    // A frame from the node, at a tunnel that carries IP only.
     if let Sent::Question(answer) = plain::look(packet) {
         assert!(packet.len() >= 42 && answer.len() >= 60);
     }
@@ -31,7 +32,7 @@ pub fn run(data: &[u8]) {
         assert!(found.frame.len() >= 14 || found.bare.is_some());
         assert_eq!(found.frame.end, packet.len());
     }
-    // The packet as a frame, wrapped and unwrapped.
+    // The packet as a frame, encapsulated and decapsulated.
     let mut head = [0; gre::MOST];
     let octets = encapsulation.wrap(gre::ETHERNET, key, packet, &mut head);
     let wrapped = [&head[..octets], packet].concat();

@@ -1,7 +1,8 @@
-//! A guest that lies to its network device: in messages, or in all of its memory.
+//! An untrusted guest of the vhost-user device: its messages, or all of its memory.
 //!
-//! Input: one octet that says how. If its lowest bit is set, messages follow: each a number, a length and
-//! so many octets. Else the memory follows, with the rings at its beginning, and the device works on it.
+//! Input: one octet of options. If its lowest bit is set, messages follow: each a number, a length
+//! and so many octets. Otherwise the memory follows, with the rings at its start, and the device
+//! processes it.
 
 use std::fs::File;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -17,28 +18,29 @@ use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
 
 const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
-/// The guest has its memory here, in two regions that meet.
+/// Guest address of the memory, which has two adjacent regions.
 const GUEST: u64 = 0x1000;
 const OCTETS: u64 = 0x2000;
 const SIZE: u16 = 8;
-/// Where the parts of the two queues are: descriptors, available, used.
+/// Offsets of the parts of the two queues: descriptors, available, used.
 const RINGS: [[u64; 3]; 2] = [[0, 0x80, 0xa0], [0x100, 0x180, 0x1a0]];
-/// Without the first two nothing is sent or received at all; indirect tables are always there.
+/// Required features: without the first two the device sends and receives nothing; indirect tables
+/// are always enabled.
 const NEEDED: u64 = (1 << 30) | (1 << 32) | (1 << 28);
 
 fn memory() -> File {
-    // SAFETY: the name is a constant C string, and the descriptor belongs to nobody else.
+    // SAFETY: the name is a constant C string, and the descriptor has no other owner.
     let file = unsafe { File::from_raw_fd(libc::memfd_create(c"guest".as_ptr(), libc::MFD_CLOEXEC)) };
     file.set_len(OCTETS).expect("there is memory");
     file
 }
 
 fn eventfd() -> OwnedFd {
-    // SAFETY: no pointers are passed, and the descriptor belongs to nobody else.
+    // SAFETY: no pointers are passed, and the descriptor has no other owner.
     unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC)) }
 }
 
-/// Gives everything to the device.
+/// Delivers all frames to the device.
 struct Towards<'a> {
     device: &'a mut Device,
     scratch: Vec<u8>,
@@ -101,7 +103,7 @@ fn device(file: &File, features: u64) -> Device {
 }
 
 fn rings(how: u8, data: &[u8]) {
-    // Merging, checksums, events by index, segmentation.
+    // Merged buffers, checksums, event index, segmentation.
     let choices = [(1, 1 << 15), (2, 0b11), (3, 1 << 29), (4, FEATURES & (0b111 << 7))];
     let chosen = choices.iter().filter(|(bit, _)| (how >> bit) & 1 == 1);
     let features = chosen.fold(NEEDED, |all, (_, feature)| all | feature);
@@ -109,7 +111,7 @@ fn rings(how: u8, data: &[u8]) {
     let mut device = device(&file, features);
     let data = &data[..data.len().min(usize::try_from(OCTETS).expect("small"))];
     file.write_all_at(data, 0).expect("within the file");
-    // What is offered must be little enough to be believed: the low octet alone.
+    // The number of available buffers must be plausible: only the low octet is used.
     for [_, available, _] in RINGS {
         let offered = data.get(usize::try_from(available).expect("small") + 2).copied().unwrap_or(0);
         file.write_all_at(&[offered % 10, 0], available + 2).expect("within the file");
@@ -121,7 +123,7 @@ fn rings(how: u8, data: &[u8]) {
     engine.connect("a-b", End::Port(a), End::Port(b), &plain, &plain).expect("valid");
     for _ in 0..2 * SIZE {
         let Ok(Some((buffer, octets, meaning))) = device.take(engine.pool()) else { break };
-        // What one guest sends another receives: its own lies come back to it.
+        // Frames that the guest sends return to it.
         let frame = Frame::new(buffer, octets, meaning.segmentation, meaning.checksum);
         engine.offer(a, Instant::ZERO, frame);
     }

@@ -1,7 +1,8 @@
-//! A node that lies in its virtio-net header: any header before any frame, through a link that
-//! splits, and out again as a port would write it.
+//! An untrusted virtio-net header: any header before any frame.
 //!
-//! Input: one octet that says how, 12 of header, the rest is the frame.
+//! The frame crosses a link that splits, and is written as a port would write it.
+//!
+//! Input: one octet of options, 12 of header, the rest is the frame.
 
 use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Frame, Pool};
@@ -10,7 +11,7 @@ use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 use airloom_ports::vnet::{self, OCTETS};
 
-/// Writes headers and reads them again.
+/// Writes headers and reads them back.
 struct Mirror;
 
 impl Egress for Mirror {

@@ -1,4 +1,4 @@
-//! What an element may touch while it handles an event.
+//! Engine state that an element can access while it handles an event.
 
 use std::collections::VecDeque;
 
@@ -11,22 +11,22 @@ use crate::ledger::{Ledger, Tally};
 use crate::link::in_flight::InFlight;
 use crate::time::Instant;
 
-/// An event of the calendar. Small, because the calendar moves it about.
+/// An event of the calendar. Kept small, because the calendar moves it in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Frames offered at a port are due.
+    /// Frames offered at a port are due to enter.
     Enter(u32),
-    /// Frames under way on a wire are due at its far end.
+    /// Frames in flight on a wire are due at its far end.
     Arrive(u32),
-    /// A wire has sent what it was sending, and more is waiting.
+    /// A wire has finished a transmission, and more frames are waiting.
     Release(u32),
-    /// Something is due in a radio medium.
+    /// An event of a radio medium is due.
     Medium(u32),
     /// A scheduled change is due.
     Change(u32),
 }
 
-/// Numbers by which elements order events of one instant: ports first, then wires, then media.
+/// Sources of events, which order events of one instant: ports first, then wires, then media.
 pub(crate) mod source {
     pub const CHANGE: u32 = 0;
     pub const PORT: u32 = 0;
@@ -34,34 +34,34 @@ pub(crate) mod source {
     pub const MEDIUM: u32 = 1 << 31;
 }
 
-/// A frame that has come to an end of a link.
+/// A frame that has reached one end of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandOver {
     pub end: End,
-    /// The wire that brought it.
+    /// The wire that carried it.
     pub wire: u32,
     pub flight: InFlight,
-    /// When it was to be there; earlier than now if a late host holds it up.
+    /// When the frame was due; earlier than now if the host is late.
     pub due: Instant,
 }
 
-/// The parts of the engine that all elements share, borrowed for one event.
+/// The parts of the engine that all elements share, borrowed while one event is handled.
 pub(crate) struct Context<'a> {
     pub now: Instant,
     pub calendar: &'a mut Calendar<Event>,
     pub pool: &'a mut Pool,
     pub ledger: &'a mut Ledger,
-    /// Frames that reached an end at this very instant and wait to be carried on.
+    /// Frames that reached the end of a link at this instant and await processing.
     pub work: &'a mut VecDeque<HandOver>,
     pub egress: &'a mut dyn Egress,
-    /// The clock that drives the engine; none while it is stepped.
+    /// The clock that drives the engine; `None` if the engine is stepped.
     pub clock: Option<&'a dyn Clock>,
-    /// Set by an element that changed something on which shortcuts through switches rest.
+    /// Set by an element that changed a state that shortcuts through switches depend on.
     pub ways_changed: bool,
 }
 
 impl Context<'_> {
-    /// Hands a frame to a port's node.
+    /// Delivers a frame to a port's node.
     pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame) {
         let (taken, loss) = match self.egress.deliver(port, due, &frame, self.pool) {
             Delivery::Taken => (frame.count, None),
@@ -81,20 +81,20 @@ impl Context<'_> {
         self.pool.release(frame.buffer);
     }
 
-    /// Ends a frame for a reason.
+    /// Drops a frame for a reason.
     pub fn drop(&mut self, place: Place, frame: Frame, why: DropReason) {
         self.ledger.drop(place, why, Tally::of(&frame));
         self.egress.dropped(place, self.now, &frame, why, self.pool);
         self.pool.release(frame.buffer);
     }
 
-    /// One frame more that shares the buffer.
+    /// Counts a copy of a frame; the copy shares its buffer.
     pub fn copy(&mut self, frame: &Frame) {
         self.ledger.copies += Tally::of(frame);
         self.pool.share(frame.buffer);
     }
 
-    /// Enters an event of a wire into the calendar.
+    /// Adds an event of a wire to the calendar.
     pub fn at(&mut self, at: Instant, class: Class, source: u32, event: Event) {
         self.calendar.push(at, class, source, event);
     }

@@ -14,7 +14,7 @@ use crate::medium::mobility::Mobility;
 use crate::medium::{Medium, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings};
 use crate::time::Instant;
 
-/// A medium, and the ports that its radios belong to.
+/// A medium, and the ports its radios belong to.
 pub(crate) struct AttachedMedium {
     number: u32,
     pub(crate) medium: Medium,
@@ -22,7 +22,7 @@ pub(crate) struct AttachedMedium {
     deadline: Deadline,
 }
 
-/// The engine as a medium sees it.
+/// View of the engine that a medium gets.
 struct EngineSide<'a, 'b> {
     context: &'a mut Context<'b>,
     medium: MediumId,
@@ -63,7 +63,7 @@ impl Outside for EngineSide<'_, '_> {
 }
 
 impl AttachedMedium {
-    /// A frame of the port that `radio` belongs to.
+    /// Accepts a frame from the port that `radio` belongs to.
     pub(crate) fn offer(&mut self, context: &mut Context, radio: RadioId, frame: Frame) {
         let now = context.now;
         self.medium.offer(
@@ -75,7 +75,7 @@ impl AttachedMedium {
         self.arm_deadline(context);
     }
 
-    /// Something is due.
+    /// Handles the events that are due.
     pub(crate) fn wake(&mut self, context: &mut Context) {
         self.deadline.expired(context.now);
         self.medium.advance(
@@ -85,7 +85,7 @@ impl AttachedMedium {
         self.arm_deadline(context);
     }
 
-    /// A change of the scenario; it was checked when it was scheduled.
+    /// Applies a change of the scenario; the change was checked when it was scheduled.
     pub(crate) fn change(&mut self, context: &mut Context, radio: RadioId, change: &RadioChange) {
         self.medium.pass(context.now);
         self.medium.change(
@@ -106,11 +106,11 @@ impl AttachedMedium {
 }
 
 impl Engine {
-    /// Adds a radio medium. Its random streams follow from the engine's seed only if it was made
-    /// with [`Engine::seed`].
+    /// Adds a radio medium. Its random streams derive from the engine's seed only if the medium was
+    /// created with [`Engine::seed`].
     ///
     /// # Errors
-    /// If another one has that name.
+    /// If the name is already in use.
     pub fn add_medium(&mut self, name: &str, medium: Medium) -> Result<MediumId, Error> {
         self.take_name("medium", name)?;
         let id = MediumId(number(self.media.len()));
@@ -121,11 +121,11 @@ impl Engine {
         Ok(id)
     }
 
-    /// Puts a radio behind a port: what the port is offered goes on the air.
+    /// Attaches a radio to a port: frames offered at the port are transmitted on the air.
     ///
     /// # Errors
-    /// If the port or the medium is unknown, the port has a link or a radio already, or a
-    /// setting cannot work.
+    /// If the port or the medium is unknown, the port already has a link or a radio, or a setting
+    /// is invalid.
     pub fn add_radio(
         &mut self,
         medium: MediumId,
@@ -148,7 +148,7 @@ impl Engine {
     /// Adds a source of noise to a medium.
     ///
     /// # Errors
-    /// If the medium is unknown or a setting cannot work.
+    /// If the medium is unknown or a setting is invalid.
     pub fn add_noise(
         &mut self,
         medium: MediumId,
@@ -160,7 +160,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What was added may want to be called before anything is offered: beacons, noise.
+    /// Arms the medium's timer: beacons and noise need events before any frame is offered.
     fn arm(&mut self, medium: MediumId) {
         let Some(air) = self.media.get_mut(medium.index()) else { return };
         let Some(at) = air.medium.next_at() else { return };
@@ -170,10 +170,10 @@ impl Engine {
         }
     }
 
-    /// A medium, at the present instant: to read its accounts, or to change its laws.
+    /// Returns a medium at the present instant, to read its counters or to change its settings.
     ///
     /// # Errors
-    /// If it is unknown.
+    /// If the medium is unknown.
     pub fn medium(&mut self, medium: MediumId) -> Result<&mut Medium, Error> {
         let now = self.calendar.now();
         let air = self.air(medium)?;
@@ -185,7 +185,7 @@ impl Engine {
         self.media.get_mut(medium.index()).ok_or(Error::Unknown { kind: "medium", number: medium.0 })
     }
 
-    /// The medium of a radio, if there are both.
+    /// Returns the medium of a radio, if both exist.
     pub(crate) fn check_radio(&self, medium: MediumId, radio: RadioId) -> Result<&Medium, Error> {
         let unknown = |kind, number| Error::Unknown { kind, number };
         let air = self.media.get(medium.index()).ok_or_else(|| unknown("medium", medium.0))?;

@@ -1,4 +1,4 @@
-//! The engine: elements, their calendar, and the way of a frame through them.
+//! The engine: elements, their calendar, and the path of a frame through them.
 
 pub(crate) mod context;
 mod media;
@@ -24,7 +24,7 @@ use crate::switch::forward;
 use crate::switch::shortcuts::Shortcuts;
 use crate::time::Instant;
 
-/// Something that the scenario changes while time goes on.
+/// A change that the scenario makes at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// New settings for one direction of a link.
@@ -39,7 +39,7 @@ pub enum Change {
     Radio(MediumId, RadioId, Box<RadioChange>),
 }
 
-/// What leads away from a port.
+/// The element attached to a port.
 #[derive(Clone, Copy)]
 pub(crate) enum Out {
     /// A wire.
@@ -52,14 +52,14 @@ pub(crate) struct Port {
     pub(crate) name: String,
     transit: bool,
     pub(crate) out: Option<Out>,
-    /// Frames offered and not yet entered.
+    /// Frames offered at the port that have not entered yet.
     offered: InFlightQueue,
 }
 
 /// An emulated network under one clock.
 ///
-/// Whoever drives it offers frames at ports, lets time pass with [`Engine::advance`], and takes
-/// frames at the [`Egress`]. Given the same calls it does the same to the last bit.
+/// The caller offers frames at ports, advances time with [`Engine::advance`], and receives frames
+/// at the [`Egress`]. The same calls produce the same results, bit by bit.
 pub struct Engine {
     seed: u64,
     pub(crate) calendar: Calendar<Event>,
@@ -70,7 +70,7 @@ pub struct Engine {
     wires: Vec<Wire>,
     switches: Vec<Switch>,
     pub(crate) media: Vec<AttachedMedium>,
-    /// Which switch is joined to which, as a forest: each points towards its tree's root.
+    /// Union-find forest of the joined switches: each entry points towards the root of its tree.
     trees: Vec<u32>,
     names: BTreeSet<(&'static str, String)>,
     changes: BTreeMap<u32, Change>,
@@ -79,7 +79,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine without elements. All its random numbers follow from `seed`.
+    /// Creates an engine without elements. All its random numbers derive from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -100,12 +100,12 @@ impl Engine {
         }
     }
 
-    /// Adds a port. A `transit` port belongs to a node that passes frames on (a router), an
-    /// end port to one that does not; the difference matters only to links that carry
-    /// super-frames together (see [`crate::settings::Segments`]).
+    /// Adds a port. A `transit` port belongs to a node that forwards frames (a router), an end port
+    /// to a node that does not; the difference matters only to links that carry super-frames
+    /// together (see [`crate::settings::Segments`]).
     ///
     /// # Errors
-    /// If another port has that name.
+    /// If the name is already in use.
     pub fn add_port(&mut self, name: &str, transit: bool) -> Result<PortId, Error> {
         self.take_name("port", name)?;
         let id = PortId(number(self.ports.len()));
@@ -117,7 +117,7 @@ impl Engine {
     /// Adds a switch or hub.
     ///
     /// # Errors
-    /// If another one has that name, or a setting is out of its range.
+    /// If the name is already in use, or a setting is out of its range.
     pub fn add_switch(&mut self, name: &str, settings: &SwitchSettings) -> Result<SwitchId, Error> {
         settings.check()?;
         self.take_name("switch", name)?;
@@ -128,11 +128,11 @@ impl Engine {
         Ok(id)
     }
 
-    /// Joins two ends by a link; `forward` holds from `a` to `b`, `backward` from `b` to `a`.
+    /// Connects two ends by a link; `forward` applies from `a` to `b`, `backward` from `b` to `a`.
     ///
     /// # Errors
-    /// If the name is taken, a setting is out of its range, an end is unknown, a port already
-    /// has a link, or the link would close a loop of switches.
+    /// If the name is already in use, a setting is out of its range, an end is unknown, a port
+    /// already has a link, or the link would close a loop of switches.
     pub fn connect(
         &mut self,
         name: &str,
@@ -175,11 +175,12 @@ impl Engine {
         Ok(id)
     }
 
-    /// Says which VLANs a link carries at the switch from which `direction` leads away. With the
-    /// first such port a switch begins to know VLANs: its other ports are access ports of VLAN 1.
+    /// Sets the VLANs that a link carries at the switch where `direction` begins. The first such
+    /// port makes the switch VLAN-aware: its other ports are access ports of VLAN 1.
     ///
     /// # Errors
-    /// If the link is unknown, begins at no switch there, or a number is out of its range.
+    /// If the link is unknown, does not begin at a switch in this direction, or a number is out of
+    /// its range.
     pub fn set_vlan(
         &mut self,
         link: LinkId,
@@ -196,8 +197,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Has a change carried out at `at`, before anything else of that instant; at once if `at`
-    /// has passed (with the next [`Engine::advance`]).
+    /// Schedules a change at `at`, before all other events of that instant. If `at` has passed, the
+    /// next [`Engine::advance`] applies it at once.
     ///
     /// # Errors
     /// If an element is unknown or a setting is out of its range.
@@ -224,31 +225,31 @@ impl Engine {
         Ok(())
     }
 
-    /// The buffers of all frames.
+    /// The buffer pool of all frames.
     pub fn pool(&mut self) -> &mut Pool {
         &mut self.pool
     }
 
-    /// The account so far.
+    /// The ledger up to the present instant.
     #[must_use]
     pub fn ledger(&mut self) -> &Ledger {
         self.shortcuts.settle(&mut self.switches, &mut self.ledger);
         &self.ledger
     }
 
-    /// The seed it was made with.
+    /// The seed of the engine.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// A frame is to enter at a port at `now`, or at once if `now` has passed; the next
-    /// [`Engine::advance`] that reaches that instant lets it in, and the ledger counts it then.
-    /// The buffer now belongs to the engine. If its offload description does not fit its octets,
-    /// it is dropped as malformed.
+    /// Offers a frame at a port at `now`, or at once if `now` has passed. The next
+    /// [`Engine::advance`] that reaches that instant admits the frame and counts it in the ledger.
+    /// The buffer then belongs to the engine. A frame whose offload description does not fit its
+    /// octets is dropped as malformed.
     ///
     /// # Panics
-    /// If the port is not of this engine.
+    /// If the port belongs to another engine.
     pub fn offer(&mut self, port: PortId, now: Instant, frame: Frame) {
         let at = now.max(self.calendar.now());
         if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
@@ -256,34 +257,34 @@ impl Engine {
         }
     }
 
-    /// Whether a wire is there that loses what its host is late ([`crate::settings::Late::Slip`]): then it is worth
-    /// something to be on time.
+    /// True if a wire loses the time by which its host is late ([`crate::settings::Late::Slip`]):
+    /// low lateness then matters.
     #[must_use]
     pub fn slips(&self) -> bool {
         self.wires.iter().any(Wire::slips)
     }
 
-    /// When the engine next has something to do.
+    /// Time of the next event; [`Instant::NEVER`] if there is none.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.calendar.next_at()
     }
 
-    /// How far time has come.
+    /// The present instant of the engine.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.calendar.now()
     }
 
-    /// Lets time pass until `until`, that instant included. With [`Instant::NEVER`] it runs until
-    /// nothing is left to do, and time stops there.
+    /// Advances time to `until`, that instant included. With [`Instant::NEVER`] it runs until no
+    /// event is pending; time then stays at the last event.
     pub fn advance(&mut self, until: Instant, egress: &mut dyn Egress) {
         self.run(until, None, egress);
     }
 
-    /// The same where a wall clock drives the engine, so that what happens may be late by it. A wire
-    /// with a constant rate then hands over hardly faster than its rate to make up for it, and
-    /// pauses for what it cannot make up for ([`WireAccount::paused`]).
+    /// Like [`Engine::advance`], but driven by a wall clock, so that events may be late. A wire
+    /// with a constant rate then recovers lateness at little more than its rate, and pauses for the
+    /// rest ([`WireAccount::paused`]).
     pub fn advance_on(&mut self, clock: &dyn Clock, until: Instant, egress: &mut dyn Egress) {
         self.run(until, Some(clock), egress);
     }
@@ -326,7 +327,7 @@ impl Engine {
         }
     }
 
-    /// Counts, one by one, what is inside: in queues and on wires. It equals
+    /// Counts the frames inside the engine, in queues and on wires. The result equals
     /// [`Ledger::in_flight`], which is derived from the other columns.
     #[must_use]
     pub fn recount(&self) -> Tally {
@@ -377,7 +378,7 @@ impl Engine {
     }
 }
 
-/// Frames offered at a port are due.
+/// Admits the frames offered at a port that are due.
 fn enter(
     context: &mut Context,
     ports: &mut [Port],
@@ -390,7 +391,7 @@ fn enter(
     let place = Place::Port(PortId(number));
     while let Some(flight) = port.offered.pop(context.now) {
         let admitted = segment::admit(&flight.frame, context.pool);
-        // What is not a frame counts as one all the same.
+        // An invalid frame still counts as one frame.
         let frame = admitted.unwrap_or(Frame { first: 0, count: 1, segmentation: None, ..flight.frame });
         let frame = Frame { origin: number, entered: context.now, ..frame };
         let tally = Tally::of(&frame);
@@ -409,7 +410,7 @@ fn enter(
     }
 }
 
-/// A frame has come to the end of a link.
+/// Processes a frame that has reached the end of a link.
 fn carry_on(
     context: &mut Context,
     shortcuts: &mut Shortcuts,
@@ -424,9 +425,9 @@ fn carry_on(
             wires[wire as usize].handed_over(context);
         }
         End::Switch(switch) => {
-            // The two directions of a link have neighbouring numbers.
+            // The two directions of a link have adjacent numbers.
             let back = wire ^ 1;
-            // Of several at one instant each goes one step in its turn.
+            // If several frames are due at one instant, each advances one hop in turn.
             let alone = context.work.is_empty();
             if alone
                 && wires[wire as usize].may_begin()
@@ -451,7 +452,7 @@ fn carry_on(
     }
 }
 
-/// A change of the scenario is due.
+/// Applies a scheduled change.
 fn apply(
     context: &mut Context,
     wires: &mut [Wire],
@@ -477,7 +478,7 @@ fn apply(
     }
 }
 
-/// The number of an element or change.
+/// Number of an element or change.
 pub(crate) fn number(count: usize) -> u32 {
     u32::try_from(count).ok().filter(|&count| count < 1 << 30).expect("fewer than 2^30 elements")
 }

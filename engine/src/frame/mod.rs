@@ -1,10 +1,10 @@
-//! Frames and the pool that holds their octets.
+//! Frames and the pool of buffers that holds their octets.
 //!
-//! The data path allocates nothing per frame: octets live in the buffers of a [`Pool`], and a
+//! The data path allocates nothing per frame: octets are in the buffers of a [`Pool`], and a
 //! [`Frame`] is a small value that refers to one of them. A frame may be a *super-frame*: one
-//! buffer that stands for many frames of a TCP or UDP flow (segmentation offload). Links charge
-//! it as the frames it stands for, and where single frames meet different fates it is narrowed
-//! to parts (`first`, `count`) that share the buffer: no octet is copied to split it.
+//! buffer that represents many frames of a TCP or UDP flow (segmentation offload). Links charge a
+//! super-frame as its single frames. Where these are treated differently, it is narrowed to parts
+//! (`first`, `count`) that share the buffer: splitting copies no octets.
 
 pub(crate) mod packet;
 pub mod segment;
@@ -14,11 +14,11 @@ use crate::time::Instant;
 /// Octets of an Ethernet header: two addresses and a type.
 pub const ETHERNET_HEADER: u32 = 14;
 
-/// Names one buffer of a [`Pool`].
+/// Identifier of one buffer of a [`Pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferId(u32);
 
-/// Which protocol's segmentation a super-frame stands for.
+/// Protocol of a super-frame's segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP over IPv4.
@@ -29,7 +29,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// How a super-frame is cut into frames.
+/// Parameters for cutting a super-frame into frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segmentation {
     /// The protocol.
@@ -40,13 +40,13 @@ pub struct Segmentation {
     pub size: u16,
 }
 
-/// A transport checksum that the sender left to the device: the sum of the octets from `start`
-/// to the end of the frame belongs at `start + offset`, where the pseudo-header's sum stands.
+/// A transport checksum left to the device (checksum offload): the sum of the octets from `start`
+/// to the end of the frame belongs at `start + offset`, which holds the sum of the pseudo-header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// Where summing starts, octets from the start of the frame.
+    /// Where the sum starts, in octets from the start of the frame.
     pub start: u16,
-    /// Where the result goes, octets from `start`.
+    /// Where the checksum is stored, in octets from `start`.
     pub offset: u16,
 }
 
@@ -55,11 +55,11 @@ pub struct Checksum {
 pub struct Frame {
     /// The buffer with the octets, Ethernet header first, frame check sequence not included.
     pub buffer: BufferId,
-    /// Octets in the buffer: of the whole super-frame, not of this part of it.
+    /// Octets in the buffer: of the whole super-frame, not of this part.
     pub length: u32,
-    /// First segment that this value stands for.
+    /// First segment of this part.
     pub first: u16,
-    /// Number of segments that it stands for, at least 1.
+    /// Number of segments of this part, at least 1.
     pub count: u16,
     /// Present if the buffer holds a super-frame.
     pub segmentation: Option<Segmentation>,
@@ -71,10 +71,10 @@ pub struct Frame {
     pub entered: Instant,
 }
 
-/// The sizes of the frames that a run of segments consists of.
+/// The sizes of the frames in a run of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Octets of each full segment; of the tail if there is none.
+    /// Octets of each full segment; of the tail if there is no full segment.
     pub full: u32,
     /// Number of full segments before the tail.
     pub fulls: u32,
@@ -83,7 +83,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Sum over all frames of the run of what `charge` says for a frame of so many octets.
+    /// Sum of `charge` over all frames of the run; `charge` takes the octets of one frame.
     #[must_use]
     pub fn sum(&self, charge: impl Fn(u32) -> u64) -> u64 {
         let fulls = if self.fulls > 0 { u64::from(self.fulls) * charge(self.full) } else { 0 };
@@ -98,8 +98,8 @@ impl Sizes {
 }
 
 impl Frame {
-    /// A frame to be offered: `length` octets in `buffer`. The engine fills in the rest when it
-    /// is offered.
+    /// Creates a frame to be offered: `length` octets in `buffer`. The engine sets the other fields
+    /// when the frame is offered.
     #[must_use]
     pub fn new(
         buffer: BufferId,
@@ -121,14 +121,14 @@ impl Frame {
         }
     }
 
-    /// True if it stands for all of its buffer, not for a part.
+    /// True if it represents all of its buffer, not a part.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.first == 0 && u32::from(self.count) == self.segments()
     }
 
-    /// Octets of the given segment (counted from the start of the super-frame), headers
-    /// included, without the frame check sequence.
+    /// Octets of the given segment (counted from the start of the super-frame), including headers,
+    /// without the frame check sequence.
     #[must_use]
     pub fn segment_octets(&self, segment: u16) -> u32 {
         match self.segmentation {
@@ -142,7 +142,7 @@ impl Frame {
         }
     }
 
-    /// The sizes of all frames that this value stands for.
+    /// The sizes of all frames that this value represents.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let Some(cut) = self.segmentation else {
@@ -150,7 +150,7 @@ impl Frame {
         };
         let full = u32::from(cut.header) + u32::from(cut.size);
         let end = u32::from(self.first) + u32::from(self.count);
-        // The run reaches the end of the buffer if what its full segments would hold does.
+        // The run includes the tail if its full segments would reach the end of the buffer.
         if u32::from(cut.header) + end * u32::from(cut.size) >= self.length {
             let tail = self.segment_octets(self.first + (self.count - 1));
             Sizes { full, fulls: u32::from(self.count) - 1, tail }
@@ -159,7 +159,7 @@ impl Frame {
         }
     }
 
-    /// Octets of all frames that this value stands for.
+    /// Total octets of all frames that this value represents.
     #[inline]
     #[must_use]
     pub fn octets(&self) -> u64 {
@@ -170,7 +170,7 @@ impl Frame {
         u64::from(self.count) * header + payload.min(end * size).saturating_sub(start * size)
     }
 
-    /// The part of this frame with the given segments.
+    /// Returns the part of this frame with the given segments.
     #[must_use]
     pub fn part(&self, first: u16, count: u16) -> Self {
         debug_assert!(first >= self.first && first + count <= self.first + self.count && count > 0);
@@ -184,10 +184,10 @@ struct Slot {
     class: u8,
 }
 
-/// Octets a buffer of each class holds: an ordinary frame, a jumbo frame, a super-frame.
+/// Buffer size of each class in octets: an ordinary frame, a jumbo frame, a super-frame.
 pub const CLASSES: [usize; 3] = [2_048, 9_728, 65_536 + 2_048];
 
-/// Buffers by reference count, recycled for ever.
+/// A pool of reference-counted buffers, which are recycled.
 #[derive(Default)]
 pub struct Pool {
     slots: Vec<Slot>,
@@ -196,10 +196,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A buffer of at least `octets`, with one user. Its content is whatever was there before.
+    /// Takes a buffer of at least `octets`, with a reference count of 1. Its content is undefined.
     ///
     /// # Panics
-    /// If `octets` is more than the largest class holds.
+    /// If `octets` exceeds the largest class.
     pub fn take(&mut self, octets: usize) -> BufferId {
         let class = CLASSES.iter().position(|&size| octets <= size).expect("frame fits a buffer");
         self.in_use += 1;
@@ -217,21 +217,21 @@ impl Pool {
         BufferId(index)
     }
 
-    /// The octets of a buffer, all that it can hold.
+    /// The octets of a buffer, up to its capacity.
     #[must_use]
     pub fn octets(&self, buffer: BufferId) -> &[u8] {
         &self.slots[buffer.0 as usize].octets
     }
 
-    /// The octets of a buffer, to be filled.
+    /// The octets of a buffer, writable.
     pub fn octets_mut(&mut self, buffer: BufferId) -> &mut [u8] {
         &mut self.slots[buffer.0 as usize].octets
     }
 
-    /// The octets of one buffer to read and of another to fill from it.
+    /// The octets of the source buffer, and those of the target buffer, writable.
     ///
     /// # Panics
-    /// If the two are the same.
+    /// If both are the same buffer.
     pub(crate) fn pair(&mut self, source: BufferId, target: BufferId) -> (&[u8], &mut [u8]) {
         assert_ne!(source, target, "two buffers");
         let (source, target) = (source.0 as usize, target.0 as usize);
@@ -243,18 +243,18 @@ impl Pool {
         }
     }
 
-    /// Counts one more user of a buffer.
+    /// Increments the reference count of a buffer.
     pub fn share(&mut self, buffer: BufferId) {
         self.slots[buffer.0 as usize].users += 1;
     }
 
-    /// Number of users of a buffer.
+    /// Reference count of a buffer.
     #[must_use]
     pub fn users(&self, buffer: BufferId) -> u32 {
         self.slots[buffer.0 as usize].users
     }
 
-    /// Counts one user less; without users the buffer is free again.
+    /// Decrements the reference count of a buffer; at 0 the buffer is free.
     pub fn release(&mut self, buffer: BufferId) {
         let slot = &mut self.slots[buffer.0 as usize];
         slot.users = slot.users.checked_sub(1).expect("a buffer is released once per user");
@@ -264,7 +264,7 @@ impl Pool {
         }
     }
 
-    /// Number of buffers that somebody uses.
+    /// Number of buffers in use.
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.in_use

@@ -1,21 +1,21 @@
-//! What queues read and write in packets: congestion marks and the flow that a packet belongs to.
+//! Packet fields that queues read and write: ECN marks and the flow of a packet.
 
 use core::ops::Range;
 
 use crate::frame::segment::network;
 
-/// Whether the packet may be marked, and its mark (RFC 3168 section 5).
+/// ECN state of a packet (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ecn {
-    /// Not IP, or its transport does not know marks.
+    /// Not an IP packet, or its transport is not ECN-capable (Not-ECT).
     Incapable,
-    /// It may be marked.
+    /// ECN-capable (ECT).
     Capable,
-    /// It is marked already.
+    /// Already marked (CE).
     Marked,
 }
 
-/// What the octets of a frame say about marks.
+/// Reads the ECN state from the octets of a frame.
 pub(crate) fn ecn(octets: &[u8]) -> Ecn {
     let bits = match header(octets) {
         Some((4, at)) => octets[at + 1] & 3,
@@ -50,8 +50,8 @@ pub(crate) fn mark(octets: &mut [u8]) {
     }
 }
 
-/// A number that is the same for all packets of a flow: addresses, protocol and ports, or what
-/// there is of them; `salt` makes it unpredictable to who sends.
+/// Flow hash: equal for all packets of a flow (addresses, protocol and ports, as far as present).
+/// `salt` makes it unpredictable to senders.
 pub(crate) fn flow(octets: &[u8], salt: u64) -> u32 {
     let mut hash = salt;
     let mut mix = |range: Range<usize>| {
@@ -78,7 +78,7 @@ pub(crate) fn flow(octets: &[u8], salt: u64) -> u32 {
         }
         None => mix(0..14),
     }
-    // The last step of SplitMix64: each bit of the input moves every bit of the result.
+    // The last step of SplitMix64: each input bit affects every bit of the result.
     let z = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     #[allow(clippy::cast_possible_truncation)] // the high half
@@ -86,12 +86,12 @@ pub(crate) fn flow(octets: &[u8], salt: u64) -> u32 {
     high
 }
 
-/// TCP, UDP, DCCP, SCTP and UDP-Lite begin with two ports.
+/// True if the header begins with two ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
 fn has_ports(protocol: u8) -> bool {
     matches!(protocol, 6 | 17 | 33 | 132 | 136)
 }
 
-/// The IP version and where its header starts, if all of the header is there.
+/// The IP version and the offset of its header, if the header is complete.
 fn header(octets: &[u8]) -> Option<(u8, usize)> {
     let (at, kind) = network(octets)?;
     let version = *octets.get(at)? >> 4;
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(flow(&first, 1), flow(&other_content, 1));
         assert_ne!(flow(&first, 1), flow(&other_port, 1));
         assert_ne!(flow(&first, 1), flow(&first, 2));
-        // Of fragments only the first has ports, so none is read.
+        // Only the first fragment has ports, so no fragment's ports are read.
         let fragment = |mut octets: Vec<u8>| {
             octets[20] = 0x20;
             octets

@@ -1,9 +1,9 @@
-//! What a run of segments of a super-frame looks like as octets.
+//! Conversion of a run of segments of a super-frame into octets.
 //!
 //! A super-frame holds one set of headers and the payload of many frames. [`header`] writes the
-//! headers of any run of its segments, so that a port can hand over `[headers][slice of the
-//! payload]` without copying payload: a single frame, or a shorter super-frame. [`complete`]
-//! writes one frame whole, for those who need all its octets.
+//! headers of any run of its segments, so that a port can send `[headers][slice of the payload]`
+//! without a copy of the payload: a single frame, or a shorter super-frame. [`complete`] writes one
+//! whole frame.
 //!
 //! The rules are those of segmentation offload: RFC 9293 for the sequence number, FIN and PSH
 //! (last segment only), RFC 3168 section 6.1.2 for CWR (first segment only), RFC 791 for
@@ -14,16 +14,16 @@ use core::ops::Range;
 
 use crate::frame::{CLASSES, Checksum, ETHERNET_HEADER, Frame, Pool, Protocol, Segmentation};
 
-/// Most octets of headers, Ethernet to transport, that a super-frame may have.
+/// Maximum octets of a super-frame's headers, Ethernet to transport.
 pub const HEADER_MAX: usize = 256;
 
-/// A run of segments, ready to be written: `header` octets that [`header`] wrote, then the
+/// A run of segments, ready to be written: `header` octets written by [`header`], then the
 /// `payload` range of the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Octets of `out` to be written first; 0 if `payload` begins with the headers.
+    /// Octets of `out` to write first; 0 if `payload` includes the headers.
     pub header: usize,
-    /// Octets of the frame's buffer that follow.
+    /// The octets of the frame's buffer to write next.
     pub payload: Range<usize>,
     /// Present if this is still a super-frame.
     pub segmentation: Option<Segmentation>,
@@ -33,7 +33,7 @@ pub struct Piece {
 
 const ETHERNET: usize = ETHERNET_HEADER as usize;
 const VLAN: usize = 4;
-/// Octets of the two Ethernet addresses, after which a VLAN tag stands.
+/// Octets of the two Ethernet addresses, which precede a VLAN tag.
 const ADDRESSES: usize = 12;
 
 const FIN_PSH: u8 = 0x09;
@@ -49,7 +49,7 @@ fn put_word(octets: &mut [u8], at: usize, value: u16) {
     octets[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Where the layer-3 header starts and its `EtherType`, past up to two VLAN tags.
+/// The offset of the layer-3 header and its `EtherType`, after up to two VLAN tags.
 pub(crate) fn network(octets: &[u8]) -> Option<(usize, u16)> {
     let mut at = ETHERNET;
     for _ in 0..3 {
@@ -62,8 +62,8 @@ pub(crate) fn network(octets: &[u8]) -> Option<(usize, u16)> {
     None
 }
 
-/// The frame as the engine takes it: all of its segments. `None` if it is too short for a frame
-/// or its offload description does not fit its octets.
+/// The frame as the engine admits it, with all its segments. `None` if it is too short or its
+/// offload description does not fit its octets.
 pub(crate) fn admit(frame: &Frame, pool: &Pool) -> Option<Frame> {
     let length = frame.length as usize;
     let octets = pool.octets(frame.buffer).get(..length)?;
@@ -82,7 +82,7 @@ pub(crate) fn admit(frame: &Frame, pool: &Pool) -> Option<Frame> {
     Some(Frame { first: 0, count, ..*frame })
 }
 
-/// Whether the headers are those that the description promises.
+/// Checks that the headers match the offload description.
 fn check_cut(octets: &[u8], cut: Segmentation, checksum: Checksum) -> Option<()> {
     let header = usize::from(cut.header);
     let transport = usize::from(checksum.start);
@@ -103,7 +103,7 @@ fn check_cut(octets: &[u8], cut: Segmentation, checksum: Checksum) -> Option<()>
                 return None;
             }
         }
-        // Extension headers may stand between; the description says where they end.
+        // Extension headers may precede the transport header; the description gives their end.
         0x86dd if cut.protocol != Protocol::Tcp4 => {
             if octets.get(at)? >> 4 != 6 || transport < at + 40 {
                 return None;
@@ -117,7 +117,7 @@ fn check_cut(octets: &[u8], cut: Segmentation, checksum: Checksum) -> Option<()>
     };
     let minimum = if cut.protocol == Protocol::Udp { 8 } else { 20 };
     let fits = size >= minimum && transport + size == header && usize::from(checksum.offset) == offset;
-    // The longest packet that the lengths in its headers can say.
+    // The longest packet that the length fields can express.
     (fits && octets.len() - at <= 65_535).then_some(())
 }
 
@@ -148,8 +148,8 @@ fn piece(frame: &Frame, octets: &[u8], first: u16, count: u16, out: &mut [u8]) -
     Piece { header, payload: start..end, segmentation, checksum: Some(checksum) }
 }
 
-/// Rewrites the headers of a super-frame into those of a run of its segments with `payload`
-/// octets, the first of which is segment number `first`.
+/// Rewrites the headers of a super-frame into those of a run of its segments with `payload` octets;
+/// the run begins with segment number `first`.
 fn rewrite(head: &mut [u8], cut: Segmentation, checksum: Checksum, first: u16, payload: usize, ends: bool) {
     let Some((at, kind)) = network(head) else { return };
     let transport = usize::from(checksum.start);
@@ -185,8 +185,8 @@ fn rewrite(head: &mut [u8], cut: Segmentation, checksum: Checksum, first: u16, p
     put_word(head, transport + usize::from(checksum.offset), fold(pseudo));
 }
 
-/// Writes one segment of a frame whole, its checksum completed, and says how many octets it has.
-/// `segment` counts from the start of the super-frame; it is 0 for an ordinary frame.
+/// Writes one whole segment of a frame, with its checksum completed, and returns its length in
+/// octets. `segment` counts from the start of the super-frame; it is 0 for an ordinary frame.
 ///
 /// # Panics
 /// If `out` is too short, or the frame did not come from an engine.
@@ -202,7 +202,7 @@ pub fn complete(frame: &Frame, pool: &Pool, segment: u16, out: &mut [u8]) -> usi
     length
 }
 
-/// Gives a frame, or a run of segments, a buffer of its own, with headers of its own. It keeps
+/// Copies a frame, or a run of segments, into its own buffer with its own headers. The copy keeps
 /// its offload description.
 pub(crate) fn detach(frame: &Frame, pool: &mut Pool) -> Frame {
     let target = pool.take(usize::try_from(frame.octets()).unwrap_or(usize::MAX).min(frame.length as usize));
@@ -225,12 +225,12 @@ pub(crate) fn detach(frame: &Frame, pool: &mut Pool) -> Frame {
     }
 }
 
-/// Puts a VLAN tag behind the addresses of a frame, or of a run of segments, instead of the `bare`
-/// octets of tag that stand there. It gets a buffer of its own and keeps its offload description.
-/// None, with nothing changed, if its headers leave no room.
+/// Replaces the `bare` octets of VLAN tag after the addresses of a frame, or of a run of segments,
+/// with `tag`. The result has its own buffer and keeps its offload description. Returns
+/// `None`, with nothing changed, if the headers leave no room.
 pub(crate) fn retag(frame: &Frame, pool: &mut Pool, bare: usize, tag: Option<[u8; VLAN]>) -> Option<Frame> {
     let added = if tag.is_some() { VLAN } else { 0 };
-    // The lengths of headers are u16, and no header is long: all stays within range.
+    // Header lengths are u16 and headers are short: all sums stay within range.
     let move_by = |at: u16| u16::try_from(usize::from(at) + added - bare).ok();
     let segmentation = match frame.segmentation {
         None => None,
@@ -267,8 +267,8 @@ pub(crate) fn retag(frame: &Frame, pool: &mut Pool, bare: usize, tag: Option<[u8
     Some(Frame { buffer: target, length, first: 0, segmentation, checksum, ..*frame })
 }
 
-/// Computes the transport checksum that the sender left to the device (RFC 1071). A description
-/// that does not fit the octets changes nothing.
+/// Computes the transport checksum that the sender left to the device (RFC 1071). Does nothing if
+/// the description does not fit the octets.
 pub fn complete_checksum(octets: &mut [u8], checksum: Checksum) {
     let start = usize::from(checksum.start);
     let at = start + usize::from(checksum.offset);
@@ -276,13 +276,13 @@ pub fn complete_checksum(octets: &mut [u8], checksum: Checksum) {
         return;
     }
     let sum = !fold(add(0, &octets[start..]));
-    // A datagram's checksum of zero means that there is none (RFC 768); its place tells UDP.
+    // A UDP checksum of zero means no checksum (RFC 768); the offset identifies UDP.
     let none = sum == 0 && checksum.offset == 6;
     put_word(octets, at, if none { 0xffff } else { sum });
 }
 
-/// The Internet checksum (RFC 1071) over two pieces, the first of an even length. Over octets with
-/// their checksum in place it is 0.
+/// The Internet checksum (RFC 1071) of two pieces, the first of even length. The result is 0 for
+/// octets that include a valid checksum.
 #[must_use]
 pub fn checksum(pieces: [&[u8]; 2]) -> u16 {
     !fold(pieces.iter().fold(0, |sum, piece| add(sum, piece)))
@@ -290,8 +290,7 @@ pub fn checksum(pieces: [&[u8]; 2]) -> u16 {
 
 /// Adds octets to a ones' complement sum, as 16-bit words in network order.
 pub(crate) fn add(sum: u64, octets: &[u8]) -> u64 {
-    // Words of 32 bits: their sum folds to the same 16 bits, and a frame's worth of them is far
-    // from overflowing.
+    // 32-bit words: their sum folds to the same 16 bits, and a frame is too short for an overflow.
     let words = octets.chunks_exact(4);
     let pairs = words.remainder().chunks_exact(2);
     let rest = pairs.remainder();

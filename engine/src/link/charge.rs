@@ -1,9 +1,9 @@
-//! What a frame costs on the wire.
+//! Cost of a frame on the wire.
 
 use crate::frame::Frame;
 use crate::settings::LinkSettings;
 
-/// Octets charged beside, or at least for, each frame.
+/// Octets of overhead charged per frame, and the minimum charge of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Charge {
     overhead: u64,
@@ -15,13 +15,13 @@ impl Charge {
         Self { overhead: settings.overhead.into(), shortest: settings.shortest.into() }
     }
 
-    /// Octets charged for one frame of so many.
+    /// Octets charged for one frame of so many octets.
     pub fn of_frame(self, octets: u32) -> u64 {
         u64::from(octets).max(self.shortest) + self.overhead
     }
 
-    /// Octets of a frame's charge that may be missed without the frame being faster than the wire:
-    /// the 12 of Ethernet's gap, and as large a part of any other overhead.
+    /// Octets of a frame's charge that may be saved without the frame being faster than the wire:
+    /// the 12 of Ethernet's inter-frame gap, and the same share of any other overhead.
     pub fn spare(self) -> u64 {
         self.overhead / 2
     }

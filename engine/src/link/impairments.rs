@@ -1,30 +1,30 @@
-//! What a wire does to frames at random: loss, duplication, corruption, reordering, jitter.
+//! Random impairments of a wire: loss, duplication, corruption, reordering, jitter.
 //!
-//! All of it comes after the queue, frame by frame as they are sent: a lost frame has occupied
-//! the wire like any other. For each frame the dice fall in one order: loss; and if it is not
-//! lost, duplication, corruption, reordering, jitter. A model that is switched off draws nothing.
+//! Impairments apply after the queue, to each frame as it is sent: a lost frame has occupied the
+//! wire like any other. The draws for each frame have a fixed order: loss; then, if it is not lost,
+//! duplication, corruption, reordering, jitter. A disabled model draws nothing.
 
 use crate::math;
 use crate::random::Stream;
 use crate::settings::{Jitter, LinkSettings, Loss};
 
-/// The random models of one direction of a link, and its dice.
+/// The random models of one direction of a link, and their random stream.
 pub(crate) struct Impairments {
     stream: Stream,
     loss: Loss,
-    /// The state of the Gilbert-Elliott chain; it starts in the good one.
+    /// State of the Gilbert-Elliott chain; the initial state is good.
     bad: bool,
     duplicate: f64,
     corrupt: f64,
     reorder: f64,
     jitter: Jitter,
-    /// Whether jitter may let frames overtake others.
+    /// True if jitter may reorder frames.
     pub overtakes: bool,
-    /// Whether there is any model at work.
+    /// True if any model is enabled.
     pub any: bool,
 }
 
-/// What happens to one frame.
+/// Impairments of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub lost: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    /// Nothing special.
+    /// True if the frame is unimpaired.
     pub fn is_plain(self) -> bool {
         self == Self::default()
     }
@@ -57,7 +57,8 @@ impl Impairments {
         impairments
     }
 
-    /// Takes new settings. The dice roll on; the Gilbert-Elliott chain stays in its state.
+    /// Applies new settings. The random stream continues; the Gilbert-Elliott chain keeps its
+    /// state.
     pub fn change(&mut self, settings: &LinkSettings) {
         self.loss = settings.loss.clone();
         self.bad &= matches!(self.loss, Loss::GilbertElliott { .. });
@@ -70,7 +71,7 @@ impl Impairments {
         self.any = !(certain && self.loss == Loss::None && self.jitter == Jitter::None);
     }
 
-    /// Draws the fate of the next frame.
+    /// Draws the impairments of the next frame.
     pub fn fate(&mut self) -> Fate {
         if self.loses() {
             return Fate { lost: true, ..Fate::default() };
@@ -83,12 +84,12 @@ impl Impairments {
         }
     }
 
-    /// Draws whether a second copy is corrupted.
+    /// Draws whether a duplicate is corrupted.
     pub fn corrupts(&mut self) -> bool {
         self.stream.chance(self.corrupt)
     }
 
-    /// Draws which bit of so many octets is flipped: the octet and the mask.
+    /// Draws the bit to flip in so many octets: index of the octet and mask.
     pub fn bit(&mut self, octets: u32) -> (usize, u8) {
         let bit = self.stream.below(u64::from(octets) * 8);
         #[allow(clippy::cast_possible_truncation)] // below the length of a buffer
@@ -114,14 +115,14 @@ impl Impairments {
         }
     }
 
-    /// Draws how much longer than the delay a frame takes, in nanoseconds; may be negative.
+    /// Draws the jitter that is added to the delay, in nanoseconds; may be negative.
     pub fn variation(&mut self) -> i64 {
         self.jitter.draw(&mut self.stream)
     }
 }
 
 impl Jitter {
-    /// The law with the values of a table in order, as [`Self::draw`] wants them.
+    /// The distribution with its table sorted, as [`Self::draw`] requires.
     pub(crate) fn prepared(&self) -> Self {
         let mut law = self.clone();
         if let Self::Table { values_ns } = &mut law {
@@ -130,10 +131,10 @@ impl Jitter {
         law
     }
 
-    /// Draws from the law, in nanoseconds; may be negative.
+    /// Draws from the distribution, in nanoseconds; may be negative.
     ///
-    /// The formulas stand with [`Jitter`]. They use the mathematics library in Rust, not the
-    /// machine's, so that the same seed gives the same nanoseconds everywhere.
+    /// The formulas are at [`Jitter`]. They use the mathematics library in Rust, not the machine's,
+    /// so that the same seed gives the same nanoseconds everywhere.
     pub(crate) fn draw(&self, stream: &mut Stream) -> i64 {
         match self {
             Self::None => 0,
@@ -165,7 +166,7 @@ fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// Rounds to whole nanoseconds; what is beyond the type stops at its ends.
+/// Rounds to whole nanoseconds; saturates at the limits of the type.
 #[allow(clippy::cast_possible_truncation)] // the cast saturates
 fn nanos(value: f64) -> i64 {
     value.round() as i64

@@ -1,4 +1,4 @@
-//! Frames in flight, and the order in which they arrive.
+//! Frames in flight, in order of arrival.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,8 +7,8 @@ use crate::deadline::Deadline;
 use crate::frame::{Frame, Pool};
 use crate::time::{Instant, Span};
 
-/// A frame, or a run of segments, that is there at `at` with its first segment and at `last`
-/// with its last one. The two differ only for super-frames that are carried together.
+/// A frame, or a run of segments, whose first segment arrives at `at` and whose last one at `last`.
+/// The two differ only for super-frames that are carried together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub frame: Frame,
@@ -17,8 +17,8 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// The first `count` segments, and the rest, of a run of more than that; they share the
-    /// buffer.
+    /// Splits a run into its first `count` segments and the rest, which must not be empty; both
+    /// share the buffer.
     pub fn split(self, count: u16, pool: &mut Pool) -> (Self, Self) {
         pool.share(self.frame.buffer);
         let Self { frame, at, last } = self;
@@ -65,21 +65,22 @@ impl Ord for Reordered {
 
 /// The frames in flight on one element, by time of arrival and then by order of departure.
 ///
-/// Almost always the next to depart is the last to arrive: those are in order, a plain queue. One
-/// that overtakes is reordered. The calendar holds one event for an element, however many frames
-/// are in flight on it.
+/// Nearly all frames arrive in the order of departure: those are in a plain queue. A frame that
+/// overtakes others is kept separately. The calendar holds one event for an element, however many
+/// frames are in flight on it.
 #[derive(Default)]
 pub(crate) struct InFlightQueue {
     in_order: VecDeque<Entry>,
     reordered: BinaryHeap<Reverse<Reordered>>,
     number: u64,
     deadline: Deadline,
-    /// No event is asked for before this.
+    /// No event is requested before this instant.
     held: Instant,
 }
 
 impl InFlightQueue {
-    /// Adds one that is due at `due`. Returns the instant of an event that the calendar still needs.
+    /// Adds a frame due at `due`. Returns the instant for which the caller must push an event, if
+    /// any.
     pub fn push(&mut self, due: Instant, flight: InFlight) -> Option<Instant> {
         let entry = Entry { due, flight };
         if self.in_order.back().is_none_or(|back| back.due <= due) {
@@ -91,23 +92,23 @@ impl InFlightQueue {
         self.arm()
     }
 
-    /// The calendar's event for `now` has come.
+    /// Records that the calendar's event for `now` was delivered.
     pub fn expired(&mut self, now: Instant) {
         self.deadline.expired(now);
     }
 
-    /// The instant of the event that the earliest frame needs, unless the calendar holds it already.
+    /// The instant for which the caller must push an event, unless the calendar already holds it.
     pub fn arm(&mut self) -> Option<Instant> {
         let next = self.next()?.max(self.held);
         self.deadline.arm(next).then_some(next)
     }
 
-    /// Holds the earliest back until `until` although it is due.
+    /// Holds back the earliest frame until `until`, although it is due.
     pub fn hold(&mut self, until: Instant) {
         self.held = until;
     }
 
-    /// When the earliest is due.
+    /// When the earliest frame is due.
     pub fn next(&self) -> Option<Instant> {
         let in_order = self.in_order.front().map(|entry| entry.due);
         match self.reordered.peek() {
@@ -116,7 +117,7 @@ impl InFlightQueue {
         }
     }
 
-    /// The earliest and when it is due.
+    /// The earliest frame and when it is due.
     pub fn first(&self) -> Option<(Instant, Frame)> {
         let due = self.next()?;
         let in_order = self.in_order.front().filter(|entry| entry.due == due);
@@ -124,7 +125,7 @@ impl InFlightQueue {
         Some((due, entry.flight.frame))
     }
 
-    /// The earliest, if it is due at `until` or before.
+    /// Removes the earliest frame if it is due at or before `until`.
     pub fn pop(&mut self, until: Instant) -> Option<InFlight> {
         let next = self.next()?;
         if next > until {
@@ -137,7 +138,7 @@ impl InFlightQueue {
         }
     }
 
-    /// All of them, in no promised order.
+    /// All frames in flight, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         let reordered = self.reordered.iter().map(|Reverse(other)| &other.entry.flight);
         self.in_order.iter().map(|entry| &entry.flight).chain(reordered)

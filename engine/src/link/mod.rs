@@ -1,4 +1,4 @@
-//! Links: what one direction does with a frame, from the queue to the far end.
+//! Links: the path of a frame through one direction, from the queue to the far end.
 
 pub(crate) mod charge;
 pub(crate) mod impairments;

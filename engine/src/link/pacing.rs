@@ -1,62 +1,62 @@
-//! What a wire does when the host is late: it makes up for it slowly, or loses the time.
+//! Pacing of a wire when the host is late: lateness is recovered slowly, or the time is lost.
 //!
-//! On the wall clock frames can be handed over later than the model says. Handing over at once
-//! all that became due meanwhile would be a burst faster than the wire. So a frame follows the
-//! one before it almost as far behind as its octets take, or as the model has it if that is closer.
-//! How much closer is the wire's [`Late`]:
+//! On the wall clock, frames can be delivered later than the model requires. Delivering all overdue
+//! frames at once would be a burst faster than the wire. Each frame therefore follows the previous
+//! one almost as far behind as its octets take, or at the modelled distance if that is shorter. How
+//! much closer it may follow depends on the wire's [`Late`]:
 //!
-//! * `CatchUp`: one part in [`GAIN`], and at any moment up to [`SLACK`] in all. That is the generic cell
-//!   rate algorithm (ITU-T I.371, annex A) with increment and limit of that size: no window of 10 ms of
-//!   real time ever gets more than 1 % above the rate and one frame.
-//! * `Slip`: no slack, and the gain is what the wire can spare of each frame's overhead. The octets
-//!   of the frames themselves are never faster than the rate, in no window at all.
+//! * `CatchUp`: one part in [`GAIN`], and at any moment up to [`SLACK`] in all. That is the generic
+//!   cell rate algorithm (ITU-T I.371, annex A) with increment and limit of that size: no window of
+//!   10 ms of real time ever gets more than 1 % above the rate and one frame.
+//! * `Slip`: no slack; the gain is the spare part of each frame's overhead. The octets of the
+//!   frames themselves are never faster than the rate, in any window.
 //!
-//! Lateness of up to 1 ms, or 0.3 ms where it slips, is made up for in that way; for what is beyond, the
-//! wire pauses, and what waits is sent that much later. The time lost is counted, for the verdict to judge. A clock that
-//! jumps knows no lateness at all.
+//! Lateness of up to 1 ms, or 0.3 ms with `Slip`, is recovered in that way; for the excess, the
+//! wire pauses, and queued frames are sent that much later. The lost time is counted, for the
+//! verdict. A clock that jumps is never late.
 //!
-//! A hand-over itself takes time, and the node may have the frame at any moment of it. With `CatchUp`
-//! the distance to the next frame counts from its end. Where it slips that would be lost from every
-//! frame, so what a hand-over usually takes is learned and left out: only one that was held up counts from
-//! its end.
+//! A delivery itself takes time, and the node may receive the frame at any moment of it. With
+//! `CatchUp` the distance to the next frame counts from the end of the delivery. With `Slip` every
+//! frame would then lose that time. The usual duration of a delivery is therefore estimated and
+//! excluded: only a delayed delivery counts from its end.
 
 use crate::settings::Late;
 use crate::time::{Instant, Span};
 
-/// With `CatchUp`, how much sooner frames may come in all. Wakes are rarely later than that; and with
-/// [`GAIN`] it leaves 0.15 % of 10 ms for what stamps are off.
+/// With `CatchUp`, the total by which frames may be early. Wake-ups are rarely later than that;
+/// with [`GAIN`] it leaves 0.15 % of 10 ms for errors of time stamps.
 const SLACK: Span = Span::from_micros(60);
-/// With `CatchUp`, frames may follow each other by this part of a transmission sooner.
+/// With `CatchUp`, the interval of two frames may be shorter by this part of a transmission.
 const GAIN: u64 = 400;
-/// Lateness that is made up for; what is more is lost. Lost time is a lower mean rate, made-up
-/// time is frames that are late: what a run may have of the latter is 1 ms by default. What slips
-/// makes up for it slowly, and should be well within that meanwhile.
+/// Lateness that is recovered; the excess is lost. Lost time lowers the mean rate, recovered time
+/// makes frames late: a run may have 1 ms of the latter by default. `Slip` recovers slowly, so its
+/// limit is well below that.
 const MADE_UP: (Span, Span) = (Span::from_millis(1), Span::from_micros(300));
-/// With `Slip`, by how much the usual length of a hand-over is corrected: up by one step when one took
-/// longer, down by three when one did not. So a quarter of them take less.
+/// With `Slip`, the step by which the estimated duration of a delivery is corrected: up by one step
+/// when a delivery took longer, down by three when it did not. A quarter of them thus take less.
 const STEP: Span = Span::from_nanos(20);
 
-/// How long a frame takes on its wire, and what part of that is spare: gap, not octets.
+/// Time of a frame on its wire, and the spare part of it: gap, not octets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length {
     pub all: Span,
     pub spare: Span,
 }
 
-/// The restraint on one wire.
+/// The pacing state of one wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacing {
     late: Late,
-    /// From where the distance to the next frame counts: when the last one was handed over, or
-    /// was to be if it went a slack sooner.
+    /// Reference for the distance to the next frame: when the last frame was delivered, or its
+    /// earliest instant at the rate if it was delivered before that, within the slack.
     last: Instant,
-    /// When the last one was due.
+    /// When the last frame was due.
     due: Instant,
-    /// Lateness for which the wire has paused already.
+    /// Lateness for which the wire has already paused.
     settled: Span,
-    /// When the last hand-over began.
+    /// When the last delivery began.
     begun: Instant,
-    /// What one usually takes.
+    /// Estimated duration of a delivery.
     usual: Span,
 }
 
@@ -76,7 +76,8 @@ impl Pacing {
         self.late = late;
     }
 
-    /// Until when a frame that was due at `due` has to wait; none if it may be handed over at `wall`.
+    /// Until when a frame that was due at `due` has to wait; `None` if it may be delivered at
+    /// `wall`.
     pub fn hold(&self, wall: Instant, due: Instant, length: Length) -> Option<Instant> {
         let slack = match self.late {
             Late::CatchUp => SLACK,
@@ -86,8 +87,8 @@ impl Pacing {
         (wall < open).then_some(open)
     }
 
-    /// A frame that was due at `due` is handed over from `wall` on. Returns how much longer the wire has
-    /// to pause.
+    /// Records that the delivery of a frame that was due at `due` begins at `wall`. Returns how
+    /// much longer the wire has to pause.
     pub fn passed(&mut self, wall: Instant, due: Instant, length: Length) -> Span {
         let made_up = match self.late {
             Late::CatchUp => MADE_UP.0,
@@ -101,7 +102,7 @@ impl Pacing {
         self.settled.saturating_sub(before)
     }
 
-    /// The frame has been handed over by `wall`.
+    /// Records that the delivery was complete by `wall`.
     pub fn done(&mut self, wall: Instant) {
         let usual = match self.late {
             Late::CatchUp => Span::ZERO,
@@ -115,7 +116,7 @@ impl Pacing {
         };
     }
 
-    /// From when on a frame that was due at `due` is not faster than the wire.
+    /// Earliest instant at which a frame that was due at `due` is not faster than the wire.
     fn open(&self, due: Instant, length: Length) -> Instant {
         let gain = match self.late {
             Late::CatchUp => Span::from_nanos(length.all.nanos() / GAIN),
@@ -135,7 +136,7 @@ mod tests {
         Instant::from_nanos(micros * 1000)
     }
 
-    /// Hands over a frame that is due, as soon after `wall` as the restraint lets it.
+    /// Delivers a frame that is due, as soon after `wall` as the pacing permits.
     fn hand_over(pacing: &mut Pacing, mut wall: Instant, due: Instant) -> (Instant, Span) {
         while let Some(open) = pacing.hold(wall, due, LENGTH) {
             assert!(open > wall);
@@ -172,7 +173,7 @@ mod tests {
         let mut pacing = Pacing::new(Late::Slip);
         let mut last = at(0);
         for frame in 1..1_000u64 {
-            // Every tenth frame the machine wakes 40 us late.
+            // For every tenth frame, the machine wakes 40 us late.
             let late = if frame % 10 == 0 { 40 } else { 0 };
             let (wall, pause) = hand_over(&mut pacing, last.max(at(frame * 100 + late)), at(frame * 100));
             assert!(wall.since(last) >= LENGTH.all.saturating_sub(LENGTH.spare), "frame {frame}");

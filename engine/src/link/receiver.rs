@@ -1,22 +1,22 @@
-//! What the equipment at the far end of a wire adds: interrupt moderation, service time, clock.
+//! Equipment at the far end of a wire: interrupt moderation, service time, clock.
 //!
-//! The formulas and their sources stand with [`settings::Receiver`].
+//! The formulas and their sources are at [`settings::Receiver`].
 
 use crate::random::Stream;
 use crate::settings::{self, Jitter};
 use crate::time::{Instant, Span};
 
-/// The model of one receiver, and its dice.
+/// The model of one receiver, and its random stream.
 pub(crate) struct Receiver {
     stream: Stream,
     moderation: Span,
     service: Jitter,
     tick: u64,
-    /// The last interrupt; none before the first frame.
+    /// The last interrupt; `None` before the first frame.
     interrupt: Option<Instant>,
     /// When the last frame was seen.
     newest: Instant,
-    /// Whether any model is on.
+    /// True if any model is enabled.
     any: bool,
 }
 
@@ -35,7 +35,7 @@ impl Receiver {
         receiver
     }
 
-    /// Takes new settings. The dice roll on.
+    /// Applies new settings. The random stream continues.
     pub fn change(&mut self, settings: &settings::Receiver) {
         self.moderation = Span::from_nanos(settings.moderation_ns);
         self.service = settings.service.prepared();
@@ -43,19 +43,19 @@ impl Receiver {
         self.any = settings.moderation_ns > 0 || settings.service != Jitter::None || settings.tick_ns > 0;
     }
 
-    /// Whether any model is on.
+    /// True if any model is enabled.
     pub fn any(&self) -> bool {
         self.any
     }
 
-    /// When a frame is seen that arrives at `at`; never before one that arrived earlier.
+    /// When the host sees a frame that arrives at `at`; never before an earlier frame.
     pub fn sees(&mut self, at: Instant) -> Instant {
         if !self.any {
             // A model that was removed may still hold frames that arrived earlier.
             return at.max(self.newest);
         }
         let interrupt = self.interrupt.map_or(at, |last| at.max(last + self.moderation));
-        // A frame that comes while an interrupt is pending goes with it.
+        // A frame that arrives while an interrupt is pending is part of it.
         let interrupt = self.interrupt.filter(|&pending| pending >= at).unwrap_or(interrupt);
         self.interrupt = Some(interrupt);
         let service = u64::try_from(self.service.draw(&mut self.stream)).unwrap_or(0);

@@ -1,11 +1,11 @@
-//! When a wire has sent so many octets: exact arithmetic for constant and trace-driven rates.
+//! Serialization: exact transmission times for constant and trace-driven rates.
 
 use crate::settings::Rate;
 use crate::time::{Instant, Span};
 
 const NANOS: u64 = 1_000_000_000;
 
-/// How fast the bits of one direction leave, and how far it has come.
+/// Transmission rate of one direction, and its progress.
 #[derive(Clone, Debug)]
 pub(crate) enum Serializer {
     Unlimited,
@@ -14,8 +14,8 @@ pub(crate) enum Serializer {
 }
 
 /// A constant rate. The exact end of the last transmission is `floor + rest / rate` ns, so that
-/// rounding to whole nanoseconds never adds up: a busy wire is exact for ever, and no end is
-/// reported before it has come.
+/// rounding to whole nanoseconds never accumulates: a busy wire is exact for ever, and no end is
+/// reported too early.
 #[derive(Clone, Debug)]
 pub(crate) struct Constant {
     rate: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Constant {
     rest: u64,
 }
 
-/// A trace: at each opportunity so many octets may leave; what is not used is gone.
+/// A trace: at each opportunity so many octets may leave; unused octets are lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     /// Ascending, within `0..=period`.
@@ -34,12 +34,12 @@ pub(crate) struct Trace {
     base: u64,
     /// The opportunity in use, counted over all periods.
     current: u64,
-    /// Octets that it has left.
+    /// Octets left of it.
     left: u64,
 }
 
 impl Serializer {
-    /// The pace of `rate` from `now` on, when a trace begins; the wire is free from `free` on.
+    /// Serializer for `rate` from `now` on, when a trace begins; the wire is free from `free` on.
     pub fn new(rate: &Rate, now: Instant, free: Instant) -> Self {
         match rate {
             Rate::Unlimited => Self::Unlimited,
@@ -57,8 +57,8 @@ impl Serializer {
         }
     }
 
-    /// When the last of `octets` has left that begin to leave at `now`. With `behind`, they
-    /// follow the octets before them without a gap, and `now` is the rounded end of those.
+    /// When the last of `octets` has left if they begin to leave at `now`. With `behind`, they
+    /// follow the previous octets without a gap, and `now` is the rounded end of those.
     pub fn send(&mut self, now: Instant, behind: bool, octets: u64) -> Instant {
         match self {
             Self::Unlimited => now,
@@ -67,14 +67,14 @@ impl Serializer {
         }
     }
 
-    /// Has a constant rate go on `pause` later than it would have.
+    /// Delays a constant rate by `pause`.
     pub fn pause(&mut self, pause: Span) {
         if let Self::Constant(constant) = self {
             constant.floor = constant.floor.saturating_add(pause.nanos());
         }
     }
 
-    /// How long `octets` take at a constant rate, rounded down; none at any other.
+    /// Time of `octets` at a constant rate, rounded down; `None` at any other.
     pub fn length(&self, octets: u64) -> Option<Span> {
         match self {
             Self::Constant(constant) => Some(Span::from_nanos(octets * 8 * NANOS / constant.rate)),
@@ -86,7 +86,7 @@ impl Serializer {
         matches!(self, Self::Unlimited)
     }
 
-    /// Mean rate in bit/s; none if there is no limit.
+    /// Mean rate in bit/s; `None` if there is no limit.
     pub fn mean(&self) -> Option<u64> {
         match self {
             Self::Unlimited => None,
@@ -115,7 +115,7 @@ impl Constant {
 }
 
 impl Trace {
-    /// When the opportunity with this number comes.
+    /// Time of the opportunity with this number.
     fn time(&self, number: u64) -> u64 {
         let count = self.opportunities.len() as u64;
         let (round, index) = (number / count, number % count);
@@ -127,7 +127,7 @@ impl Trace {
     /// The first opportunity at `now` or later.
     fn first_from(&self, now: u64) -> u64 {
         let since = now.saturating_sub(self.base);
-        // At a multiple of the period the last opportunity of the round before may coincide.
+        // At a multiple of the period, the last opportunity of the previous round may coincide.
         let round = (since / self.period).saturating_sub(u64::from(since % self.period == 0));
         let within = since - round * self.period;
         let index = self.opportunities.partition_point(|&at| at < within) as u64;

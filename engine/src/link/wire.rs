@@ -1,20 +1,20 @@
 //! One direction of a link: queue, serialization, then propagation.
 //!
-//! A frame that comes to a wire waits in its queue until the wire is free, occupies the wire for
-//! the time that its octets and the overhead take at the rate, and reaches the far end after the
-//! propagation delay: store and forward, with no bucket of credit that a burst could spend. The
-//! time at which the last bit leaves is known when the first does, so an idle wire costs one
-//! event of the calendar for each frame, a busy one two.
+//! A frame waits in the queue until the wire is free, occupies the wire for the time that its
+//! octets and the overhead take at the rate, and reaches the far end after the propagation delay:
+//! store and forward, without a token bucket that would allow bursts. The end of a transmission is
+//! known at its start, so an idle wire costs one event of the calendar for each frame, a busy one
+//! two.
 //!
 //! # What a change does
 //!
-//! A change takes effect for what begins to be sent after it: what is on its way keeps the time
-//! it was given, and the frame being sent keeps its rate. What waits in the queue is sent by the
-//! new settings. If the delay becomes shorter, later frames still do not overtake earlier ones,
-//! unless `jitter_reorders` allows it.
+//! A change applies to transmissions that begin after it: frames in flight keep their arrival time,
+//! and the frame being sent keeps its rate. Queued frames are sent by the new settings. If the
+//! delay becomes shorter, later frames still do not overtake earlier ones, unless `jitter_reorders`
+//! allows it.
 //!
-//! A link that goes down loses what waits, what is being sent and what is on its way, as a cut
-//! cable does; while it is down, whatever comes is dropped too. All of it counts as `link-down`.
+//! A link that goes down loses all frames that are queued, being sent or in flight, like a cut
+//! cable; while it is down, arriving frames are dropped too. All of them count as `link-down`.
 
 mod launch;
 
@@ -38,23 +38,23 @@ use crate::random::Stream;
 use crate::settings::{Late, LinkSettings, Segments};
 use crate::time::{Instant, Span};
 
-/// Where a wire stands in its engine.
+/// Context of a wire in its engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site<'a> {
     pub number: u32,
     /// Name of the link.
     pub name: &'a str,
-    /// Seed of the run; with the name it gives the wire its dice.
+    /// Seed of the run; the wire's random stream derives from it and the name.
     pub seed: u64,
-    /// Whether it leads away from a port.
+    /// True if the wire leads away from a port.
     pub begins: bool,
     pub to: End,
-    /// Whether the far end wants a carried super-frame when its last segment is there, rather
+    /// True if the far end takes a carried super-frame when its last segment has arrived, rather
     /// than its first.
     pub waits_for_last: bool,
 }
 
-/// From the end of a frame's transmission to its arrival at whatever the wire ends in.
+/// Time from the end of a frame's transmission to its arrival at the far end.
 fn delay(settings: &LinkSettings) -> Span {
     Span::from_nanos(settings.delay_ns.saturating_add(settings.receiver.latency_ns))
 }
@@ -67,29 +67,29 @@ pub(crate) struct Wire {
     to: End,
     waits_for_last: bool,
     up: bool,
-    /// Whether what comes is at the far end at once, as it is: see [`Wire::is_bare`].
+    /// True if frames pass at once and unchanged: see [`Wire::is_bare`].
     bare: bool,
     settings: Box<LinkSettings>,
     serializer: Serializer,
     charge: Charge,
     delay: Span,
-    /// Of the settings, here because every frame asks for it.
+    /// Copy of a setting that every frame needs.
     mtu: u32,
     carried: bool,
     queue: Queue,
     impairments: Impairments,
     receiver: Receiver,
-    /// How long the sender rests after a frame.
+    /// Pause of the sender after a frame.
     gap: Span,
-    /// When the wire is free.
+    /// When the wire becomes free.
     free: Instant,
-    /// Until when it pauses although it had nothing to send when the pause began.
+    /// End of a pause that began while there was nothing to send.
     shut: Instant,
     deadline: Deadline,
     in_flight: InFlightQueue,
-    /// When the last frame in order arrives: none after it may arrive earlier.
+    /// When the last frame in order arrives: no later frame may arrive earlier.
     newest: Instant,
-    /// Segments of the run being launched that are to be sent again.
+    /// Segments of the current run that are to be sent again.
     again: Vec<Frame>,
     pacing: Pacing,
 }
@@ -131,12 +131,12 @@ impl Wire {
         wire
     }
 
-    /// The link that this wire belongs to is up.
+    /// True if the link is up.
     pub fn is_up(&self) -> bool {
         self.up
     }
 
-    /// What it ends in.
+    /// The element at the far end.
     pub fn end(&self) -> End {
         self.to
     }
@@ -156,18 +156,18 @@ impl Wire {
         self.mtu + ETHERNET_HEADER
     }
 
-    /// Whether it hands frames over to a node and loses the time that it was late.
+    /// True if the wire delivers frames to a node and does not recover lateness.
     pub fn slips(&self) -> bool {
         self.settings.late == Late::Slip && matches!(self.to, End::Port(_))
     }
 
-    /// Calls `visit` for all that waits and all that is on its way.
+    /// Calls `visit` for all frames queued and in flight.
     pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
         self.queue.visit(visit);
         self.in_flight.iter().for_each(|flight| visit(&flight.frame));
     }
 
-    /// Takes new settings.
+    /// Applies new settings.
     pub fn change(&mut self, context: &mut Context, settings: &LinkSettings) {
         if settings.rate != self.settings.rate {
             self.serializer = Serializer::new(&settings.rate, context.now, self.free.max(context.now));
@@ -186,7 +186,7 @@ impl Wire {
         self.look_bare(context);
     }
 
-    /// Cuts or mends the wire.
+    /// Sets the link up or down.
     pub fn set_up(&mut self, context: &mut Context, up: bool) {
         self.up = up;
         self.look_bare(context);
@@ -204,7 +204,7 @@ impl Wire {
         self.newest = context.now;
     }
 
-    /// A frame has come to this wire.
+    /// Accepts a frame from the near end.
     pub fn enter(&mut self, context: &mut Context, mut flight: InFlight) {
         let tally = Tally::of(&flight.frame);
         let account = &mut context.ledger.wires[self.number as usize];
@@ -244,7 +244,7 @@ impl Wire {
         self.wake(context);
     }
 
-    /// The wire may be free for what waits.
+    /// Sends queued frames if the wire is free.
     pub fn release(&mut self, context: &mut Context) {
         self.deadline.expired(context.now);
         let mut behind = context.now == self.free;
@@ -257,7 +257,7 @@ impl Wire {
         self.look_bare(context);
     }
 
-    /// Frames are due at the far end.
+    /// Delivers the frames that are due at the far end.
     pub fn arrive(&mut self, context: &mut Context) {
         self.in_flight.expired(context.now);
         while let Some((due, frame)) = self.in_flight.first().filter(|&(due, _)| due <= context.now) {
@@ -275,8 +275,9 @@ impl Wire {
         self.look_bare(context);
     }
 
-    /// Whether nothing is said of the wire but its MTU, nothing waits and nothing is on its way. Frames that cross many
-    /// switches at once find little of them in the processor's caches, so such a wire answers from few fields.
+    /// True if only the MTU is set, and no frame is queued or in flight. Frames that cross many
+    /// switches at once miss the CPU caches for most of them, so such a wire answers from few
+    /// fields.
     fn is_bare(&self, now: Instant) -> bool {
         self.up
             && self.serializer.is_unlimited()
@@ -300,18 +301,18 @@ impl Wire {
         self.bare = bare;
     }
 
-    /// Whether super-frames stay together here.
+    /// True if super-frames stay together on this wire.
     fn sends_whole(&self) -> bool {
         self.carried || self.serializer.is_unlimited()
     }
 
-    /// Drops what is larger than the MTU; false if nothing is left. Of a run only the last frame may be
-    /// small enough.
+    /// Drops frames larger than the MTU; false if no frame is left. In a run only the last frame
+    /// may be small enough.
     fn limit(&self, context: &mut Context, flight: &mut InFlight) -> bool {
         let frame = flight.frame;
         let sizes = frame.sizes();
         let fits = |octets: u32| {
-            // Most frames need no look at their octets.
+            // For most frames this needs no look at their octets.
             octets <= self.largest_frame() || {
                 let start = segment::network(context.pool.octets(frame.buffer))
                     .map_or(ETHERNET_HEADER as usize, |(at, _)| at);
@@ -331,8 +332,8 @@ impl Wire {
         true
     }
 
-    /// Puts a frame, or a run that stays together, on the wire. With `behind` it follows what was
-    /// sent before without a gap.
+    /// Transmits a frame, or a run that stays together. With `behind` it follows the previous one
+    /// without a gap.
     fn transmit(&mut self, context: &mut Context, flight: InFlight, behind: bool) {
         let now = context.now;
         let frame = flight.frame;
@@ -340,8 +341,8 @@ impl Wire {
         self.free = last + self.gap;
         self.serializer.pause(self.gap);
         if flight.last > now {
-            // Carried here as a run whose later segments are still coming: the wire is charged
-            // for them now, but none leaves before it has come.
+            // A run that was carried here and whose later segments are still arriving: the wire is
+            // charged for them now, but none leaves before it has arrived.
             let each = first.since(now);
             first = first.max(flight.at + each);
             last = last.max(flight.last + each);
@@ -354,7 +355,7 @@ impl Wire {
         }
     }
 
-    /// When the first frame of a run has left that begins to leave at `now`, and when the last.
+    /// When the first and the last frame of a run have left that begins to leave at `now`.
     fn occupy(&mut self, now: Instant, behind: bool, frame: &Frame) -> (Instant, Instant) {
         if self.serializer.is_unlimited() {
             return (now, now);
@@ -369,7 +370,7 @@ impl Wire {
         (first, self.serializer.send(first, true, all - one))
     }
 
-    /// The time of an arrival that must not be before those ahead of it.
+    /// Arrival time, delayed so that it is not before that of earlier frames.
     fn order(&mut self, at: Instant) -> Instant {
         if self.impairments.overtakes {
             return at;
@@ -378,7 +379,7 @@ impl Wire {
         self.newest
     }
 
-    /// A frame or run is on its way.
+    /// Puts a frame or run in flight.
     fn fly(&mut self, context: &mut Context, flight: InFlight) {
         let last = flight.last.max(flight.at);
         let flight = InFlight { last, ..flight };
@@ -405,33 +406,33 @@ impl Wire {
         context.work.push_back(HandOver { end: self.to, wire: self.number, flight, due });
     }
 
-    /// Until when a frame that is due has to wait because the host was late with those before it.
+    /// Until when a frame that is due must wait because the host was late with earlier frames.
     fn held_until(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
         self.pacing.hold(self.wall(context)?, due, self.length(frame)?)
     }
 
-    /// How long a frame, or a run, takes on the wire, and what part of that is gap.
+    /// Time of a frame, or a run, on the wire, and the part of it that is gap.
     fn length(&self, frame: &Frame) -> Option<Length> {
         let all = self.serializer.length(self.charge.of(frame))?;
         let spare = self.serializer.length(self.charge.spare() * u64::from(frame.count))?;
         Some(Length { all, spare })
     }
 
-    /// The node has the frame that was handed over last.
+    /// Records that the node has received the last frame.
     pub fn handed_over(&mut self, context: &Context) {
         if let Some(wall) = self.wall(context) {
             self.pacing.done(wall);
         }
     }
 
-    /// The wall clock's time, if this wire is paced by it: it has a rate, and a node behind it.
+    /// The wall-clock time, if the wire is paced: it has a rate and ends at a node.
     fn wall(&self, context: &Context) -> Option<Instant> {
         let minds = matches!(self.to, End::Port(_)) && self.serializer.length(0).is_some();
         let wall = if minds { context.clock.map(Clock::now) } else { None };
         wall.map(|wall| wall.max(context.now))
     }
 
-    /// Sends what waits so much later, or what comes until then. A wire that has nothing to send
+    /// Delays queued frames, or frames that arrive during the pause. A wire with nothing to send
     /// loses nothing.
     fn pause(&mut self, context: &mut Context, pause: Span) {
         if pause == Span::ZERO {
@@ -446,7 +447,7 @@ impl Wire {
         context.ledger.wires[self.number as usize].paused += pause;
     }
 
-    /// Has a frame that comes during a pause wait for its end.
+    /// Delays a frame that arrives during a pause until its end.
     fn mind_pause(&mut self, context: &mut Context) {
         if self.shut > context.now && self.free <= context.now && self.queue.is_empty() {
             self.serializer.pause(self.shut.since(self.free));

@@ -1,4 +1,4 @@
-//! Frames on the air: who they reach, when they begin and end.
+//! Frames on the air: their receivers, their start and end.
 
 use super::airtime::Doing;
 use super::cluster::ClusterId;
@@ -24,7 +24,7 @@ pub(super) struct Sending {
     pub(super) decoder: u8,
     /// Octets on the air, frame check sequence included.
     pub(super) octets: u32,
-    /// Octets of the body, and where they start in the whole body.
+    /// Octets of the body, and their offset in the whole body.
     pub(super) body: u32,
     pub(super) offset: u32,
     pub(super) channel: Channel,
@@ -38,14 +38,14 @@ pub(super) struct Sending {
     pub(super) start: Instant,
     pub(super) end: Instant,
     pub(super) heard: Vec<Heard>,
-    /// Receivers that took it, or lost it to something else on the air.
+    /// Receivers that received it, or lost it to interference.
     pub(super) taken: u32,
     pub(super) spoilt: u32,
     /// The cluster of its sender at its start.
     pub(super) cluster: Option<ClusterId>,
 }
 
-/// What a receiver has to know of a frame on the air.
+/// The properties of a frame on the air that a receiver needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signal {
     pub(super) number: u32,
@@ -92,7 +92,7 @@ impl Signal {
         }
     }
 
-    /// When what is sent at `instant` arrives.
+    /// When a symbol sent at `instant` arrives.
     pub(super) fn arrival(ear: &Heard, instant: Instant) -> Instant {
         instant + Span::from_nanos(u64::from(ear.delay_ns))
     }
@@ -115,14 +115,14 @@ impl Signal {
         }
     }
 
-    /// Up to this ratio it is lost for certain at a receiver where it has it for so long.
+    /// Up to this ratio the frame is certainly lost at a receiver that has it for so long.
     pub(super) fn lost_ratio(&self, length: Span, decoders: &[Decoder]) -> f64 {
         #[allow(clippy::cast_precision_loss)] // frames are short
         let nanos = length.min(self.quiet).saturating_sub(self.preamble).nanos() as f64;
         decoders[usize::from(self.decoder)].lost(self.rate, nanos * self.bits_per_nano)
     }
 
-    /// True if a receiver that hears nothing else is certain to receive it at this ratio.
+    /// True if a receiver without interference certainly receives it at this ratio.
     pub(super) fn is_certain(&self, ratio: f64, decoders: &[Decoder]) -> bool {
         let decoder = &decoders[usize::from(self.decoder)];
         ratio >= decoder.certain(self.rate) && ratio >= decoder.header_certain(self.rate)
@@ -130,7 +130,7 @@ impl Signal {
 }
 
 impl Radio {
-    /// A frame begins at this radio.
+    /// Handles the start of a frame at this radio.
     pub(super) fn hear(&mut self, signal: &Signal, ear: &Heard, decoders: &[Decoder]) -> Arrived {
         let at = Signal::arrival(ear, signal.start);
         let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
@@ -143,7 +143,7 @@ impl Radio {
         arrived
     }
 
-    /// Compares what it senses with what it sensed before; true if that has changed.
+    /// Updates carrier sense; true if its state has changed.
     pub(super) fn sense_anew(&mut self, at: Instant) -> bool {
         let busy = self.senses();
         let changed = busy != self.busy;
@@ -160,7 +160,7 @@ impl Radio {
 }
 
 impl Medium {
-    /// Sends a frame from radio `from` at `now`; everybody in reach starts to hear it.
+    /// Transmits a frame from radio `from` at `now`; all radios in range begin to receive it.
     pub(super) fn transmit(&mut self, now: Instant, mut sending: Sending) {
         let from = sending.from as usize;
         let radio = &mut self.radios[from];
@@ -175,7 +175,7 @@ impl Medium {
         let mut heard = self.spare.pop().unwrap_or_default();
         sending.cluster = self.audience(now, &signal, sending.to, &mut heard);
 
-        // What it was listening to is lost.
+        // A frame that the sender was receiving is lost.
         let radio = &mut self.radios[from];
         radio.transmitting = true;
         if radio.lock.take().is_some() {
@@ -214,14 +214,14 @@ impl Medium {
         }
     }
 
-    /// One receiver more lost this frame to something else on the air.
+    /// Counts one more receiver that lost this frame to interference.
     fn spoil(&mut self, number: u32) {
         if let Some(Some(sending)) = self.air.get_mut(number as usize) {
             sending.spoilt += 1;
         }
     }
 
-    /// The radio hears nothing any more of what is on the air: it was tuned away.
+    /// Ends reception of all frames on the air: the radio was retuned.
     pub(super) fn deafen(&mut self, index: usize) {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let radio = &mut self.radios[index];
@@ -234,14 +234,14 @@ impl Medium {
         }
         radio.book(self.now, true);
         if let Stage::Awaiting(lane, what, _, true) = radio.stage {
-            // The frame that it waited for to end will not end here.
+            // The frame whose end it awaited will not end on this channel.
             radio.stage = Stage::Awaiting(lane, what, self.now, false);
         }
         self.listen(index, self.now);
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    /// Compares what a radio senses with what it sensed before.
+    /// Updates the carrier sense of a radio.
     pub(super) fn listen(&mut self, index: usize, at: Instant) {
         let radio = &mut self.radios[index];
         debug_assert!(!radio.asleep, "{} has to be woken first", radio.name);
@@ -250,7 +250,7 @@ impl Medium {
         }
     }
 
-    /// A frame has left its sender; its last symbol is on the way to everybody.
+    /// Ends a transmission; its last symbol propagates to all receivers.
     pub(super) fn end(&mut self, now: Instant, number: u32, outside: &mut impl Outside) {
         let Some(mut sending) = self.air[number as usize].take() else { return };
         let heard = core::mem::take(&mut sending.heard);
@@ -309,7 +309,7 @@ impl Medium {
         self.radios[to as usize].dice.chance(rate)
     }
 
-    /// Why nobody took a frame that was for all, or that was given up.
+    /// Drop reason of a broadcast that no radio received, or of a frame that was given up.
     pub(super) fn reason(sending: &Sending, reached: bool) -> Why {
         if sending.spoilt > 0 {
             Why::Collision

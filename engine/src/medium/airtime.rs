@@ -1,36 +1,36 @@
-//! Where a radio's time went.
+//! Airtime of a radio by state.
 
 use crate::time::{Instant, Span};
 
-/// What a radio does at a moment.
+/// State of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// Nothing on its channel.
+    /// Channel idle.
     Idle,
-    /// Sends.
+    /// Transmitting.
     Transmitting,
-    /// Follows a frame.
+    /// Receiving a frame.
     Receiving,
-    /// Senses energy that it cannot follow.
+    /// Channel busy with energy that it cannot decode.
     Busy,
 }
 
-/// How long a radio did what; the five parts add up to the time since it exists.
+/// Time of a radio in each state; the five parts add up to the time since it was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Airtime {
-    /// Nothing on its channel.
+    /// Channel idle.
     pub idle: Span,
-    /// Sending.
+    /// Transmitting.
     pub transmitting: Span,
-    /// Following frames that arrived well.
+    /// Receiving frames without error.
     pub receiving: Span,
-    /// Following frames that arrived broken.
+    /// Receiving frames that were corrupted.
     pub collided: Span,
-    /// Sensing energy that it could not follow.
+    /// Channel busy with energy that it could not decode.
     pub busy: Span,
 }
 
-/// Keeps the account of one radio.
+/// Airtime counters of one radio.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     total: Airtime,
@@ -43,7 +43,7 @@ impl Account {
         Self { total: Airtime::default(), doing: Doing::Idle, since: at }
     }
 
-    /// From `at` on it does something else. What ended was a reception that `failed`, perhaps.
+    /// Changes the state at `at`. `failed` applies to a reception that ends.
     pub(super) fn turn(&mut self, at: Instant, doing: Doing, failed: bool) {
         let span = at.since(self.since);
         let part = match self.doing {
@@ -59,7 +59,7 @@ impl Account {
         self.doing = doing;
     }
 
-    /// Up to `at` it was idle but for these parts, and is idle from then on.
+    /// Adds these parts up to `at`, the rest as idle; the radio is idle from then on.
     pub(super) fn skip(&mut self, at: Instant, parts: &Airtime) {
         let span = at.since(self.since);
         self.total.receiving += parts.receiving;
@@ -71,7 +71,7 @@ impl Account {
         self.doing = Doing::Idle;
     }
 
-    /// The account up to `at`.
+    /// The airtime up to `at`.
     pub(super) fn at(&self, at: Instant) -> Airtime {
         let mut copy = *self;
         copy.turn(at, self.doing, false);

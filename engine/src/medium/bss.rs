@@ -1,14 +1,13 @@
-//! Who belongs together: independent cells, access points and their stations.
+//! Basic service sets: independent cells (IBSS), access points and their stations.
 //!
-//! An access point sends beacons; a station scans channel by channel, joins the strongest access
-//! point of its network, and looks for a better one when the beacons' power falls or they stay
-//! away (IEEE Std 802.11-2020, 11.1 and 11.3). Authentication is open and takes no frames of its
-//! own. A station that joins an access point leaves all others: their distribution system is
-//! taken to tell them.
+//! An access point sends beacons. A station scans channel by channel, joins the strongest access
+//! point of its network, and scans for a better one when the beacons become weak or cease (IEEE Std
+//! 802.11-2020, 11.1 and 11.3). Authentication is open and needs no separate frames. A station that
+//! joins an access point leaves all others: the distribution system is assumed to inform them.
 //!
-//! Independent cells of one name are one cell, which is joined without frames. Each time a beacon is due
-//! every member draws a delay, and the first to send speaks for all (11.1.3.5); their
-//! clocks are taken to agree. A cell without a name sends nothing.
+//! Independent cells with the same name are one cell; joining it takes no frames. At each beacon
+//! time every member draws a delay, and the first to send cancels the beacons of the others
+//! (11.1.3.5); their clocks are assumed to agree. A cell without a name sends no beacons.
 
 use crate::math;
 use std::collections::BTreeSet;
@@ -24,36 +23,36 @@ use crate::calendar::Class;
 use crate::drop_reason::DropReason as Why;
 use crate::time::{Instant, Span};
 
-/// Longest wait for the answer to an association request.
+/// Longest wait for an association response.
 const ADMISSION: Span = Span::from_millis(100);
-/// Weight of a new beacon in the mean power: as for round-trip times, an eighth.
+/// Weight of a new beacon in the mean power: one eighth, as for round-trip times.
 const WEIGHT: f64 = 0.125;
 
-/// How a radio belongs to others.
+/// BSS membership of a radio.
 #[derive(Debug)]
 pub(super) enum Cell {
-    /// To everybody in range who calls the cell by the same name.
+    /// Member of an independent cell: reaches all radios in range with the same cell name.
     AdHoc(Independent),
-    /// Stations belong to it.
+    /// An access point with its associated stations.
     AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32> },
-    /// To an access point, or to nobody yet.
+    /// A station, associated with an access point or not.
     Station(Box<Station>),
 }
 
-/// A radio's part in an independent cell.
+/// State of a member of an independent cell.
 #[derive(Debug)]
 pub(super) struct Independent {
     pub(super) ssid: String,
     pub(super) beacon: Span,
-    /// When another member's beacon was heard last.
+    /// When the last beacon of another member was received.
     heard: Instant,
-    /// The last beacon was its own, so that it answers who looks around.
+    /// True if the radio sent the last beacon; it then answers probe requests.
     speaks: bool,
-    /// Its turns to send beacons are in the calendar.
+    /// True if its next beacon time is in the calendar.
     turns: bool,
 }
 
-/// A station's search and membership.
+/// State of a station.
 #[derive(Debug)]
 pub(super) struct Station {
     roaming: Roaming,
@@ -62,36 +61,36 @@ pub(super) struct Station {
     /// Mean power of its access point's beacons, dBm.
     power_dbm: f64,
     beacon_at: Instant,
-    /// Until then faint beacons are put up with.
+    /// Until then weak beacons do not start a scan.
     content_until: Instant,
-    /// Has asked this access point and waits for its answer.
+    /// The access point whose association response the station awaits.
     asking: Option<RadioId>,
-    /// It was told to look for another network.
+    /// True if a command to look for another network is pending.
     leaving: bool,
 }
 
-/// What becomes of a data frame that arrived.
+/// Action for a received data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
-    /// To the node.
+    /// Deliver to the node.
     Deliver,
-    /// On the air again, to these.
+    /// Retransmit to these receivers.
     Relay(To),
-    /// To the node, and on the air to everybody.
+    /// Deliver to the node, and retransmit to all.
     Both,
-    /// Nothing: it is another cell's, or the radio's own come back.
+    /// Ignore: it belongs to another cell, or is the radio's own frame, relayed.
     Ignore,
 }
 
 impl Station {
-    /// Its access point.
+    /// The station's access point.
     pub(super) fn home(&self) -> Option<RadioId> {
         self.joined
     }
 }
 
 impl Cell {
-    /// The membership that the settings ask for, on channels that were checked.
+    /// The membership that the settings specify; the channels have been checked.
     pub(super) fn new(membership: &Membership, channels: Vec<Channel>) -> Self {
         match membership {
             Membership::AdHoc { ssid, beacon_ns } => Self::AdHoc(Independent {
@@ -125,7 +124,8 @@ fn number(index: usize) -> u32 {
 }
 
 impl Medium {
-    /// Whom a node's frame is for on the air; none if the radio has nobody to give it to.
+    /// Receiver address on the air for a node's frame; `None` if the radio has no possible
+    /// receiver.
     pub(super) fn address(&self, radio: RadioId, octets: &[u8]) -> Option<To> {
         let Some(Ok(address)) = octets.get(..6).map(<[u8; 6]>::try_from) else { return Some(To::Nobody) };
         let group = address[0] & 1 == 1;
@@ -140,7 +140,7 @@ impl Medium {
         }
     }
 
-    /// The access point that a station has joined, or the radio itself if it is one.
+    /// The access point of a station, or the radio itself if it is an access point.
     #[must_use]
     pub fn access_point(&self, radio: RadioId) -> Option<RadioId> {
         match &self.radios[radio.index()].cell {
@@ -150,7 +150,7 @@ impl Medium {
         }
     }
 
-    /// True if data of one radio is meant for the other, as cells go.
+    /// True if, by cell membership, one radio accepts data of the other.
     pub(super) fn belongs(&self, from: u32, to: u32) -> bool {
         let cell = |radio: u32| &self.radios[radio as usize].cell;
         match (cell(from), cell(to)) {
@@ -161,7 +161,7 @@ impl Medium {
         }
     }
 
-    /// What becomes of a data frame that arrived at radio `index`.
+    /// Action for a data frame received by radio `index`.
     pub(super) fn course(&self, index: usize, sending: &Sending, octets: &[u8]) -> Course {
         if !self.belongs(sending.from, number(index)) {
             return Course::Ignore;
@@ -180,7 +180,7 @@ impl Medium {
         }
     }
 
-    /// A radio begins its life in its cell.
+    /// Initialises a radio's membership of its cell.
     pub(super) fn enlist(&mut self, index: usize) {
         match &self.radios[index].cell {
             Cell::AdHoc(_) => self.take_turns(index),
@@ -198,7 +198,7 @@ impl Medium {
         self.calendar.push(at, Class::Timer, radio, Event::Beacon { radio });
     }
 
-    /// The member of an independent cell that has a name takes part in sending its beacons.
+    /// Starts the beacons of a member of a named independent cell.
     fn take_turns(&mut self, index: usize) {
         let Cell::AdHoc(cell) = &mut self.radios[index].cell else { return };
         if !cell.ssid.is_empty() && !core::mem::replace(&mut cell.turns, true) {
@@ -206,7 +206,7 @@ impl Medium {
         }
     }
 
-    /// Draws the delay after the next time at which a beacon of the independent cell is due.
+    /// Draws the delay after the next beacon time of the independent cell.
     fn next_turn(&mut self, index: usize) {
         let radio = &mut self.radios[index];
         let Cell::AdHoc(cell) = &radio.cell else { return };
@@ -217,8 +217,8 @@ impl Medium {
         self.next_beacon(index, due + delay);
     }
 
-    /// A station is to leave its network and look for another; the member of an independent cell
-    /// is in another from now on.
+    /// Makes a station leave its network and look for another, or moves a member of an independent
+    /// cell to another cell.
     pub(super) fn seek(&mut self, index: usize, name: &str) {
         let radio = &mut self.radios[index];
         match (&mut radio.settings.membership, &mut radio.cell) {
@@ -239,12 +239,12 @@ impl Medium {
         }
     }
 
-    /// Time for a beacon.
+    /// Handles a beacon timer.
     pub(super) fn beacon(&mut self, index: usize, outside: &mut impl Outside) {
         let now = self.now;
         self.wake(index);
         let radio = &mut self.radios[index];
-        // A beacon that still waits takes the next one's place.
+        // A beacon that is still queued replaces the next one.
         let waits = radio.lanes[0].queue.iter().any(|waiting| waiting.kind == Kind::Beacon);
         let fit = radio.switched_on && !radio.away && !waits;
         match &mut radio.cell {
@@ -268,7 +268,7 @@ impl Medium {
         }
     }
 
-    /// Queues a management frame before everything that is not under way.
+    /// Queues a management frame before all frames except one in transmission.
     pub(super) fn manage(&mut self, index: usize, kind: Kind, to: To, outside: &mut impl Outside) {
         if !self.radios[index].switched_on {
             return;
@@ -287,7 +287,7 @@ impl Medium {
         self.enqueue(index, 0, self.now, waiting, outside);
     }
 
-    /// The name that a management frame of this radio carries.
+    /// The SSID in a management frame of this radio.
     pub(super) fn network_name(&self, index: usize, kind: Kind) -> &str {
         let radio = &self.radios[index];
         match (&radio.cell, &radio.scan) {
@@ -298,18 +298,18 @@ impl Medium {
         }
     }
 
-    /// True once for a station that was told to look for another network.
+    /// Returns true once for a station that was told to look for another network.
     pub(super) fn leaves(&mut self, index: usize) -> bool {
         let Cell::Station(station) = &mut self.radios[index].cell else { return false };
         core::mem::take(&mut station.leaving)
     }
 
-    /// True for a station that waits for an access point's answer.
+    /// True for a station that awaits an association response.
     pub(super) fn is_asking(&self, index: usize) -> bool {
         matches!(&self.radios[index].cell, Cell::Station(station) if station.asking.is_some())
     }
 
-    /// A station leaves its access point and looks around for another.
+    /// Disassociates a station and starts a scan.
     pub(super) fn start_over(&mut self, index: usize, outside: &mut impl Outside) {
         self.abandon(index, outside);
         self.look_for_network(index, outside);
@@ -328,11 +328,11 @@ impl Medium {
         self.look(index, order, outside);
     }
 
-    /// A station that is not looking around sees whether it should.
+    /// Decides whether a station that is not scanning should start to scan.
     pub(super) fn roam(&mut self, index: usize, outside: &mut impl Outside) {
         let Cell::Station(station) = &self.radios[index].cell else { return };
         if station.asking.is_some() {
-            // No answer: it has left its old access point and found no new one.
+            // No response: it has left its old access point and found no new one.
             return self.start_over(index, outside);
         }
         let lost = Span::from_nanos(station.roaming.lost_ns);
@@ -344,16 +344,16 @@ impl Medium {
         self.look_for_network(index, outside);
     }
 
-    /// A radio that looked around for its node goes on with what it did before.
+    /// Resumes normal operation after a scan that the node requested.
     pub(super) fn go_on(&mut self, index: usize) {
         let Cell::Station(station) = &mut self.radios[index].cell else { return };
-        // It was away itself when no beacon came.
+        // No beacon could be received during the scan.
         station.beacon_at = self.now;
         let pause = if station.joined.is_some() { station.roaming.lost_ns } else { 0 };
         self.timer(index, Span::from_nanos(pause));
     }
 
-    /// A station has looked around and decides whom to join.
+    /// Selects an access point after a station's scan.
     pub(super) fn decide(&mut self, index: usize, found: &[Sighting], outside: &mut impl Outside) {
         let Cell::Station(station) = &mut self.radios[index].cell else { return };
         let fits = |seen: &&Sighting| seen.access_point && seen.ssid == station.roaming.ssid;
@@ -380,7 +380,7 @@ impl Medium {
         self.manage(index, Kind::AssociationRequest, To::Radio(best.radio), outside);
     }
 
-    /// A station has nobody to send to any more: what waits is dropped.
+    /// Drops the queued frames of a station without an access point.
     fn abandon(&mut self, index: usize, outside: &mut impl Outside) {
         let id = RadioId(number(index));
         for other in &mut self.radios {
@@ -406,7 +406,7 @@ impl Medium {
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    /// A station is at home with an access point; what waits goes there.
+    /// Associates a station with an access point; queued frames go there.
     fn settle_with(&mut self, index: usize, home: RadioId, channel: Channel, power_dbm: Option<f64>) {
         self.retune(index, channel);
         let radio = &mut self.radios[index];
@@ -416,7 +416,7 @@ impl Medium {
         station.beacon_at = self.now;
         station.power_dbm = power_dbm.unwrap_or(station.power_dbm);
         let pause = Span::from_nanos(station.roaming.lost_ns);
-        // Having looked around, it does not do so again at once.
+        // After a scan, do not scan again at once.
         station.content_until = self.now + pause;
         for waiting in radio.lanes.iter_mut().flat_map(|lane| &mut lane.queue) {
             if waiting.kind == Kind::Data {
@@ -428,7 +428,7 @@ impl Medium {
         self.timer(index, next);
     }
 
-    /// A management frame has arrived.
+    /// Handles a received management frame.
     pub(super) fn managed(&mut self, sending: &Sending, ear: &Heard, outside: &mut impl Outside) {
         let index = ear.radio as usize;
         let (from, own) = (RadioId(sending.from), ear.radio);

@@ -1,8 +1,8 @@
-//! Which radios a frame is told to one by one, and which are told together or later.
+//! Selection of the radios that process a frame individually; others are updated together or later.
 //!
-//! See [`super::cluster`]. Nothing here changes what happens: it only puts off what a radio need
-//! not know yet. Where something is not alike for all members of a cluster, or could not be undone,
-//! they are woken and deal with it themselves.
+//! See [`super::cluster`]. This changes no results: it only defers updates that a radio does not
+//! need yet. If an effect differs between members of a cluster, or could not be undone, they are
+//! woken and process it individually.
 
 use super::air::Signal;
 use super::airtime::Doing;
@@ -16,19 +16,20 @@ use super::{Event, Medium};
 use crate::calendar::Class;
 use crate::time::{Instant, Span};
 
-/// Frames without a change of the medium before clusters are looked for: changes dissolve them.
+/// Frames without a change of the medium before clusters are formed: changes dissolve them.
 const SETTLED: u32 = 32;
-/// Radios that a cluster has at least and at most.
+/// Smallest and largest number of radios in a cluster.
 const SIZES: core::ops::RangeInclusive<usize> = 4..=1024;
-/// Longest propagation delay in a cluster: far below what a receiver needs to notice a frame.
+/// Longest propagation delay in a cluster: far below a receiver's detection time.
 const SPREAD: Span = Span::from_micros(1);
-/// Frames in a row that are not for a radio alone before it falls asleep.
+/// Consecutive frames not addressed to a radio alone before it falls asleep.
 const OVERHEARD: u32 = 2;
-/// How far above the threshold of energy every signal of a loud cluster is: sums of powers round.
+/// Margin of all signals of a loud cluster above the energy threshold, because sums of powers
+/// round.
 const LOUD: f64 = 1.01;
 
 impl Radio {
-    /// True if it takes part in nothing and hears nothing, so that a cluster can stand for it.
+    /// True if it is in no exchange and receives nothing, so that a cluster can represent it.
     pub(super) fn is_bystander(&self) -> bool {
         self.overheard >= OVERHEARD
             && self.lanes.len() == 1
@@ -44,8 +45,8 @@ impl Radio {
             && self.ordered.is_none()
     }
 
-    /// What happened on the air, told later. When a request-to-send has reserved the channel by it,
-    /// which may have to be undone.
+    /// Applies a past event on the air. Returns when a request-to-send reserved the channel by it:
+    /// that reservation may have to be undone.
     fn replay(&mut self, turn: &Turn, ear: &Heard, decoders: &[Decoder]) -> Option<Instant> {
         let mut requested = None;
         match turn {
@@ -77,7 +78,8 @@ impl Radio {
 }
 
 impl Medium {
-    /// Writes into `out` who has to be told of a frame now; its cluster remembers it for the others.
+    /// Writes to `out` the radios that must process a frame now; its cluster records it for the
+    /// others.
     pub(super) fn audience(
         &mut self,
         now: Instant,
@@ -112,13 +114,13 @@ impl Medium {
         Some((self.generation, number))
     }
 
-    /// A frame is about to begin: wakes those who have to hear it for themselves.
+    /// Prepares for the start of a frame: wakes radios that must process it individually.
     fn hush(&mut self, number: usize, now: Instant, signal: &Signal, to: To) {
         let cluster = &self.clusters[number];
         let Common { detect, spread, loud, .. } = cluster.common;
         let Some(gap) = cluster.gap else { return };
         let silent = cluster.turns.is_empty();
-        // A request's reservation may be undone; what was reserved before it must not be.
+        // A request's reservation may be undone; an earlier reservation must not be.
         let entangled = signal.kind == Kind::Rts && cluster.outlasts(now);
         let at_once = silent && now < gap.last.end + spread * 2;
         if to == To::Group || at_once || entangled || !(silent || loud) {
@@ -132,7 +134,7 @@ impl Medium {
         }
     }
 
-    /// Those whose backoff may end about now have to see for themselves.
+    /// Wakes the radios whose backoff may end at about `now`.
     pub(super) fn rise(&mut self, number: usize, now: Instant) {
         let mut ranks = core::mem::take(&mut self.rising);
         self.clusters[number].rising(now, &mut ranks);
@@ -154,7 +156,7 @@ impl Medium {
         id.filter(|&(generation, _)| generation == self.generation).map(|(_, number)| number)
     }
 
-    /// A frame has ended, for those who sleep.
+    /// Processes the end of a frame for the sleeping radios.
     pub(super) fn pass_by(&mut self, frame: u32, id: Option<ClusterId>) {
         let Some(number) = self.alive(id) else { return };
         let cluster = &mut self.clusters[number];
@@ -170,7 +172,7 @@ impl Medium {
         }
     }
 
-    /// The channel of a cluster is silent again.
+    /// Ends the busy time of a cluster's channel.
     fn close(&mut self, number: usize) {
         let Self { clusters, radios, reach, decoders, .. } = self;
         let cluster = &mut clusters[number];
@@ -241,7 +243,7 @@ impl Medium {
         self.look_ahead(number);
     }
 
-    /// A frame has ended: who was told of it, and has nothing to do, falls asleep.
+    /// Processes the end of a frame: radios that processed it and have nothing to do fall asleep.
     pub(super) fn lull(&mut self, id: Option<ClusterId>, heard: &[Heard]) {
         let Some(number) = self.alive(id) else { return };
         let Self { clusters, radios, reach, timers, .. } = self;
@@ -260,7 +262,7 @@ impl Medium {
         self.look_ahead(number);
     }
 
-    /// From now on this radio is told of everything for itself.
+    /// Wakes a radio: it processes all frames individually from now on.
     pub(super) fn wake(&mut self, index: usize) {
         if !self.radios[index].asleep {
             return;
@@ -311,7 +313,7 @@ impl Medium {
         }
     }
 
-    /// Nothing may have followed a request-to-send that ended at `since`.
+    /// Handles the timer for a request-to-send that ended at `since` and may have had no answer.
     pub(super) fn unheard(&mut self, id: ClusterId, since: Instant) {
         let Some(number) = self.alive(Some(id)) else { return };
         let cluster = &self.clusters[number];
@@ -320,7 +322,7 @@ impl Medium {
         }
     }
 
-    /// Something is to change that clusters rest upon: all are woken, and clusters looked for anew.
+    /// Prepares for a change that clusters depend on: wakes all radios and dissolves all clusters.
     pub(super) fn dissolve(&mut self) {
         for number in 0..self.clusters.len() {
             self.wake_all(number);
@@ -334,14 +336,14 @@ impl Medium {
         self.settled = 0;
     }
 
-    /// Those who hear somebody in no cluster are in none themselves.
+    /// Marks radios that hear a radio outside every cluster: they form no cluster themselves.
     fn set_apart(&mut self, heard: &[Heard]) {
         for ear in heard {
             self.radios[ear.radio as usize].alone = self.generation;
         }
     }
 
-    /// Looks for the cluster of a radio.
+    /// Forms the cluster of a radio.
     fn gather(&mut self, from: usize, now: Instant) {
         if self.settled < SETTLED || self.radios[from].alone == self.generation {
             return;
@@ -373,7 +375,8 @@ impl Medium {
         self.rises.add();
     }
 
-    /// What these radios have in common, if they hear each other and nobody else, and well.
+    /// Common properties of these radios, if all are in range of each other and no others, with
+    /// good signal.
     fn are_alike(
         &mut self,
         radios: &[u32],
@@ -421,7 +424,7 @@ impl Medium {
     }
 }
 
-/// True if the radio finds this signal where there is no other.
+/// True if the radio detects this signal in the absence of others.
 fn power_suffices(radio: &Radio, ear: &Heard) -> bool {
     ear.power >= radio.sensitivity && ear.power >= radio.preamble_ratio * radio.noise
 }

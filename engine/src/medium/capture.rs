@@ -1,75 +1,75 @@
-//! What a sniffer sees: frames with a radiotap header.
+//! Captured frames, written with a radiotap header.
 //!
 //! Layouts: radiotap.org (version 0, the fields TSFT, Flags, Rate, Channel, antenna signal and
-//! noise), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is written, and
-//! inverted for frames that arrived broken, as the flags say.
+//! noise), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is written; it is
+//! inverted for corrupted frames, as the flags indicate.
 
 use super::phy::Channel;
 use super::radio::{Kind, RadioId};
 use crate::frame::Frame;
 use crate::time::{Instant, Span};
 
-/// A frame as one receiver, its sender, or somebody who hears the whole channel has it.
+/// A captured frame, seen at one receiver, at its sender, or by an ideal monitor of the channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Sniffed<'a> {
-    /// Who has it; none for the channel as a whole.
+    /// The capturing radio; `None` for the channel as a whole.
     pub radio: Option<RadioId>,
-    /// When its first symbol left the sender, or arrived.
+    /// When its first symbol was sent, or arrived.
     pub at: Instant,
-    /// Channel that it was sent on.
+    /// Channel of the transmission.
     pub channel: Channel,
     /// Rate in bit/s.
     pub bits_per_second: u32,
-    /// Sent with OFDM; else with DSSS or CCK.
+    /// True for OFDM; false for DSSS or CCK.
     pub ofdm: bool,
-    /// Signal at the receiver in dBm; none at the sender and for the channel as a whole.
+    /// Signal at the receiver in dBm; `None` at the sender and for the channel as a whole.
     pub signal_dbm: Option<f64>,
     /// Noise at the receiver in dBm.
     pub noise_dbm: Option<f64>,
-    /// Arrived broken; for the channel as a whole, somebody lost it to something else on the air.
+    /// Received with errors; for the channel as a whole, a receiver lost it to interference.
     pub broken: bool,
-    /// What it is.
+    /// Frame type.
     pub kind: Kind,
-    /// Carries quality of service.
+    /// True for a QoS frame.
     pub qos: bool,
-    /// Octets of the body, and where they start in the whole body (fragments).
+    /// Octets of the body, and their offset in the whole body (fragments).
     pub body: (u32, u32),
-    /// How long it reserves the channel.
+    /// Duration field: how long the frame reserves the channel.
     pub duration: Span,
     /// Sequence and fragment number.
     pub sequence: (u16, u8),
     /// More fragments follow.
     pub more: bool,
-    /// It was sent before.
+    /// Retry flag.
     pub retry: bool,
-    /// To, or from, an access point.
+    /// To or from an access point (To DS, From DS).
     pub direction: Direction,
-    /// Receiver, transmitter, and address of the network.
+    /// Receiver address, transmitter address, BSSID.
     pub addresses: [[u8; 6]; 3],
-    /// Name of the network, for management.
+    /// SSID, for management frames.
     pub ssid: &'a str,
-    /// Time between beacons.
+    /// Beacon interval.
     pub beacon: Span,
-    /// The node's frame, for data.
+    /// The node's frame, for data frames.
     pub frame: Option<Frame>,
 }
 
-/// Which way data goes through an access point.
+/// Direction of data relative to an access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Not through one.
+    /// Without an access point.
     Direct,
-    /// To it.
+    /// To the access point.
     ToAccessPoint,
-    /// From it.
+    /// From the access point.
     FromAccessPoint,
 }
 
 /// Link type of such captures (LINKTYPE_IEEE802_11_RADIOTAP).
 pub const LINK_TYPE: u16 = 127;
 
-/// Appends the radiotap header and the frame to `out`. `ethernet` holds the octets of the node's
-/// frame, complete, Ethernet header first; it is not looked at for frames without.
+/// Appends the radiotap header and the frame to `out`. `ethernet` holds the complete octets of the
+/// node's frame, Ethernet header first; it is unused if there is no such frame.
 pub fn write(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     radiotap(sniffed, out);
     let start = out.len();
@@ -84,7 +84,7 @@ fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
     let mut present = 0b1111_u32;
     out.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0]);
     out.extend_from_slice(&(sniffed.at.nanos() / 1_000).to_le_bytes());
-    // Frame check sequence at the end; bad if broken.
+    // Frame check sequence at the end; bad FCS if corrupted.
     out.push(0x10 | if sniffed.broken { 0x40 } else { 0 });
     out.push(u8::try_from(sniffed.bits_per_second / 500_000).unwrap_or(0));
     out.extend_from_slice(&sniffed.channel.mhz.to_le_bytes());
@@ -151,7 +151,7 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The body: of data, LLC and SNAP header (RFC 1042) and what follows the Ethernet header.
+/// The frame body: for data, LLC and SNAP header (RFC 1042) and the Ethernet payload.
 fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let (length, offset) = (sniffed.body.0 as usize, sniffed.body.1 as usize);
     match sniffed.kind {
@@ -196,14 +196,15 @@ fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
                 let last: &[u8] = if independent { &[6, 2, 0, 0] } else { &[5, 4, 0, 1, 0, 0] };
                 out.extend_from_slice(last);
             }
-            // A radio may have been given another name while the frame waited, which keeps its length.
+            // The SSID may have been changed while the frame was queued; the frame keeps its
+            // length.
             out.resize(start + length, 0);
         }
     }
 }
 
-/// The address by which an independent cell is known: members find the same one without frames,
-/// from the cell's name. It has the local bit.
+/// The BSSID of an independent cell. It derives from the cell's name, so members agree without
+/// frames; the local bit is set.
 pub(super) fn cell_address(ssid: &str) -> [u8; 6] {
     let [a, b, c, d] = if ssid.is_empty() { [0; 4] } else { crc32(ssid.as_bytes()).to_be_bytes() };
     [2, 0, a, b, c, d]

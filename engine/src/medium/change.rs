@@ -1,4 +1,4 @@
-//! What can change in a radio while time goes on.
+//! Changes of a radio at run time.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,27 +15,27 @@ use crate::time::Span;
 pub enum RadioChange {
     /// Transmit power in dBm, from the next frame on.
     Power(f64),
-    /// Another channel. What is on the air is lost to it.
+    /// Another channel. The radio loses the frames on the air.
     Channel(u16),
-    /// Another way to choose rates.
+    /// Another rate control.
     Rate(RateSettings),
-    /// Frames of more octets than this are announced by request-to-send; none are with none.
+    /// RTS threshold: longer frames, in octets, use request-to-send; `None` for no frames.
     RtsOctets(Option<u32>),
-    /// Another place, where it stays.
+    /// Another place, at which it rests.
     Position(Position),
-    /// A station looks for the network of this name, 1 to 32 octets; a radio without access point
-    /// is in the cell of this name, or in the nameless one.
+    /// A station looks for the network with this SSID, 1 to 32 octets; an ad-hoc radio joins the
+    /// cell with this name, or the nameless one.
     Ssid(String),
-    /// Looks around on other channels and comes back; see [`Medium::scanned`].
+    /// Scans other channels and returns; see [`Medium::scanned`].
     Scan {
-        /// Numbers of the channels, in order; empty for all that the physical layer has.
+        /// Channel numbers, in order; empty for all channels of the physical layer.
         channels: Vec<u16>,
-        /// Asks with probe requests instead of waiting for beacons alone.
+        /// Sends probe requests instead of only waiting for beacons.
         active: bool,
         /// Time on each channel in nanoseconds, 1 ms to 10 s.
         dwell_ns: u64,
     },
-    /// Switched on, or off: then it hears nothing, sends nothing and drops what waits.
+    /// On, or off: an inactive radio neither receives nor sends, and drops queued frames.
     On(bool),
 }
 
@@ -43,7 +43,7 @@ impl Medium {
     /// Checks a change before it is due.
     ///
     /// # Errors
-    /// What cannot work.
+    /// Names the invalid setting.
     pub fn check(&self, radio: RadioId, change: &RadioChange) -> Result<(), SettingsError> {
         let state = &self.radios[radio.index()];
         let with = |settings: RadioSettings| settings.check(&state.name).map(|_| ());
@@ -81,7 +81,7 @@ impl Medium {
         }
     }
 
-    /// Carries out a change that [`Medium::check`] has passed; one that it would not is ignored.
+    /// Applies a change that passed [`Medium::check`]; ignores one that would not pass.
     pub fn change(&mut self, radio: RadioId, change: &RadioChange, outside: &mut impl Outside) {
         if self.check(radio, change).is_err() {
             return;
@@ -151,7 +151,7 @@ impl Medium {
         }
         self.dissolve();
         self.reach.places[index].channel = channel;
-        // What it sends may be lost differently at another frequency.
+        // The loss of its signal may differ at another frequency.
         self.reach.power_changed(index);
         self.reach.retuned();
         self.deafen(index);

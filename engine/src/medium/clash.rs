@@ -1,10 +1,10 @@
-//! What is left of frames that began together, at a radio that only listened.
+//! Collisions of simultaneous frames, evaluated at a radio that only listened.
 //!
-//! The commonest event of a busy cell next to a single frame: some begin in the same slot and
-//! everybody hears all of them. What becomes of them at a receiver follows the steps of
-//! [`super::hearing`] in the same order and with the same sums, without its state: which preamble is
-//! followed, whether the frame is lost, where the time goes. Where it arrives well after all, the
-//! receiver has to go through it step by step.
+//! In a busy cell the most frequent event after a single frame: several frames begin in the same
+//! slot and all radios receive all of them. The result at a receiver follows the steps of
+//! [`super::hearing`] in the same order and with the same sums, without its state: which preamble
+//! is followed, whether the frame is lost, how the airtime is counted. If the frame is received
+//! after all, the receiver has to process it step by step.
 
 use super::air::Signal;
 use super::cluster::Turn;
@@ -13,13 +13,13 @@ use super::reach::{Heard, Reach};
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
-/// Most frames that are looked at in this way.
+/// Maximum number of frames evaluated in this way.
 const MOST: usize = 8;
 
-/// Frames that began together, in the order of their begin and of their end.
+/// Simultaneous frames, in the order of their start and of their end.
 pub(super) struct Clash<'a> {
     begun: Vec<Part<'a>>,
-    /// Places in `begun`.
+    /// Indices into `begun`.
     ended: Vec<usize>,
     decoders: &'a [Decoder],
 }
@@ -30,23 +30,23 @@ struct Part<'a> {
     start: Instant,
     end: Instant,
     from: u32,
-    /// How others hear it.
+    /// Receivers of the frame.
     heard: &'a [Heard],
-    /// Up to this ratio to the others it is lost for certain before the first of them ends.
+    /// Up to this ratio to the others it is certainly lost before the first of them ends.
     lost: f64,
 }
 
-/// What a radio is left with.
+/// Effect of a collision on a radio.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Left {
-    /// Frames that it followed and that broke.
+    /// Frames that it followed and lost.
     pub(super) broken: u64,
-    /// It followed one to its end: the extended space holds.
+    /// It followed a frame to its end: EIFS applies.
     pub(super) extended: bool,
     pub(super) receiving: Span,
     pub(super) collided: Span,
     pub(super) busy: Span,
-    /// How long after the last end its account goes on: arrivals may change their order.
+    /// How far its airtime extends beyond the last end: propagation delays may change the order.
     pub(super) ahead: Span,
 }
 
@@ -88,8 +88,8 @@ impl<'a> Clash<'a> {
         Some(Self { begun: begun.iter().map(part).collect(), ended, decoders })
     }
 
-    /// What the radio of this number and rank is left with, if it has this noise and needs this ratio
-    /// for a preamble; none if a frame arrives well, and nothing is drawn then.
+    /// Effect on the radio of this number and rank with this noise and preamble threshold; `None`,
+    /// without a draw, if a frame is received.
     pub(super) fn at(
         &self,
         (own, rank): (u32, usize),
@@ -158,7 +158,7 @@ impl<'a> Clash<'a> {
         Some(left)
     }
 
-    /// Whether the frame that is followed arrives well among all the others.
+    /// True if the followed frame is received despite the others.
     fn arrives(
         &self,
         followed: usize,

@@ -1,15 +1,15 @@
-//! Radios that all hear each other and nobody else, and what they have in common.
+//! Clusters: radios that are all in range of each other and of no others, and their common state.
 //!
-//! Most receivers of a frame have nothing to decide: they find the channel busy, keep it reserved
-//! for the time that the frame states, and count their backoff on afterwards. In a cluster those
-//! radios are *asleep*: one record of what was on the air stands for all of them. A radio is woken,
-//! that is its state is worked out from the record, before anything happens to it alone: a frame
-//! for it, a frame of its node, the end of its backoff, a change. What it then is like is to the
-//! nanosecond what it would be had it been told of every frame.
+//! Most receivers of a frame have no decision to make: they sense a busy channel, set the NAV from
+//! the frame's duration, and resume backoff afterwards. In a cluster such radios are *asleep*: one
+//! record of the events on the air represents all of them. A radio is woken, which means that its
+//! state is computed from the record, before any event that concerns it alone: a frame addressed to
+//! it, a frame of its node, the end of its backoff, a change. The computed state equals, to the
+//! nanosecond, the state after processing every frame.
 //!
-//! The backoffs of those who sleep run on a common count of slots: a radio whose backoff ends `n`
-//! slots from now holds the present count plus `n`. Propagation delays differ, so that a span of
-//! time could hold one slot more for one radio than for another; then each is looked at for itself.
+//! The backoffs of sleeping radios use a common slot count: a radio whose backoff ends `n` slots
+//! from now holds the present count plus `n`. Propagation delays differ, so an interval may hold
+//! one slot more for one radio than for another; each radio is then evaluated separately.
 
 use super::air::Signal;
 use super::airtime::Airtime;
@@ -18,41 +18,41 @@ use super::radio::{Kind, Radio};
 use super::reach::Heard;
 use crate::time::{Instant, Span};
 
-/// Names a cluster: the generation of clusters, and the number in it.
+/// Identifier of a cluster: the generation of clusters, and its number in that generation.
 pub(super) type ClusterId = (u64, usize);
 
-/// What the cluster keeps for a radio of its own.
+/// Individual state of a sleeping radio.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Member {
     pub(super) asleep: bool,
-    /// A backoff is under way, and a frame waits for its end.
+    /// A backoff is in progress, and a frame waits for its end.
     pub(super) backing_off: bool,
     pub(super) wants: bool,
-    /// The last frame arrived broken: the extended space holds.
+    /// The last frame was received with errors: EIFS applies.
     pub(super) extended: bool,
-    /// Common count of slots at which its backoff ends.
+    /// Common slot count at which its backoff ends.
     pub(super) due: u64,
-    /// Common counts when it fell asleep: of gaps that were long enough, of time spent receiving.
+    /// Common counts when it fell asleep: gaps that were long enough, and time spent receiving.
     pub(super) openings: i64,
     pub(super) received: Span,
-    /// What it had besides of frames that clashed, and the busy time of the last of them.
+    /// Additional effects of collisions, and the busy time of the last of them.
     pub(super) left: Left,
     pub(super) left_in: u64,
-    /// Least ratio of its signal to noise at another member.
+    /// Smallest ratio of its signal to noise at another member.
     pub(super) weakest: f64,
-    /// The radio's noise, and the ratio that it needs for a preamble.
+    /// The radio's noise, and its preamble threshold.
     pub(super) noise: f64,
     pub(super) preamble_ratio: f64,
 }
 
-/// Something on the air of a cluster.
+/// An event on the air of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Turn {
     Begins(Signal),
     Ends(Signal),
 }
 
-/// What all members of a cluster had to be alike in when it was made.
+/// Properties that all members of a cluster shared when it was formed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
     pub(super) slot: Span,
@@ -61,48 +61,48 @@ pub(super) struct Common {
     pub(super) detect: Span,
     /// The longest propagation delay.
     pub(super) spread: Span,
-    /// Each member finds the channel busy by energy alone while another sends.
+    /// True if any member's transmission makes the channel busy by energy alone at all others.
     pub(super) loud: bool,
 }
 
-/// The silence after the last frame, and how it began.
+/// The idle time after the last frame, and how it began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap {
-    /// The first and the last frame of the busy time before.
+    /// The first and the last frame of the preceding busy time.
     pub(super) first: Signal,
     pub(super) last: Signal,
 }
 
-/// Radios that all hear each other and nobody else.
+/// A cluster of radios.
 #[derive(Debug)]
 pub(super) struct Cluster {
-    /// Their numbers, ascending; a radio's place here is its rank.
+    /// Radio numbers, ascending; the index of a radio is its rank.
     pub(super) radios: Vec<u32>,
     pub(super) members: Vec<Member>,
-    /// Ranks of those who are awake, ascending.
+    /// Ranks of the radios that are awake, ascending.
     pub(super) awake: Vec<usize>,
     pub(super) common: Common,
     pub(super) gap: Option<Gap>,
-    /// Frames whose reservations may last beyond the gap's begin.
+    /// Frames whose reservations may last beyond the start of the gap.
     reserving: Vec<Signal>,
-    /// What has happened since the gap ended; nothing while it lasts.
+    /// Events since the gap ended; empty during a gap.
     pub(super) turns: Vec<Turn>,
     pub(super) on_air: u32,
-    /// Slots counted, gaps that were long enough to count any, and time spent receiving.
+    /// Slots counted, gaps long enough to count any, and time spent receiving.
     pub(super) slots: u64,
     openings: i64,
     received: Span,
-    /// Some member may have the extended space.
+    /// True if EIFS may apply to a member.
     extended: bool,
-    /// Counts busy times.
+    /// Number of busy times.
     busy_times: u64,
-    /// No member who sleeps and wants to send has its backoff end before this count.
+    /// No backoff of a sleeping member with a frame to send ends before this count.
     least: u64,
-    /// No member who sleeps sends before this instant if the channel stays idle.
+    /// No sleeping member sends before this instant if the channel stays idle.
     pub(super) next: Instant,
 }
 
-/// Slots that pass from `from` to `until`; none if it is not even reached.
+/// Whole slots from `from` to `until`; `None` if `until` is before `from`.
 fn passed(from: Instant, until: Instant, slot: Span) -> Option<u64> {
     (from <= until).then(|| until.since(from).nanos() / slot.nanos())
 }
@@ -132,18 +132,18 @@ impl Cluster {
         self.awake.len() < self.radios.len()
     }
 
-    /// When a reservation by what this frame states ends at its sender's place.
+    /// End of the reservation by this frame's duration field, at its sender.
     fn reserved(signal: &Signal) -> Instant {
         signal.end + signal.duration
     }
 
-    /// A radio is told of everything for itself again.
+    /// Makes a radio process all frames individually again.
     pub(super) fn rouse(&mut self, rank: usize) {
         self.members[rank].asleep = false;
         self.awake.insert(self.awake.partition_point(|&other| other < rank), rank);
     }
 
-    /// True if the channel may be reserved beyond `now` by an earlier frame.
+    /// True if an earlier frame may reserve the channel beyond `now`.
     pub(super) fn outlasts(&self, now: Instant) -> bool {
         self.reserving.iter().any(|signal| Self::reserved(signal) + self.common.spread > now)
     }
@@ -155,16 +155,17 @@ impl Cluster {
         if extended { plain.max(gap.last.end + self.common.aifs + self.common.extension) } else { plain }
     }
 
-    /// Until when the reservations last at a member; `ear` says how it hears another.
+    /// End of the reservations at a member; `ear` returns the path from another radio.
     fn reserved_until(&self, ear: &impl Fn(u32) -> Heard) -> Option<Instant> {
         let each = self.reserving.iter();
         each.map(|signal| Signal::arrival(&ear(signal.from), Self::reserved(signal))).max()
     }
 
-    /// Falls asleep if its state is what the record says. `ear` says how it hears another.
+    /// Puts a radio to sleep if its state equals the record; true if it did. `ear` returns the path
+    /// from another radio.
     pub(super) fn admit(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) -> bool {
         let Some(gap) = self.gap.filter(|_| self.turns.is_empty()) else { return false };
-        // What it sent itself reserves nothing for it, and it did not hear it.
+        // A radio neither receives nor reserves the channel by its own frame.
         let own = self.radios[rank];
         let mut recent = self.reserving.iter().chain([&gap.first, &gap.last]);
         if recent.any(|signal| signal.from == own) {
@@ -203,8 +204,8 @@ impl Cluster {
         true
     }
 
-    /// Works out the state of a radio that slept, as of the begin of the present gap or, while
-    /// something is on the air, of the last one.
+    /// Computes the state of a sleeping radio as of the start of the present gap or, during a busy
+    /// time, of the last gap.
     pub(super) fn restore(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) {
         let Some(gap) = self.gap else { return };
         let member = &mut self.members[rank];
@@ -229,7 +230,8 @@ impl Cluster {
         let from = radio.counted_from(&radio.lanes[0]);
         let lane = &mut radio.lanes[0];
         if member.backing_off {
-            // A backoff with nothing to send is over once a gap has held what was left of it.
+            // A backoff without a frame to send ends once a gap was long enough for the remaining
+            // slots.
             let over = if lane.slots == 0 { self.openings > member.openings } else { left == 0 };
             lane.backing_off = member.wants || !over;
             lane.slots = u32::try_from(left).unwrap_or(u32::MAX);
@@ -238,7 +240,7 @@ impl Cluster {
         radio.set_access();
     }
 
-    /// The gap has ended and one frame, received by all, has followed it: those who sleep count on.
+    /// Advances the sleeping radios past a gap and one frame that all members received.
     pub(super) fn passed_by(&mut self, signal: Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
         if let Some(gap) = self.gap {
             self.count(&gap, &signal, ear);
@@ -248,7 +250,7 @@ impl Cluster {
         self.open(Gap { first: signal, last: signal }, &[signal]);
     }
 
-    /// The gap has ended and frames that clashed have followed it: those who sleep count on.
+    /// Advances the sleeping radios past a gap and frames that collided.
     pub(super) fn clashed(&mut self, first: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
         if let Some(gap) = self.gap {
             self.count(&gap, first, ear);
@@ -260,7 +262,7 @@ impl Cluster {
         }
     }
 
-    /// Adds what a clash leaves to what a member who sleeps had before.
+    /// Adds the effect of a collision to the state of a sleeping member.
     pub(super) fn leave(&mut self, rank: usize, left: &Left) {
         let member = &mut self.members[rank];
         let before = member.left;
@@ -274,7 +276,7 @@ impl Cluster {
         member.left_in = self.busy_times + 1;
     }
 
-    /// A new gap begins after frames that reserve the channel.
+    /// Begins a new gap after frames that reserve the channel.
     pub(super) fn open(&mut self, gap: Gap, whole: &[Signal]) {
         self.busy_times += 1;
         let (spread, end) = (self.common.spread, gap.last.end);
@@ -283,7 +285,7 @@ impl Cluster {
         self.gap = Some(gap);
     }
 
-    /// Counts the slots between the gap's begin and the frame that ended it.
+    /// Counts the slots between the start of the gap and the frame that ended it.
     fn count(&mut self, gap: &Gap, ending: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
         let Common { slot, spread, detect, .. } = self.common;
         let until = ending.start + detect;
@@ -317,7 +319,7 @@ impl Cluster {
             };
             let member = &mut self.members[rank];
             member.extended = false;
-            // What it counted less than the others is added to what it waits for.
+            // Slots that it counted less than the others are added to its backoff.
             member.due = (member.due + common).saturating_sub(own.unwrap_or(0)).max(self.slots + common);
             member.openings += i64::from(plain.0.is_some()) - i64::from(own.is_some());
             if member.wants {
@@ -329,7 +331,7 @@ impl Cluster {
         self.extended = false;
     }
 
-    /// Looks when the first of those who sleep may send: never while something is on the air.
+    /// Computes when the first sleeping member may send; NEVER during a busy time.
     pub(super) fn look_ahead(&mut self) {
         self.next = match self.gap.filter(|_| self.turns.is_empty()) {
             Some(gap) if self.least < u64::MAX => {
@@ -339,8 +341,8 @@ impl Cluster {
         };
     }
 
-    /// Those who sleep and may send at `now` or so soon after that they would not notice that
-    /// another has begun then. Looks ahead for the others.
+    /// The sleeping members that may send at `now`, or so soon after that they would not detect
+    /// another transmission that begins then. Updates the earliest time of the others.
     pub(super) fn rising(&mut self, now: Instant, out: &mut Vec<usize>) {
         out.clear();
         let Some(gap) = self.gap else { return };

@@ -1,8 +1,8 @@
-//! What a receiver makes of the signals that arrive.
+//! Reception of arriving signals.
 //!
-//! It follows one frame at a time, the lock, and takes everything else for interference. While
-//! the interference stays the same the probability of survival is a power of one number, so it
-//! is settled only when a signal comes or goes.
+//! A receiver follows one frame at a time, the lock, and treats all other signals as interference.
+//! While the interference is constant, the probability of success is a power of one number, so it
+//! is updated only when a signal begins or ends.
 
 use super::airtime::Doing;
 use super::error::Decoder;
@@ -11,26 +11,27 @@ use crate::math;
 use crate::random::Stream;
 use crate::time::Instant;
 
-/// With this logarithm of its probability of survival a frame counts as lost.
+/// A frame whose logarithm of the success probability is below this is lost.
 const HOPELESS: f64 = -60.0;
 
-/// What became of an arriving frame.
+/// Outcome of an arriving frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
-    /// The receiver follows it.
+    /// The receiver follows the frame.
     Followed,
-    /// It follows this one now and has left another, broken.
+    /// The receiver follows this frame; the frame it followed before is lost.
     Left(u32),
-    /// Two preambles at once: it follows neither.
+    /// Two simultaneous preambles: the receiver follows neither.
     Both(u32),
-    /// Something else is in the way.
+    /// Missed because of another signal.
     Missed,
-    /// Too weak, or not of its kind.
+    /// Too weak, or of another physical layer.
     Unheard,
 }
 
 impl Lock {
-    /// Accounts for what comes up to `until` at this ratio of signal to interference and noise.
+    /// Updates the success probability up to `until` at this ratio of signal to interference and
+    /// noise.
     pub(super) fn settle(&mut self, until: Instant, ratio: f64, decoders: &[Decoder]) {
         let from = self.settled;
         if until <= from || self.ln_survival <= HOPELESS {
@@ -51,22 +52,22 @@ impl Lock {
         }
     }
 
-    /// True if the frame arrived well; draws only if that is open.
+    /// True if the frame was received without error; draws only if the outcome is uncertain.
     pub(super) fn survives(&self, dice: &mut Stream) -> bool {
         self.ln_survival >= -1e-9 || (self.ln_survival > HOPELESS && dice.chance(math::exp(self.ln_survival)))
     }
 }
 
 impl Radio {
-    /// Accounts for the lock up to `until` under the present interference.
+    /// Updates the lock up to `until` under the present interference.
     pub(super) fn settle(&mut self, until: Instant, decoders: &[Decoder]) {
         let Some(lock) = &mut self.lock else { return };
         let ratio = lock.power / ((self.energy - lock.power).max(0.0) + self.noise + self.ambient);
         lock.settle(until, ratio, decoders);
     }
 
-    /// A signal begins. `offered` is the lock to take if the receiver follows it; none for
-    /// signals that it cannot understand.
+    /// Handles the start of a signal. `offered` is the lock to take if the receiver follows it;
+    /// `None` for signals that it cannot decode.
     pub(super) fn arrive(
         &mut self,
         at: Instant,
@@ -85,7 +86,7 @@ impl Radio {
                 return Arrived::Unheard;
             };
             let others = rest - lock.power;
-            // Preambles compete as long as the receiver needs to find a signal.
+            // Preambles compete within the signal detection time of the receiver.
             let together = lock.at.since(at).max(at.since(lock.at)) < self.phy.detect;
             let old = lock.sending;
             lock.disturbed = true;
@@ -115,7 +116,7 @@ impl Radio {
         }
     }
 
-    /// A signal ends; the lock, if it was on this signal, comes back settled.
+    /// Handles the end of a signal; returns the updated lock if it was on this signal.
     pub(super) fn depart(
         &mut self,
         at: Instant,
@@ -125,22 +126,22 @@ impl Radio {
     ) -> Option<Lock> {
         self.settle(at, decoders);
         self.signals -= 1;
-        // Sums of many powers leave rounding behind; silence is exact.
+        // Sums of many powers accumulate rounding errors; silence is exactly 0.
         self.energy = if self.signals == 0 { 0.0 } else { (self.energy - power).max(0.0) };
         self.lock.take_if(|lock| lock.sending == sending)
     }
 
-    /// True if the frame of this lock arrived well.
+    /// True if the frame of this lock was received without error.
     pub(super) fn survives(&mut self, lock: &Lock) -> bool {
         lock.survives(&mut self.dice)
     }
 
-    /// Whether the channel is busy now, by carrier or by energy.
+    /// True if the channel is busy now, by carrier sense or energy detection.
     pub(super) fn senses(&self) -> bool {
         self.lock.is_some() || self.energy + self.ambient >= self.sense
     }
 
-    /// Enters in the account what the radio does from `at` on.
+    /// Records the radio's state from `at` on in the airtime counters.
     pub(super) fn book(&mut self, at: Instant, failed: bool) {
         let doing = if self.transmitting {
             Doing::Transmitting

@@ -1,14 +1,14 @@
-//! Where radios are, roughly: who may be near a place is found without asking everybody.
+//! Spatial index of radios: finds candidates near a place without a query of every position.
 
 use std::collections::BTreeMap;
 
 use super::mobility::Position;
 use crate::time::{Instant, Span};
 
-/// Squares of the ground and who was in them at one instant.
+/// A grid of squares with the radios in each at one instant.
 ///
-/// It is used as long as nobody can have gone farther than its slack since. Heights are left out: who
-/// is far in the plane is far.
+/// It is valid as long as no radio can have moved farther than its slack since. Heights are
+/// ignored: a radio that is far away in the plane is far away.
 #[derive(Default)]
 pub(super) struct Index {
     side: f64,
@@ -16,7 +16,7 @@ pub(super) struct Index {
     until: Option<Instant>,
 }
 
-/// More squares than this are not looked at one by one: everybody is asked then.
+/// Above this number of squares, all radios are candidates.
 const MOST_SQUARES: f64 = 400.0;
 
 fn square(side: f64, metres: f64) -> i64 {
@@ -25,7 +25,7 @@ fn square(side: f64, metres: f64) -> i64 {
     number
 }
 
-/// How long it takes to go so far at this speed.
+/// Time to travel this distance at this speed.
 pub(super) fn travel(metres: f64, speed: f64) -> Option<Span> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     let nanos = (metres / speed * 1e9) as u64;
@@ -33,18 +33,18 @@ pub(super) fn travel(metres: f64, speed: f64) -> Option<Span> {
 }
 
 impl Index {
-    /// Somebody was put elsewhere.
+    /// Invalidates the grid after a change of a position.
     pub(super) fn forget(&mut self) {
         self.until = None;
     }
 
-    /// How far somebody may be from where the index has him.
+    /// Largest possible distance of a radio from its position in the grid, in metres.
     fn slack(&self) -> f64 {
         self.side * 0.1
     }
 
-    /// Enters everybody anew if what is known is too old. `speed` is nobody's to exceed, `side` the
-    /// size of squares wished for in metres. Gives the number of places asked for.
+    /// Rebuilds the grid if it is stale. `speed`: upper bound on any radio's speed; `side`: desired
+    /// size of squares in metres. Returns the number of positions queried.
     pub(super) fn refresh(
         &mut self,
         at: Instant,
@@ -67,8 +67,8 @@ impl Index {
         asked
     }
 
-    /// Writes into `found`, ascending, everybody who may be within `metres` of `place`. False if
-    /// that may be anybody.
+    /// Writes to `found`, ascending, all radios that may be within `metres` of `place`. Returns
+    /// false if any radio may be.
     pub(super) fn near(&self, place: Position, metres: f64, found: &mut Vec<u32>) -> bool {
         found.clear();
         let reach = metres + self.slack();

@@ -1,4 +1,4 @@
-//! What a scenario can say about a medium, in plain numbers.
+//! Settings of a medium, in plain numbers.
 
 use crate::math;
 use serde::{Deserialize, Serialize};
@@ -18,21 +18,21 @@ use crate::random::Stream;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MediumSettings {
-    /// Loss with distance, or by pair.
+    /// Path loss, by distance or by pair.
     pub loss: LossSettings,
-    /// Shadowing on top of it.
+    /// Shadowing, added to the path loss.
     pub shadowing: Option<ShadowingSettings>,
-    /// Walls on top of it.
+    /// Walls, added to the path loss.
     pub walls: Vec<WallSettings>,
     /// Fading from frame to frame.
     pub fading: FadingSettings,
-    /// How bits fail.
+    /// Bit error model.
     pub errors: ErrorSettings,
     /// Signals weaker than this at a receiver are ignored, dBm, -150 to 0.
     pub floor_dbm: f64,
 }
 
-/// Loss with distance, or by pair. Formulas: [`super::propagation`].
+/// Path loss, by distance or by pair. Formulas: [`super::propagation`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossSettings {
@@ -54,14 +54,14 @@ pub enum LossSettings {
     },
     /// [`ItuIndoor`].
     ItuIndoor {
-        /// What kind of building.
+        /// Kind of building.
         building: Building,
         /// Height of a storey in metres.
         storey_m: f64,
     },
     /// [`Cost231`].
     Cost231 {
-        /// What kind of city.
+        /// Kind of city.
         city: City,
     },
     /// [`Disk`].
@@ -75,7 +75,7 @@ pub enum LossSettings {
     Matrix {
         /// The text.
         text: String,
-        /// What its numbers mean.
+        /// Meaning of its numbers.
         kind: MatrixKind,
         /// Names of the radios in the order in which they will be added.
         radios: Vec<String>,
@@ -100,7 +100,7 @@ pub struct WallSettings {
     pub from: [f64; 2],
     /// The other end.
     pub to: [f64; 2],
-    /// Loss in dB of what passes it, 0 to 200.
+    /// Loss in dB of a signal that passes through it, 0 to 200.
     pub loss_db: f64,
 }
 
@@ -124,22 +124,22 @@ pub enum FadingSettings {
     },
 }
 
-/// How bits fail; see [`super::error`].
+/// Bit error model; see [`super::error`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ErrorSettings {
-    /// By signal to interference and noise, for each modulation and code.
+    /// By SINR, for each modulation and code.
     Standard,
-    /// Always with the same probability, 0 to 1.
+    /// A constant probability, 0 to 1.
     Fixed {
         /// Probability that a bit fails.
         bit_error: f64,
     },
-    /// By measured curves; a rate that has none follows the standard.
+    /// By measured curves; a rate without a curve follows the standard model.
     Table(Vec<CurveSettings>),
 }
 
-/// Frame error rate against the ratio of signal to interference and noise, for one rate.
+/// Frame error rate as a function of SINR, for one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurveSettings {
@@ -147,7 +147,7 @@ pub struct CurveSettings {
     pub phy: String,
     /// Rate in bit/s.
     pub rate: u64,
-    /// Octets of the frames that it was measured with.
+    /// Octets of the measured frames.
     pub octets: u32,
     /// Ratios in dB, ascending, with frame error rates of 0 to 1.
     pub points: Vec<(f64, f64)>,
@@ -166,7 +166,7 @@ impl Default for MediumSettings {
     }
 }
 
-/// Refuses a value outside its range.
+/// Checks that a value is within its range.
 pub(super) fn within(setting: &'static str, value: f64, low: f64, high: f64) -> Result<(), SettingsError> {
     if (low..=high).contains(&value) {
         Ok(())
@@ -209,10 +209,10 @@ impl LossSettings {
 }
 
 impl MediumSettings {
-    /// The medium called `name` in the run with this `seed`, without radios.
+    /// Builds the medium `name` for the run with this `seed`, without radios.
     ///
     /// # Errors
-    /// The first setting that cannot work.
+    /// Names the first invalid setting.
     pub fn build(&self, seed: u64, name: &str) -> Result<Medium, SettingsError> {
         let mut loss = self.loss.build()?;
         if !self.walls.is_empty() {

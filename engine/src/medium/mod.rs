@@ -1,16 +1,16 @@
 //! The radio medium: IEEE 802.11 stations on shared channels.
 //!
-//! Layer on layer, each a small trait with its formula and source: position ([`mobility`]), loss
+//! The layers are small traits, each with its formula and source: position ([`mobility`]), loss
 //! ([`propagation`]), interference, error probability ([`error`]), rates and timing ([`phy`]), the
-//! distributed coordination function (`mac`), choice of rates ([`rate`]). A [`Medium`] is a state
-//! machine of its own: it is offered frames, says when it wants to be called, and hands frames to
-//! an [`Outside`]. It draws from streams named after its radios, so another radio out of reach
+//! distributed coordination function (`mac`), rate control ([`rate`]). A [`Medium`] is a separate
+//! state machine: it accepts frames, returns the time of its next event, and passes frames to an
+//! [`Outside`]. It draws from streams named after its radios, so an additional radio out of range
 //! changes nothing for the others.
 //!
-//! Two things are approximate by intent. All receivers of a frame are dealt with when it leaves
-//! its sender, each with its own arrival time; two frames whose order of arrival differs from the
-//! order of their starts are thus told apart only within a propagation delay. And a receiver that
-//! follows a frame follows it to its end, even if its header was broken.
+//! Two approximations are intentional. All receivers of a frame are processed when it leaves its
+//! sender, each with its own arrival time; if the order of arrival of two frames differs from the
+//! order of their starts, the result is exact only to within a propagation delay. A receiver that
+//! follows a frame follows it to its end, even if its header was corrupted.
 
 pub mod error;
 pub mod mobility;
@@ -73,43 +73,44 @@ use radio::{Radio, Stage};
 use reach::{Place, Reach, linear};
 use timers::Timers;
 
-/// The world around a medium: buffers, and where frames go.
+/// Environment of a medium: buffers, and the receiver of its frames.
 ///
-/// A frame comes with one use of its buffer; every method that takes it by value gets that use.
+/// A frame passed by value transfers one reference to its buffer to the called method.
 pub trait Outside {
-    /// The octets of a frame, Ethernet header first (for a super-frame, those of the whole).
+    /// The octets of a frame, Ethernet header first (of the whole frame for a super-frame).
     fn octets(&self, frame: &Frame) -> &[u8];
-    /// Counts one more use of the frame's buffer.
+    /// Increments the reference count of the frame's buffer.
     fn share(&mut self, frame: &Frame);
-    /// Gives one use back.
+    /// Releases one reference.
     fn release(&mut self, frame: Frame);
-    /// A frame has arrived for the node of `radio`.
+    /// Delivers a frame to the node of `radio`.
     fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
-    /// A frame of `radio` came to nothing.
+    /// Reports that a frame of `radio` was dropped.
     fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
-    /// A broadcast was delivered to so many radios beyond the first.
+    /// Reports that a broadcast was delivered to so many radios beyond the first.
     fn copied(&mut self, frame: &Frame, copies: u32);
-    /// A frame has left the queue of `radio`, which may have room for another.
+    /// Reports that a frame has left the queue of `radio`, which may now have room.
     fn finished(&mut self, _radio: RadioId, _at: Instant) {}
-    /// A frame was on the air, or reached a radio; only after [`Medium::set_sniffing`]. Calls come
-    /// when frames end, so their times ascend only for frames that do not overlap.
+    /// Reports that a frame was on the air, or reached a radio; only after
+    /// [`Medium::set_sniffing`]. Calls are made when frames end, so their times ascend only for
+    /// frames that do not overlap.
     fn sniffed(&mut self, _sniffed: &capture::Sniffed) {}
 }
 
-/// What is to happen in a medium.
+/// An event of a medium.
 #[derive(Clone, Debug)]
 enum Event {
     /// A transmission ends.
     End(u32),
-    /// A frame reaches a node.
+    /// A frame is delivered to a node.
     Deliver { radio: u32, frame: Frame },
-    /// Time to see whether a request-to-send was answered.
+    /// Checks whether a request-to-send was answered.
     Unclear { radio: u32, since: Instant },
-    /// Time for a beacon.
+    /// Beacon time.
     Beacon { radio: u32 },
-    /// A step of a search for networks.
+    /// A step of a scan.
     Search { radio: u32, step: u32 },
-    /// Time to see whether anything followed a request-to-send, for those of a cluster who sleep.
+    /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     Unheard { cluster: ClusterId, since: Instant },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
@@ -130,7 +131,7 @@ pub struct Medium {
     decoder_names: Vec<&'static str>,
     /// Frame error rates of pairs, sender first.
     frame_errors: BTreeMap<(u32, u32), f64>,
-    /// Frames on the air; numbers are used again.
+    /// Frames on the air; numbers are reused.
     air: Vec<Option<Sending>>,
     free: Vec<u32>,
     spare: Vec<Vec<reach::Heard>>,
@@ -140,24 +141,23 @@ pub struct Medium {
     calendar: Calendar<Event>,
     timers: Timers,
     clusters: Vec<Cluster>,
-    /// When the first of those who sleep in each cluster may send.
+    /// When the first sleeping radio of each cluster may send.
     rises: Timers,
-    /// Counts how often clusters were dissolved, and the frames since.
+    /// Counts dissolutions of clusters, and the frames since the last one.
     generation: u64,
     settled: u32,
-    /// Receivers that had to be told of a frame for themselves so far.
+    /// Number of receptions that were processed individually.
     told: u64,
-    /// Ranks in a cluster, kept for their buffer.
+    /// Ranks in a cluster; kept to reuse the allocation.
     rising: Vec<usize>,
 }
 
-/// Power in mW below which a signal is ignored, by default: 16 dB below the noise of a perfect
+/// Default power in dBm below which a signal is ignored: 16 dB below the noise of a perfect
 /// receiver in 20 MHz.
 pub const FLOOR_DBM: f64 = -117.0;
 
 impl Medium {
-    /// A medium with the given loss between places; frames do not fade, errors follow
-    /// [`error::Standard`].
+    /// A medium with the given path loss; signals do not fade, errors follow [`error::Standard`].
     #[must_use]
     pub fn new(seed: u64, name: &str, loss: Box<dyn PathLoss>) -> Self {
         Self {
@@ -189,20 +189,20 @@ impl Medium {
         }
     }
 
-    /// Signals weaker than this many dBm at a receiver, fading apart, are ignored from now on.
+    /// Sets the power in dBm at a receiver, without fading, below which signals are ignored.
     pub fn set_floor(&mut self, floor_dbm: f64) {
         self.dissolve();
         self.reach.set_floor(floor_dbm);
     }
 
-    /// From now on signals fade in this way.
+    /// Sets the fading model.
     pub fn set_fading(&mut self, fading: Fading) {
         self.dissolve();
         self.reach.set_margin(fading.margin_db());
         self.fading = fading;
     }
 
-    /// From now on bits fail by this model.
+    /// Sets the error model.
     pub fn set_error_model(&mut self, model: Box<dyn ErrorModel>) {
         self.dissolve();
         self.error = model;
@@ -214,14 +214,14 @@ impl Medium {
         }
     }
 
-    /// From now on signals are lost on the way by this model.
+    /// Sets the path loss model.
     pub fn set_loss(&mut self, loss: Box<dyn PathLoss>) {
         self.dissolve();
         self.reach.set_loss(loss);
     }
 
-    /// From now on frames from one radio to another fail with this probability (0 to 1), on top
-    /// of everything else and whatever their length or rate.
+    /// Sets the frame error probability (0 to 1) from one radio to another. It applies in addition
+    /// to all other losses, independent of length and rate.
     pub fn set_frame_error(&mut self, from: RadioId, to: RadioId, probability: f64) {
         self.dissolve();
         self.frame_errors.insert((from.0, to.0), probability);
@@ -230,7 +230,7 @@ impl Medium {
     /// Adds a radio.
     ///
     /// # Errors
-    /// The first setting that cannot work, or an address that is already there.
+    /// Names the first invalid setting, or an address that is already in use.
     pub fn add_radio(
         &mut self,
         name: &str,
@@ -326,7 +326,7 @@ impl Medium {
         Ok(id)
     }
 
-    /// When the medium wants to be called next.
+    /// Time of the next event; [`Instant::NEVER`] if there is none.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         let next = self
@@ -337,7 +337,7 @@ impl Medium {
         (next < Instant::NEVER).then_some(next)
     }
 
-    /// Lets everything happen that is due at or before `until`.
+    /// Processes all events that are due at or before `until`.
     pub fn advance(&mut self, until: Instant, outside: &mut impl Outside) {
         while self.step(until, outside) {}
         if until < Instant::NEVER {
@@ -345,7 +345,7 @@ impl Medium {
         }
     }
 
-    /// Lets the next thing happen, if it is due at or before `until`; false if nothing was.
+    /// Processes the next event if it is due at or before `until`; false if none was.
     pub fn step(&mut self, until: Instant, outside: &mut impl Outside) -> bool {
         let (timer, rise) = (self.timers.first_at(), self.rises.first_at());
         if rise < Instant::NEVER && rise <= timer.min(self.calendar.next_at().unwrap_or(Instant::NEVER)) {
@@ -357,7 +357,7 @@ impl Medium {
             self.rise(self.rises.first(), rise);
             return true;
         }
-        // What ends on the air at an instant makes way for what begins at it.
+        // At one instant, transmissions end before others begin.
         if timer >= self.calendar.next_at().unwrap_or(Instant::NEVER) {
             let Some((key, event)) = self.calendar.pop(until) else { return false };
             self.now = key.at;
@@ -382,13 +382,13 @@ impl Medium {
         true
     }
 
-    /// Declares that time has reached `now` and nothing was due before.
+    /// Advances the time to `now`; no earlier event may be pending.
     pub fn pass(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.calendar.pass(now);
     }
 
-    /// Calls `visit` for every frame inside that has not met its fate.
+    /// Calls `visit` for every frame inside that is neither delivered nor dropped.
     pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
         for lane in self.radios.iter().flat_map(|radio| &radio.lanes) {
             lane.queue
@@ -404,16 +404,16 @@ impl Medium {
         });
     }
 
-    /// The instant that the medium has reached.
+    /// The present instant of the medium.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Puts a radio on another path from the present instant on.
+    /// Sets the mobility model of a radio from the present instant on.
     ///
     /// # Errors
-    /// If the path's present place is not a number of metres.
+    /// If the model's present position is not finite.
     pub fn set_mobility(
         &mut self,
         radio: RadioId,
@@ -430,63 +430,63 @@ impl Medium {
         Ok(())
     }
 
-    /// Where a radio is at the instant that the medium has reached.
+    /// Position of a radio at the present instant of the medium.
     pub fn position(&mut self, radio: RadioId) -> Position {
         self.reach.places[radio.index()].mobility.position(self.now)
     }
 
-    /// Power in dBm at which `to` would hear `from` now, without fading.
+    /// Power in dBm, without fading, at which `to` receives a transmission of `from` now.
     pub fn power_at(&mut self, from: RadioId, to: RadioId) -> f64 {
         self.reach.path(from.index(), to.index(), self.now).0
     }
 
-    /// How often the place of a radio was asked for or a loss between two was computed so far: the
-    /// work that grows with the number of radios.
+    /// Number of position queries and path loss computations so far: the work that grows with the
+    /// number of radios.
     #[must_use]
     pub fn work(&self) -> u64 {
         self.reach.work()
     }
 
-    /// How often so far a receiver had to be told of a frame for itself: the work that grows with
-    /// the number of those who hear each other. For the others one record stands.
+    /// Number of receptions processed individually so far: the work that grows with the number of
+    /// radios in range of each other. One record represents the other receptions.
     #[must_use]
     pub fn told(&self) -> u64 {
         self.told
     }
 
-    /// What a radio counted.
+    /// Counters of a radio.
     #[must_use]
     pub fn counts(&mut self, radio: RadioId) -> RadioCounts {
         self.wake(radio.index());
         self.radios[radio.index()].counts
     }
 
-    /// Where a radio's time went, up to `at`.
+    /// Airtime of a radio by state, up to `at`.
     #[must_use]
     pub fn airtime(&mut self, radio: RadioId, at: Instant) -> Airtime {
         self.wake(radio.index());
         self.radios[radio.index()].account.at(at)
     }
 
-    /// A radio's settings, with all changes.
+    /// Present settings of a radio, including all changes.
     #[must_use]
     pub fn settings(&self, radio: RadioId) -> &RadioSettings {
         &self.radios[radio.index()].settings
     }
 
-    /// Whether a radio is switched on.
+    /// True if a radio is on.
     #[must_use]
     pub fn is_on(&self, radio: RadioId) -> bool {
         self.radios[radio.index()].switched_on
     }
 
-    /// The channel that a radio is tuned to.
+    /// The channel of a radio.
     #[must_use]
     pub fn channel(&self, radio: RadioId) -> phy::Channel {
         self.reach.places[radio.index()].channel
     }
 
-    /// Frames that wait in a radio, the one it is busy with included.
+    /// Number of frames in a radio's queues, including the one in transmission.
     #[must_use]
     pub fn queued(&self, radio: RadioId) -> u32 {
         self.radios[radio.index()].waiting

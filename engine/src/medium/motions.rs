@@ -1,4 +1,4 @@
-//! What a scenario can say about motion, in plain numbers.
+//! Settings of mobility models, in plain numbers.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use super::settings::SettingsError;
 use crate::random::Stream;
 use crate::time::Instant;
 
-/// A motion.
+/// A mobility model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MobilitySettings {
     /// At rest.
     Static(Position),
-    /// Straight on.
+    /// Constant velocity.
     Velocity {
         /// Place at the start of the run.
         start: Position,
@@ -28,25 +28,25 @@ pub enum MobilitySettings {
     },
     /// [`RandomWaypoint`].
     RandomWaypoint {
-        /// Where.
+        /// Area of motion.
         area: Area,
-        /// Least and greatest speed in m/s, above 0.
+        /// Lowest and highest speed in m/s, above 0.
         speed: [f64; 2],
-        /// Least and greatest rest in seconds.
+        /// Shortest and longest pause in seconds.
         rest_s: [f64; 2],
     },
     /// [`RandomWalk`].
     RandomWalk {
-        /// Where.
+        /// Area of motion.
         area: Area,
-        /// Least and greatest speed in m/s.
+        /// Lowest and highest speed in m/s.
         speed: [f64; 2],
-        /// Seconds between turns.
+        /// Seconds between changes of direction.
         interval_s: f64,
     },
     /// [`GaussMarkov`].
     GaussMarkov {
-        /// Where.
+        /// Area of motion.
         area: Area,
         /// Memory, 0 to 1.
         memory: f64,
@@ -54,16 +54,16 @@ pub enum MobilitySettings {
         speed: [f64; 2],
         /// Standard deviation of the direction in radians.
         direction_sigma: f64,
-        /// Seconds between turns.
+        /// Seconds between changes of direction.
         interval_s: f64,
     },
     /// [`GroupMember`].
     Group {
-        /// Name of the group: members with one name and one reference move together.
+        /// Name of the group: members with the same name and reference move together.
         name: String,
         /// Motion of the reference.
         reference: Box<MobilitySettings>,
-        /// Metres that a member may be away from it.
+        /// Maximum distance of a member from it, in metres.
         radius_m: f64,
         /// Speed of a member relative to it, m/s.
         speed: f64,
@@ -84,7 +84,7 @@ pub enum MobilitySettings {
         text: String,
         /// Number of the node, the first is 0.
         node: u32,
-        /// With a height after x and y.
+        /// True if lines contain a height after x and y.
         solid: bool,
     },
 }
@@ -99,17 +99,17 @@ fn check_place(place: Position) -> Result<(), SettingsError> {
     [place.x, place.y, place.z].into_iter().try_for_each(|value| within("position", value, -1e9, 1e9))
 }
 
-/// A range of two values, the lower first.
+/// Checks a range of two values, the lower first.
 fn check_pair(setting: &'static str, pair: [f64; 2], low: f64, high: f64) -> Result<(), SettingsError> {
     within(setting, pair[0], low, high)?;
     within(setting, pair[1], pair[0], high)
 }
 
 impl MobilitySettings {
-    /// The motion of the node called `name` in the run with this `seed`.
+    /// Builds the mobility model of the node `name` in the run with this `seed`.
     ///
     /// # Errors
-    /// The first setting, or the first line of a trace, that cannot work.
+    /// Names the first invalid setting, or the first invalid line of a trace.
     pub fn build(&self, seed: u64, name: &str) -> Result<Box<dyn Mobility>, SettingsError> {
         let dice = || Stream::named(seed, &format!("{name}/motion"));
         Ok(match self {

@@ -1,4 +1,4 @@
-//! Sources of noise that are no radios of 802.11.
+//! Noise sources other than 802.11 radios.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use crate::time::{Instant, Span};
 
 /// A source of white noise in a band.
 ///
-/// A receiver takes in the share of its power that falls into the receiver's channel, lessened by
-/// the medium's loss at the band's centre; it does not fade. It counts as noise for every frame
-/// and, where it is strong enough, as a busy channel.
+/// A receiver collects the share of its power that falls into the receiver's channel, attenuated by
+/// the medium's loss at the centre of the band; it does not fade. It counts as noise for every
+/// frame and, if it is strong enough, as a busy channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseSettings {
@@ -21,11 +21,11 @@ pub struct NoiseSettings {
     pub power_dbm: f64,
     /// Lower and upper edge of the band in Hz.
     pub band_hz: [f64; 2],
-    /// When it is switched on first, nanoseconds after the start of the run.
+    /// First switch-on, in nanoseconds after the start of the run.
     pub from_ns: u64,
-    /// When it is switched off for good.
+    /// Final switch-off.
     pub until_ns: Option<u64>,
-    /// If set, it is on and off in turns of these lengths, in nanoseconds.
+    /// If set, the source is on and off alternately for these times, in nanoseconds.
     pub burst_ns: Option<[u64; 2]>,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Source {
     settings: NoiseSettings,
     mobility: Box<dyn Mobility>,
     on: bool,
-    /// Its next [`Turn::Refresh`] is in the calendar.
+    /// True if its next [`Turn::Refresh`] is in the calendar.
     followed: bool,
 }
 
-/// Where something moves, powers are computed anew this often while a source is on.
+/// Interval at which powers are recomputed while a source is on and something moves.
 const REFRESH: Span = Span::from_millis(10);
 
 impl Medium {
@@ -80,7 +80,7 @@ impl Medium {
         Ok(())
     }
 
-    /// A source changes.
+    /// Handles an event of a source.
     pub(super) fn noise(&mut self, source: u32, turn: Turn) {
         let now = self.now;
         let noise = &mut self.noises[source as usize];
@@ -107,7 +107,7 @@ impl Medium {
         }
     }
 
-    /// Sources that are on are looked at again and again while they, or radios, move.
+    /// Schedules periodic updates of active sources while they, or radios, move.
     pub(super) fn follow_noise(&mut self) {
         let radios_move = !self.noises.is_empty() && self.reach.moves();
         for (number, source) in (0u32..).zip(&mut self.noises) {
@@ -119,7 +119,7 @@ impl Medium {
         }
     }
 
-    /// Computes the noise from all sources at a radio anew.
+    /// Recomputes the noise from all sources at a radio.
     pub(super) fn soak(&mut self, index: usize) {
         let now = self.now;
         let mut ambient = 0.0;
@@ -142,15 +142,15 @@ impl Medium {
     }
 }
 
-/// What happens to a source.
+/// An event of a noise source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It is switched on.
+    /// Switch on.
     On,
-    /// It is switched off, perhaps to come again.
+    /// Switch off, possibly not for the last time.
     Off,
-    /// It, or somebody, has moved.
+    /// The source or a radio has moved.
     Refresh,
-    /// It is switched off for good.
+    /// Final switch-off.
     End,
 }

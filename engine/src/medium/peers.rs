@@ -1,37 +1,37 @@
-//! What a radio knows of the others that it exchanges frames with.
+//! Statistics of a radio about its peers.
 
 use super::{Medium, RadioId};
 use crate::math;
 
-/// One other radio, as a radio has met it.
+/// Statistics about one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PeerCounts {
-    /// Transmissions to it that asked for an answer, repeated ones included.
+    /// Transmissions to it that require a response, retries included.
     pub attempts: u64,
-    /// Of these, without an answer.
+    /// Those of them without a response.
     pub unanswered: u64,
     /// Rate of the last transmission to it in bit/s; 0 before the first.
     pub bits_per_second: u32,
-    /// Frames received from it, for this radio or for all.
+    /// Frames received from it, addressed to this radio or to all.
     pub received: u64,
     /// Power of the last of them in mW, before fading.
     pub power_mw: f64,
 }
 
 impl PeerCounts {
-    /// A transmission to it begins.
+    /// Records the start of a transmission to it.
     pub(super) fn attempt(&mut self, bits_per_second: u32) {
         self.attempts += 1;
         self.bits_per_second = bits_per_second;
     }
 
-    /// A frame of it was received.
+    /// Records a frame received from it.
     pub(super) fn heard(&mut self, power_mw: f64) {
         self.received += 1;
         self.power_mw = power_mw;
     }
 
-    /// Power of the last frame received from it in dBm; none before the first.
+    /// Power of the last frame received from it in dBm; `None` before the first.
     #[must_use]
     pub fn signal_dbm(&self) -> Option<f64> {
         (self.received > 0).then(|| 10.0 * math::log10(self.power_mw))
@@ -39,7 +39,7 @@ impl PeerCounts {
 }
 
 impl Medium {
-    /// Whom a radio has sent to or heard, in the order of their numbers.
+    /// The radios that a radio has sent to or received from, by number.
     pub fn peers(&self, radio: RadioId) -> impl Iterator<Item = (RadioId, PeerCounts)> {
         self.radios[radio.index()].peers.iter().map(|(&peer, &counts)| (RadioId(peer), counts))
     }

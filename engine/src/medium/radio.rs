@@ -1,4 +1,4 @@
-//! A radio: what it hears, what it waits for, what it has to send.
+//! State of a radio: reception, contention, exchanges and queues.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,12 +13,12 @@ use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
-/// Names a radio of a medium.
+/// Identifier of a radio in its medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RadioId(pub(crate) u32);
 
 impl RadioId {
-    /// Its number: radios are counted in the order in which they were added.
+    /// Its number, from 0 in the order in which radios were added.
     #[must_use]
     pub fn number(self) -> u32 {
         self.0
@@ -29,21 +29,21 @@ impl RadioId {
     }
 }
 
-/// Whom a frame on the air is for.
+/// Receiver of a frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// One radio.
     Radio(RadioId),
-    /// Everybody.
+    /// All radios (group address).
     Group,
-    /// An address that no radio has; it is sent, and nobody answers.
+    /// An address that no radio has; frames to it are sent and never acknowledged.
     Nobody,
 }
 
-/// What a frame on the air is.
+/// Type of a frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Carries a frame of a node.
+    /// Data of a node.
     Data,
     /// Acknowledgment.
     Ack,
@@ -51,59 +51,59 @@ pub enum Kind {
     Rts,
     /// Clear to send.
     Cts,
-    /// Says that an access point is there.
+    /// Beacon of an access point or an independent cell.
     Beacon,
-    /// Asks for access points.
+    /// Probe request.
     ProbeRequest,
-    /// Answers a probe request.
+    /// Probe response.
     ProbeResponse,
-    /// Asks to join.
+    /// Association request.
     AssociationRequest,
-    /// Admits a station.
+    /// Association response.
     AssociationResponse,
 }
 
-/// A frame that waits to be sent.
+/// A queued frame.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) kind: Kind,
-    /// The node's frame, for data.
+    /// The node's frame, for data frames.
     pub(super) frame: Option<Frame>,
     pub(super) to: To,
-    /// Octets of the frame body: LLC and payload of data, elements of management.
+    /// Octets of the frame body: LLC and payload of data, elements of management frames.
     pub(super) body: u32,
     /// Failed transmissions that count to the short and to the long retry limit.
     pub(super) short_tries: u8,
     pub(super) long_tries: u8,
-    /// Transmissions of the frame itself, all in all.
+    /// Total number of transmissions of the frame.
     pub(super) tries: u32,
     /// Rate of its last transmission, or of the one announced.
     pub(super) rate: Option<u8>,
-    /// Assigned at its first transmission.
+    /// Sequence number, assigned at its first transmission.
     pub(super) sequence: Option<u16>,
     /// Octets of the body acknowledged so far, and the number of the next fragment.
     pub(super) done: u32,
     pub(super) fragment: u8,
-    /// The receiver has it, whatever becomes of acknowledgments.
+    /// True if the receiver has received it, even if no acknowledgment arrived.
     pub(super) arrived: bool,
-    /// Somebody could have heard the last transmission.
+    /// True if a receiver was in range of the last transmission.
     pub(super) reached: bool,
 }
 
-/// One queue and its contention for the channel.
+/// One queue and its contention state.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) queue: VecDeque<Waiting>,
-    /// Inter-frame space after an idle channel.
+    /// Inter-frame space (AIFS) before slots are counted.
     pub(super) aifs: Span,
     pub(super) cw_min: u16,
     pub(super) cw_max: u16,
-    /// Longest time to go on sending after winning the channel; zero for one frame.
+    /// Transmission opportunity limit; zero for one frame.
     pub(super) txop: Span,
     pub(super) cw: u16,
-    /// Failures in a row, counted only for [`RadioSettings::as_ns3`].
+    /// Consecutive failures, counted only for [`RadioSettings::as_ns3`].
     pub(super) failures: u8,
-    /// A backoff is under way.
+    /// True while a backoff is in progress.
     pub(super) backing_off: bool,
     /// Slots left when counting (re)started.
     pub(super) slots: u32,
@@ -134,10 +134,10 @@ pub(super) struct Lock {
     /// When its header begins and ends.
     pub(super) header: (Instant, Instant),
     pub(super) end: Instant,
-    /// Up to here the probability of survival is accounted for.
+    /// Time up to which the success probability is computed.
     pub(super) settled: Instant,
     pub(super) ln_survival: f64,
-    /// Something else was on the air meanwhile.
+    /// True if another signal was on the air during the reception.
     pub(super) disturbed: bool,
     pub(super) rate: u8,
     pub(super) decoder: u8,
@@ -145,21 +145,21 @@ pub(super) struct Lock {
     pub(super) header_bits_per_nano: f64,
 }
 
-/// Where a radio stands in an exchange of frames.
+/// Stage of a radio in a frame exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// In none.
+    /// In no exchange.
     Free,
-    /// Sends what opens or continues an exchange of this lane.
+    /// Transmits a frame that starts or continues an exchange of this lane.
     Sending(u8),
-    /// Sends an answer.
+    /// Transmits a response.
     Answering,
-    /// Waits for a clear-to-send or an acknowledgment for this lane, up to an instant; if a frame
+    /// Awaits a clear-to-send or an acknowledgment for this lane, up to an instant; if a reception
     /// has begun by then, until its end.
     Awaiting(u8, Kind, Instant, bool),
 }
 
-/// A frame to be sent a SIFS after another, whatever the channel is like.
+/// A frame to be sent a SIFS after another one, independent of the state of the channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) at: Instant,
@@ -167,32 +167,33 @@ pub(super) struct Answer {
     pub(super) to: u32,
     pub(super) rate: u8,
     pub(super) duration: Span,
-    /// For data after a clear-to-send, the next fragment, or the next frame of an opportunity.
+    /// For data after a clear-to-send, the next fragment, or the next frame of a transmission
+    /// opportunity.
     pub(super) lane: u8,
 }
 
-/// What a radio counted.
+/// Counters of a radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioCounts {
-    /// Transmissions of data and management frames, repeats included.
+    /// Transmissions of data and management frames, retries included.
     pub sent: u64,
-    /// Of these, to one receiver, so that an acknowledgment was expected.
+    /// Of these, unicast transmissions, which require an acknowledgment.
     pub expected: u64,
-    /// Acknowledgments that did not come.
+    /// Missing acknowledgments.
     pub unanswered: u64,
-    /// Requests to send, and how many of them got no answer.
+    /// Requests to send.
     pub requests: u64,
-    /// Requests to send that got no answer.
+    /// Requests to send without a response.
     pub requests_unanswered: u64,
     /// Frames given up at the retry limit.
     pub given_up: u64,
-    /// Frames that did not fit the queue.
+    /// Frames refused because the queue was full.
     pub refused: u64,
-    /// Frames received whole, for this radio or all.
+    /// Frames received without error, addressed to this radio or to all.
     pub received: u64,
-    /// Received a second time and thrown away.
+    /// Frames discarded as duplicates.
     pub duplicates: u64,
-    /// Receptions that ended broken.
+    /// Receptions that ended with an error.
     pub broken: u64,
 }
 
@@ -202,37 +203,37 @@ pub(super) struct Radio {
     pub(super) settings: RadioSettings,
     pub(super) phy: &'static Phy,
     pub(super) slot: Span,
-    /// How much longer than the DCF space the extended space is.
+    /// Difference between EIFS and DIFS.
     pub(super) extension: Span,
     pub(super) basic: u32,
-    /// Rate of broadcast and requests, if set.
+    /// Rate of broadcast and requests-to-send, if set.
     pub(super) control: Option<u8>,
-    /// Number of the decoder for what it sends.
+    /// Number of the decoder for its transmissions.
     pub(super) decoder: u8,
     pub(super) dice: Stream,
     pub(super) rate: Box<dyn RateControl>,
     /// Linear, in mW: noise of the receiver, thresholds.
     pub(super) noise: f64,
-    /// Noise of other sources.
+    /// Noise from other sources.
     pub(super) ambient: f64,
     pub(super) sense: f64,
     pub(super) sensitivity: f64,
     pub(super) preamble_ratio: f64,
     pub(super) capture_ratio: f64,
-    /// How long after the first symbol of a frame another one can be followed instead.
+    /// Time after the first symbol of a frame within which the receiver can capture another one.
     pub(super) capture_window: Span,
     pub(super) switched_on: bool,
     pub(super) cell: Cell,
-    /// Looks around on other channels, or asks to be admitted: data has to wait.
+    /// True while it scans, or awaits association: data is held.
     pub(super) away: bool,
     pub(super) scan: Option<Scan>,
-    /// Its node wants it to look around as soon as it can.
+    /// A scan requested by its node that has not started.
     pub(super) ordered: Option<Order>,
     pub(super) scanned: Scanned,
-    /// Counts steps of its searches, so that timers of earlier ones are known as old.
+    /// Number of scan steps; identifies timers of earlier scans as obsolete.
     pub(super) step: u32,
 
-    // What it hears.
+    // Reception.
     pub(super) energy: f64,
     pub(super) signals: u32,
     pub(super) lock: Option<Lock>,
@@ -240,12 +241,12 @@ pub(super) struct Radio {
     pub(super) busy: bool,
     pub(super) idle_since: Instant,
     pub(super) account: Account,
-    /// Frames in a row that it heard and that were not for it alone.
+    /// Consecutive frames received that were not addressed to it alone.
     pub(super) overheard: u32,
-    /// Its cluster, its rank there, and whether the cluster keeps its state for it.
+    /// Its cluster, its rank there; and whether the cluster holds its state.
     pub(super) cluster: Option<(usize, usize)>,
     pub(super) asleep: bool,
-    /// The generation of clusters in which it was found to be in none.
+    /// The generation of clusters in which it was found to belong to none.
     pub(super) alone: u64,
 
     // Contention.
@@ -253,12 +254,12 @@ pub(super) struct Radio {
     pub(super) counting: bool,
     /// When counting stopped because the channel became busy.
     pub(super) stopped: Instant,
-    /// The stop was noticed at once: it was the radio's own doing.
+    /// True if the stop was caused by the radio itself, and so needs no detection time.
     pub(super) stopped_self: bool,
     pub(super) free_since: Instant,
     pub(super) reserved_until: Instant,
     pub(super) extended: bool,
-    /// End of the last frame that arrived broken.
+    /// End of the last frame received with errors.
     pub(super) broken_at: Option<Instant>,
     pub(super) access_at: Instant,
 
@@ -274,7 +275,7 @@ pub(super) struct Radio {
     pub(super) peers: BTreeMap<u32, PeerCounts>,
 }
 
-/// What is remembered of a sender.
+/// Duplicate detection state of a sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
     pub(super) sequence: u16,
@@ -282,7 +283,7 @@ pub(super) struct Heard {
 }
 
 impl Radio {
-    /// The radio takes part in an exchange and does not contend.
+    /// True if the radio is in an exchange and does not contend.
     pub(super) fn engaged(&self) -> bool {
         self.stage != Stage::Free || self.answer.is_some()
     }

@@ -1,9 +1,9 @@
-//! Who hears whom, and how strongly.
+//! Reachability: which radios receive a transmission, and at what power.
 //!
-//! Each sender has a list of those whom its signal can reach, with the power that arrives. Between
-//! radios at rest the list is computed once; near moving ones the list of candidates is kept as
-//! long as nobody can have come closer than its slack, and the power between two of whom one moves
-//! is computed anew for each frame, at the exact positions of its start.
+//! Each sender has a list of the radios in range, with the received power. For radios at rest the
+//! list is computed once; near moving radios the list of candidates is valid as long as no radio
+//! can have moved more than its slack. If one of two radios moves, the power between them is
+//! recomputed for each frame, at the exact positions of its start.
 
 use super::index::{Index, travel};
 use super::mobility::{Mobility, Position};
@@ -15,17 +15,17 @@ use crate::time::Instant;
 /// A receiver of one transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
-    /// Who.
+    /// Number of the radio.
     pub(super) radio: u32,
     /// Propagation delay in nanoseconds.
     pub(super) delay_ns: u32,
     /// Power at the receiver in mW, before fading.
     pub(super) power: f64,
-    /// Tuned to the sender's channel, so that it could be understood.
+    /// True if it is tuned to the sender's channel, so that it can decode the frame.
     pub(super) tuned: bool,
 }
 
-/// What the medium knows about a radio's place.
+/// Position and radio parameters of a radio.
 pub(super) struct Place {
     pub(super) mobility: Box<dyn Mobility>,
     /// Transmit power and antenna gain, dBm.
@@ -37,13 +37,13 @@ pub(super) struct Place {
 
 #[derive(Default)]
 struct List {
-    /// Everybody in physical reach, on whatever channel.
+    /// All radios in physical range, on any channel.
     near: Vec<Candidate>,
     near_until: Option<Instant>,
-    /// Those of them who hear the sender's channel; valid for one state of tuning.
+    /// Those of them that receive the sender's channel; valid for one value of `tuning`.
     heard: Vec<Heard>,
     tuning: u64,
-    /// Somebody in `near`, or the sender, moves.
+    /// True if a radio in `near`, or the sender, moves.
     moving: bool,
 }
 
@@ -52,26 +52,26 @@ struct Candidate {
     radio: u32,
     delay_ns: u32,
     power: f64,
-    /// It or the sender moves: what stands here is old.
+    /// True if it or the sender moves: delay and power are stale.
     moves: bool,
 }
 
-/// Who hears whom.
+/// Reachability of all radios.
 pub(super) struct Reach {
     loss: Box<dyn PathLoss>,
-    /// Signals weaker than this at the receiver do not exist, dBm.
+    /// Power at the receiver in dBm below which signals are ignored.
     floor_dbm: f64,
     margin_db: f64,
     pub(super) places: Vec<Place>,
     lists: Vec<List>,
     index: Index,
-    /// Whom a search may find, kept for its buffer.
+    /// Result of a spatial search; kept to reuse the allocation.
     nearby: Vec<u32>,
-    /// The greatest speed in m/s and the greatest antenna gain in dBi of all; none if not known.
+    /// The highest speed in m/s and the highest antenna gain in dBi of all; `None` if not computed.
     extremes: Option<(f64, f64)>,
-    /// Places asked for and losses computed so far.
+    /// Number of position queries and loss computations so far.
     work: u64,
-    /// Counts changes of channels, so that lists know when they are old.
+    /// Number of channel changes; identifies stale lists.
     tuning: u64,
 }
 
@@ -102,7 +102,7 @@ impl Reach {
         self.changed();
     }
 
-    /// Forgets everything computed: a position was set, a gain or a law changed.
+    /// Invalidates all computed values after a change of a position, a gain or a model.
     pub(super) fn changed(&mut self) {
         self.tuning += 1;
         self.forget_places();
@@ -116,7 +116,7 @@ impl Reach {
         self.extremes = None;
     }
 
-    /// The greatest speed and the greatest antenna gain of all.
+    /// The highest speed and the highest antenna gain of all.
     fn extremes(&mut self) -> (f64, f64) {
         let places = &self.places;
         *self.extremes.get_or_insert_with(|| {
@@ -126,14 +126,14 @@ impl Reach {
         })
     }
 
-    /// How often a place was asked for or a loss computed so far: the work that depends on the
-    /// number of radios.
+    /// Number of position queries and loss computations so far: the work that depends on the number
+    /// of radios.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
 
-    /// Radio `radio` was put somewhere else. If it rests there, as all others do, lists that are
-    /// known are corrected one by one; else everything is computed anew.
+    /// Handles a move of radio `radio`. If all radios are at rest, existing lists are updated;
+    /// otherwise all are recomputed.
     pub(super) fn moved(&mut self, radio: usize, at: Instant) {
         self.forget_places();
         if self.moves() {
@@ -150,7 +150,7 @@ impl Reach {
             let (dbm, delay_ns) = self.path(from, radio, at);
             let least = self.least();
             let near = &mut self.lists[from].near;
-            // Ascending numbers, as a search finds them: results don't depend on what came first.
+            // Ascending numbers, as in a search: results don't depend on the order of changes.
             let place = near.binary_search_by_key(&number, |candidate| candidate.radio);
             let candidate = Candidate { radio: number, delay_ns, power: linear(dbm), moves: false };
             match (place, dbm >= least) {
@@ -164,23 +164,23 @@ impl Reach {
         }
     }
 
-    /// Radio `radio` changed its power: only what it sends differs.
+    /// Handles a change of power of radio `radio`: only its own transmissions are affected.
     pub(super) fn power_changed(&mut self, radio: usize) {
         self.lists[radio].near_until = None;
     }
 
-    /// Somebody is tuned to another channel, or was switched on or off.
+    /// Handles a change of a radio's channel or of its on/off state.
     pub(super) fn retuned(&mut self) {
         self.tuning += 1;
     }
 
-    /// Signals weaker than this at the receiver do not exist from now on, dBm.
+    /// Sets the power at the receiver in dBm below which signals are ignored.
     pub(super) fn set_floor(&mut self, floor_dbm: f64) {
         self.floor_dbm = floor_dbm;
         self.changed();
     }
 
-    /// Signals may become stronger than their mean by so many dB.
+    /// Sets by how many dB signals may exceed their mean.
     pub(super) fn set_margin(&mut self, margin_db: f64) {
         self.margin_db = margin_db;
         self.changed();
@@ -205,7 +205,7 @@ impl Reach {
         (self.places[from].eirp_dbm + self.places[to].gain_dbi - loss, delay)
     }
 
-    /// Loss in dB from a place that is no radio's to a radio.
+    /// Loss in dB from an arbitrary place to a radio.
     pub(super) fn loss_from(&mut self, place: Position, hertz: f64, to: usize, at: Instant) -> f64 {
         let there = self.places[to].mobility.position(at);
         let from = Site { radio: u32::MAX, position: place };
@@ -218,7 +218,7 @@ impl Reach {
         self.extremes().0 > 0.0
     }
 
-    /// Writes into `out` all who hear `from` when it starts to send at `at`.
+    /// Writes to `out` all radios that receive a transmission of `from` that starts at `at`.
     pub(super) fn receivers(&mut self, from: usize, at: Instant, out: &mut Vec<Heard>) {
         out.clear();
         if self.lists[from].near_until.is_none_or(|until| at > until) {
@@ -254,22 +254,24 @@ impl Reach {
         out.extend_from_slice(&self.lists[from].heard);
     }
 
-    /// All who hear `from`, of the list that [`Self::receivers`] wrote last for it, where nobody moves.
+    /// The list that [`Self::receivers`] wrote last for `from`; valid if no radio moves.
     pub(super) fn heard(&self, from: u32) -> &[Heard] {
         &self.lists[from as usize].heard
     }
 
-    /// How `radio`, which stands `rank`-th among all radios that hear each other, hears `from`.
+    /// Path from `from` to `radio`, which is the `rank`-th of the radios that are all in range of
+    /// each other.
     pub(super) fn ear(&self, from: u32, radio: u32, rank: usize) -> Heard {
         self.heard(from)[rank - usize::from(radio > from)]
     }
 
-    /// The weakest mean power that counts.
+    /// The weakest mean power that is received, in dBm.
     fn least(&self) -> f64 {
         self.floor_dbm - self.margin_db
     }
 
-    /// Share of the sender's power inside the receiver's channel, and whether that is the same.
+    /// Share of the sender's power inside the receiver's channel, and whether the channels are the
+    /// same.
     fn audible(&self, from: usize, to: usize) -> Option<(f64, bool)> {
         let (sender, receiver) = (&self.places[from], &self.places[to]);
         if !receiver.up {
@@ -282,7 +284,7 @@ impl Reach {
         (overlap > 0.0).then_some((overlap, false))
     }
 
-    /// Finds everybody in physical reach of `from`.
+    /// Finds all radios in physical range of `from`.
     fn search(&mut self, from: usize, at: Instant) {
         let mut list = core::mem::take(&mut self.lists[from]);
         list.near.clear();
@@ -293,7 +295,7 @@ impl Reach {
         let hertz = self.places[from].channel.hertz();
         let reach = self.loss.reach_m(budget, hertz);
         let speed = own_speed + fastest;
-        // A tenth of the reach as slack: fewer searches against a few candidates too many.
+        // A tenth of the range as slack: fewer searches, slightly more candidates.
         let slack = reach.map_or(f64::INFINITY, |reach| (reach * 0.1).max(1.0));
         let here = self.places[from].mobility.position(at);
         let mut nearby = core::mem::take(&mut self.nearby);

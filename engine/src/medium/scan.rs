@@ -1,8 +1,8 @@
-//! Looking around: a radio leaves its channel and listens on others, one after the other.
+//! Scanning: a radio leaves its channel and listens on other channels, one after the other.
 //!
-//! Meanwhile it hears nothing of its own channel, and its data waits (IEEE Std 802.11-2020, 11.1.4).
-//! A passive look waits for beacons, an active one asks with a probe request. A station looks
-//! around for its network; any radio does when its node asks it to.
+//! During a scan it receives nothing on its own channel, and its data is held (IEEE Std
+//! 802.11-2020, 11.1.4). A passive scan waits for beacons, an active scan sends probe requests. A
+//! station scans for its network; any radio scans when its node requests it.
 
 use super::phy::Channel;
 use super::radio::{Kind, Radio, RadioId, To};
@@ -10,61 +10,61 @@ use super::{Event, Medium, Outside};
 use crate::calendar::Class;
 use crate::time::Span;
 
-/// Where to look, and how.
+/// Parameters of a scan.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     pub(super) channels: Vec<Channel>,
     /// Time on each channel.
     pub(super) dwell: Span,
-    /// Ask with probe requests.
+    /// True to send probe requests.
     pub(super) active: bool,
-    /// Name of the network to ask for; empty for all.
+    /// SSID to probe for; empty for all.
     pub(super) ssid: String,
-    /// The node wants to know; else a station looks for its network.
+    /// True if the node requested the scan; false for a station that looks for its network.
     pub(super) asked: bool,
 }
 
-/// Somebody who says that a network is there.
+/// A network found by a scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sighting {
-    /// Who.
+    /// The radio that sent the frames.
     pub radio: RadioId,
-    /// Name of the network.
+    /// SSID.
     pub ssid: String,
-    /// An access point; else a member of an independent cell.
+    /// True for an access point; false for a member of an independent cell.
     pub access_point: bool,
-    /// Channel on which it was heard.
+    /// Channel on which it was received.
     pub channel: Channel,
-    /// Strongest of its frames, dBm, before fading.
+    /// Power of its strongest frame, dBm, before fading.
     pub signal_dbm: f64,
 }
 
-/// What a node's radio found when it last looked around.
+/// Result of the last scan that a node requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scanned {
-    /// How often it has come back from looking around for its node.
+    /// Number of completed scans for the node.
     pub times: u64,
-    /// Whom it heard, in the order of their first frames.
+    /// The radios found, in the order of their first frames.
     pub found: Vec<Sighting>,
 }
 
-/// A look around that is under way.
+/// A scan in progress.
 #[derive(Debug)]
 pub(super) struct Scan {
     order: Order,
     at: usize,
-    /// Where it is tuned to afterwards.
+    /// The channel to return to.
     pub(super) home: Channel,
     found: Vec<Sighting>,
 }
 
 impl Scan {
-    /// The name that it asks for.
+    /// The SSID it probes for.
     pub(super) fn ssid(&self) -> &str {
         &self.order.ssid
     }
 
-    /// Somebody was heard.
+    /// Records a received radio.
     pub(super) fn sees(&mut self, sighting: Sighting) {
         match self.found.iter_mut().find(|seen| seen.radio == sighting.radio) {
             Some(seen) => seen.signal_dbm = seen.signal_dbm.max(sighting.signal_dbm),
@@ -74,13 +74,13 @@ impl Scan {
 }
 
 impl Medium {
-    /// What a radio found when its node last had it look around.
+    /// Result of the last scan that the radio's node requested.
     #[must_use]
     pub fn scanned(&self, radio: RadioId) -> &Scanned {
         &self.radios[radio.index()].scanned
     }
 
-    /// A node wants its radio to look around. If it does so already, that answers this wish, too.
+    /// Requests a scan for a node. A scan that is in progress satisfies the request, too.
     pub(super) fn survey(&mut self, index: usize, order: Order) {
         let radio = &mut self.radios[index];
         if !radio.switched_on {
@@ -94,7 +94,7 @@ impl Medium {
         }
     }
 
-    /// Wakes a radio after `span`, unless another step of its search comes before.
+    /// Wakes a radio after `span`, unless another step of its scan comes first.
     pub(super) fn timer(&mut self, index: usize, span: Span) {
         let radio = &mut self.radios[index];
         radio.step = radio.step.wrapping_add(1);
@@ -103,7 +103,7 @@ impl Medium {
         self.calendar.push(self.now + span, Class::Timer, number, event);
     }
 
-    /// Time for the next step of a search.
+    /// Handles the timer for the next step of a scan.
     pub(super) fn search(&mut self, index: usize, step: u32, outside: &mut impl Outside) {
         if self.radios[index].step != step {
             return;
@@ -111,7 +111,7 @@ impl Medium {
         self.wake(index);
         let radio = &mut self.radios[index];
         if radio.engaged() {
-            // Not in the middle of an exchange.
+            // Do not start during an exchange.
             return self.timer(index, Span::from_millis(1));
         }
         if self.leaves(index) {
@@ -129,7 +129,7 @@ impl Medium {
         }
     }
 
-    /// A radio begins to look around.
+    /// Starts a scan.
     pub(super) fn look(&mut self, index: usize, order: Order, outside: &mut impl Outside) {
         let home = self.reach.places[index].channel;
         let radio = &mut self.radios[index];
@@ -138,9 +138,9 @@ impl Medium {
         self.listen_on(index, outside);
     }
 
-    /// Listens on the next channel, or comes back.
+    /// Tunes to the next channel, or ends the scan.
     fn listen_on(&mut self, index: usize, outside: &mut impl Outside) {
-        // A question that has not found its way out is of no use on another channel.
+        // A probe request that has not been sent is useless on another channel.
         self.withdraw(index, Kind::ProbeRequest);
         let Some(scan) = &self.radios[index].scan else { return };
         let Some(&channel) = scan.order.channels.get(scan.at) else { return self.looked(index, outside) };
@@ -152,7 +152,7 @@ impl Medium {
         }
     }
 
-    /// All channels have been listened on.
+    /// Ends a scan of all channels.
     fn looked(&mut self, index: usize, outside: &mut impl Outside) {
         let Some(scan) = self.radios[index].scan.take() else { return };
         if !scan.order.asked {
@@ -164,7 +164,7 @@ impl Medium {
         self.go_on(index);
     }
 
-    /// The node's wish to look around ends with what was found so far.
+    /// Ends a node's scan early, with the results so far.
     pub(super) fn break_off(&mut self, index: usize) {
         let radio = &mut self.radios[index];
         let waited = radio.ordered.take().is_some();
@@ -180,7 +180,7 @@ impl Medium {
         }
     }
 
-    /// A radio is on its own channel again, and what waits may go.
+    /// Returns a radio to its own channel and resumes its data.
     pub(super) fn come_back(&mut self, index: usize) {
         let radio = &mut self.radios[index];
         radio.away = false;
@@ -188,7 +188,7 @@ impl Medium {
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    /// Takes back frames of this kind that wait, unless one is under way.
+    /// Removes queued frames of this kind, except one in transmission.
     pub(super) fn withdraw(&mut self, index: usize, kind: Kind) {
         let radio = &mut self.radios[index];
         let under_way = usize::from(radio.engaged());
@@ -206,7 +206,7 @@ impl Medium {
 }
 
 impl Radio {
-    /// It has come back from looking around for its node.
+    /// Stores the result of a node's scan.
     fn report(&mut self, found: Vec<Sighting>) {
         self.scanned = Scanned { times: self.scanned.times + 1, found };
     }

@@ -1,4 +1,4 @@
-//! What a scenario can say about a medium and its radios, in plain numbers.
+//! Settings of a radio, in plain numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,30 +19,30 @@ pub struct RadioSettings {
     pub channel: u16,
     /// Transmit power in dBm, -30 to 60.
     pub power_dbm: f64,
-    /// Antenna gain in dBi, -20 to 60; counts for sending and receiving.
+    /// Antenna gain in dBi, -20 to 60; applies to sending and receiving.
     pub gain_dbi: f64,
     /// Noise figure of the receiver in dB, 0 to 40.
     pub noise_figure_db: f64,
-    /// Total power at and above which the channel counts as busy whatever it carries, dBm
+    /// Energy detection threshold: total power at and above which the channel counts as busy, dBm
     /// (802.11-2020 17.3.10.6: -62 dBm for 20 MHz).
     pub carrier_sense_dbm: f64,
-    /// Least power of a frame that the receiver can find, dBm (17.3.10.6: -82 dBm for 20 MHz;
+    /// Minimum power of a frame that the receiver can detect, dBm (17.3.10.6: -82 dBm for 20 MHz;
     /// real radios do better).
     pub receive_dbm: f64,
-    /// Least ratio of signal to interference and noise during the preamble, dB, for the receiver
-    /// to find a frame. With none, of several preambles at once it follows the strongest.
+    /// Minimum SINR during the preamble, dB, for the receiver to detect a frame. If `None`, it
+    /// follows the strongest of several simultaneous preambles.
     pub preamble_db: Option<f64>,
-    /// If a later frame is stronger than all else by this many dB, the receiver leaves the frame
-    /// it is at for the later one; none never leaves.
+    /// The receiver switches to a later frame that is stronger than all other signals by this many
+    /// dB; `None` disables capture.
     pub capture_db: Option<f64>,
-    /// Nanoseconds from the first symbol of a frame within which it can be left so, up to 1 s; none
-    /// for its whole length.
+    /// Time from the first symbol of a frame within which capture is possible, in nanoseconds, up
+    /// to 1 s; `None` for its whole length.
     pub capture_ns: Option<u64>,
-    /// How rates are chosen.
+    /// Rate control.
     pub rate: RateSettings,
     /// Rates of the basic set in bit/s; empty for the mandatory rates.
     pub basic_rates: Vec<u64>,
-    /// Rate of broadcast and of request-to-send in bit/s; none for the lowest basic rate
+    /// Rate of broadcast and of request-to-send in bit/s; `None` for the lowest basic rate
     /// (broadcast), and the highest basic rate not above the data's (request-to-send).
     pub control_rate: Option<u64>,
     /// Transmissions of a frame not longer than the RTS threshold, or of its request-to-send,
@@ -50,48 +50,48 @@ pub struct RadioSettings {
     pub short_retries: u8,
     /// The same for frames longer than the RTS threshold (dot11LongRetryLimit, 4).
     pub long_retries: u8,
-    /// Frames of more octets than this, on the air, are announced by request-to-send.
+    /// Frames of more octets than this, on the air, use request-to-send.
     pub rts_octets: Option<u32>,
     /// Frames of more octets than this, on the air, are sent in fragments; even, at least 256.
     pub fragment_octets: Option<u32>,
-    /// Frames that the driver can hold for the radio at all (madwifi's TX-BUF, 40).
+    /// Transmit buffers of the driver, in frames (madwifi's TX-BUF, 40).
     pub transmit_buffers: u32,
-    /// Frames that may wait in one hardware queue (madwifi's TAIL-DROP-COUNT, 50).
+    /// Maximum length of one hardware queue, in frames (madwifi's TAIL-DROP-COUNT, 50).
     pub tail_drop: u32,
     /// Four access categories (EDCA) instead of one queue (DCF).
     pub qos: bool,
     /// Time added to slot and time-outs for long links, in units of 3 us (coverage class, 0 to 31).
     pub coverage_class: u8,
-    /// Departs from the standard where ns-3.44 was seen to, so that results can be compared: the
-    /// window goes back after a cycle of one failure more than the retry limit, not with the frame; a frame to be
-    /// passed on at the very end of a reception goes without backoff; the extended space counts
-    /// from the end of the broken frame, not from the idle channel.
+    /// Reproduces deviations from the standard observed in ns-3.44, so that results can be
+    /// compared: the window is reset after one failure more than the retry limit, not with the
+    /// frame; a frame to be forwarded at the very end of a reception is sent without backoff; EIFS
+    /// counts from the end of the corrupted frame, not from the idle channel.
     pub as_ns3: bool,
-    /// How it joins others.
+    /// BSS membership.
     pub membership: Membership,
 }
 
-/// How rates are chosen.
+/// Rate control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RateSettings {
-    /// Always this one, in bit/s.
+    /// A constant rate, in bit/s.
     Constant(u64),
     /// Automatic rate fallback.
     Arf,
     /// Adaptive automatic rate fallback.
     Aarf,
-    /// Sampling in the manner of Minstrel.
+    /// Sampling in the style of Minstrel.
     Minstrel,
 }
 
-/// How a radio joins others.
+/// BSS membership of a radio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Membership {
-    /// Everybody in range directly, without access point (independent BSS).
+    /// Member of an independent BSS: reaches all radios in range directly.
     AdHoc {
-        /// Name of the cell; members of other cells are not heard. A cell without a name sends no
+        /// Name of the cell; frames of other cells are ignored. A cell without a name sends no
         /// beacons.
         ssid: String,
         /// Time between beacons in nanoseconds (102.4 ms).
@@ -111,19 +111,19 @@ pub enum Membership {
 /// Time between beacons, 100 units of 1024 us.
 pub const BEACON_NS: u64 = 102_400_000;
 
-/// How a station finds and leaves access points.
+/// Scanning and roaming of a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Roaming {
     /// Name of the network.
     pub ssid: String,
-    /// Channels to scan, in order; empty for the radio's own channel alone.
+    /// Channels to scan, in order; empty for the radio's own channel only.
     pub channels: Vec<u16>,
     /// Time on each channel while scanning, in nanoseconds.
     pub dwell_ns: u64,
-    /// Send a probe request on each channel instead of waiting for beacons alone.
+    /// Send a probe request on each channel instead of only waiting for beacons.
     pub active: bool,
-    /// Mean power of beacons below which it looks for a better access point, dBm.
+    /// Mean power of beacons, in dBm, below which it scans for a better access point.
     pub leave_dbm: f64,
     /// A new access point must be better than the old by this many dB.
     pub better_db: f64,
@@ -176,17 +176,17 @@ impl Default for RadioSettings {
     }
 }
 
-/// What is wrong with the settings of a radio or a medium.
+/// Invalid settings of a radio or a medium.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// No such physical layer.
+    /// Unknown physical layer.
     #[error("radio \"{radio}\": there is no physical layer \"{phy}\"; use one of {known}")]
     Phy {
         /// Name of the radio.
         radio: String,
-        /// What was asked for.
+        /// The name given.
         phy: String,
-        /// What there is.
+        /// The names known.
         known: String,
     },
     /// A channel outside the band.
@@ -198,7 +198,7 @@ pub enum SettingsError {
         radio: String,
         /// Physical layer.
         phy: &'static str,
-        /// What was asked for.
+        /// The channel given.
         channel: u16,
     },
     /// A rate that the physical layer does not have.
@@ -208,9 +208,9 @@ pub enum SettingsError {
         radio: String,
         /// Physical layer.
         phy: &'static str,
-        /// What was asked for.
+        /// The rate given.
         rate: u64,
-        /// What there is.
+        /// The rates known.
         known: String,
     },
     /// A number outside its range.
@@ -222,45 +222,45 @@ pub enum SettingsError {
         setting: &'static str,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// The allowed range.
         range: &'static str,
     },
-    /// Two radios with one address.
+    /// Two radios with the same address.
     #[error(
         "radio \"{radio}\": its address is that of radio \"{other}\"; addresses on one medium must differ"
     )]
     Address {
         /// Name of the radio.
         radio: String,
-        /// Name of the one that was there before.
+        /// Name of the earlier radio.
         other: String,
     },
-    /// A place without numbers.
+    /// A position that is not finite.
     #[error("radio \"{radio}\": its position is not a number of metres below 10^9")]
     Position {
         /// Name of the radio.
         radio: String,
     },
-    /// A law of a medium or a motion with a number outside its range.
+    /// A setting of a medium or a mobility model outside its range.
     #[error("{setting} = {value} is outside {range}")]
     Law {
         /// Name of the setting.
         setting: &'static str,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// The allowed range.
         range: String,
     },
-    /// A matrix that cannot be read.
+    /// A matrix that cannot be parsed.
     #[error("matrix, {0}")]
     Matrix(#[from] MatrixError),
-    /// A list of places that is no path.
+    /// An invalid list of positions.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// A movement trace that cannot be read.
+    /// A movement trace that cannot be parsed.
     #[error("trace, {0}")]
     Trace(#[from] TraceError),
-    /// A movement trace without the node.
+    /// A movement trace that lacks the node.
     #[error("the trace has no node {node}; it moves {known} nodes")]
     TraceNode {
         /// The node.
@@ -286,7 +286,7 @@ impl SettingsError {
         "mobility.trace.node",
     ];
 
-    /// A code that never changes, with dots.
+    /// Stable code of the error, with dots.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -305,7 +305,7 @@ impl SettingsError {
     }
 }
 
-/// Settings that passed the check, with names looked up.
+/// Checked settings, with names resolved.
 pub(super) struct Checked {
     pub(super) phy: &'static Phy,
     pub(super) channel: Channel,
@@ -319,15 +319,15 @@ impl RadioSettings {
     /// Checks every setting of the radio called `radio`.
     ///
     /// # Errors
-    /// The first setting that cannot work.
+    /// Names the first invalid setting.
     pub fn validate(&self, radio: &str) -> Result<(), SettingsError> {
         self.check(radio).map(|_| ())
     }
 
-    /// Checks every setting and looks up what it names.
+    /// Checks every setting and resolves names.
     ///
     /// # Errors
-    /// The first setting that cannot work.
+    /// Names the first invalid setting.
     pub(super) fn check(&self, radio: &str) -> Result<Checked, SettingsError> {
         let radio_name = || radio.to_owned();
         let phy = phy::tables::by_name(&self.phy).ok_or_else(|| SettingsError::Phy {
@@ -413,7 +413,7 @@ impl RadioSettings {
     }
 }
 
-/// The channel with this number, if the physical layer has it.
+/// The channel with this number, if the physical layer supports it.
 pub(super) fn tuned(radio: &str, phy: &'static Phy, number: u16) -> Result<Channel, SettingsError> {
     Channel::numbered(phy.bands, number).ok_or_else(|| SettingsError::Channel {
         radio: radio.to_owned(),

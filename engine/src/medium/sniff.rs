@@ -1,4 +1,4 @@
-//! Telling sniffers what is on the air, and keeping each channel's account.
+//! Monitoring: reports frames on the air to sniffers, and measures the use of each channel.
 
 use crate::math;
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use super::reach::Heard;
 use super::{Medium, Outside};
 use crate::time::{Instant, Span};
 
-/// How much of the time a channel was in use, anywhere on the medium.
+/// Time for which a channel was in use, anywhere on the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelAirtime {
-    /// At least one radio was sending.
+    /// At least one radio was transmitting.
     pub busy: Span,
-    /// At least two were: a collision for whoever hears both.
+    /// At least two radios were transmitting: a collision at any receiver in range of both.
     pub overlapped: Span,
     /// Sum of the lengths of all frames; more than `busy` if frames overlapped.
     pub sent: Span,
@@ -25,7 +25,7 @@ pub struct ChannelAirtime {
     pub frames: u64,
 }
 
-/// The accounts of all channels.
+/// Usage counters of all channels.
 #[derive(Default)]
 pub(super) struct Channels(BTreeMap<Channel, Use>);
 
@@ -50,7 +50,7 @@ impl Use {
 }
 
 impl Channels {
-    /// A frame begins.
+    /// Records the start of a frame.
     pub(super) fn begin(&mut self, channel: Channel, at: Instant, length: Span) {
         let used = self.0.entry(channel).or_default();
         used.turn(at);
@@ -59,7 +59,7 @@ impl Channels {
         used.total.sent += length;
     }
 
-    /// A frame ends.
+    /// Records the end of a frame.
     pub(super) fn end(&mut self, channel: Channel, at: Instant) {
         let used = self.0.entry(channel).or_default();
         used.turn(at);
@@ -68,8 +68,8 @@ impl Channels {
 }
 
 impl Medium {
-    /// The account of a channel up to the instant that the medium has reached; frames under way
-    /// count up to there, but with their whole length in `sent`.
+    /// Usage of a channel up to the present instant of the medium; frames on the air count up to
+    /// there, but with their whole length in `sent`.
     #[must_use]
     pub fn channel_airtime(&self, channel: Channel) -> ChannelAirtime {
         let Some(used) = self.channels.0.get(&channel) else { return ChannelAirtime::default() };
@@ -78,18 +78,18 @@ impl Medium {
         copy.total
     }
 
-    /// Channels that were ever used, ascending.
+    /// Channels that have been used, ascending.
     pub fn channels(&self) -> impl Iterator<Item = Channel> {
         self.channels.0.keys().copied()
     }
 
-    /// From now on [`Outside::sniffed`] is called for every frame, or no longer.
+    /// Turns on or off calls of [`Outside::sniffed`] for every frame.
     pub fn set_sniffing(&mut self, sniffing: bool) {
         self.dissolve();
         self.sniffing = sniffing;
     }
 
-    /// Tells of a frame: as received at `ear`, or else as the channel has it.
+    /// Reports a frame: as received at `ear`, or as seen on the channel.
     pub(super) fn sniff(&self, sending: &Sending, ear: Option<(&Heard, bool)>, outside: &mut impl Outside) {
         let sender = &self.radios[sending.from as usize];
         let rate = &sender.phy.rates[usize::from(sending.rate)];

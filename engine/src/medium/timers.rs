@@ -1,12 +1,12 @@
 //! The next timer of every radio, and the earliest of all.
 //!
 //! Backoff timers are stopped and started with every frame on the air, far more often than they
-//! fire. A tournament tree changes one in a few steps and keeps no dead entries, where a heap
-//! would fill with timers that never come.
+//! expire. A tournament tree changes one in a few steps and keeps no obsolete entries, whereas a
+//! heap would fill with cancelled timers.
 
 use crate::time::Instant;
 
-/// One instant for each radio, and quickly the earliest.
+/// One timer for each radio, with fast access to the earliest.
 #[derive(Default)]
 pub(super) struct Timers {
     /// Complete binary tree: node n has children 2n and 2n+1, leaves start at `leaves`.
@@ -16,7 +16,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Makes room for one more radio.
+    /// Adds a timer for one more radio.
     pub(super) fn add(&mut self) {
         if self.used == self.leaves {
             let leaves = (self.leaves * 2).max(16);
@@ -47,12 +47,12 @@ impl Timers {
         }
     }
 
-    /// The earliest timer; [`Instant::NEVER`] if none runs.
+    /// The earliest timer; [`Instant::NEVER`] if none is running.
     pub(super) fn first_at(&self) -> Instant {
         Instant::from_nanos(self.tree.get(1).copied().unwrap_or(u64::MAX))
     }
 
-    /// The radio with the earliest timer; among equals the one with the lowest number.
+    /// The radio with the earliest timer; of several the one with the lowest number.
     pub(super) fn first(&self) -> usize {
         let mut node = 1;
         while node < self.leaves {

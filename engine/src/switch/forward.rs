@@ -1,4 +1,4 @@
-//! A frame's way through a switch or hub.
+//! Forwarding of a frame through a switch or hub.
 
 use crate::drop_reason::DropReason;
 use crate::element::Place;
@@ -9,8 +9,8 @@ use crate::link::wire::Wire;
 use crate::switch::vlan::Class;
 use crate::switch::{Switch, Way};
 
-/// A frame that came from where `back` leads passes a switch or hub. True if the switch learned that an
-/// address has moved.
+/// Forwards a frame through a switch or hub; `back` is the wire towards its source. Returns true if
+/// the switch learned that an address has moved.
 pub(crate) fn pass(
     context: &mut Context,
     wires: &mut [Wire],
@@ -52,7 +52,7 @@ pub(crate) fn pass(
     moved
 }
 
-/// Puts a frame on a wire, with the tag that it has there.
+/// Sends a frame on a wire, with the VLAN tag for that port.
 fn send(
     context: &mut Context,
     wires: &mut [Wire],

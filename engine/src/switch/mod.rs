@@ -1,9 +1,9 @@
 //! Learning switch and hub.
 //!
-//! A switch (IEEE 802.1D, 2004, clauses 7.7 to 7.9) learns behind which link an address lives
-//! from the frames that it sends, forwards to that link alone, and floods what it does not know
-//! and what is sent to a group. It takes no time: rates, delays and queues belong to links.
-//! A switch whose ports belong to VLANs does all of it for each VLAN by itself.
+//! A switch (IEEE 802.1D, 2004, clauses 7.7 to 7.9) learns the link of an address from source
+//! addresses, forwards unicast frames to that link only, and floods frames to unknown and group
+//! addresses. It takes no time: rates, delays and queues belong to links. A VLAN-aware switch does
+//! this separately for each VLAN.
 
 pub(crate) mod forward;
 pub(crate) mod shortcuts;
@@ -17,41 +17,41 @@ use crate::settings::{SwitchSettings, VlanSettings};
 use crate::switch::vlan::{Class, Member};
 use crate::time::{Instant, Span};
 
-/// Where to send a frame.
+/// Forwarding decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Out on this wire alone.
+    /// Out on this wire only.
     To(u32),
-    /// Out on every wire but that on which it came.
+    /// Out on every wire except the ingress.
     Everywhere,
-    /// Nowhere: the destination is where it came from, or on the link only.
+    /// Dropped: the destination is on the ingress side, or is link-local.
     Filtered,
 }
 
 /// A switch or hub.
 pub(crate) struct Switch {
     pub id: SwitchId,
-    /// Wires that lead away from it.
+    /// Wires that lead away from the switch.
     pub out: Vec<u32>,
     /// Those of them that lead to another switch.
     pub trunks: Vec<u32>,
-    /// The generation of shortcuts of which one crosses it.
+    /// Generation of the last shortcut that crosses the switch.
     pub crossed: u64,
-    /// Whether one may begin here, and the generation in which that was found.
+    /// Whether a shortcut may begin here, and the generation in which that was computed.
     pub begins: (u64, bool),
     table: Option<Table>,
-    /// VLANs by the wire that leads away, of the ports of which something is said; empty in a
-    /// switch that knows no VLANs and passes tags like any content.
+    /// VLAN membership by outgoing wire, for the configured ports; empty in a switch that is not
+    /// VLAN-aware and treats tags as payload.
     members: BTreeMap<u32, Member>,
-    /// The port of which nothing is said.
+    /// VLAN membership of ports that are not configured.
     other: Member,
 }
 
-/// What a switch knows about addresses.
+/// Address table of a switch.
 struct Table {
     ageing: Span,
     limit: usize,
-    /// By VLAN and address.
+    /// Entries by VLAN and address.
     known: BTreeMap<u64, Known>,
     /// No entry is older than the ageing time before this instant.
     next_purge: Instant,
@@ -63,9 +63,9 @@ struct Known {
     seen: Instant,
 }
 
-/// Set in the address of a group.
+/// Group bit of an address.
 pub(crate) const GROUP: u64 = 0x0100_0000_0000;
-/// 01-80-C2-00-00-00 to 0F: for the link only, never forwarded (IEEE 802.1D, table 7-10).
+/// 01-80-C2-00-00-00 to 0F: link-local, never forwarded (IEEE 802.1D, table 7-10).
 const RESERVED: u64 = 0x0180_c200_0000;
 
 impl Switch {
@@ -76,7 +76,7 @@ impl Switch {
         Self { id, out, trunks, crossed: 0, begins: (0, false), table, members, other }
     }
 
-    /// A wire leads away from it from now on.
+    /// Attaches a wire that leads away from the switch.
     pub fn join(&mut self, wire: u32, to: End) {
         self.out.push(wire);
         if let End::Switch(_) = to {
@@ -84,7 +84,7 @@ impl Switch {
         }
     }
 
-    /// Says which VLANs the port has from which `wire` leads away.
+    /// Sets the VLANs of the port at which `wire` begins.
     pub fn set_vlan(&mut self, wire: u32, settings: &VlanSettings) {
         self.members.insert(wire, Member::new(settings));
         self.forget(wire);
@@ -94,8 +94,8 @@ impl Switch {
         self.members.get(&wire).unwrap_or(&self.other)
     }
 
-    /// To which VLAN a frame belongs that came from where `back` leads; `Some(None)` where there
-    /// are no VLANs, `None` if the port does not take it.
+    /// Classifies a frame that came from the link of wire `back`; `Some(None)` if the switch is not
+    /// VLAN-aware, `None` if the port does not accept the frame.
     #[allow(clippy::option_option)]
     pub fn classify(&self, octets: &[u8], back: u32) -> Option<Option<Class>> {
         if self.members.is_empty() {
@@ -104,17 +104,17 @@ impl Switch {
         vlan::classify(self.member(back), octets).map(Some)
     }
 
-    /// Whether a frame of this class may leave on `wire`.
+    /// True if a frame of this class may leave on `wire`.
     pub fn leaves(&self, wire: u32, class: Option<Class>) -> bool {
         class.is_none_or(|class| vlan::leaves(self.member(wire), class))
     }
 
-    /// The frame as it leaves on `wire`; none if its headers leave no room for a tag.
+    /// The frame as it leaves on `wire`; `None` if its headers leave no room for a tag.
     pub fn dress(&self, wire: u32, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
         vlan::dress(self.member(wire), class, frame, pool)
     }
 
-    /// Takes new settings; a switch that stays one keeps what it knows.
+    /// Applies new settings; a switch that remains a switch keeps its table.
     pub fn change(&mut self, settings: &SwitchSettings) {
         let known = self.table.take().map(|table| table.known);
         self.table = Table::new(settings);
@@ -126,21 +126,22 @@ impl Switch {
         }
     }
 
-    /// Forgets who lives behind a wire that leads away from here.
+    /// Removes the addresses learned on the link of a wire.
     pub fn forget(&mut self, wire: u32) {
         if let Some(table) = &mut self.table {
             table.known.retain(|_, known| known.wire != wire);
         }
     }
 
-    /// Remembers that a frame with these first octets came from where `back` leads. True if an address that was known
-    /// now lives elsewhere.
+    /// Learns the source address of a frame with these first octets that came from the link of wire
+    /// `back`. Returns true if a known address has moved.
     pub fn learn(&mut self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> bool {
         let Some(table) = &mut self.table else { return false };
         table.learn(now, vlan(class), address(&octets[6..12]), back)
     }
 
-    /// Where to send a frame with these first octets that came from where `back` leads.
+    /// Forwarding decision for a frame with these first octets that came from the link of wire
+    /// `back`.
     pub fn route(&self, now: Instant, octets: &[u8], back: u32, class: Option<Class>) -> Way {
         let Some(table) = &self.table else { return Way::Everywhere };
         let destination = address(&octets[..6]);
@@ -159,13 +160,14 @@ impl Switch {
         }
     }
 
-    /// Whether it learns and minds no VLANs.
+    /// True if it is a learning switch that is not VLAN-aware.
     pub fn is_plain(&self) -> bool {
         self.table.is_some() && self.members.is_empty()
     }
 
-    /// The wire on which frames for `destination` leave that come from where `back` leads, and until when nothing of that
-    /// has aged; only if it knows that `source` lives there, and no VLANs are to be minded.
+    /// For frames from the link of wire `back` to `destination`: the outgoing wire, and until when
+    /// none of the table entries has aged. `None` unless `source` is known to be on that link and
+    /// the switch is not VLAN-aware.
     pub fn knows(&self, now: Instant, source: u64, destination: u64, back: u32) -> Option<(u32, Instant)> {
         let table = self.table.as_ref().filter(|_| self.is_plain())?;
         let (from, to) = (table.known.get(&source)?, table.known.get(&destination)?);
@@ -173,7 +175,7 @@ impl Switch {
         (from.wire == back && to.wire != back && now <= until).then_some((to.wire, until))
     }
 
-    /// Frames from `source` that came from where `back` leads, as it is known, passed until `last`.
+    /// Refreshes the entry of `source` on the link of wire `back`: its last frame passed at `last`.
     pub fn renew(&mut self, last: Instant, source: u64, back: u32) {
         let known = self.table.as_mut().and_then(|table| table.known.get_mut(&source));
         debug_assert!(known.as_ref().is_some_and(|known| known.wire == back), "a void shortcut was taken");
@@ -183,12 +185,12 @@ impl Switch {
     }
 }
 
-/// The part of a table's key that says the VLAN.
+/// The VLAN part of a table key.
 fn vlan(class: Option<Class>) -> u64 {
     class.map_or(0, |class| u64::from(class.vlan) << 48)
 }
 
-/// The address in these octets.
+/// The address in these octets, as a number.
 pub(crate) fn address(octets: &[u8]) -> u64 {
     octets.iter().fold(0, |address, &octet| address << 8 | u64::from(octet))
 }
@@ -206,8 +208,8 @@ impl Table {
         }
     }
 
-    /// Remembers where `source` lives in a VLAN. A group address never is one; a full table learns nobody
-    /// new until somebody has aged. True if somebody moved.
+    /// Learns the link of `source` in a VLAN. Group addresses are ignored; a full table learns no
+    /// new address until an entry has aged. Returns true if an address has moved.
     fn learn(&mut self, now: Instant, vlan: u64, source: u64, wire: u32) -> bool {
         if source & GROUP != 0 {
             return false;

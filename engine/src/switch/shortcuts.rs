@@ -1,19 +1,22 @@
-//! Shortcuts: known ways through rows of switches.
+//! Shortcuts: cached paths through chains of switches.
 //!
-//! A frame that crosses many switches finds little of them, of their tables, wires and accounts, in the
-//! processor's caches. Where a frame to one known address would pass two switches or more, and between them
-//! only bare wires ([`Wire::leads_on`]), the engine keeps the way, and the next frame from the same wire with the
-//! same addresses goes straight to the last wire of it, as with the flow cache of a software switch.
+//! A frame that crosses many switches misses the CPU caches for most of their tables, wires and
+//! counters. Where the path to one known address crosses two switches or more with only transparent
+//! wires ([`Wire::leads_on`]) between them, the engine caches it. The next frame from the same wire
+//! with the same addresses goes straight to the last wire of the path, as with the flow cache of a
+//! software switch.
 //!
-//! Nothing that can be seen differs. Such a frame crosses the row alone and in no time, so nobody can come
-//! between. What it would have left behind is owed: its count in the account of each switch and wire, and
-//! its time in the entry of each table that knows its source. A debt is settled before anybody looks: before a frame
-//! passes one of these switches in the ordinary way, before the ledger is read, before a change.
+//! The observable behaviour does not change. Such a frame crosses the chain alone and in no time,
+//! so no other frame can interfere. Updates that it skips are deferred: the counters of each switch
+//! and wire, and the age of its source in each table. Deferred updates are applied before they can
+//! be observed: before a frame takes the ordinary path through one of these switches, before the
+//! ledger is read, before a change.
 //!
-//! A shortcut rests on entries of tables and on bare wires. Whatever changes one of those makes all
-//! shortcuts void: a change of the scenario, an address that moves, a wire that begins or ceases to be bare.
-//! Entries that become newer change nothing. Those that nobody renews age, and only then can they be purged: each
-//! shortcut is looked over when the first of its entries would have aged since the last time.
+//! A shortcut depends on table entries and on transparent wires. Any change of one of those
+//! invalidates all shortcuts: a change of the scenario, an address that moves, a wire that becomes
+//! transparent or ceases to be. Refreshed entries change nothing. Entries that are not refreshed
+//! age, and only then can they be purged: each shortcut is re-evaluated when the first of its
+//! entries would have aged since the last evaluation.
 
 use crate::element::{End, SwitchId};
 use crate::frame::Pool;
@@ -23,24 +26,25 @@ use crate::link::wire::Wire;
 use crate::switch::{GROUP, Switch, address};
 use crate::time::Instant;
 
-/// Pairs of addresses that are remembered, at most.
+/// Maximum number of cached address pairs.
 const SLOTS: usize = 2048;
-/// Slots in which a pair may be: the one of two that was used longer ago makes room.
+/// Associativity of the cache: of the slots that a pair may use, the least recently used is
+/// replaced.
 const WAYS: usize = 2;
-/// Switches of one shortcut, at most; from there on the way is the ordinary one.
+/// Maximum number of switches in a shortcut; the rest of a longer path is the ordinary one.
 const LONGEST: usize = 1024;
 
-/// Frames that take the same way while nothing changes.
+/// Frames that take the same path while nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
-    /// The wire on which they come to the first switch.
+    /// The wire on which they reach the first switch.
     wire: u32,
     source: u64,
     destination: u64,
 }
 
 impl Flow {
-    /// The first slot of its set.
+    /// The first slot of the set.
     fn set(&self) -> usize {
         let sum = self
             .source
@@ -53,18 +57,18 @@ impl Flow {
     }
 }
 
-/// What is known of a flow.
+/// Cache state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It has been seen; a second frame makes it worth a look.
+    /// Seen once; the path is evaluated at the second frame.
     Seen,
-    /// There is nothing to cut short.
+    /// No shortcut: the path is too short.
     Short,
-    /// Until the instant frames of no more octets than these leave on the wire `exit`.
+    /// Until `until`, frames of at most `largest` octets leave on the wire `exit`.
     Known { until: Instant, largest: u32, exit: u32 },
 }
 
-/// A switch of a way, and the wire that leads on from it.
+/// A switch of a path, and the outgoing wire.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     switch: SwitchId,
@@ -74,54 +78,54 @@ struct Hop {
 #[derive(Debug)]
 struct Slot {
     flow: Flow,
-    /// What it says is void in another.
+    /// The slot is void in any other generation.
     generation: u64,
     state: State,
     hops: Vec<Hop>,
-    /// What has passed since accounts were last settled.
+    /// Frames not yet added to the counters.
     owed: Tally,
-    /// When the last frame passed, or else when the flow was first seen.
+    /// When the last frame passed; before that, when the flow was first seen.
     last: Instant,
 }
 
 /// All shortcuts of an engine.
 pub(crate) struct Shortcuts {
-    /// Sets of [`WAYS`]; none before the first frame that may need one.
+    /// Sets of [`WAYS`] slots; allocated by the first frame that may use one.
     slots: Vec<Slot>,
-    /// Slots that owe something.
+    /// Slots with deferred updates.
     owing: Vec<usize>,
     generation: u64,
-    /// Something on which shortcuts rest has changed.
+    /// True if a state that shortcuts depend on has changed.
     shaken: bool,
 }
 
 impl Default for Shortcuts {
     fn default() -> Self {
-        // Switches and slots start with a generation that never was.
+        // Switches and slots start with a generation that is never current.
         Self { slots: Vec::new(), owing: Vec::new(), generation: 1, shaken: false }
     }
 }
 
 impl Shortcuts {
-    /// Takes note if something on which a shortcut may rest has changed; whatever was owed to it has
-    /// been settled before.
+    /// Records that a state that shortcuts depend on has changed; deferred updates were applied
+    /// before.
     pub fn shake_if(&mut self, changed: &mut bool) {
         self.shaken |= core::mem::take(changed);
     }
 
-    /// Something on which a shortcut may rest is about to change.
+    /// Prepares for a change of a state that shortcuts depend on.
     pub fn forget(&mut self, switches: &mut [Switch], ledger: &mut Ledger) {
         self.settle(switches, ledger);
         self.generation += 1;
         self.shaken = false;
     }
 
-    /// Whether a shortcut crosses this switch.
+    /// True if a shortcut crosses this switch.
     pub fn cross(&self, switch: &Switch) -> bool {
         switch.crossed == self.generation
     }
 
-    /// Enters into accounts and tables what is owed.
+    /// Applies deferred updates to counters and tables.
     pub fn settle(&mut self, switches: &mut [Switch], ledger: &mut Ledger) {
         while let Some(number) = self.owing.pop() {
             let slot = &mut self.slots[number];
@@ -140,7 +144,7 @@ impl Shortcuts {
         }
     }
 
-    /// Whether a shortcut may begin at this switch: from a hub, or where no wire leads on, there is nothing to cut short.
+    /// True if a shortcut may begin at this switch: not at a hub, nor where no wire leads on.
     pub fn may_begin(&self, switch: &mut Switch, wires: &[Wire]) -> bool {
         if switch.trunks.is_empty() {
             return false;
@@ -149,12 +153,13 @@ impl Shortcuts {
             let leads_on = |&wire: &u32| wires[wire as usize].leads_on().is_some();
             switch.begins = (self.generation, switch.is_plain() && switch.trunks.iter().any(leads_on));
         }
-        // What was found before something changed says nothing.
+        // A result from before a change is void.
         switch.begins.1 || self.shaken
     }
 
-    /// The wire on which this frame leaves the row of switches that it comes to on `wire`, if that is known
-    /// and all between is done with. Nothing else may be on its way at this instant.
+    /// The wire on which this frame leaves the chain of switches that it enters on `wire`; `None`
+    /// if that is not cached. Defers all updates on the way. No other frame may be in progress at
+    /// this instant.
     pub fn take(
         &mut self,
         now: Instant,
@@ -200,7 +205,7 @@ impl Shortcuts {
         found.map(|way| set + way)
     }
 
-    /// Remembers that a flow was seen.
+    /// Records that a flow was seen.
     fn note(&mut self, flow: Flow, now: Instant, switches: &mut [Switch], ledger: &mut Ledger) {
         if self.slots.is_empty() {
             self.slots.extend((0..SLOTS).map(|_| Slot {
@@ -223,7 +228,7 @@ impl Shortcuts {
         (slot.flow, slot.generation, slot.state, slot.last) = (flow, self.generation, State::Seen, now);
     }
 
-    /// Finds out which way frames of a flow take now. Nothing is owed.
+    /// Evaluates the present path of a flow. No updates may be deferred.
     fn look(&mut self, now: Instant, number: usize, wires: &[Wire], switches: &mut [Switch]) -> State {
         let slot = &mut self.slots[number];
         let Flow { wire: mut at, source, destination } = slot.flow;
@@ -235,7 +240,7 @@ impl Shortcuts {
             let Some((wire, good)) = switches[switch.index()].knows(now, source, destination, at ^ 1) else {
                 break false;
             };
-            // Only now the wire before is one between two switches of the way.
+            // Only now is the previous wire known to connect two switches of the path.
             largest = fits;
             until = until.min(good);
             slot.hops.push(Hop { switch, wire });
@@ -247,7 +252,7 @@ impl Shortcuts {
         };
         slot.state = match slot.hops[..] {
             [_, .., Hop { wire: exit, .. }] => State::Known { until, largest, exit },
-            // Where tables know too little they may soon know more.
+            // If an address is unknown now, it may be learned soon.
             _ if ends => State::Short,
             _ => State::Seen,
         };

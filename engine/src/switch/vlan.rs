@@ -1,37 +1,37 @@
-//! Virtual LANs (IEEE 802.1Q, 2018): to which one a frame belongs, and its tag.
+//! Virtual LANs (IEEE 802.1Q, 2018): classification and tagging of frames.
 //!
-//! A port of a switch is an access port of one VLAN, or a trunk that carries several, all tagged
-//! but one: the native VLAN. Only the outermost tag of type 0x8100 counts; one behind it, or of
-//! another type, is content.
+//! A port of a switch is an access port of one VLAN, or a trunk that carries several VLANs, all
+//! tagged except the native VLAN. Only an outermost tag of type 0x8100 counts; inner tags and tags
+//! of other types are payload.
 
 use crate::error::Error;
 use crate::frame::segment;
 use crate::frame::{Frame, Pool};
 use crate::settings::VlanSettings;
 
-/// Octets of the two addresses, after which a tag stands.
+/// Octets of the two addresses, which precede the tag.
 const ADDRESSES: usize = 12;
 /// Octets of a tag.
 pub(crate) const TAG: usize = 4;
 const TYPE: [u8; 2] = [0x81, 0x00];
 const NUMBER: u16 = 0x0fff;
-/// The VLAN of a port of which nothing is said, in a switch that knows VLANs (clause 9.6).
+/// The VLAN of a port that is not configured, in a VLAN-aware switch (clause 9.6).
 const DEFAULT: u16 = 1;
-/// Numbers of VLANs; 0 and 4095 are reserved.
+/// Valid VLAN numbers; 0 and 4095 are reserved.
 const NUMBERS: core::ops::Range<u16> = 1..4095;
 
-/// What the tag of a frame says, or would say.
+/// VLAN classification of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     /// The VLAN.
     pub vlan: u16,
-    /// Priority code point and drop eligibility, in their places in a tag.
+    /// Priority code point and drop eligibility, at their positions in a tag.
     priority: u16,
-    /// Whether the frame bears a tag.
+    /// True if the frame is tagged.
     tagged: bool,
 }
 
-/// A switch's port, as its VLANs see it.
+/// VLAN membership of a switch's port.
 #[derive(Clone, Debug)]
 pub(crate) enum Member {
     Access(u16),
@@ -42,7 +42,7 @@ impl VlanSettings {
     /// Checks every number.
     ///
     /// # Errors
-    /// The first that is not from 1 to 4094.
+    /// Names the first number that is not from 1 to 4094.
     pub fn check(&self) -> Result<(), Error> {
         let (numbers, native) = match self {
             Self::Access { vlan } => (std::slice::from_ref(vlan), &None),
@@ -74,7 +74,7 @@ impl Member {
         }
     }
 
-    /// Whether frames of a VLAN come and go here.
+    /// True if the port is a member of the VLAN.
     fn carries(&self, vlan: u16) -> bool {
         match self {
             Self::Access(own) => *own == vlan,
@@ -82,7 +82,7 @@ impl Member {
         }
     }
 
-    /// The VLAN whose frames bear no tag here.
+    /// The untagged VLAN of the port, if any.
     fn untagged(&self) -> Option<u16> {
         match self {
             Self::Access(own) => Some(*own),
@@ -97,11 +97,11 @@ impl Default for Member {
     }
 }
 
-/// To which VLAN a frame belongs that came in at `member`; none if the port does not take it.
+/// The VLAN class of a frame that came in at `member`; `None` if the port does not accept it.
 pub(crate) fn classify(member: &Member, octets: &[u8]) -> Option<Class> {
     let tagged = octets.len() >= ADDRESSES + TAG + 2 && octets[ADDRESSES..ADDRESSES + 2] == TYPE;
     let tag = if tagged { u16::from_be_bytes([octets[14], octets[15]]) } else { 0 };
-    // A number of zero says a priority and no VLAN.
+    // A VLAN number of zero is a priority tag without a VLAN.
     let vlan = match tag & NUMBER {
         0 => member.untagged()?,
         number => number,
@@ -110,13 +110,13 @@ pub(crate) fn classify(member: &Member, octets: &[u8]) -> Option<Class> {
     takes.then_some(Class { vlan, priority: tag & !NUMBER, tagged })
 }
 
-/// Whether a frame of this class may leave at `member`.
+/// True if a frame of this class may leave at `member`.
 pub(crate) fn leaves(member: &Member, class: Class) -> bool {
     member.carries(class.vlan)
 }
 
-/// The frame as it leaves at `member`: with a tag, or without. Only where its tag changes it gets
-/// a buffer of its own. None if its headers leave no room for a tag.
+/// The frame as it leaves at `member`, tagged or untagged. It gets a new buffer only if its tag
+/// changes. `None` if its headers leave no room for a tag.
 pub(crate) fn dress(member: &Member, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
     let wanted = member.untagged() != Some(class.vlan);
     let bare = if class.tagged { TAG } else { 0 };

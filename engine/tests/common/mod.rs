@@ -1,4 +1,4 @@
-//! What the engine's tests share: an outlet that writes everything down, and frames to send.
+//! Shared code of the engine's tests: an egress that records everything, and frames to send.
 #![allow(dead_code)] // each test uses its own part of it
 
 use std::path::Path;
@@ -9,13 +9,13 @@ use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, DropReason, Egress, End, Engine, HostLoss, LinkId, Place, PortId};
 
-/// One frame as a port got it; each segment of a super-frame is one.
+/// One frame as delivered to a port; each segment of a super-frame is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub port: PortId,
     pub at: u64,
     pub octets: Vec<u8>,
-    /// Number of segments that were handed over together with it.
+    /// Number of segments delivered together with it.
     pub together: u16,
 }
 
@@ -28,12 +28,12 @@ pub struct Dropped {
     pub why: DropReason,
 }
 
-/// Writes down all that comes out of an engine.
+/// Records all output of an engine.
 #[derive(Default)]
 pub struct Book {
     pub deliveries: Vec<Arrival>,
     pub drops: Vec<Dropped>,
-    /// If set, the host loses every n-th hand-over.
+    /// If set, the host loses every n-th delivery.
     pub lose_every: Option<usize>,
     pub calls: usize,
 }
@@ -58,7 +58,7 @@ impl Egress for Book {
 }
 
 impl Book {
-    /// Instants at which a port got frames.
+    /// Instants at which a port received frames.
     pub fn times(&self, port: PortId) -> Vec<u64> {
         self.deliveries.iter().filter(|delivery| delivery.port == port).map(|delivery| delivery.at).collect()
     }
@@ -74,7 +74,7 @@ pub fn mac(node: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, node]
 }
 
-/// Offers a frame of so many octets with these addresses, zero beyond.
+/// Offers a frame of so many octets with these addresses, filled with zeros.
 pub fn offer(engine: &mut Engine, port: PortId, at: u64, to: [u8; 6], from: [u8; 6], octets: u32) {
     let mut content = vec![0; octets as usize];
     content[..6].copy_from_slice(&to);
@@ -90,7 +90,7 @@ pub fn offer_octets(engine: &mut Engine, port: PortId, at: u64, octets: &[u8]) {
     engine.offer(port, Instant::from_nanos(at), Frame::new(buffer, length, None, None));
 }
 
-/// Ones' complement sum of big-endian words, written apart from the engine's.
+/// Ones' complement sum of big-endian words, implemented independently of the engine.
 pub fn internet_sum(octets: &[u8]) -> u16 {
     let mut sum: u32 = 0;
     for pair in octets.chunks(2) {
@@ -100,8 +100,8 @@ pub fn internet_sum(octets: &[u8]) -> u16 {
     u16::try_from(sum).expect("folded")
 }
 
-/// The octets of a TCP super-frame over IPv4 as a node's kernel gives it: total length and
-/// pseudo-header sum are those of the whole.
+/// The octets of a TCP super-frame over IPv4 as a node's kernel sends it: total length and
+/// pseudo-header sum are those of the whole super-frame.
 pub fn tcp4(payload: usize, sequence: u32, flags: u8) -> Vec<u8> {
     let mut octets = vec![0; 14 + 20 + 20 + payload];
     octets[..6].copy_from_slice(&mac(2));
@@ -149,7 +149,7 @@ pub fn check_ledger(engine: &mut Engine) {
     assert_eq!(engine.ledger().in_flight(), engine.recount());
 }
 
-/// Lets everything that is under way come to its end, and checks that nothing is left.
+/// Runs until all frames in flight have reached their end, and checks that none is left.
 pub fn run_dry(engine: &mut Engine, book: &mut Book) {
     engine.advance(Instant::NEVER, book);
     check_ledger(engine);
@@ -157,9 +157,8 @@ pub fn run_dry(engine: &mut Engine, book: &mut Book) {
     assert_eq!(engine.pool().in_use(), 0);
 }
 
-/// Compares a table of results with the committed one. Whoever changes a result on purpose
-/// writes the tables anew with `AIRLOOM_WRITE_TABLES=1 cargo test -p airloom-engine` and shows
-/// the difference.
+/// Compares a table of results with the committed one. After an intended change of results, rewrite
+/// the tables with `AIRLOOM_WRITE_TABLES=1 cargo test -p airloom-engine` and show the difference.
 pub fn compare(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tables").join(name);
     if std::env::var_os("AIRLOOM_WRITE_TABLES").is_some() {

@@ -17,7 +17,7 @@ pub const PAYLOAD: u32 = 1470;
 /// Ethernet, IPv4 and UDP headers.
 pub const HEADERS: u32 = 14 + 20 + 8;
 
-/// What arrived at one radio from another.
+/// Frames that arrived at one radio from another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub frames: u64,
@@ -40,7 +40,7 @@ pub struct Ground {
     pub arrivals: Vec<(RadioId, Frame, Instant)>,
     pub keep_arrivals: bool,
     pub delivered: u64,
-    /// Frames with their radiotap header: of which radio, if of one, and octets.
+    /// Frames with their radiotap header: the capturing radio, if any, and the octets.
     pub sniffs: Vec<(Option<RadioId>, Vec<u8>)>,
 }
 
@@ -93,7 +93,7 @@ impl Outside for Ground {
     }
 }
 
-/// A flow that always has something to send.
+/// A saturated flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     pub from: RadioId,
@@ -101,7 +101,7 @@ pub struct Source {
     pub payload: u32,
 }
 
-/// A medium, its sources and its ground.
+/// A medium, its traffic sources and its environment.
 pub struct World {
     pub medium: Medium,
     pub ground: Ground,
@@ -115,7 +115,8 @@ pub fn reference_loss() -> Box<dyn PathLoss> {
     Box::new(LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.6777 })
 }
 
-/// Settings of the reference runs at a fixed rate, with room for every frame that a test hands over at once.
+/// Settings of the reference runs at a fixed rate, with queues for every frame that a test offers
+/// at once.
 pub fn at_rate(megabits: f64) -> RadioSettings {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let rate = (megabits * 1e6).round() as u64;
@@ -191,7 +192,7 @@ impl World {
         (0..10).for_each(|_| self.offer(now, from, Some(to), payload));
     }
 
-    /// Runs until `until`; sources refill as soon as a frame is done with.
+    /// Runs until `until`; sources refill as soon as a frame is finished.
     pub fn run(&mut self, until: Instant) {
         loop {
             if !self.medium.step(until, &mut self.ground) {
@@ -208,7 +209,7 @@ impl World {
         self.medium.advance(until, &mut self.ground);
     }
 
-    /// Counts from now on.
+    /// Starts counting.
     pub fn start_counting(&mut self, at: Instant) {
         self.ground.counting_from = at;
         self.ground.tallies.clear();

@@ -1,9 +1,9 @@
-//! Controlled delay (RFC 8289): drop from the head while packets have stood too long for too long.
+//! Controlled delay (RFC 8289): drops from the head while the standing queue is too long.
 //!
-//! A packet that has waited `target` or longer is a sign; when the signs have not ceased for an
-//! `interval`, one packet is dropped and the next drop is set `interval / sqrt(count)` later,
-//! where `count` is the number of drops since this began (section 5.3). It ends with the first
-//! packet that has waited less, or when no more than one packet's worth of octets is left.
+//! A packet that has waited `target` or longer is above the target. When this has lasted for an
+//! `interval`, one packet is dropped and the next drop is due `interval / sqrt(count)` later, where
+//! `count` is the number of drops since dropping began (section 5.3). Dropping ends with the first
+//! packet that has waited less, or when at most one packet's worth of octets is left.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::drop_reason::DropReason;
 use crate::link::in_flight::InFlight;
 use crate::time::{Instant, Span};
 
-/// The two parameters.
+/// The parameters `target` and `interval`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
     target: Span,
@@ -24,7 +24,7 @@ impl Law {
         Self { target: Span::from_nanos(target_ns), interval: Span::from_nanos(interval_ns) }
     }
 
-    /// When the next drop is due after one at `at`, the `count`th.
+    /// When the next drop is due after the `count`th drop at `at`.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     fn next(self, at: Instant, count: u32) -> Instant {
         // An interval is below 2^53 ns; the square root is exactly rounded on every machine.
@@ -40,7 +40,7 @@ pub(super) struct CoDel {
     /// `count` when dropping last began.
     before: u32,
     drop_next: Instant,
-    /// When the signs will have lasted for an interval, if they last.
+    /// When the delay will have been above the target for an interval, if that lasts.
     above_until: Option<Instant>,
 }
 
@@ -98,7 +98,7 @@ impl CoDel {
                 self.judge(law, now, backlog, largest);
             }
             self.dropping = true;
-            // If it ended not long ago, the rate that was needed then is a good one to begin with.
+            // If dropping ended recently, the previous drop rate is a good initial value.
             let delta = self.count.saturating_sub(self.before);
             let recent = now.since(self.drop_next) < law.interval * 16;
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -132,7 +132,7 @@ impl CoDel {
     }
 }
 
-/// Drops the first frame, or gives it back marked.
+/// Drops the first frame, or returns it marked.
 fn discard(desk: &mut Desk, backlog: &mut Backlog) -> Option<InFlight> {
     let flight = backlog.pop(desk, false)?;
     match desk.mark(flight) {

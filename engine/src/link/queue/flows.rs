@@ -1,9 +1,9 @@
 //! Flow queues with controlled delay in each (RFC 8290).
 //!
-//! Packets are sorted by a hash of addresses, protocol and ports; the queues take turns of
-//! `quantum` octets (deficit round robin), those that have just become active first; each queue
-//! is a `CoDel` queue of its own. When all queues together are full, the one with most octets
-//! loses up to half of its packets, at most 64 at once, from the head (section 4.1).
+//! Packets are sorted by a hash of addresses, protocol and ports. The queues are served by deficit
+//! round robin with `quantum` octets; newly active queues come first. Each queue is a `CoDel`
+//! queue. When the total limit is exceeded, the queue with the most octets loses up to half of its
+//! packets, at most 64 at once, from the head (section 4.1).
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::packet;
 use crate::link::in_flight::InFlight;
 
-/// Most packets that the fattest queue loses at once.
+/// Maximum number of packets dropped from the longest queue at once.
 const BATCH: u64 = 64;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Flow {
     backlog: Backlog,
     codel: CoDel,
     deficit: i64,
-    /// Whether it stands in one of the two lists.
+    /// True if the queue is in one of the two lists.
     listed: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Flows {
     quantum: i64,
     number: u32,
     salt: u64,
-    /// Made when the first frame comes: an idle link costs nothing.
+    /// Created when the first frame arrives: an idle link uses no memory for them.
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -43,12 +43,12 @@ impl Flows {
         Self { law, quantum, number, salt, flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new() }
     }
 
-    /// What waits, flow by flow.
+    /// All queued frames, flow by flow.
     pub fn iter(&self) -> impl Iterator<Item = &InFlight> {
         self.flows.iter().flat_map(|flow| &flow.backlog.waiting)
     }
 
-    /// Takes a run; if the queues are too full then, others pay for it.
+    /// Enqueues a run; if the limits are then exceeded, drops from the longest queue.
     pub fn put(&mut self, desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) {
         if self.flows.is_empty() {
             self.flows.resize_with(self.number as usize, Flow::default);
@@ -83,7 +83,7 @@ impl Flows {
         }
     }
 
-    /// The next frame in turn.
+    /// Dequeues the next frame.
     pub fn take(&mut self, desk: &mut Desk, largest: u64, whole: bool) -> Option<InFlight> {
         loop {
             let (index, is_new) = match self.new.front() {
@@ -107,7 +107,7 @@ impl Flows {
                 flow.deficit -= i64::try_from(flight.frame.octets()).unwrap_or(i64::MAX);
                 return Some(flight);
             }
-            // Its turn is over, or a new queue has run empty: to the end of the old ones.
+            // Its deficit is used up, or a new queue is empty: append it to the old queues.
             if is_new {
                 self.new.pop_front()
             } else {
@@ -117,7 +117,7 @@ impl Flows {
         }
     }
 
-    /// Takes out whatever is there.
+    /// Dequeues any frame, without queue management.
     pub fn take_any(&mut self, desk: &mut Desk) -> Option<InFlight> {
         self.flows.iter_mut().find_map(|flow| flow.backlog.pop(desk, true))
     }

@@ -1,7 +1,7 @@
-//! Where frames wait for the wire: limits, and the discipline that manages them.
+//! The transmit queue of a wire: limits, and the discipline that manages it.
 //!
-//! Super-frames count as the frames that they stand for, and each of those is judged for itself:
-//! a run is split only where its frames meet different fates.
+//! Super-frames count as their single frames, and each of those is judged separately: a run is
+//! split only where its frames are treated differently.
 
 mod codel;
 mod flows;
@@ -31,7 +31,7 @@ pub(crate) struct Queue {
     totals: Totals,
     charge: Charge,
     ecn: bool,
-    /// Octets of the largest frame that ever came.
+    /// Octets of the largest frame seen.
     largest: u64,
     dice: Stream,
     kind: Kind,
@@ -44,15 +44,15 @@ enum Kind {
     Flows(Box<Flows>),
 }
 
-/// What waits.
+/// Totals of the queued frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     tally: Tally,
-    /// Octets that the wire will be charged for it.
+    /// Octets that the wire will be charged for them.
     charged: u64,
 }
 
-/// How much may wait. No limit is the largest number.
+/// Limits of the queue. The largest number means no limit.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     frames: u64,
@@ -73,7 +73,7 @@ impl Limits {
         }
     }
 
-    /// The limits beyond which drop-tail marks.
+    /// The limits above which drop-tail marks.
     fn half(self) -> Self {
         Self { frames: self.frames / 2, octets: self.octets / 2, charged: self.charged / 2 }
     }
@@ -83,7 +83,7 @@ impl Limits {
         tally.frames > self.frames || tally.octets > self.octets || *charged > self.charged
     }
 
-    /// How many frames of a run fit behind what waits.
+    /// Number of frames of a run that fit into the queue.
     fn room(&self, totals: &Totals, frame: &Frame, charge: Charge) -> u16 {
         let sizes = frame.sizes();
         let fit = |room: u64, cost: &dyn Fn(u32) -> u64| {
@@ -104,7 +104,7 @@ impl Limits {
     }
 }
 
-/// What a discipline needs besides its own state.
+/// Environment of a discipline, beside its own state.
 struct Desk<'a, 'b> {
     context: &'a mut Context<'b>,
     place: Place,
@@ -124,8 +124,8 @@ impl Desk<'_, '_> {
         self.totals.charged -= self.charge.of(frame);
     }
 
-    /// Marks a frame or a run if marks are wanted and its flow knows them; gives it back
-    /// unchanged if not.
+    /// Marks a frame or a run if ECN is enabled and its flow is ECN-capable; otherwise returns it
+    /// unchanged.
     fn mark(&mut self, flight: InFlight) -> Result<InFlight, InFlight> {
         let frame = flight.frame;
         let octets = &self.context.pool.octets(frame.buffer)[..frame.length as usize];
@@ -145,7 +145,7 @@ impl Desk<'_, '_> {
         Ok(InFlight { frame, ..flight })
     }
 
-    /// Splits a run after its first `count` frames, of which it may have none or all.
+    /// Splits a run after its first `count` frames; either part may be empty.
     fn split(&mut self, flight: InFlight, count: u16) -> (Option<InFlight>, Option<InFlight>) {
         let frame = flight.frame;
         if count == 0 {
@@ -159,7 +159,7 @@ impl Desk<'_, '_> {
     }
 }
 
-/// The first frame of a queue; with `whole`, the run that it belongs to.
+/// Removes the first frame of a queue; with `whole`, the run that it belongs to.
 fn pop(waiting: &mut VecDeque<InFlight>, pool: &mut Pool, whole: bool) -> Option<InFlight> {
     let next = waiting.pop_front()?;
     if whole || next.frame.count == 1 {
@@ -170,7 +170,7 @@ fn pop(waiting: &mut VecDeque<InFlight>, pool: &mut Pool, whole: bool) -> Option
     Some(first)
 }
 
-/// Borrows what a desk needs of a queue and leaves its discipline free.
+/// Borrows the fields of a queue that a desk needs, without its discipline.
 macro_rules! desk {
     ($queue:ident, $context:ident, $place:ident) => {
         Desk {
@@ -184,7 +184,7 @@ macro_rules! desk {
 }
 
 impl Queue {
-    /// A queue with dice of its own.
+    /// Creates a queue with its own random stream.
     pub fn new(settings: &QueueSettings, serializer: &Serializer, charge: Charge, mut dice: Stream) -> Self {
         let kind = Kind::new(&settings.discipline, serializer, dice.bits());
         Self {
@@ -198,8 +198,8 @@ impl Queue {
         }
     }
 
-    /// Takes new settings. What waits stays, in its order, also if it is now too much; a
-    /// discipline whose own settings change starts anew.
+    /// Applies new settings. Queued frames stay in order, even if they exceed the new limits; a
+    /// discipline whose own settings change is reset.
     pub fn change(
         &mut self,
         context: &mut Context,
@@ -240,7 +240,7 @@ impl Queue {
         self.totals.tally.frames == 0
     }
 
-    /// Whether frames that need not wait may pass it by.
+    /// True if frames that need not wait may bypass the queue.
     pub fn may_be_passed(&self) -> bool {
         matches!(self.kind, Kind::Tail(_))
     }
@@ -249,7 +249,7 @@ impl Queue {
         self.totals.tally
     }
 
-    /// Calls `visit` for all that waits.
+    /// Calls `visit` for all queued frames.
     pub fn visit(&self, visit: &mut dyn FnMut(&Frame)) {
         match &self.kind {
             Kind::Tail(waiting) | Kind::Red(_, waiting) => waiting.iter().for_each(|m| visit(&m.frame)),
@@ -258,7 +258,7 @@ impl Queue {
         }
     }
 
-    /// Takes in a run. The first `exempt` frames do not wait, so no limit counts for them.
+    /// Enqueues a run. The first `exempt` frames do not wait, so no limit applies to them.
     pub fn put(&mut self, context: &mut Context, place: Place, flight: InFlight, exempt: u16) {
         let sizes = flight.frame.sizes();
         let largest = if sizes.fulls > 0 { sizes.full } else { sizes.tail };
@@ -292,7 +292,7 @@ impl Queue {
         }
     }
 
-    /// The next frame for the wire; with `whole`, the run that it belongs to.
+    /// Dequeues the next frame for the wire; with `whole`, the run that it belongs to.
     pub fn take(&mut self, context: &mut Context, place: Place, whole: bool) -> Option<InFlight> {
         let mut desk = desk!(self, context, place);
         match &mut self.kind {
@@ -314,7 +314,7 @@ impl Queue {
         }
     }
 
-    /// Takes out whatever is there, past all discipline.
+    /// Dequeues any frame, without queue management.
     pub fn take_any(&mut self, context: &mut Context, place: Place) -> Option<InFlight> {
         let mut desk = desk!(self, context, place);
         match &mut self.kind {
@@ -348,7 +348,7 @@ impl Kind {
     }
 }
 
-/// Takes what fits of a run, and drops the rest.
+/// Enqueues as much of a run as fits, and drops the rest.
 fn admit(desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) -> Option<InFlight> {
     let fit = limits.room(desk.totals, &flight.frame, desk.charge).max(exempt);
     let (fits, rest) = desk.split(flight, fit);
@@ -358,7 +358,7 @@ fn admit(desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) -> Opt
     fits
 }
 
-/// Takes in a run, frame by frame; those that pass stay together.
+/// Enqueues a run, judged frame by frame; consecutive accepted frames stay together.
 fn put_by_red(
     desk: &mut Desk,
     red: &mut Red,
@@ -372,7 +372,7 @@ fn put_by_red(
     let mut exempt = exempt;
     let mut passed = 0;
     while let Some(flight) = rest.take() {
-        // How many frames pass before the first that does not?
+        // Number of frames accepted before the first that is not.
         let mut octets = desk.totals.tally.octets;
         let mut verdict = Verdict::Pass;
         while verdict == Verdict::Pass && passed < flight.frame.count {

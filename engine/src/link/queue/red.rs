@@ -2,19 +2,18 @@
 //! Avoidance", IEEE/ACM Transactions on Networking 1(4), 1993).
 //!
 //! On each arrival the mean queue moves towards the present one, `mean += weight * (octets -
-//! mean)`; over an idle time as if small packets had met an empty queue, `mean *= (1 -
-//! weight)^m` with `m` the number of packets of 500 octets that could have been sent. Below
-//! `min` all pass; from `max` on all are dropped; between, with `p = probability * (mean - min) /
-//! (max - min)` and `count` packets passed since the last drop, one is dropped with `p / (1 - count *
-//! p)`, so that the distances between drops are uniform on `1..1/p`. The probability does not
-//! depend on the packet's size (RFC 7141).
+//! mean)`; after an idle time `mean *= (1 - weight)^m`, with `m` the number of packets of 500
+//! octets that could have been sent. Below `min` all packets pass; from `max` on all are dropped;
+//! between, with `p = probability * (mean - min) / (max - min)` and `count` packets passed since
+//! the last drop, one is dropped with `p / (1 - count * p)`, so that the distances between drops
+//! are uniform on `1..1/p`. The probability does not depend on the packet's size (RFC 7141).
 
 use crate::link::serializer::Serializer;
 use crate::math;
 use crate::random::Stream;
 use crate::time::Instant;
 
-/// Octets of the packet by which idle time is counted.
+/// Octets of the typical packet, by which idle time is measured.
 const TYPICAL: u64 = 500;
 
 /// Parameters and state.
@@ -23,18 +22,18 @@ pub(super) struct Red {
     max: f64,
     probability: f64,
     weight: f64,
-    /// Time that a typical packet takes, in nanoseconds.
+    /// Transmission time of a typical packet, in nanoseconds.
     typical: f64,
     mean: f64,
     count: f64,
     idle_since: Instant,
 }
 
-/// What is to become of an arriving frame.
+/// Decision on an arriving frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
-    /// To be marked if that is possible, or else dropped.
+    /// Mark it if possible, otherwise drop it.
     Signal,
     Drop,
 }
@@ -66,17 +65,17 @@ impl Red {
         red
     }
 
-    /// Reckons with this pace.
+    /// Follows a change of the link's rate.
     pub fn follow(&mut self, serializer: &Serializer) {
         self.typical = serializer.mean().map_or(1.0, |rate| float(TYPICAL * 8) * 1e9 / float(rate.max(1)));
     }
 
-    /// Says that the queue has just run empty.
+    /// Records that the queue has just become empty.
     pub fn idle(&mut self, now: Instant) {
         self.idle_since = now;
     }
 
-    /// Judges a frame that finds so many octets waiting.
+    /// Judges a frame that arrives while `waiting` octets are queued.
     pub fn judge(&mut self, now: Instant, waiting: u64, dice: &mut Stream) -> Verdict {
         if waiting > 0 {
             self.mean += self.weight * (float(waiting) - self.mean);

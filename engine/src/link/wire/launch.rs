@@ -1,4 +1,4 @@
-//! How frames leave a wire that has random models: each with a fate of its own.
+//! Transmission on a wire with random impairments, drawn for each frame.
 
 use super::Wire;
 use crate::drop_reason::DropReason;
@@ -10,8 +10,8 @@ use crate::link::in_flight::InFlight;
 use crate::time::{Instant, Span};
 
 impl Wire {
-    /// Lets the frames of a run propagate, each with the fate that the dice give it; the first
-    /// has left at `first`, the last at `last`. Those with a common fate stay together.
+    /// Propagates the frames of a run, each with its drawn impairments; the first has left at
+    /// `first`, the last at `last`. Consecutive frames with the same impairments stay together.
     pub(super) fn launch_impaired(
         &mut self,
         context: &mut Context,
@@ -20,7 +20,7 @@ impl Wire {
         last: Instant,
     ) {
         let gap = last.since(first).nanos() / u64::from(frame.count - 1).max(1);
-        // A run that is carried together is delayed together.
+        // A run that is carried together has one delay.
         let together = self.carried.then(|| self.impairments.variation());
         let mut run: Option<InFlight> = None;
         for index in 0..frame.count {
@@ -65,7 +65,7 @@ impl Wire {
         context.pool.release(frame.buffer);
     }
 
-    /// Sends second copies, each in its own time on the wire.
+    /// Sends duplicates, each in its own time on the wire.
     fn send_again(&mut self, context: &mut Context, last: Instant) {
         let mut again = core::mem::take(&mut self.again);
         for frame in again.drain(..) {
@@ -85,14 +85,14 @@ impl Wire {
         self.again = again;
     }
 
-    /// When a frame arrives that has left at `left`; `variation` is drawn if none is given.
+    /// Arrival time of a frame that has left at `left`; `variation` is drawn if it is `None`.
     fn vary(&mut self, left: Instant, variation: Option<i64>) -> Instant {
         let variation = variation.unwrap_or_else(|| self.impairments.variation());
         let delay = self.delay.nanos().saturating_add_signed(variation);
         self.order(left + Span::from_nanos(delay))
     }
 
-    /// Sends off the frames that have stayed together so far.
+    /// Sends the frames that have stayed together so far.
     fn flush(&mut self, context: &mut Context, run: &mut Option<InFlight>) {
         if let Some(flight) = run.take() {
             context.pool.share(flight.frame.buffer);
@@ -100,7 +100,7 @@ impl Wire {
         }
     }
 
-    /// Flips one bit of a frame, its checksum completed before, and sends it off.
+    /// Flips one bit of a frame whose checksum is completed first, and sends it.
     fn fly_corrupted(&mut self, context: &mut Context, flight: InFlight) {
         let mut frame = segment::detach(&flight.frame, context.pool);
         let octets = &mut context.pool.octets_mut(frame.buffer)[..frame.length as usize];

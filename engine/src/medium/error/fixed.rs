@@ -1,4 +1,4 @@
-//! Errors that do not depend on the signal.
+//! Bit errors independent of the signal.
 
 use super::ErrorModel;
 use crate::math;
@@ -11,13 +11,13 @@ use crate::medium::phy::{Coding, Modulation};
 /// to a rate: see `Medium::set_frame_error`.)
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
-    /// Probability that a bit is harmed.
+    /// Probability of a bit error.
     pub bit_error: f64,
 }
 
 impl ErrorModel for Fixed {
     fn ln_bit(&self, _modulation: Modulation, _coding: Coding, ratio: f64) -> f64 {
-        // Below 0 dB something stronger is on the air: nothing is understood.
+        // Below 0 dB a stronger signal is on the air: the frame cannot be decoded.
         if ratio < 1.0 { f64::NEG_INFINITY } else { math::ln_1p(-self.bit_error) }
     }
 }

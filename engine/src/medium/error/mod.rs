@@ -1,9 +1,9 @@
-//! From signal to interference and noise, to the probability that bits survive.
+//! Error models: from SINR to the probability that bits are received without error.
 //!
-//! An [`ErrorModel`] says, for a rate and a ratio, how probable it is that a number of bits in
-//! a row arrive unharmed. A frame whose interference changes on the way is cut into chunks of
-//! constant ratio; the logarithms of their probabilities add up. A [`Decoder`] tabulates a model
-//! for one physical layer, because the data path asks it for every chunk.
+//! For a rate and a ratio, an [`ErrorModel`] returns the probability that a number of consecutive
+//! bits have no error. A frame whose interference changes is divided into chunks of constant ratio;
+//! the logarithms of their probabilities add up. A [`Decoder`] tabulates a model for one physical
+//! layer, because the data path evaluates it for every chunk.
 
 mod fixed;
 mod nist;
@@ -18,10 +18,10 @@ pub use table::Table;
 use super::phy::{Coding, Modulation, Phy};
 use crate::math;
 
-/// Probability that bits arrive unharmed.
+/// Probability that bits are received without error.
 pub trait ErrorModel: Send + Sync {
-    /// Natural logarithm of the probability that one bit of this modulation and code arrives
-    /// unharmed at the given ratio of signal to interference and noise (linear, not dB, in the
+    /// Natural logarithm of the probability that one bit of this modulation and code is received
+    /// without error at the given ratio of signal to interference and noise (linear, not dB, in the
     /// bandwidth of the physical layer). At most 0.
     fn ln_bit(&self, modulation: Modulation, coding: Coding, ratio: f64) -> f64;
 }
@@ -42,25 +42,26 @@ impl ErrorModel for Standard {
 
 /// Lowest ratio of the tables, dB; below it a frame is lost.
 const LOWEST_DB: f64 = -15.0;
-/// Points of a table for each dB.
+/// Table entries per dB.
 const PER_DB: f64 = 20.0;
-/// Points of a table, up to 45 dB.
+/// Number of table entries, up to 45 dB.
 const POINTS: usize = 1200;
-/// A probability of harm per bit below this is taken as none: 2^15 bits then survive with
-/// more than 1 - 1e-9.
+/// A bit error probability below this counts as zero: 2^15 bits then have no error with more than 1
+/// - 1e-9.
 const NEGLIGIBLE: f64 = 3e-14;
 
-/// Frames whose probability of survival has this negative logarithm or more are lost for certain.
+/// Frames whose success probability has this negative logarithm or more are certainly lost.
 const LOST: f64 = 66.0;
-/// Numbers of bits are told apart by their power of two.
+/// Numbers of bits are classified by their power of two.
 const BIT_CLASSES: usize = 20;
 
 struct Curve {
-    /// From this ratio on (linear) nothing is lost.
+    /// From this ratio on (linear) no frame is lost.
     certain: f64,
-    /// Up to this ratio (linear) some hundred bits are lost for certain.
+    /// Up to this ratio (linear) some hundred bits are certainly lost.
     hopeless: f64,
-    /// Up to these ratios (linear) 2^n bits and more are lost but for e^-[`LOST`].
+    /// Up to these ratios (linear) 2^n bits and more are lost with a probability of at least 1 -
+    /// e^-[`LOST`].
     lost: [f64; BIT_CLASSES],
     /// Natural logarithm of `-ln_bit` every 1/[`PER_DB`] dB from [`LOWEST_DB`].
     points: Vec<f64>,
@@ -74,20 +75,20 @@ impl Curve {
         let last = (0..POINTS).rev().find(|&index| harm(index) > NEGLIGIBLE);
         let (used, certain) = match last {
             None => (0, 0.0),
-            // Harm that no signal prevents.
+            // Errors that no signal power prevents.
             Some(last) if last + 1 == POINTS => (POINTS, f64::INFINITY),
             Some(last) => (last + 2, ratio(last + 1)),
         };
-        // e^50 for each bit is certain loss, and finite so that interpolation stays a number.
+        // e^50 for each bit is certain loss, and finite so that interpolation yields a number.
         let point = |index| math::ln(harm(index).max(NEGLIGIBLE / 10.0)).min(50.0);
-        // Harm falls with the ratio; 0.3 for each bit leaves e^-60 of 200.
+        // The error rate falls with the ratio; 0.3 for each bit leaves e^-60 of 200.
         let good = (0..used).find(|&index| harm(index) < 0.3).unwrap_or(used);
         let hopeless = good.checked_sub(1).map_or(0.0, ratio);
         let points: Vec<f64> = (0..used).map(point).collect();
         let mut bits = 0.5;
         let lost = [(); BIT_CLASSES].map(|()| {
             bits *= 2.0;
-            // Between two points harm lies between theirs.
+            // Between two entries the error rate lies between theirs.
             let open = points.iter().position(|point| math::exp(*point) * bits < LOST).unwrap_or(used);
             open.checked_sub(1).map_or(0.0, ratio)
         });
@@ -134,22 +135,23 @@ impl Decoder {
         }
     }
 
-    /// Logarithm of the probability that `bits` payload bits at rate `index` survive `ratio`.
+    /// Logarithm of the probability that `bits` payload bits at rate `index` have no error at
+    /// `ratio`.
     #[must_use]
     pub fn payload(&self, index: u8, ratio: f64, bits: f64) -> f64 {
         let curve = &self.payload[usize::from(index)];
         curve.ln_bits(ratio, bits)
     }
 
-    /// The same for bits of the header that goes before the payload.
+    /// The same for bits of the header that precedes the payload.
     #[must_use]
     pub fn header(&self, index: u8, ratio: f64, bits: f64) -> f64 {
         let curve = &self.header[usize::from(index)];
         curve.ln_bits(ratio, bits)
     }
 
-    /// The ratio (linear) up to which so many payload bits at rate `index` survive with less than
-    /// e^-66.
+    /// The ratio (linear) up to which so many payload bits at rate `index` have no error with less
+    /// than e^-66.
     #[must_use]
     pub fn lost(&self, index: u8, bits: f64) -> f64 {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some thousand bits
@@ -159,13 +161,13 @@ impl Decoder {
         })
     }
 
-    /// The ratio (linear) from which the header before a rate's payload is never harmed.
+    /// The ratio (linear) from which the header before a rate's payload never has errors.
     #[must_use]
     pub fn header_certain(&self, index: u8) -> f64 {
         self.header[usize::from(index)].certain
     }
 
-    /// The ratio (linear) from which a rate's payload is never harmed.
+    /// The ratio (linear) from which a rate's payload never has errors.
     #[must_use]
     pub fn certain(&self, index: u8) -> f64 {
         self.payload[usize::from(index)].certain

@@ -5,7 +5,7 @@ use crate::math;
 use crate::math::erfc;
 use crate::medium::phy::{Coding, Modulation};
 
-/// The model of NIST for OFDM: an exact raw bit error rate, and a union bound for the decoder.
+/// The NIST model for OFDM: an exact raw bit error rate, and a union bound for the decoder.
 ///
 /// Raw bit error rate p at signal-to-noise ratio s per subcarrier (linear):
 /// BPSK `erfc(sqrt(s))/2`, QPSK `erfc(sqrt(s/2))/2`, 16-QAM `3/8 erfc(sqrt(s/10))`,

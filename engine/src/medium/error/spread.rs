@@ -25,9 +25,9 @@ pub struct Spread;
 const BANDWIDTH: f64 = 22e6;
 const CCK_SYMBOLS: f64 = 1.375e6;
 
-/// Probability of a right decision among 16 biorthogonal signals, with `edge` = sqrt(2 Es/N0):
-/// Simpson's rule over the ten standard deviations that matter. Returned as probability of error,
-/// so that small values keep their digits.
+/// Error probability of the decision among 16 biorthogonal signals, with `edge` = sqrt(2 Es/N0):
+/// Simpson's rule over the ten standard deviations that matter. The error probability, not its
+/// complement, is returned, so that small values keep their digits.
 fn biorthogonal_error(edge: f64) -> f64 {
     const STEPS: u32 = 400;
     let from = (-edge).max(-9.0);
@@ -45,7 +45,7 @@ fn biorthogonal_error(edge: f64) -> f64 {
             weight * wrong(v) * density(v)
         })
         .sum();
-    // Below -edge the sign is mistaken.
+    // Below -edge the sign is wrong.
     (sum * step / 3.0 + 0.5 * erfc(-from / core::f64::consts::SQRT_2)).min(1.0)
 }
 
@@ -112,8 +112,8 @@ mod tests {
         };
         let [dbpsk, dqpsk, cck4, cck8] =
             [Modulation::Dbpsk, Modulation::Dqpsk, Modulation::Cck4, Modulation::Cck8].map(needed);
-        // Coherent CCK makes up by its code what it gives away in energy: 5.5 Mbit/s needs about
-        // what differential 2 Mbit/s does.
+        // Coherent CCK gains by its code what it loses in energy: 5.5 Mbit/s needs about the same
+        // ratio as differential 2 Mbit/s.
         assert!(dbpsk < dqpsk && cck4 < cck8 && dqpsk < cck8 && (cck4 - dqpsk).abs() < 0.5);
     }
 }

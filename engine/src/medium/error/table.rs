@@ -5,7 +5,7 @@ use crate::math;
 use crate::medium::error::Standard;
 use crate::medium::phy::{Coding, Modulation};
 
-/// Frame error rates against ratio, given for some modulations and codes.
+/// Frame error rates as a function of the ratio, for some modulations and codes.
 ///
 /// Each curve lists points (ratio in dB, ascending; frame error rate 0 to 1) measured with frames
 /// of `octets`. Between points the frame error rate is linear in dB; outside, it stays as at the
@@ -25,8 +25,8 @@ struct Measured {
 }
 
 impl Table {
-    /// Adds a curve; false, and nothing added, if it has no points, a frame error rate outside
-    /// 0 to 1, a ratio that does not ascend, or no octets.
+    /// Adds a curve. Returns false, with nothing added, if it has no points, a frame error rate
+    /// outside 0 to 1, ratios that do not ascend, or no octets.
     #[must_use]
     pub fn add(
         &mut self,

@@ -1,13 +1,13 @@
-//! What an Ethernet frame means to the radio: its length on the air and its access category.
+//! Classification of Ethernet frames: length on the air and access category.
 
 use crate::medium::phy::Phy;
 use crate::medium::radio::Lane;
 use crate::time::Span;
 use std::collections::VecDeque;
 
-/// Octets of the 802.11 header of data between two stations, and of the frame check sequence.
+/// Octets of the 802.11 header of data between two stations.
 pub(super) const DATA_HEADER: u32 = 24;
-/// Octets that the quality-of-service field adds to it.
+/// Octets that the QoS control field adds to it.
 pub(super) const QOS_FIELD: u32 = 2;
 /// Octets of the frame check sequence.
 pub(super) const CHECK: u32 = 4;

@@ -1,23 +1,23 @@
-//! Contention: inter-frame spaces, backoff, and the freezing of its counter.
+//! Contention: inter-frame spaces and the backoff counter.
 //!
 //! IEEE Std 802.11-2020, 10.3.4. A counter runs while the channel is idle by carrier sense and by
-//! reservation (NAV) and the radio is in no exchange of its own. It is not decremented slot by
-//! slot: a lane knows when counting started and how many slots were left, and when the channel
-//! becomes busy the whole slots that passed are taken off.
+//! reservation (NAV) and the radio is in no exchange. It is not decremented slot by slot: a lane
+//! stores when counting started and how many slots were left; when the channel becomes busy, the
+//! whole elapsed slots are subtracted.
 //!
-//! A radio finds the channel busy only after the detection time of its physical layer. A backoff
-//! that ends within it sends, and collides.
+//! A radio detects a busy channel only after the detection time of its physical layer. If a backoff
+//! ends within that time, the radio sends, and collides.
 
 use crate::medium::radio::{Lane, Radio, Stage};
 use crate::time::{Instant, Span};
 
 impl Radio {
-    /// When slots of a lane are counted if the channel stays idle: after the lane's space, and after
-    /// a broken frame not before the extended one.
+    /// When a lane starts to count slots if the channel stays idle: after the lane's AIFS, and
+    /// after a corrupted frame not before the end of EIFS.
     ///
-    /// The extended space begins when the physical layer finds the channel idle, whatever the
-    /// reservation says, and the radio waits for the later of the two (10.3.2.3.7); behind a
-    /// reservation that is the later, the lane's own space follows (10.3.4.2).
+    /// EIFS begins when the physical layer senses an idle channel, independent of the NAV, and the
+    /// radio waits for the later of the two (10.3.2.3.7); after a NAV that ends later, the lane's
+    /// own AIFS follows (10.3.4.2).
     pub(in crate::medium) fn counted_from(&self, lane: &Lane) -> Instant {
         let plain = self.clear_since() + lane.aifs;
         let began =
@@ -25,17 +25,17 @@ impl Radio {
         began.map_or(plain, |began| plain.max(began + lane.aifs + self.extension))
     }
 
-    /// Since when nothing stands in the way; may lie ahead, as a reservation does.
+    /// Since when access is unobstructed; may be in the future because of the NAV.
     fn clear_since(&self) -> Instant {
         self.idle_since.max(self.reserved_until).max(self.free_since)
     }
 
-    /// True if the radio has not noticed anything that stops its counters.
+    /// True if the radio has not yet detected a reason to stop its counters.
     fn seems_free(&self, now: Instant) -> bool {
         self.counting || (!self.stopped_self && !self.engaged() && now < self.stopped + self.phy.detect)
     }
 
-    /// Starts or stops the counters if the channel's state or the radio's own has changed.
+    /// Starts or stops the counters if the state of the channel or of the radio has changed.
     pub(in crate::medium) fn recount(&mut self, now: Instant) {
         let free = !self.busy && !self.engaged();
         if free == self.counting {
@@ -55,7 +55,7 @@ impl Radio {
 
     fn start(&mut self, now: Instant) {
         self.counting = true;
-        // What is gone before it was noticed stopped nothing, but for backoffs begun meanwhile.
+        // A signal that ends before its detection stops only the backoffs that began meanwhile.
         let unnoticed = !self.stopped_self && now < self.stopped + self.phy.detect;
         let until = self.noticed();
         for index in 0..self.lanes.len() {
@@ -72,12 +72,12 @@ impl Radio {
         }
     }
 
-    /// When the radio notices, or noticed, that its counters must stop.
+    /// When the radio detects, or detected, that its counters must stop.
     fn noticed(&self) -> Instant {
         self.stopped + if self.stopped_self { Span::ZERO } else { self.phy.detect }
     }
 
-    /// Backoffs that ended with nothing to send are over.
+    /// Backoffs that ended without a frame to send are finished.
     fn stop(&mut self) {
         let until = self.noticed();
         for lane in &mut self.lanes {
@@ -87,7 +87,7 @@ impl Radio {
         }
     }
 
-    /// Channel access was put off by a changed reservation while counting.
+    /// Restarts counting after a change of the reservation.
     pub(in crate::medium) fn restart(&mut self, now: Instant) {
         if self.counting {
             self.stopped = now;
@@ -97,7 +97,7 @@ impl Radio {
         }
     }
 
-    /// Computes when the next backoff with something to send ends.
+    /// Computes when the next backoff with a frame to send ends.
     pub(in crate::medium) fn set_access(&mut self) {
         let slot = self.slot;
         let away = self.away;
@@ -109,7 +109,7 @@ impl Radio {
         self.access_at = if reachable { first } else { Instant::NEVER };
     }
 
-    /// Data waited while the radio was away: every lane contends anew.
+    /// Restarts contention in every lane: data was held during a scan.
     pub(in crate::medium) fn resume(&mut self, now: Instant) {
         for index in 0..self.lanes.len() {
             if !self.lanes[index].queue.is_empty() {
@@ -121,7 +121,7 @@ impl Radio {
         self.set_access();
     }
 
-    /// Draws a backoff from the lane's window.
+    /// Draws a backoff from the lane's contention window.
     pub(in crate::medium) fn back_off(&mut self, lane: usize) {
         let window = u64::from(self.lanes[lane].cw) + 1;
         let slots = u32::try_from(self.dice.below(window)).unwrap_or(0);
@@ -130,8 +130,8 @@ impl Radio {
         (lane.backing_off, lane.slots, lane.from) = (true, slots, from);
     }
 
-    /// A lane has got its first frame at `now`. True if it may send at once: the channel has been
-    /// idle for its space, and no backoff is left over.
+    /// Handles the first frame of an empty lane at `now`. True if it may be sent at once: the
+    /// channel has been idle for the AIFS, and no backoff is in progress.
     pub(in crate::medium) fn may_send(&mut self, lane: usize, now: Instant) -> bool {
         let free = self.seems_free(now);
         if self.lanes[lane].backing_off {
@@ -154,8 +154,8 @@ impl Radio {
 }
 
 impl Lane {
-    /// Widens the window after a failure in the manner of ns-3.44: a cycle of one failure more
-    /// than the retry limit, whatever becomes of frames.
+    /// Doubles the window after a failure as ns-3.44 does: it is reset after one failure more than
+    /// the retry limit, independent of frames.
     pub(in crate::medium) fn widen_in_cycle(&mut self, limit: u8) {
         if self.failures == limit {
             (self.failures, self.cw) = (0, self.cw_min);
@@ -165,7 +165,7 @@ impl Lane {
         }
     }
 
-    /// Takes off the whole slots that passed before `until`.
+    /// Subtracts the whole slots before `until`.
     fn take_off(&mut self, until: Instant, slot: Span) {
         let passed = until.since(self.from).nanos() / slot.nanos();
         self.slots = self.slots.saturating_sub(u32::try_from(passed).unwrap_or(u32::MAX));

@@ -1,4 +1,4 @@
-//! What follows what: request, clearance, data, fragments, acknowledgment, and what if not.
+//! Frame exchanges: RTS, CTS, data, fragments, acknowledgment, and recovery.
 //!
 //! IEEE Std 802.11-2020, 10.3.2 (acknowledgment, RTS/CTS), 10.3.4.4 (recovery and retry limits),
 //! 10.4 (fragments), 10.23.2.8 (transmission opportunities).
@@ -12,7 +12,7 @@ use crate::medium::{Medium, Outside};
 use crate::time::{Instant, Span};
 
 impl Radio {
-    /// Octets on the air of the next piece of a frame, and those of its body.
+    /// Octets on the air of the next fragment of a frame, and those of its body.
     fn piece(&self, waiting: &Waiting) -> (u32, u32) {
         let frame = CHECK + DATA_HEADER + if self.settings.qos { QOS_FIELD } else { 0 };
         let left = waiting.body - waiting.done;
@@ -30,28 +30,28 @@ impl Radio {
         self.phy.rates[usize::from(rate)].airtime(octets)
     }
 
-    /// Time from the end of a frame to the end of its answer.
+    /// Time from the end of a frame to the end of its response.
     fn answer_time(&self, rate: u8) -> Span {
         self.phy.sifs + self.airtime(self.phy.response(rate, self.basic), ACK_OCTETS)
     }
 
-    /// How long a radio waits for an answer to begin.
+    /// Time-out for the start of a response.
     fn patience(&self) -> Span {
         self.phy.sifs + self.slot + self.phy.start_delay + self.round_trip()
     }
 
     fn round_trip(&self) -> Span {
-        // The slot holds one coverage delay; the answer needs the way back, too.
+        // The slot holds one coverage delay; the response needs the way back, too.
         Span::from_micros(3 * u64::from(self.settings.coverage_class))
     }
 
-    /// Whether the next piece of this frame is announced by request-to-send.
+    /// True if the next fragment of this frame requires request-to-send.
     fn announces(&self, waiting: &Waiting, octets: u32) -> bool {
         let addressed = matches!(waiting.to, To::Radio(_) | To::Nobody);
         addressed && waiting.fragment == 0 && self.settings.rts_octets.is_some_and(|limit| octets > limit)
     }
 
-    /// The rate of broadcast and management.
+    /// The rate of broadcast and management frames.
     pub(in crate::medium) fn group_rate(&self) -> u8 {
         self.control.unwrap_or_else(|| self.phy.lowest(self.basic))
     }
@@ -62,7 +62,7 @@ impl Radio {
     }
 }
 
-/// Number by which rate control knows a receiver.
+/// Number of a receiver in the rate control.
 fn peer(to: To) -> u32 {
     match to {
         To::Radio(radio) => radio.0,
@@ -71,7 +71,7 @@ fn peer(to: To) -> u32 {
 }
 
 impl Medium {
-    /// The timer of a radio has come.
+    /// Handles the timer of a radio.
     pub(in crate::medium) fn fire(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         debug_assert!(!self.radios[index].asleep, "a radio that sleeps has no timer");
         let radio = &mut self.radios[index];
@@ -85,7 +85,7 @@ impl Medium {
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    /// The answer has not come in time; a frame that began in time may be it and is waited for.
+    /// Handles the response time-out; a frame whose reception began in time may be the response.
     fn patience_ends(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let Stage::Awaiting(lane, what, until, _) = radio.stage else { return };
@@ -97,7 +97,8 @@ impl Medium {
         }
     }
 
-    /// A backoff has ended. Of several lanes the first wins, the others take it as a collision.
+    /// Handles the end of a backoff. Of several lanes the first wins; for the others it is an
+    /// internal collision.
     fn access(&mut self, index: usize, now: Instant) {
         let slot = self.radios[index].slot;
         let mut winner = None;
@@ -120,7 +121,7 @@ impl Medium {
         }
     }
 
-    /// Opens an exchange for the first frame of a lane.
+    /// Starts an exchange for the first frame of a lane.
     pub(in crate::medium) fn open(&mut self, index: usize, lane: usize, now: Instant) {
         let radio = &mut self.radios[index];
         radio.lanes[lane].backing_off = false;
@@ -141,7 +142,7 @@ impl Medium {
         self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
     }
 
-    /// Sends the next piece of a lane's first frame.
+    /// Sends the next fragment of a lane's first frame.
     fn send_data(&mut self, index: usize, lane: usize, now: Instant, rate: Option<u8>) {
         let radio = &mut self.radios[index];
         let waiting = &radio.lanes[lane].queue[0];
@@ -199,7 +200,7 @@ impl Medium {
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    /// A SIFS has passed after a frame that asks for an answer, or allows the next piece.
+    /// Sends, a SIFS after a frame, the response or the next fragment.
     fn answer(&mut self, index: usize, now: Instant, answer: Answer) {
         if answer.kind == Kind::Data {
             let lane = usize::from(answer.lane);
@@ -212,7 +213,7 @@ impl Medium {
         self.begin(index, Stage::Answering, now, sending);
     }
 
-    /// A frame of this radio has left it.
+    /// Handles the end of a transmission of this radio.
     pub(in crate::medium) fn sent(
         &mut self,
         now: Instant,
@@ -255,7 +256,7 @@ impl Medium {
         }
     }
 
-    /// The radio is free again: its counters may run.
+    /// Ends an exchange: the radio's counters may run.
     pub(in crate::medium) fn release(&mut self, index: usize, now: Instant) {
         let radio = &mut self.radios[index];
         radio.stage = Stage::Free;
@@ -264,7 +265,7 @@ impl Medium {
         radio.set_access();
     }
 
-    /// The clear-to-send or acknowledgment that the radio waits for has arrived.
+    /// Handles the awaited clear-to-send or acknowledgment.
     pub(in crate::medium) fn answered(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let Stage::Awaiting(number, what, ..) = radio.stage else { return };
@@ -305,7 +306,7 @@ impl Medium {
         self.finish(index, lane, now, outside);
     }
 
-    /// The first frame of a lane is done with: sent, or given up.
+    /// Completes the first frame of a lane: sent, or given up.
     fn finish(&mut self, index: usize, lane: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let done = radio.lanes[lane].queue.pop_front();
@@ -333,7 +334,7 @@ impl Medium {
         outside.finished(RadioId(u32::try_from(index).unwrap_or(u32::MAX)), now);
     }
 
-    /// Whether the next frame of the lane fits what is left of the opportunity.
+    /// True if the next frame of the lane fits into the rest of the transmission opportunity.
     fn goes_on(&mut self, index: usize, lane: usize, now: Instant) -> bool {
         let radio = &mut self.radios[index];
         let Some(next) = radio.lanes[lane].queue.front() else { return false };
@@ -354,7 +355,7 @@ impl Medium {
         now + span <= radio.txop_until
     }
 
-    /// The answer that the radio waits for did not come.
+    /// Handles a missing response.
     pub(in crate::medium) fn unanswered(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let Stage::Awaiting(number, what, ..) = radio.stage else { return };
@@ -417,7 +418,7 @@ fn lane_number(lane: usize) -> u8 {
 }
 
 impl Sending {
-    /// A frame without content.
+    /// A control frame, without a body.
     fn control(index: usize, kind: Kind, to: To, rate: u8, octets: u32, duration: Span) -> Self {
         Self {
             from: u32::try_from(index).unwrap_or(u32::MAX),

@@ -1,7 +1,7 @@
-//! Medium access: the distributed coordination function of IEEE 802.11 and its four-category form.
+//! Medium access: the distributed coordination function (DCF) of IEEE 802.11, and EDCA.
 //!
-//! `contention` decides when to send, `exchange` what follows what, `receive` what a received
-//! frame causes, `queue` what waits.
+//! `contention` decides when to send, `exchange` implements frame sequences, `receive` handles
+//! received frames, `queue` holds frames to be sent.
 
 mod classify;
 mod contention;

@@ -1,4 +1,4 @@
-//! What waits to be sent, and the driver's two limits.
+//! Transmit queues, and the driver's two limits.
 
 use super::classify::{LARGEST_BODY, body_octets, category};
 use crate::drop_reason::DropReason as Why;
@@ -8,8 +8,8 @@ use crate::medium::{Medium, Outside};
 use crate::time::Instant;
 
 impl Medium {
-    /// Offers a node's frame to its radio at `now`. The caller's use of the buffer passes to the
-    /// medium. A super-frame is sent as the frames that it stands for.
+    /// Offers a node's frame to its radio at `now`. The medium takes over the caller's reference to
+    /// the buffer. A super-frame is sent as its single frames.
     pub fn offer(&mut self, radio: RadioId, now: Instant, frame: Frame, outside: &mut impl Outside) {
         self.pass(now);
         for _ in 1..frame.count {
@@ -37,8 +37,8 @@ impl Medium {
         self.enqueue(index, lane, now, waiting, outside);
     }
 
-    /// Drops what waits in a radio that was switched off. An exchange under way ends as if
-    /// nobody answered, and its frame with it.
+    /// Drops the queued frames of a radio that is off. An exchange in progress ends without a
+    /// response, and its frame is dropped.
     pub(in crate::medium) fn flush(&mut self, index: usize, outside: &mut impl Outside) {
         let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
         let radio = &mut self.radios[index];
@@ -63,8 +63,8 @@ impl Medium {
         self.timers.set(index, self.radios[index].next_at());
     }
 
-    /// Puts a frame into a lane, if the driver has a buffer and the queue is not too long.
-    /// Management frames have buffers of their own.
+    /// Queues a frame in a lane if the driver has a free buffer and the queue is below its limit.
+    /// Management frames have separate buffers.
     pub(in crate::medium) fn enqueue(
         &mut self,
         index: usize,
@@ -89,8 +89,8 @@ impl Medium {
             queue.push_back(waiting);
             first &= !radio.away;
         } else {
-            // Management goes before everything that is not under way, and by the rules of a
-            // frame that comes to an empty queue where it comes first.
+            // Management frames precede all frames except one in transmission. One that is first in
+            // the queue contends like a frame that enters an empty queue.
             let under_way = usize::from(radio.stage != Stage::Free || radio.answer.is_some());
             queue.insert(under_way.min(queue.len()), waiting);
             first |= under_way == 0 && radio.away;
@@ -103,7 +103,7 @@ impl Medium {
 }
 
 impl Waiting {
-    /// It will not be sent any more. If it has arrived, that was its fate.
+    /// Discards a frame that will not be sent any more. If it has arrived, it counts as delivered.
     pub(in crate::medium) fn discard(
         self,
         radio: RadioId,
@@ -118,7 +118,7 @@ impl Waiting {
         }
     }
 
-    /// A frame that has not been tried yet.
+    /// A frame that has not been transmitted yet.
     pub(in crate::medium) fn new(kind: Kind, to: To, body: u32) -> Self {
         Self {
             kind,

@@ -1,4 +1,4 @@
-//! What a received frame causes: answers, reservations, deliveries.
+//! Processing of received frames: responses, reservations (NAV), deliveries.
 
 use super::classify::{body_octets, category};
 use crate::calendar::Class;
@@ -12,12 +12,12 @@ use crate::medium::reach::Heard as Ear;
 use crate::medium::{Event, Medium, Outside};
 use crate::time::{Instant, Span};
 
-/// Stands for the lane of management frames in what is remembered of a sender.
+/// Lane number of management frames in duplicate detection.
 const MANAGEMENT: u8 = u8::MAX;
 
 impl Radio {
-    /// How long after a request-to-send at this rate something has to follow, or it reserves
-    /// nothing (10.3.2.4).
+    /// Time after a request-to-send at this rate within which a frame must follow; otherwise its
+    /// NAV is reset (10.3.2.4).
     pub(in crate::medium) fn unanswered_after(&self, rate: u8) -> Span {
         let clear = self.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
         self.phy.sifs * 2 + clear + self.phy.start_delay + self.slot * 2
@@ -25,8 +25,8 @@ impl Radio {
 }
 
 impl Medium {
-    /// A reception ended broken: the extended space follows (802.11-2020 10.3.2.3.7), and whoever
-    /// waited for an answer waits no longer.
+    /// Handles a corrupted reception: EIFS follows (802.11-2020 10.3.2.3.7), and a pending response
+    /// counts as missing.
     pub(in crate::medium) fn broken(&mut self, index: usize, at: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         radio.counts.broken += 1;
@@ -37,7 +37,7 @@ impl Medium {
         }
     }
 
-    /// A frame arrived well, its last symbol at `at`.
+    /// Handles a frame received without error whose last symbol arrived at `at`.
     pub(in crate::medium) fn received(
         &mut self,
         at: Instant,
@@ -69,7 +69,7 @@ impl Medium {
         }
     }
 
-    /// The channel is reserved for others for the duration that the frame states.
+    /// Sets the NAV to the duration that the frame states.
     fn reserve(&mut self, index: usize, at: Instant, sending: &Sending) {
         let radio = &mut self.radios[index];
         let until = at + sending.duration;
@@ -78,17 +78,17 @@ impl Medium {
         }
         radio.reserved_until = until;
         if sending.kind == Kind::Rts {
-            // A request without clearance reserves nothing: look again when more should have followed.
+            // Without a clear-to-send the NAV is reset: check after the time for a response.
             let wait = radio.unanswered_after(sending.rate);
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             self.calendar.push(at + wait, Class::Timer, number, Event::Unclear { radio: number, since: at });
         }
     }
 
-    /// Nothing followed a request-to-send heard at `since`: its reservation is void.
+    /// Resets the NAV of a request-to-send received at `since` that no frame followed.
     pub(in crate::medium) fn unclear(&mut self, index: usize, since: Instant, now: Instant) {
         let radio = &mut self.radios[index];
-        // Nobody falls asleep before something has followed a request.
+        // No radio falls asleep before a frame has followed the request.
         if radio.asleep || radio.busy || radio.idle_since > since || radio.reserved_until <= now {
             return;
         }
@@ -129,17 +129,17 @@ impl Medium {
         }
     }
 
-    /// Remembers sequence and fragment numbers; false for a frame that was here already.
+    /// Records sequence and fragment numbers; false for a duplicate.
     fn is_new(&mut self, index: usize, sending: &Sending) -> bool {
         let now = radio::Heard { sequence: sending.sequence, fragment: sending.fragment };
-        // A frame of another lane, or management, may come between a frame and its repetition.
+        // A frame of another lane, or management, may come between a frame and its retry.
         let line = if sending.kind == Kind::Data { sending.lane } else { MANAGEMENT };
         let before = self.radios[index].heard_from.insert((sending.from, line), now);
         !(sending.retry
             && before.is_some_and(|old| old.sequence == now.sequence && old.fragment == now.fragment))
     }
 
-    /// A frame is taken in: once all its fragments are there it goes its way.
+    /// Accepts a frame: once all fragments are there, it is delivered or relayed.
     fn take(&mut self, at: Instant, sending: &mut Sending, ear: &Ear, outside: &mut impl Outside) {
         let index = ear.radio as usize;
         if sending.more {
@@ -153,11 +153,11 @@ impl Medium {
             }
             sending.taken += 1;
         } else {
-            // Acknowledged and so at its end here, even if the radio then has no use for it.
+            // Acknowledged, so its delivery ends here, even if the radio then has no use for it.
             let queue = &mut self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
             let before = queue.front_mut().is_some_and(|first| core::mem::replace(&mut first.arrived, true));
             if before {
-                // It arrived elsewhere, too, before its sender changed the access point.
+                // Its previous access point received it, too.
                 outside.copied(&frame, 1);
             }
             if course == Course::Ignore {
@@ -179,7 +179,7 @@ impl Medium {
         }
     }
 
-    /// An access point sends on what a station gave it.
+    /// Relays a station's frame through the access point.
     fn relay(&mut self, index: usize, at: Instant, to: To, frame: Frame, outside: &mut impl Outside) {
         let octets = outside.octets(&frame);
         let body = body_octets(octets, frame.segment_octets(frame.first));

@@ -8,10 +8,10 @@ use crate::time::Instant;
 
 /// Reference-point group mobility: a member roams within a disk around a reference that moves.
 ///
-/// The reference is any motion; members of one group get copies of it that are made with the same
-/// stream, and so agree. In the disk a member goes from place to place, uniform over the disk, at
-/// a constant speed. Source: Hong, Gerla, Pei and Chiang, "A group mobility model for ad hoc
-/// wireless networks", MSWiM 1999.
+/// The reference is any motion; members of one group have copies of it that use the same random
+/// stream, and so are identical. In the disk a member moves from place to place, uniform over the
+/// disk, at a constant speed. Source: Hong, Gerla, Pei and Chiang, "A group mobility model for ad
+/// hoc wireless networks", MSWiM 1999.
 pub struct GroupMember {
     reference: Box<dyn Mobility>,
     roam: Legs<Roam>,

@@ -1,14 +1,14 @@
-//! Random motion in legs: straight, at constant speed, one after the other.
+//! Random motion in legs: consecutive straight lines at constant speed.
 
 use super::{Mobility, Position};
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
-/// The ground on which random models move: a rectangle, at a constant height.
+/// The area of random models: a rectangle, at a constant height.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
-    /// Its corner with the least coordinates; `z` is the height of whoever moves on it.
+    /// Its corner with the lowest coordinates; `z` is the height of nodes in the area.
     pub corner: Position,
     /// Metres along x.
     pub width: f64,
@@ -22,8 +22,8 @@ impl Area {
         self.corner + Position::new(self.width * dice.unit(), self.height * dice.unit(), 0.0)
     }
 
-    /// Brings a place outside back in as a mirror at the border would, and says for both axes
-    /// whether the direction is mirrored there.
+    /// Reflects a place outside the area at its borders. Also returns, for both axes, whether the
+    /// direction is reflected.
     #[must_use]
     pub fn fold(&self, place: Position) -> (Position, [bool; 2]) {
         let axis = |value: f64, low: f64, size: f64| {
@@ -41,7 +41,7 @@ impl Area {
 pub struct Leg {
     /// Metres per second along each axis.
     pub velocity: Position,
-    /// How long it lasts.
+    /// Duration of the leg.
     pub span: Span,
 }
 
@@ -56,7 +56,7 @@ impl Leg {
         Self { velocity: (to - from) * (1.0 / seconds), span: span(seconds) }
     }
 
-    /// A rest of so many seconds.
+    /// A pause of so many seconds.
     #[must_use]
     pub fn rest(seconds: f64) -> Self {
         Self { velocity: Position::default(), span: span(seconds) }
@@ -68,24 +68,24 @@ fn span(seconds: f64) -> Span {
     Span::from_nanos((seconds * 1e9).round() as u64)
 }
 
-/// A model that draws one leg after the other.
+/// A model that draws consecutive legs.
 pub trait Walker: Send {
-    /// The leg that starts at `from`.
+    /// Draws the leg that starts at `from`.
     fn next(&mut self, from: Position, dice: &mut Stream) -> Leg;
 
-    /// Where a place on the way really is, for models that turn at a border.
+    /// Maps a place on the leg to the real place, for models that reflect at the border.
     fn bound(&self, place: Position) -> Position {
         place
     }
 
-    /// The end of a leg was reached at `place`, unbounded.
+    /// Reports that the end of a leg was reached at `place`, before reflection.
     fn arrived(&mut self, _place: Position) {}
 
-    /// A speed in m/s that is never exceeded.
+    /// Upper bound of the speed in m/s.
     fn top_speed(&self) -> f64;
 }
 
-/// A walker under way.
+/// A walker in motion.
 pub struct Legs<W> {
     walker: W,
     dice: Stream,
@@ -95,7 +95,7 @@ pub struct Legs<W> {
 }
 
 impl<W: Walker> Legs<W> {
-    /// Starts at the start of the run at `from`, with `leg` if given.
+    /// Starts at `from` at the start of the run, with `leg` if given.
     pub fn new(mut walker: W, mut dice: Stream, from: Position, leg: Option<Leg>) -> Self {
         let leg = leg.unwrap_or_else(|| walker.next(from, &mut dice));
         Self { walker, dice, from, start: Instant::ZERO, leg }
@@ -104,7 +104,7 @@ impl<W: Walker> Legs<W> {
 
 impl<W: Walker> Mobility for Legs<W> {
     fn position(&mut self, at: Instant) -> Position {
-        // A walker whose legs take no time must not hold up the world.
+        // A walker whose legs take no time must not stop the simulation.
         let mut idle = 0;
         while self.start + self.leg.span <= at && idle < 1000 {
             idle = if self.leg.span == Span::ZERO { idle + 1 } else { 0 };

@@ -1,7 +1,7 @@
-//! Where nodes are, as continuous functions of time.
+//! Mobility: positions of nodes as continuous functions of time.
 //!
-//! No model moves in ticks: whoever needs a position asks for it at an exact instant. Random
-//! models draw their next leg when time reaches it, each from its own stream.
+//! No model advances in ticks: the caller requests a position for an exact instant. Random models
+//! draw their next leg when time reaches it, each from its own stream.
 
 mod group;
 mod legs;
@@ -22,12 +22,12 @@ pub use waypoint::RandomWaypoint;
 
 use crate::time::Instant;
 
-/// A motion.
+/// A mobility model.
 pub trait Mobility: Send {
-    /// Where it is at `at`. Instants never go back from one call to the next.
+    /// Position at `at`. Instants must not decrease from one call to the next.
     fn position(&mut self, at: Instant) -> Position;
 
-    /// A speed in m/s that is never exceeded; 0 for something that never moves.
+    /// Upper bound of the speed in m/s; 0 for a model that never moves.
     fn top_speed(&self) -> f64;
 }
 

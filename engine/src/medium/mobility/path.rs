@@ -1,10 +1,10 @@
-//! A list of places with times.
+//! Motion along timed places.
 
 use super::{Mobility, Position};
 use crate::time::Instant;
 
-/// Straight lines between places at given times: at rest at the first place before its time and
-/// at the last after its own. Two places with one time are a jump.
+/// Straight lines between places at given times: at rest at the first place before its time and at
+/// the last after its time. Two places with the same time are a jump.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     points: Vec<(Instant, Position)>,
@@ -13,13 +13,13 @@ pub struct Path {
     top_speed: f64,
 }
 
-/// Why a list is no path.
+/// Reason why a list is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// No place at all.
+    /// The list is empty.
     #[error("a path needs at least one place")]
     Empty,
-    /// A time before the one that stands before it.
+    /// A time before the previous one.
     #[error("place {number} is at {time}, before the place that stands before it; sort the places by time")]
     Backwards {
         /// Number of the place, from 1.
@@ -27,7 +27,7 @@ pub enum PathError {
         /// Its time.
         time: Instant,
     },
-    /// A coordinate that is no number of metres.
+    /// A coordinate that is not finite.
     #[error("place {number} has a coordinate that is not a number of metres below 10^9")]
     Coordinate {
         /// Number of the place, from 1.
@@ -36,10 +36,10 @@ pub enum PathError {
 }
 
 impl Path {
-    /// A path through these places, times ascending.
+    /// Creates a path through these places, times ascending.
     ///
     /// # Errors
-    /// If there is none, a time runs backwards or a coordinate is no number.
+    /// If the list is empty, a time is before the previous one, or a coordinate is not finite.
     pub fn new(points: Vec<(Instant, Position)>) -> Result<Self, PathError> {
         if points.is_empty() {
             return Err(PathError::Empty);
@@ -61,20 +61,20 @@ impl Path {
         &self.points
     }
 
-    /// Metres per second at its fastest; infinite if it jumps.
+    /// Highest speed in m/s; infinite for a jump.
     #[must_use]
     pub fn fastest(&self) -> f64 {
         self.top_speed
     }
 
-    /// Where it is at `at`, whatever was asked before.
+    /// Position at `at`, independent of earlier calls.
     #[must_use]
     pub fn at(&self, at: Instant) -> Position {
         place_at(&self.points, at)
     }
 }
 
-/// Where a path through these points is at `at`.
+/// Position at `at` of a path through these points.
 pub(super) fn place_at(points: &[(Instant, Position)], at: Instant) -> Position {
     let after = points.partition_point(|(time, _)| *time <= at);
     match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
@@ -93,7 +93,7 @@ fn nanos(from: Instant, to: Instant) -> f64 {
 
 fn speed(pair: &[(Instant, Position)]) -> f64 {
     let metres = pair[0].1.distance(pair[1].1);
-    // A jump is infinitely fast; standing still takes any time.
+    // A jump has infinite speed; a rest may take any time.
     if metres == 0.0 { 0.0 } else { metres / (nanos(pair[0].0, pair[1].0) * 1e-9) }
 }
 

@@ -1,10 +1,10 @@
-//! Places and directions in metres.
+//! Positions and directions in metres.
 
 use core::ops::{Add, Mul, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// A place, or a way between two, in metres; `z` is the height above ground.
+/// A place, or a displacement, in metres; `z` is the height above ground.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Position {
@@ -17,25 +17,25 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place at these coordinates.
+    /// Creates the place with these coordinates.
     #[must_use]
     pub const fn new(x: f64, y: f64, z: f64) -> Self {
         Self { x, y, z }
     }
 
-    /// Metres from here to `other`.
+    /// Distance to `other` in metres.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
         (self - other).length()
     }
 
-    /// Metres from the origin.
+    /// Distance from the origin in metres.
     #[must_use]
     pub fn length(self) -> f64 {
         (self.x * self.x + self.y * self.y + self.z * self.z).sqrt()
     }
 
-    /// True if every coordinate is a number of sensible size (below a million kilometres).
+    /// True if every coordinate is finite and below a million kilometres.
     #[must_use]
     pub fn is_sane(self) -> bool {
         [self.x, self.y, self.z].iter().all(|value| value.abs() < 1e9)

@@ -1,4 +1,4 @@
-//! Standing still, and straight on.
+//! Rest, and constant velocity.
 
 use super::{Mobility, Position, seconds};
 use crate::time::Instant;
@@ -17,10 +17,10 @@ impl Mobility for Static {
     }
 }
 
-/// Straight on for ever.
+/// Constant velocity.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstantVelocity {
-    /// Where it is at the start of the run.
+    /// Position at the start of the run.
     pub start: Position,
     /// Metres per second along each axis.
     pub velocity: Position,

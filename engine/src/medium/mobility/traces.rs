@@ -6,18 +6,18 @@ use super::path::place_at;
 use super::{Path, Position};
 use crate::time::Instant;
 
-/// Why a text is not a trace.
+/// Reason why a text is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// A line that says nothing known.
+    /// A line that cannot be parsed.
     #[error("line {line}: {what}")]
     Line {
         /// Line of the file, from 1.
         line: usize,
-        /// What is wrong, and what should stand there.
+        /// The error, and the expected content.
         what: &'static str,
     },
-    /// Time runs backwards.
+    /// Times decrease.
     #[error(
         "line {line}: time {time} of node {node} lies before the one that stands before it; sort the trace by time"
     )]
@@ -29,14 +29,14 @@ pub enum TraceError {
         /// The time.
         time: Instant,
     },
-    /// No node at all.
+    /// The trace contains no node.
     #[error("the trace moves no node")]
     Empty,
 }
 
 type Paths = BTreeMap<u32, Path>;
 
-/// A time in seconds: finite, not negative, below 30 years.
+/// Parses a time in seconds: finite, not negative, below 30 years.
 fn time(word: &str) -> Option<Instant> {
     let seconds: f64 = word.parse().ok()?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within range
@@ -47,15 +47,15 @@ fn metres(word: &str) -> Option<f64> {
     word.parse().ok().filter(|value: &f64| value.abs() < 1e9)
 }
 
-/// A node of an ns-2 trace while it is read.
+/// A node of an ns-2 trace during parsing.
 struct Moved {
     points: Vec<(Instant, Position)>,
-    /// When something was last said about it.
+    /// Time of its last command.
     told: Instant,
 }
 
 impl Moved {
-    /// Cuts what is planned after `at`, so that the last point is where the node is then.
+    /// Removes points after `at`, so that the last point is the node's position at that time.
     fn cut(&mut self, at: Instant) -> Position {
         let here = place_at(&self.points, at);
         let keep = self.points.partition_point(|(time, _)| *time <= at).max(1);
@@ -67,14 +67,14 @@ impl Moved {
     }
 }
 
-/// Reads an ns-2 movement trace (setdest's output): `$node_(N) set X_ V` and
+/// Parses an ns-2 movement trace (setdest's output): `$node_(N) set X_ V` and
 /// `$ns_ at T "$node_(N) setdest X Y SPEED"`. Comments (`#`) and `$god_` lines are skipped; Z_ is
-/// the height. Times of one node must not run backwards. Speed 0 stops the node.
+/// the height. Times of one node must not decrease. Speed 0 stops the node.
 ///
 /// Source: the ns Manual, chapter 16.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// Names the first invalid line.
 pub fn ns2(text: &str) -> Result<Paths, TraceError> {
     const FORM: &str =
         "neither \"$node_(N) set X_ V\" nor \"$ns_ at T \\\"$node_(N) setdest X Y SPEED\\\"\" nor a comment";
@@ -144,14 +144,14 @@ pub fn ns2(text: &str) -> Result<Paths, TraceError> {
     paths.filter(|paths| !paths.is_empty()).ok_or(TraceError::Empty)
 }
 
-/// Reads a `BonnMotion` file: one line for each node, numbered from 0, of `t x y` groups, or of
-/// `t x y z` groups if `solid`; times must not run backwards. Comments (`#`) and empty lines are
+/// Parses a `BonnMotion` file: one line for each node, numbered from 0, of `t x y` groups, or of
+/// `t x y z` groups if `solid`; times must not decrease. Comments (`#`) and empty lines are
 /// skipped.
 ///
 /// Source: BonnMotion 3.0 documentation, chapter 2.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// Names the first invalid line.
 pub fn bonnmotion(text: &str, solid: bool) -> Result<Paths, TraceError> {
     let mut paths = Paths::new();
     let width = if solid { 4 } else { 3 };
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn no_text_brings_the_readers_down() {
-        // Pieces of real traces, cut and mixed.
+        // Parts of real traces, cut and mixed.
         let pieces = [
             "$node_(0) set X_ ",
             "$ns_ at ",

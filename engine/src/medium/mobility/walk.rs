@@ -1,4 +1,4 @@
-//! Random walk and Gauss-Markov motion, both turned back at the border of their area.
+//! Random walk and Gauss-Markov motion, both reflected at the border of their area.
 
 use super::legs::{Area, Leg, Legs, Walker};
 use super::{Mobility, Position};
@@ -8,7 +8,7 @@ use crate::random::Stream;
 /// Every `interval_s` seconds a new direction and a new speed, both uniform.
 ///
 /// Source: Camp, Boleng and Davies, "A survey of mobility models for ad hoc network research",
-/// Wireless Communications and Mobile Computing 2(5), 2002, section 2.1; the border mirrors.
+/// Wireless Communications and Mobile Computing 2(5), 2002, section 2.1; reflected at the border.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomWalk {
     area: Area,
@@ -17,7 +17,7 @@ pub struct RandomWalk {
 }
 
 impl RandomWalk {
-    /// A walk that starts at a place drawn uniformly, as it is at any later time.
+    /// Creates a walk that starts at a uniformly drawn place, which is its stationary distribution.
     #[must_use]
     pub fn start(area: Area, speed: [f64; 2], interval_s: f64, mut dice: Stream) -> Box<dyn Mobility> {
         let here = area.place(&mut dice);
@@ -49,8 +49,8 @@ impl Walker for RandomWalk {
 /// `s' = a s + (1 - a) mean + sqrt(1 - a^2) sigma w`, with w normal, and the direction likewise.
 ///
 /// Source: Liang and Haas, "Predictive distance-based mobility management for PCS networks",
-/// INFOCOM 1999. a = 0 forgets at once, a = 1 never turns. Speeds are held between 0 and four
-/// sigma above the mean; the border mirrors the direction and its mean.
+/// INFOCOM 1999. a = 0 has no memory, a = 1 never turns. Speeds are clamped between 0 and four
+/// sigma above the mean; the border reflects the direction and its mean.
 #[derive(Clone, Copy, Debug)]
 pub struct GaussMarkov {
     area: Area,
@@ -65,8 +65,8 @@ pub struct GaussMarkov {
 }
 
 impl GaussMarkov {
-    /// A motion with memory `memory` (0 to 1), mean speed and its deviation in m/s, deviation of the
-    /// direction in radians; it starts from its stationary distribution.
+    /// Creates a motion with memory `memory` (0 to 1), mean speed and its deviation in m/s,
+    /// deviation of the direction in radians; it starts from its stationary distribution.
     #[must_use]
     pub fn start(
         area: Area,

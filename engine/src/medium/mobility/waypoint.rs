@@ -5,20 +5,20 @@ use super::{Mobility, Position};
 use crate::math;
 use crate::random::Stream;
 
-/// Goes to a place drawn uniformly from the area at a speed drawn uniformly, rests there for a
+/// Moves to a place drawn uniformly from the area at a speed drawn uniformly, pauses there for a
 /// time drawn uniformly, and so on.
 ///
-/// Source: Johnson and Maltz, "Dynamic source routing in ad hoc wireless networks", 1996. It
-/// starts in the steady state, so that nothing drifts during a run: Navidi and Camp, "Stationary
-/// distributions for the random waypoint mobility model", IEEE Trans. Mobile Computing 3(1), 2004.
-/// Range: speeds above 0, else the mean speed falls for ever.
+/// Source: Johnson and Maltz, "Dynamic source routing in ad hoc wireless networks", 1996. It starts
+/// in the steady state, so that its statistics do not drift during a run: Navidi and Camp,
+/// "Stationary distributions for the random waypoint mobility model", IEEE Trans. Mobile Computing
+/// 3(1), 2004. Range: speeds above 0, otherwise the mean speed decays for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomWaypoint {
-    /// Where it moves.
+    /// Area of motion.
     pub area: Area,
-    /// Least and greatest speed in m/s; the least above 0.
+    /// Lowest and highest speed in m/s; the lowest above 0.
     pub speed: [f64; 2],
-    /// Least and greatest rest in seconds.
+    /// Shortest and longest pause in seconds.
     pub rest: [f64; 2],
     resting: bool,
 }
@@ -37,7 +37,7 @@ fn mean_distance(a: f64, b: f64) -> f64 {
 }
 
 impl RandomWaypoint {
-    /// A motion in the steady state at the start of the run.
+    /// Creates a motion in the steady state at the start of the run.
     #[must_use]
     pub fn start(area: Area, speed: [f64; 2], rest: [f64; 2], mut dice: Stream) -> Box<dyn Mobility> {
         let slowness = if speed[1] > speed[0] {
@@ -49,14 +49,14 @@ impl RandomWaypoint {
         let pause = f64::midpoint(rest[0], rest[1]);
         let mut walker = Self { area, speed, rest, resting: false };
         if dice.chance(pause / (pause + travel)) {
-            // Longer rests are more likely to be met, at any moment of theirs.
+            // Longer pauses are more likely at a random instant, uniformly within the pause.
             let met = (rest[0].powi(2) + dice.unit() * (rest[1].powi(2) - rest[0].powi(2))).sqrt();
             let left = met * dice.unit();
             walker.resting = true;
             let here = area.place(&mut dice);
             return Box::new(Legs::new(walker, dice, here, Some(Leg::rest(left))));
         }
-        // So are longer ways and slower journeys.
+        // So are longer legs and slower speeds.
         let diagonal = math::hypot(area.width, area.height);
         let (from, to) = loop {
             let (from, to) = (area.place(&mut dice), area.place(&mut dice));
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn mean_distances_of_rectangles() {
         assert!((mean_distance(1.0, 1.0) - 0.521_405).abs() < 1e-6);
-        // A very long one is a line: a third of its length.
+        // A very long rectangle is a line: a third of its length.
         assert!((mean_distance(1000.0, 1.0) / 1000.0 - 1.0 / 3.0).abs() < 1e-3);
     }
 

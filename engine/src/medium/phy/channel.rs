@@ -1,4 +1,4 @@
-//! Channels: numbers, frequencies, and how much of one is heard on another.
+//! Channels: numbers, frequencies, and overlap.
 
 /// A range of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Channel {
         numbers.filter_map(move |number| Self::numbered(bands, number))
     }
 
-    /// Share of the power sent on `self` that a receiver tuned to `other` takes in, 0 to 1.
+    /// Share of the power sent on `self` that a receiver on channel `other` receives, 0 to 1.
     ///
     /// Same channel 1; channels 1 to 4 numbers apart at 2.4 GHz overlap by the factors of Mishra,
     /// Shrivastava, Banerjee and Arbaugh, "Partially overlapped channels not considered harmful",
@@ -62,7 +62,7 @@ impl Channel {
         if self.mhz >= 3000 || other.mhz >= 3000 {
             return 0.0;
         }
-        // Channel 14 lies 12 MHz above 13; interpolate between whole numbers of channels.
+        // Channel 14 is 12 MHz above 13; interpolate between whole numbers of channels.
         let below = usize::from(apart / 5);
         let share = f64::from(apart % 5) / 5.0;
         let factor = |at: usize| FACTORS.get(at).copied().unwrap_or(0.0);

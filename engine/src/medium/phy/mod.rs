@@ -1,8 +1,8 @@
-//! The physical layers as data: rates, timing, and the exact airtime that follows.
+//! Physical layers as data: rates, timing, and the resulting airtime.
 //!
-//! A [`Phy`] is a table. Everything that a transmission's length depends on stands in its
-//! [`Rate`] (preamble, symbol, bits per symbol, service and tail bits), so that a newer layer,
-//! or one that mixes old and new rates, is one more table and no new code.
+//! A [`Phy`] is a table. A [`Rate`] contains all parameters of a transmission's length (preamble,
+//! symbol, bits per symbol, service and tail bits), so that a newer layer, or a mix of old and new
+//! rates, is one more table and no new code.
 //!
 //! Source: IEEE Std 802.11-2020, clauses 15 (DSSS), 16 (HR/DSSS), 17 (OFDM), 18 (ERP).
 
@@ -13,7 +13,7 @@ pub use channel::Channel;
 
 use crate::time::Span;
 
-/// How bits become signal.
+/// Modulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modulation {
     /// Differential binary phase shift keying, spread by the 11-chip Barker code.
@@ -35,7 +35,7 @@ pub enum Modulation {
 }
 
 impl Modulation {
-    /// True for the modulations of clauses 15 and 16, whose rates answer one another.
+    /// True for the modulations of clauses 15 and 16, whose rates respond to one another.
     #[must_use]
     pub const fn is_spread(self) -> bool {
         matches!(self, Self::Dbpsk | Self::Dqpsk | Self::Cck4 | Self::Cck8)
@@ -55,24 +55,24 @@ pub enum Coding {
     ThreeQuarters,
 }
 
-/// One way to send a frame, with all that its airtime depends on.
+/// A transmission rate, with all parameters of its airtime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Payload rate in bit/s.
     pub bits_per_second: u32,
-    /// How bits become signal.
+    /// Modulation.
     pub modulation: Modulation,
     /// Rate of the convolutional code.
     pub coding: Coding,
     /// Preamble and header before the payload, in nanoseconds.
     pub preamble_ns: u32,
-    /// The part of `preamble_ns`, at its end, that carries the header's bits.
+    /// The final part of `preamble_ns` that carries the header's bits.
     pub header_ns: u32,
     /// Bits of the header.
     pub header_bits: u16,
     /// Modulation and code of the header.
     pub header: (Modulation, Coding),
-    /// Length of a symbol in nanoseconds; zero if payload bits follow one another singly.
+    /// Length of a symbol in nanoseconds; zero if payload bits are not grouped into symbols.
     pub symbol_ns: u32,
     /// Data bits in a symbol.
     pub symbol_bits: u16,
@@ -80,7 +80,7 @@ pub struct Rate {
     pub extra_bits: u16,
     /// Silence that counts as part of the frame (signal extension of clause 18).
     pub extension_ns: u32,
-    /// Mandatory in its clause, so in the basic set unless the scenario says otherwise.
+    /// Mandatory in its clause, so in the basic set unless the scenario specifies another.
     pub mandatory: bool,
 }
 
@@ -111,17 +111,17 @@ pub struct Phy {
     pub slot: Span,
     /// Short inter-frame space.
     pub sifs: Span,
-    /// Time that a radio needs to find a signal and the channel busy (aCCATime at its longest).
+    /// Time to detect a signal and a busy channel (upper bound of aCCATime).
     pub detect: Span,
-    /// From the start of a frame to the indication of its start (aRxPHYStartDelay).
+    /// Time from the start of a frame to the indication of its start (aRxPHYStartDelay).
     pub start_delay: Span,
     /// Smallest contention window.
     pub cw_min: u16,
     /// Largest contention window.
     pub cw_max: u16,
-    /// Bandwidth in which noise is counted, Hz.
+    /// Noise bandwidth, Hz.
     pub bandwidth_hz: u32,
-    /// Channels that it may use.
+    /// Bands of its channels.
     pub bands: &'static [channel::Band],
     /// Its rates, ascending.
     pub rates: &'static [Rate],
@@ -154,7 +154,7 @@ impl Phy {
         u8::try_from(at).ok()
     }
 
-    /// The mandatory rates as a set of bits by index.
+    /// Bit set of the mandatory rates, by index.
     #[must_use]
     pub fn mandatory(&self) -> u32 {
         self.rates
@@ -164,8 +164,9 @@ impl Phy {
             .fold(0, |set, (index, _)| set | 1 << index)
     }
 
-    /// The rate that answers a frame sent at `index`: the highest rate of the basic set that is
-    /// not higher and of the same family; without one, the highest such mandatory rate (10.6.6.5.2).
+    /// Rate of the response to a frame sent at `index`: the highest rate of the basic set that is
+    /// not higher and of the same family; if there is none, the highest such mandatory rate
+    /// (10.6.6.5.2).
     #[must_use]
     pub fn response(&self, index: u8, basic: u32) -> u8 {
         let family = |at: &u8| {
@@ -176,7 +177,8 @@ impl Phy {
         highest(basic).or_else(|| highest(self.mandatory())).unwrap_or(index)
     }
 
-    /// The lowest rate of a set of rates, used for broadcast; the lowest of all if it is empty.
+    /// The lowest rate of a set of rates, used for broadcast; the lowest of all if the set is
+    /// empty.
     #[must_use]
     pub fn lowest(&self, basic: u32) -> u8 {
         #[allow(clippy::cast_possible_truncation)] // at most 32

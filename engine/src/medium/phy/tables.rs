@@ -3,10 +3,10 @@
 //! Sources, IEEE Std 802.11-2020: OFDM rates table 17-4, timing table 17-21; DSSS timing table
 //! 15-5; HR/DSSS rates 16.2, timing table 16-4; ERP 18.4 (SIFS 10 us, 6 us signal extension).
 //!
-//! The standard bounds the time of clear channel assessment (aCCATime) from above only: below 4 us
-//! for OFDM at 20 MHz and for ERP with short slots, below 15 us for DSSS and HR/DSSS. The bounds
-//! stand here. They leave to the rest of the slot what 10.3.7 puts there, turnaround, propagation
-//! and processing: 5 of 9 us, and 5 of 20 us.
+//! The standard only bounds the time of clear channel assessment (aCCATime) from above: below 4 us
+//! for OFDM at 20 MHz and for ERP with short slots, below 15 us for DSSS and HR/DSSS. The tables
+//! use the bounds. The rest of the slot is left for the other parts in 10.3.7, turnaround,
+//! propagation and processing: 5 of 9 us, and 5 of 20 us.
 
 use super::channel::Band;
 use super::{Coding, Modulation, Phy, Rate};
@@ -111,7 +111,7 @@ const SPREAD: Phy = Phy {
     rates: &{ spread_rates(false) },
 };
 
-/// 802.11b with short preambles; 1 Mbit/s keeps the long one, as 16.2.2.3 demands.
+/// 802.11b with short preambles; 1 Mbit/s keeps the long one, as 16.2.2.3 requires.
 pub static B_SHORT: Phy = Phy {
     name: "802.11b-short",
     start_delay: Span::from_micros(96),
@@ -128,10 +128,10 @@ const fn spread_rates(short: bool) -> [Rate; 4] {
     ]
 }
 
-/// Every physical layer, by which scenarios name them.
+/// All physical layers, whose names are used in scenarios.
 pub static ALL: [&Phy; 4] = [&A, &G, &B_LONG, &B_SHORT];
 
-/// The physical layer of this name.
+/// The physical layer with this name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Phy> {
     ALL.into_iter().find(|phy| phy.name == name)
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn airtimes_of_1470_octet_datagrams_and_their_acknowledgments() {
-        // 1470 octets of UDP payload make a frame of 1534 octets; the times are those that the
-        // reference simulation observed on the air.
+        // 1470 octets of UDP payload make a frame of 1534 octets; the times are those observed on
+        // the air in the reference simulation.
         let expected =
             [(2072, 44), (1388, 44), (1048, 32), (704, 32), (536, 28), (364, 28), (280, 28), (248, 28)];
         for (index, (data, ack)) in (0u8..).zip(expected) {
@@ -177,7 +177,8 @@ mod tests {
     fn answers_stay_in_the_basic_set_and_below_the_frame() {
         let only_6 = 1;
         assert!((0..8).all(|index| A.response(index, only_6) == 0));
-        // 36 Mbit/s is optional: a basic set of it alone leaves 6 Mbit/s frames to the mandatory rates.
+        // 36 Mbit/s is optional: with a basic set of it alone, responses to 6 Mbit/s frames use
+        // mandatory rates.
         assert_eq!(A.response(2, 1 << 5), 2);
         assert_eq!(A.lowest(1 << 5), 5);
         assert_eq!(A.lowest(0), 0);

@@ -1,4 +1,4 @@
-//! Over the roofs of a city.
+//! Path loss over the roofs of a city.
 
 use super::{PathLoss, Site};
 use crate::math;
@@ -8,16 +8,16 @@ use crate::math;
 /// `a(hm) = (1.1 log10 f - 0.7) hm - (1.56 log10 f - 0.8)`, f in MHz, d in km, C = 3 dB in
 /// metropolitan centres and 0 elsewhere; hb is the higher antenna, hm the lower.
 ///
-/// Source: COST Action 231, "Digital mobile radio towards future generation systems", final
-/// report 1999, 4.4.1. Range: 1500 to 2000 MHz, hb 30 to 200 m, hm 1 to 10 m, 1 to 20 km. Outside
-/// it extrapolates: heights are held to their range, distances below 20 m count as 20 m.
+/// Source: COST Action 231, "Digital mobile radio towards future generation systems", final report
+/// 1999, 4.4.1. Range: 1500 to 2000 MHz, hb 30 to 200 m, hm 1 to 10 m, 1 to 20 km. Outside it the
+/// model extrapolates: heights are clamped to their range, distances below 20 m count as 20 m.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost231 {
-    /// What kind of city.
+    /// Kind of city.
     pub city: City,
 }
 
-/// How dense the city is.
+/// Density of the city.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum City {
@@ -47,7 +47,8 @@ impl PathLoss for Cost231 {
     }
 
     fn reach_m(&self, budget_db: f64, hertz: f64) -> Option<f64> {
-        // High antennas lose least at every distance of the range, low ones at very short ones.
+        // High antennas lose least at every distance of the range, low ones at very short
+        // distances.
         let least = |metres: f64| {
             [30.0, 200.0]
                 .map(|base| self.at(metres, base, 10.0, hertz))

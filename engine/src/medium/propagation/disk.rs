@@ -1,16 +1,15 @@
-//! On or off by distance.
+//! Unit disk: constant loss within a range.
 
 use super::{PathLoss, Site};
 
-/// Everything within `range_m` arrives with `loss_db`, everything beyond not at all: the on/off
-/// loss of the NET testbed (0 from neighbours, 1 from all others). Source: the unit disk graph,
-/// Clark, Colbourn and Johnson, Discrete Mathematics 86, 1990. Range: protocol studies; no
-/// statement about signals.
+/// Within `range_m` the loss is `loss_db`, beyond it is infinite: the on/off loss of the NET
+/// testbed (0 from neighbours, 1 from all others). Source: the unit disk graph, Clark, Colbourn and
+/// Johnson, Discrete Mathematics 86, 1990. Range: protocol studies; not a model of signals.
 #[derive(Clone, Copy, Debug)]
 pub struct Disk {
-    /// Range in metres, itself within reach.
+    /// Range in metres, inclusive.
     pub range_m: f64,
-    /// Loss within reach in dB.
+    /// Loss within the range in dB.
     pub loss_db: f64,
 }
 

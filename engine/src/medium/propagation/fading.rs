@@ -3,8 +3,8 @@
 use crate::math;
 use crate::random::Stream;
 
-/// Power gain drawn anew for each frame and receiver, mean 1: block fading, a coherence time
-/// longer than a frame and shorter than the gap between frames.
+/// Power gain drawn independently for each frame and receiver, mean 1: block fading, with a
+/// coherence time longer than a frame and shorter than the gap between frames.
 ///
 /// * Rayleigh (no direct path): the power is exponential.
 /// * Rician with factor K = direct / scattered power (linear): power of a complex normal with
@@ -47,15 +47,15 @@ impl Fading {
         }
     }
 
-    /// Gain in dB that is exceeded in less than one frame of ten thousand: how much farther a
-    /// faded signal may be heard.
+    /// Gain in dB that is exceeded in less than one frame of ten thousand: the margin for the range
+    /// of faded signals.
     #[must_use]
     pub fn margin_db(self) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Rayleigh => 9.7,
             Self::Rician { .. } => 10.0,
-            // The gamma distribution of shape 1/2 has the longest tail allowed.
+            // The gamma distribution of shape 1/2 has the longest permitted tail.
             Self::Nakagami { m } => {
                 if m < 1.0 {
                     12.0

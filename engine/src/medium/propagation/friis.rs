@@ -1,4 +1,4 @@
-//! Free space.
+//! Free-space path loss.
 
 use super::{LIGHT, PathLoss, Site};
 use crate::math;

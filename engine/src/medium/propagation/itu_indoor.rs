@@ -1,4 +1,4 @@
-//! Inside buildings, by kind of building and floors between.
+//! Indoor path loss, by kind of building and number of floors.
 
 use super::{PathLoss, Site, solve_reach};
 use crate::math;
@@ -10,7 +10,7 @@ use crate::math;
 /// the whole number of storeys between the two antennas' heights.
 #[derive(Clone, Copy, Debug)]
 pub struct ItuIndoor {
-    /// What kind of building.
+    /// Kind of building.
     pub building: Building,
     /// Height of a storey in metres.
     pub storey_m: f64,

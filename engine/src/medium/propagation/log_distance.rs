@@ -1,4 +1,4 @@
-//! Loss growing with a power of the distance.
+//! Log-distance path loss.
 
 use super::{PathLoss, Site};
 use crate::math;
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn received_powers_of_the_reference_runs() {
-        // 16 dBm, exponent 3, 46.6777 dB at 1 m: the powers that the reference reports.
+        // 16 dBm, exponent 3, 46.6777 dB at 1 m: the powers of the reference runs.
         let model = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.6777 };
         let site = |x| Site { radio: 0, position: Position::new(x, 0.0, 0.0) };
         for (metres, dbm) in [(5.0, -51.65), (20.0, -69.71), (60.0, -84.02), (120.0, -93.05)] {

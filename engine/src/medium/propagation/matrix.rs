@@ -1,8 +1,8 @@
-//! Loss for every pair, measured or made up.
+//! Path loss for every pair of radios, measured or chosen.
 
 use super::{PathLoss, Site};
 
-/// What the numbers of a matrix mean.
+/// Meaning of the numbers of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MatrixKind {
@@ -18,24 +18,24 @@ pub enum MatrixKind {
     },
 }
 
-/// One number for each ordered pair of radios; asymmetric if the matrix is.
+/// One number for each ordered pair of radios; the loss is asymmetric if the matrix is.
 ///
-/// Row = sender, column = receiver, numbered as in the list of names. Pairs that the matrix does
-/// not name (or with `inf`) do not hear each other. Source: the measurement it was filled from.
-/// Range: radios that don't move; positions still give the propagation delay.
+/// Row = sender, column = receiver, numbered as in the list of names. Pairs that are missing from
+/// the matrix (or have `inf`) do not reach each other. Source: the measurement that it contains.
+/// Range: radios that don't move; positions still determine the propagation delay.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     size: usize,
     loss_db: Vec<f64>,
 }
 
-/// Why a text is not a matrix.
+/// Reason why a text is not a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatrixError {
     /// The first line must name radios.
     #[error("line 1: the names of the radios, separated by commas, must stand here")]
     NoNames,
-    /// A name that no radio has.
+    /// A name that is not the name of a radio.
     #[error("line {line}: no radio is called \"{name}\"; name only radios of this medium")]
     Unknown {
         /// Line of the file.
@@ -61,7 +61,7 @@ pub enum MatrixError {
         /// Names in the head.
         expected: usize,
     },
-    /// A value that is no number.
+    /// A value that is not a number.
     #[error("line {line}: \"{value}\" is not a number of dB (write inf or - for a pair that hears nothing)")]
     Value {
         /// Line of the file.
@@ -80,7 +80,7 @@ pub enum MatrixError {
 }
 
 impl Matrix {
-    /// A matrix for radios 0 to `size - 1` in which nobody hears anybody.
+    /// A matrix for radios 0 to `size - 1`, in which no radio reaches another.
     #[must_use]
     pub fn silent(size: usize) -> Self {
         Self { size, loss_db: vec![f64::INFINITY; size * size] }
@@ -89,19 +89,20 @@ impl Matrix {
     /// Sets the loss from one radio to another, one way.
     ///
     /// # Panics
-    /// If a radio's number is not below the size.
+    /// If the number of a radio is not below the size.
     pub fn set(&mut self, from: usize, to: usize, loss_db: f64) {
         assert!(from < self.size && to < self.size, "radio outside the matrix");
         self.loss_db[from * self.size + to] = loss_db;
     }
 
-    /// Reads comma-separated values: first line the names of radios, then one row for each name in
-    /// the same order, row = sender. Lines that are empty or start with `#` are skipped.
+    /// Parses comma-separated values: the first line contains the names of radios, then one row for
+    /// each name in the same order, row = sender. Empty lines and lines that start with `#` are
+    /// skipped.
     ///
-    /// `number` gives a radio's number by name.
+    /// `number` returns a radio's number by name.
     ///
     /// # Errors
-    /// What is wrong, with its line.
+    /// Describes the first error, with its line.
     pub fn parse(
         text: &str,
         kind: MatrixKind,
@@ -137,7 +138,7 @@ impl Matrix {
                 let db = good.ok_or_else(|| MatrixError::Value { line, value: value.to_owned() })?;
                 let loss = match kind {
                     MatrixKind::Loss => db,
-                    // An infinite ratio in a matrix of ratios means a pair without a path, too.
+                    // An infinite ratio also means a pair without a path.
                     MatrixKind::Ratio { .. } if db.is_infinite() => f64::INFINITY,
                     MatrixKind::Ratio { power_dbm, noise_dbm } => power_dbm - noise_dbm - db,
                 };

@@ -1,4 +1,4 @@
-//! How much of a signal is left where it arrives.
+//! Propagation models: attenuation of a signal between two places.
 //!
 //! A [`PathLoss`] gives the loss in dB between two sites. Models compose: a distance law, with
 //! [`Shadowing`] and [`Walls`] on top. [`Fading`] varies the result from frame to frame.
@@ -30,26 +30,26 @@ use super::mobility::Position;
 /// Speed of light in vacuum, m/s.
 pub const LIGHT: f64 = 299_792_458.0;
 
-/// Where one end of a path is.
+/// One end of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// Number of the radio, for models that know pairs.
+    /// Number of the radio, for models that depend on the pair.
     pub radio: u32,
-    /// Where its antenna is.
+    /// Position of its antenna.
     pub position: Position,
 }
 
-/// Loss between two sites.
+/// Path loss between two sites.
 pub trait PathLoss: Send + Sync {
-    /// Loss in dB from `from` to `to` at `hertz`; infinite if nothing arrives at all.
+    /// Loss in dB from `from` to `to` at `hertz`; infinite if there is no path.
     fn loss_db(&self, from: Site, to: Site, hertz: f64) -> f64;
 
-    /// A distance in metres beyond which the loss is more than `budget_db` for certain; none if
-    /// the model cannot say (then every pair is asked).
+    /// A distance in metres beyond which the loss certainly exceeds `budget_db`; `None` if the
+    /// model has no such bound (every pair is then evaluated).
     fn reach_m(&self, budget_db: f64, hertz: f64) -> Option<f64>;
 }
 
-/// Solves a loss that grows with distance for the distance, by bisection, rounded up a little.
+/// Solves a loss that grows with distance for the distance, by bisection, rounded up slightly.
 pub(crate) fn solve_reach(budget_db: f64, loss_db: impl Fn(f64) -> f64) -> f64 {
     const FARTHEST: f64 = 1e8;
     if loss_db(FARTHEST) <= budget_db {

@@ -31,11 +31,11 @@ struct Wave {
 }
 
 const WAVES: usize = 200;
-/// No more than this many standard deviations are allowed for when the reach is computed.
+/// Number of standard deviations that the computed reach allows for.
 const EXTREME: f64 = 4.0;
 
 impl<L: PathLoss> Shadowing<L> {
-    /// Shadowing on top of `inner`, drawn from `stream`.
+    /// Adds shadowing to `inner`, drawn from `stream`.
     pub fn new(inner: L, sigma_db: f64, decorrelation_m: f64, stream: &mut Stream) -> Self {
         // exp(-|d|/D) in the plane has radial spectrum (1 + (k D)^2)^(-3/2): its distribution
         // inverts to k = sqrt((1-u)^-2 - 1) / D.
@@ -67,7 +67,7 @@ impl<L: PathLoss> Shadowing<L> {
                 field(one, other) + field(other, one)
             })
             .sum();
-        // Both orders are added so that the loss is mutual; their correlation is that of a field
+        // Both orders are added so that the loss is symmetric; their correlation is that of a field
         // displaced by the distance at both ends.
         let apart = Position { z: 0.0, ..one - other }.length();
         let mutual = math::exp(-2.0 * apart / self.decorrelation_m);

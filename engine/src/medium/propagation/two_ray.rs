@@ -1,4 +1,4 @@
-//! A direct ray and one reflected by flat ground.
+//! Two-ray path loss: a direct ray and one reflected by flat ground.
 
 use super::friis::free_space_db;
 use super::{LIGHT, PathLoss, Site, solve_reach};
@@ -33,7 +33,8 @@ impl PathLoss for TwoRay {
     }
 
     fn reach_m(&self, budget_db: f64, hertz: f64) -> Option<f64> {
-        // The two laws meet at the crossover, so free space never loses more than this model.
+        // The two formulas are equal at the crossover, so free space never loses more than this
+        // model.
         Some(solve_reach(budget_db, |metres| free_space_db(metres, hertz)))
     }
 }

@@ -1,4 +1,4 @@
-//! Walls in the way.
+//! Loss of walls between two places.
 
 use super::{PathLoss, Site};
 use crate::medium::mobility::Position;
@@ -10,7 +10,7 @@ pub struct Wall {
     pub from: Position,
     /// The other end.
     pub to: Position,
-    /// Loss of a signal that passes it, dB.
+    /// Loss of a signal that passes through it, dB.
     pub loss_db: f64,
 }
 

@@ -1,10 +1,10 @@
-//! Always the same rate.
+//! Constant rate.
 
 use super::RateControl;
 use crate::random::Stream;
 use crate::time::Instant;
 
-/// Always the rate with this index.
+/// Always selects the rate with this index.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant(pub u8);
 

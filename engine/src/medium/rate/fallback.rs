@@ -1,4 +1,4 @@
-//! Up after a row of successes, down after failures.
+//! Automatic rate fallback: up after consecutive successes, down after failures.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::time::Instant;
 
 /// Automatic rate fallback, plain or adaptive.
 ///
-/// Plain (ARF): one rate up after 10 acknowledgments in a row or 15 frames, one down after 2
-/// missing in a row, or if the first frame at the new rate fails. Source: Kamerman and Monteban,
-/// "`WaveLAN`-II: a high-performance wireless LAN for the unlicensed band", Bell Labs Technical
-/// Journal 2(3), 1997.
+/// Plain (ARF): one rate up after 10 consecutive acknowledgments or 15 frames, one down after 2
+/// consecutive failures, or if the first frame at the new rate fails. Source: Kamerman and
+/// Monteban, "`WaveLAN`-II: a high-performance wireless LAN for the unlicensed band", Bell Labs
+/// Technical Journal 2(3), 1997.
 ///
-/// Adaptive (AARF): each time the first frame at the new rate fails, the row of successes needed
-/// doubles (10 to 50); after 2 missing in a row it is 10 again. Source: Lacage, Manshaei and
+/// Adaptive (AARF): each time the first frame at the new rate fails, the number of successes needed
+/// doubles (10 to 50); after 2 consecutive failures it is 10 again. Source: Lacage, Manshaei and
 /// Turletti, "IEEE 802.11 rate adaptation: a practical approach", MSWiM 2004.
 pub struct Fallback {
     highest: u8,
@@ -29,7 +29,7 @@ struct Peer {
     failures: u32,
     frames: u32,
     needed: u32,
-    /// The next frame is the first at a rate just gone up to.
+    /// True if the next frame is the first at a higher rate.
     first: bool,
 }
 

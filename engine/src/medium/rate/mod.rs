@@ -1,4 +1,4 @@
-//! Which rate a frame is sent at, chosen for each receiver from what came of earlier frames.
+//! Rate control: the rate of a frame, chosen for each receiver from the results of earlier frames.
 
 mod constant;
 mod fallback;
@@ -13,17 +13,18 @@ use super::settings::RateSettings;
 use crate::random::Stream;
 use crate::time::Instant;
 
-/// Chooses rates.
+/// A rate control algorithm.
 pub trait RateControl: Send {
-    /// Index of the rate for the next transmission to `peer`; `tries` transmissions of the same
-    /// frame have failed before.
+    /// Selects the index of the rate for the next transmission to `peer`; `tries` transmissions of
+    /// the same frame have failed before.
     fn choose(&mut self, peer: u32, tries: u32, now: Instant, dice: &mut Stream) -> u8;
 
-    /// A transmission to `peer` at `rate`, the `tries`-th of its frame, was acknowledged or not.
+    /// Reports whether a transmission to `peer` at `rate`, the `tries`-th of its frame, was
+    /// acknowledged.
     fn report(&mut self, peer: u32, rate: u8, tries: u32, acknowledged: bool, now: Instant);
 }
 
-/// The controller that the settings ask for.
+/// Creates the controller that the settings specify.
 pub(super) fn controller(settings: &RateSettings, phy: &'static Phy) -> Box<dyn RateControl> {
     match settings {
         RateSettings::Constant(bits_per_second) => {

@@ -1,4 +1,4 @@
-//! Measure every rate now and then, use the one that carries most.
+//! Sampling rate control: measures every rate now and then and uses the one with most throughput.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,14 @@ use crate::medium::phy::Phy;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
-/// Sampling in the manner of Minstrel.
+/// Sampling in the style of Minstrel.
 ///
-/// Every 100 ms the share of acknowledged transmissions of each rate goes into a moving average
-/// (a quarter new). A rate's worth is that average over the airtime of a 1200-octet frame. One frame
-/// in ten tries another rate at random; a slower one only after the best failed once. A frame's
-/// transmissions go down a chain: best worth (2), second best (2), most reliable (2), lowest. Where
-/// no second rate is worth anything, at the edge of range, the most reliable stands in its place.
+/// Every 100 ms the share of acknowledged transmissions of each rate enters a moving average (a
+/// quarter new). The throughput of a rate is that average over the airtime of a 1200-octet frame.
+/// One frame in ten tries another rate at random; a slower one only after the best failed once. A
+/// frame's transmissions use a retry chain: best throughput (2), second best (2), most reliable
+/// (2), lowest. If no second rate has any throughput, at the edge of range, the most reliable
+/// replaces it.
 ///
 /// Source: the design notes of the Minstrel controller in the Linux kernel's mac80211 (Smithies
 /// and Fietkau 2008); Yin, Kwon, et al., "Performance of mac80211 rate control mechanisms", MSWiM
@@ -28,7 +29,7 @@ pub struct Sampling {
 struct Measured {
     tried: u32,
     acknowledged: u32,
-    /// Moving average; none before the first measurement.
+    /// Moving average; `None` before the first measurement.
     average: Option<f64>,
 }
 
@@ -67,7 +68,7 @@ impl Peer {
                 (rate.tried, rate.acknowledged) = (0, 0);
             }
         }
-        // Below 10 % nothing useful comes through; above 90 % the average is mostly noise.
+        // Below 10 % the throughput is useless; above 90 % the average is mostly noise.
         let probability = |index: usize| self.rates[index].average.unwrap_or(0.0);
         let worth = |index: usize| {
             let p = probability(index);
@@ -82,7 +83,7 @@ impl Peer {
             })
             .unwrap_or(0);
         let number = |index: usize| u8::try_from(index).unwrap_or(0);
-        // A second rate that carries nothing would only spend repeats.
+        // A second rate without throughput would only waste retries.
         let second = order.get(1).copied().filter(|&second| worth(second) > 0.0).unwrap_or(reliable);
         self.best =
             if worth(order[0]) > 0.0 { [number(order[0]), number(second), number(reliable)] } else { [0; 3] };
