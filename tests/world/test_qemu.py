@@ -35,7 +35,7 @@ def test_a_kernel_that_does_not_start_is_named_with_its_last_words(tmp_path: Pat
     (tmp_path / "lib/modules").mkdir(parents=True)
     (tmp_path / "lib/modules" / release).symlink_to(real.modules)
     image = tmp_path / "boot" / f"vmlinuz-{release}"
-    image.write_bytes(os.urandom(1 << 16))
+    image.write_bytes(b"\x7fELF" + os.urandom(1 << 16))
     with pytest.raises(RunError, match="node guest: its machine ended with exit code 1") as caught:
         airloom.run(machine(kernel=str(image)), out=tmp_path / "out")
     assert "its console said last: qemu" in caught.value.message
@@ -65,7 +65,7 @@ def test_frames_reach_it_by_the_engines_own_device_or_through_the_hosts_kernel(
 
 def test_a_kernel_without_its_modules_is_refused_before_anything_starts(tmp_path: Path) -> None:
     image = tmp_path / "vmlinuz-1.2.3-none"
-    image.write_bytes(b"x")
+    image.write_bytes(b"\x7fELF")
     with pytest.raises(HostError, match=r"the modules of .*vmlinuz-1\.2\.3-none are not on this machine"):
         airloom.run(machine(kernel=str(image)), out=tmp_path / "out")
 
