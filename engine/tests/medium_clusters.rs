@@ -44,7 +44,7 @@ fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
     let mut stations: Vec<RadioId> = Vec::new();
     for station in 0..scene.stations {
         let angle = f64::from(station) / f64::from(scene.stations) * core::f64::consts::TAU;
-        let place = (scene.radius * angle.cos(), scene.radius * angle.sin());
+        let place = (scene.radius * libm::cos(angle), scene.radius * libm::sin(angle));
         stations.push(world.add(scene.settings.clone(), place.0, place.1));
     }
     if !together {
