@@ -1,1 +1,1 @@
-"""What a kind of node does to packets on a machine: measured, stored, and used to correct figures."""
+"""Calibrations of node kinds on a machine: measurement figures, storage, correction of results."""
