@@ -243,7 +243,7 @@ class Campaign:
         return found
 
     def note(self, text: str) -> None:
-        """Adds a limitation of the result that no run's verdict reports."""
+        """Adds to the verdict a limitation of the result that is no fault of a run."""
         self._notes.append(text)
 
     def draw(self, figure: Figure) -> None:

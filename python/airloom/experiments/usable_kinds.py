@@ -25,7 +25,10 @@ SLOW = ("qemu",)
 def kinds(
     folder: Path, progress: Callable[[str], None], *, quick: bool, without: Iterable[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
-    """Returns the working kinds, and why each other fails; skips ``without``."""
+    """Returns the working kinds, and why each other fails.
+
+    Skips the kinds in ``without``; with ``quick`` the slow ones fail without a trial.
+    """
     works: list[str] = []
     fails: dict[str, str] = {}
     for kind in every():

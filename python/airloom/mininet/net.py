@@ -29,7 +29,7 @@ from airloom.mininet.topo import Topo
 from airloom.mininet.util import ipAdd, macColonHex, netParse
 
 VERSION = "2.3"
-"""The release of Mininet with the emulated behaviour."""
+"""The Mininet release whose API this package implements."""
 
 
 class Mininet:
@@ -353,7 +353,7 @@ class Mininet:
             self.waitConnected(None if self.waitConn is True else self.waitConn)
 
     def waitConnected(self, timeout: float | None = None, delay: float = 0.5) -> bool:
-        """Waits until all switches have met a controller; false after ``timeout`` seconds."""
+        """Waits until all switches have connected to a controller; false after ``timeout`` seconds."""
         info("*** Waiting for switches to connect\n")
         until = None if timeout is None else time.monotonic() + timeout
         left = list(self.switches)

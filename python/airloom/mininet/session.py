@@ -158,7 +158,7 @@ class Ground:
             close()
 
     def wake(self, names: list[str]) -> None:
-        """Prepares many hosts for programs in one batch."""
+        """Prepares these hosts for programs."""
         for name in names:
             self._hosts[name].wake()
 

@@ -214,7 +214,7 @@ class OVSSwitch(Switch):
             self.deleteIntfs()
 
     def connected(self) -> bool:
-        """True if it forwards: it needs no controller or met one, and its ports are settled."""
+        """True if it forwards: a controller is connected or not needed, and no port is pending."""
         if not (self.started and self.handle.has_met_controller()):
             return False
         tree = "rstp" if self.rstp else "stp" if self.stp else None

@@ -150,7 +150,7 @@ def _tail(path: Path) -> list[str]:
     with path.open("rb") as source:
         source.seek(max(0, path.stat().st_size - TAIL_OCTETS))
         text = source.read().decode("utf-8", "replace")
-    # Removes colours of program output; control characters are not allowed in a page.
+    # Removes control characters, such as colour codes, which a page can't contain.
     clean = "".join(one for one in text if one in "\n\t" or one.isprintable())
     return clean.splitlines()[-TAIL_LINES:]
 

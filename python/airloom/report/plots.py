@@ -337,7 +337,7 @@ def logarithmic(axes: Axes, which: str) -> None:
         axis = axes.yaxis
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     low, high = axis.get_view_interval()
-    # Below two decades, only the minor ticks have labels.
+    # Below two decades the major ticks are too few, so minor ticks get labels.
     if low > 0 and math.log10(high / low) < 2:
         axis.set_minor_formatter(FuncFormatter(lambda value, _: _leading(value)))
     else:

@@ -176,7 +176,7 @@ def ledger(run: RunReader) -> Table:
     """Returns the number of frames by outcome; emulated loss apart from host loss."""
     result: Ledger = run.result.ledger
     engine = run.details.engine if not run.is_sweep else {}
-    # A frame lost between port and engine never entered the engine, but a node did send it.
+    # Frames that a port dropped before the engine (missed) were offered by a node too.
     offered = int(engine.get("offered", 0)) + int(engine.get("missed", 0))
     rows: list[list[str | Cell]] = []
 
