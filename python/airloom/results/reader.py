@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RunReader:
-    """Contents of a folder of results. In a sweep, samples contain their point.
+    """The contents of a folder of results. In a sweep, samples contain their point.
 
     Missing or damaged parts are omitted; ``notes`` lists them.
     """

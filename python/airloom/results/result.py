@@ -57,7 +57,7 @@ class Measurement(Part):
 
     ``mean`` is the mean over ``n`` observations; ``ci95`` is half the width of its 95 % confidence
     interval (mean - ci95 to mean + ci95), null where one observation gives none. ``mean`` is null
-    when the measurement failed. ``labels`` distinguish figures further: a sweep's values, a
+    when the measurement failed. ``labels`` say what else distinguishes it: a sweep's values, a
     direction.
     """
 
@@ -70,7 +70,7 @@ class Measurement(Part):
     labels: dict[str, str] = {}
 
     def to_json(self) -> str:
-        """Returns the figure as in ``result.json``."""
+        """The figure as in ``result.json``."""
         return _json(self.model_dump(mode="json")).replace("\n", "\n    ")
 
 
@@ -81,7 +81,7 @@ class Claim(Part):
     statement: str
     source: str | None = None
     published: str = ""
-    """Statement of the source, with its own figures."""
+    """Statement of the source, in its own figures."""
     expected: str = ""
     measured: str = ""
     outcome: Outcome
