@@ -1,1 +1,1 @@
-"""Calibrations of node kinds on a machine: measurement figures, storage, correction of results."""
+"""Calibrations of node kinds on a machine: their storage, and the correction of results."""

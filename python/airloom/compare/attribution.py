@@ -1,4 +1,4 @@
-"""Attribution of the difference between two runs: packet-path stages, users of processors.
+"""Attribution of the difference between two runs: stages of the packet path, processor time.
 
 A flow measured with ``stages: true`` in both runs has its time divided among the stages of its path
 (:mod:`airloom.measure.stages`). The contribution of a stage is the difference of its means; the

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 LINES = 8
 
 _STATISTICS = ("min", "p50", "avg", "mean", "p95", "p99", "max")
-"""Statistics in metric names; metrics that differ only in them form one family: ``rtt_min``,
-``rtt_max``."""
+"""Statistics in metric names; metrics that differ only in them form a family, as ``rtt_min``
+and ``rtt_max``."""
 
 
 @dataclass(frozen=True, slots=True)

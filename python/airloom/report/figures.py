@@ -66,7 +66,7 @@ class Mark(Part):
 
 
 class Figure(Part):
-    """One figure. ``tolerance`` is the faithful relative deviation from the ideal."""
+    """One figure. ``tolerance`` is the relative deviation that counts as faithful."""
 
     name: str
     title: str

@@ -128,8 +128,7 @@ class RadioUse(Part):
     """Time in ns by state: ``idle``, ``transmitting``, ``receiving``, ``collided``, ``busy``; the sum
     is the whole run. ``busy`` is carrier sense without a decodable frame."""
     counts: dict[str, int] = Field(default_factory=dict)
-    """Frames by the engine's counters: ``sent``, ``unanswered``, ``given_up``, ``received`` and so
-    on."""
+    """Frames by the engine's counters: ``sent``, ``unanswered``, ``given_up``, ``received`` etc."""
 
 
 class RadioLink(Part):
@@ -138,7 +137,7 @@ class RadioLink(Part):
     sender: str
     receiver: str
     attempts: int = 0
-    """Transmissions that require an acknowledgment, retries included."""
+    """Transmissions that expect a response, retries included."""
     unanswered: int = 0
     rate_bit_s: int | None = None
     """Rate of the next transmission in bit/s."""
@@ -152,8 +151,7 @@ class ChannelUse(Part):
     mhz: int
     frames: int = 0
     airtime_ns: dict[str, int] = Field(default_factory=dict)
-    """``busy``: at least one sender; ``overlapped``: several; ``sent``: sum over all frames; in
-    ns."""
+    """``busy``: at least one sender; ``overlapped``: several; ``sent``: all frames; in ns."""
 
 
 class Details(Part):
@@ -191,8 +189,7 @@ class Details(Part):
     channels: tuple[ChannelUse, ...] = ()
     radio_links: tuple[RadioLink, ...] = ()
     """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
-    (share of the interval's attempts without an acknowledgment), with ``sender>receiver`` as
-    node."""
+    (share of the interval's attempts without a response), with ``sender>receiver`` as node."""
 
     def to_json(self) -> str:
         """Returns the text of ``details.json``."""

@@ -68,7 +68,7 @@ class RunWriter:
         self._cut_short = False
         self._measurements: list[Measurement] = []
         self._measured: list[str] = []
-        """JSON of each figure, encoded once: a run may have thousands, and encoding disturbs it."""
+        """JSON of each figure, encoded once: re-encoding thousands would disturb the run."""
         self._labels = {name: label_of(value) for name, value in (point or {}).items()}
         self._buffer = samples.Buffer(point_text(point or {}), repetition)
         self.ledger = Ledger()

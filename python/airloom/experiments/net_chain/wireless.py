@@ -44,7 +44,7 @@ class Chain:
     routing: Routing
     nodes: int
     kind: str = "netns"
-    """Of the nodes."""
+    """Kind of the nodes."""
 
     @property
     def name(self) -> str:
