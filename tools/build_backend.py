@@ -1,10 +1,10 @@
-"""The build backend of Airloom's Python package (PEP 517): maturin's, and what maturin does not know of.
+"""Build backend of Airloom's Python package (PEP 517), which extends maturin's.
 
-A wheel has the extension module and the Python package, which maturin makes, and beside them in the package
-the static programs that run inside nodes (``bin``), the ``experiments``, the ``examples``, and a manual page.
-Its tag names the oldest glibc that the extension module runs with, which maturin finds out.
+maturin builds the extension module and the Python package. This backend adds to the wheel, inside
+the package, the static programs that run in nodes (``bin``), the ``experiments``, the ``examples``,
+and a manual page. The wheel's tag names the oldest glibc of the extension module, found by maturin.
 
-A source distribution is the tree: what git tracks, or everything if there is no git.
+A source distribution contains the files tracked by git, or the whole tree without git.
 
 usage: python tools/build_backend.py wheel|sdist|programs|man FOLDER
 """
@@ -50,9 +50,9 @@ __all__ = [
 TREE = Path(__file__).resolve().parents[1]
 PROGRAMS = ("airloom-init", "airloom-traffic")
 SHIPPED = ("experiments", "examples")
-"""Folders of the tree that a wheel has inside the package."""
+"""Source folders that a wheel contains inside the package."""
 _UNTRACKED = {"target", "out", "dist", ".git", ".venv", "__pycache__"}
-"""Names of folders that are no sources, for a tree without git."""
+"""Folders without sources, for a tree without git."""
 
 
 def build_wheel(
@@ -60,7 +60,7 @@ def build_wheel(
     config_settings: Mapping[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Builds the wheel; its file name."""
+    """Builds the wheel; returns its file name."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         command = [
@@ -89,7 +89,7 @@ def build_wheel(
 
 
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, Any] | None = None) -> str:
-    """Packs the source distribution; its file name."""
+    """Packs the source distribution; returns its file name."""
     with tempfile.TemporaryDirectory() as temporary:
         metadata = Path(
             temporary, maturin.prepare_metadata_for_build_wheel(temporary), "METADATA"
@@ -107,13 +107,13 @@ def build_sdist(sdist_directory: str, config_settings: Mapping[str, Any] | None 
 def build_programs(folder: Path) -> list[Path]:
     """Builds the programs that run inside nodes into a folder.
 
-    They are static, so that they run under any root file system.
+    They are static, so they run on any root file system.
     """
     said = subprocess.run(["rustc", "-vV"], cwd=TREE, capture_output=True, text=True, check=True).stdout
     host = _field(said.encode(), "host")
     target = Path(os.environ.get("CARGO_TARGET_DIR", TREE / "target"), "static")
     command = ["cargo", "build", "--release", "--locked", "--quiet", "--target", host, "--target-dir", target]
-    # Flags that are meant for the machine's own programs, such as target-cpu=native, must not get in here.
+    # Flags for the machine's own programs, such as target-cpu=native, must not apply here.
     environment = {**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static -C strip=symbols"}
     environment.pop("CARGO_ENCODED_RUSTFLAGS", None)
     packages = [word for name in PROGRAMS for word in ("-p", name)]
@@ -121,7 +121,7 @@ def build_programs(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for name in PROGRAMS:
-        # A program that is running cannot be written to, but its name can go to another file.
+        # A running program can't be written to, but its name can be moved to another file.
         part = folder / f".{name}.part"
         shutil.copy(target / host / "release" / name, part)
         made.append(part.rename(folder / name))
@@ -129,7 +129,7 @@ def build_programs(folder: Path) -> list[Path]:
 
 
 def manual() -> str:
-    """The manual page, which is made from the command line's own help."""
+    """Returns the manual page, generated from the help of the command line."""
     sys.path.insert(0, str(TREE / "python"))
     from airloom.cli.manual import page
 
@@ -137,11 +137,11 @@ def manual() -> str:
 
 
 def sources(folder: Path) -> list[Path]:
-    """The files of a folder that are sources, in order."""
+    """Returns the source files of a folder in order."""
     if (TREE / ".git").exists():
         listed = subprocess.run(["git", "ls-files", "-z", "."], cwd=folder, capture_output=True, check=True)
         found = [folder / name for name in listed.stdout.decode().split("\0") if name]
-        # What git still tracks may be gone from the tree.
+        # A file tracked by git may be missing from the tree.
         found = [path for path in found if path.is_symlink() or path.is_file()]
     else:
         found = []
@@ -165,7 +165,7 @@ def _field(text: bytes, name: str) -> str:
 
 
 def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int]]) -> None:
-    """Copies a wheel with more files, given as path: content and mode."""
+    """Copies a wheel and adds files, given as path: content and mode."""
     with (
         zipfile.ZipFile(wheel) as old,
         zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new,
@@ -181,7 +181,7 @@ def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int
             new.writestr(entry, content)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             rows.append([path, f"sha256={digest}", str(len(content))])
-        # The record's own row has no hash and stands last.
+        # The record's own row has no hash and is the last one.
         rows.sort(key=lambda row: row[0] == record)
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
@@ -189,7 +189,7 @@ def _add(wheel: Path, to: Path, record: str, more: Mapping[str, tuple[bytes, int
 
 
 def main(what: str, folder: Path) -> None:
-    """Makes one thing for the Makefile."""
+    """Builds one target of the Makefile."""
     folder.mkdir(parents=True, exist_ok=True)
     if what == "wheel":
         print(folder / build_wheel(str(folder)))

@@ -1,14 +1,15 @@
 """An AODV daemon (RFC 3561) for one interface: ``python3 examples/aodv --interface eth0``.
 
-What it does: route discovery with expanding ring search, replies by destinations and by intermediate
-nodes, hello messages, route errors, and lifetimes that follow the traffic. Packets without a route go
-to a TUN interface, wait there for the discovery, and are sent again when a route is found.
+It implements route discovery with expanding ring search, replies by destinations and by
+intermediate nodes, hello messages, route errors, and lifetimes that follow the traffic. Packets
+without a route go to a TUN interface, wait there for the discovery, and are sent again when a route
+is found.
 
-What it does not: local repair, gratuitous replies, unidirectional-link blacklists, several interfaces,
-IPv6, multicast.
+It does not implement local repair, gratuitous replies, unidirectional-link blacklists, several
+interfaces, IPv6, multicast.
 
-Like AODV-UU, which published experiments used, it looks at every IP packet that its interface carries
-(here through a packet socket), so one crossing to user space for each packet and hop is part of its cost.
+Like AODV-UU, which published experiments used, it inspects every IP packet of its interface (here
+through a packet socket), so its cost includes a crossing to user space for each packet and hop.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from kernel import CatchAll, Routes
 from messages import NONE, PORT, RouteError, RouteReply, RouteRequest, newer, parse
 from routes import Table
 
-# Section 10 of the RFC; seconds.
+# Section 10 of the RFC; in seconds.
 NODE_TRAVERSAL = 0.040
 NET_DIAMETER = 35
 TTL_INCREMENT = 2
@@ -50,17 +51,17 @@ ETH_P_IP = 0x0800
 
 
 def ring_wait(ttl: int) -> float:
-    """How long a request with this time to live may take, out and back (RING_TRAVERSAL_TIME)."""
+    """Returns a request's maximum round trip in seconds with this TTL (RING_TRAVERSAL_TIME)."""
     return 2 * NODE_TRAVERSAL * (ttl + TIMEOUT_BUFFER)
 
 
 def next_ttl(ttl: int) -> int:
-    """The next ring of the search (section 6.4)."""
+    """Returns the TTL of the next ring (section 6.4)."""
     return ttl + TTL_INCREMENT if ttl < TTL_THRESHOLD else NET_DIAMETER
 
 
 class Search:
-    """A discovery under way, with the packets that wait for it."""
+    """A discovery in progress, with the waiting packets."""
 
     def __init__(self, ttl: int):
         self.ttl = ttl
@@ -69,7 +70,7 @@ class Search:
 
 
 class Daemon:
-    """One router; time is in seconds of the monotonic clock."""
+    """One router; times are in seconds of the monotonic clock."""
 
     def __init__(self, interface: str, hello: float, ttl_start: int, say: Callable[[str], None]):
         self._hello = hello
@@ -99,7 +100,7 @@ class Daemon:
         self._counter = itertools.count()
 
     def serve(self) -> None:
-        """Routes until the process is told to stop."""
+        """Routes until the process is terminated."""
         selector = selectors.DefaultSelector()
         selector.register(self._socket, selectors.EVENT_READ, self._read_messages)
         selector.register(self._catch_all, selectors.EVENT_READ, self._read_unrouted)
@@ -243,7 +244,7 @@ class Daemon:
     def _search(self, destination: IPv4Address) -> Search:
         search = self._searches.get(destination)
         if search is None:
-            # An old route tells how far away the destination was (section 6.4).
+            # An old route has the destination's former distance (section 6.4).
             old = self._table.get(destination)
             ttl = min(NET_DIAMETER, old.hops + TTL_INCREMENT) if old else self._ttl_start
             search = self._searches[destination] = Search(ttl if ttl <= TTL_THRESHOLD else NET_DIAMETER)
@@ -307,7 +308,7 @@ class Daemon:
         self._after(0.1, self._expire)
 
     def _break(self, routes: list) -> None:
-        """Routes whose next hop is gone: forget them, and tell those who used them."""
+        """Removes routes whose next hop is unreachable, and notifies their users."""
         now = time.monotonic()
         unreachable: dict[IPv4Address, int] = {}
         for route in routes:
@@ -333,7 +334,7 @@ class Daemon:
 
 
 def own_address(any_socket: socket.socket, interface: str) -> IPv4Address:
-    """The interface's first IPv4 address (SIOCGIFADDR)."""
+    """Returns the interface's first IPv4 address (SIOCGIFADDR)."""
     import fcntl
 
     request = struct.pack("256s", interface.encode()[:15])
@@ -341,7 +342,7 @@ def own_address(any_socket: socket.socket, interface: str) -> IPv4Address:
 
 
 def main() -> None:
-    """Parses the command line and routes."""
+    """Parses the command line and runs the router."""
     parser = argparse.ArgumentParser(prog="aodv", description=__doc__.splitlines()[0])
     parser.add_argument("--interface", required=True, help="interface to route on")
     parser.add_argument("--hello", type=float, default=1.0, help="seconds between hello messages (1.0)")

@@ -1,4 +1,4 @@
-"""What the daemon asks of the kernel: host routes, a catch-all interface, a view of passing packets."""
+"""Kernel interfaces of the daemon: host routes, a catch-all interface, a packet tap."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Routes:
         self._sequence = 0
 
     def set(self, destination: IPv4Address, gateway: IPv4Address) -> None:
-        """Routes ``destination`` by ``gateway``, or directly if that is the destination itself."""
+        """Routes ``destination`` through ``gateway``, or directly if both are equal."""
         scope = RT_SCOPE_LINK if gateway == destination else RT_SCOPE_UNIVERSE
         attributes = _attribute(RTA_DST, destination.packed) + _attribute(
             RTA_OIF, struct.pack("i", self._index)
@@ -37,7 +37,7 @@ class Routes:
         self._route(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, 32, scope, attributes)
 
     def remove(self, destination: IPv4Address) -> None:
-        """Takes the route to ``destination`` away; it may be gone already."""
+        """Removes the route to ``destination``, if it exists."""
         try:
             self._route(RTM_DELROUTE, 0, 32, RT_SCOPE_UNIVERSE, _attribute(RTA_DST, destination.packed))
         except OSError as error:
@@ -45,7 +45,7 @@ class Routes:
                 raise
 
     def catch_all(self, interface: str) -> None:
-        """Sends everything without a better route to ``interface``."""
+        """Sets the default route to ``interface``."""
         index = struct.pack("i", socket.if_nametoindex(interface))
         self._route(RTM_NEWROUTE, NLM_F_CREATE, 0, RT_SCOPE_LINK, _attribute(RTA_OIF, index))
 
@@ -73,7 +73,7 @@ class Routes:
 
 
 class CatchAll:
-    """A TUN interface that gets the packets for which there is no route yet."""
+    """A TUN interface that receives the packets without a route."""
 
     def __init__(self, name: str):
         self.name = name
@@ -83,11 +83,11 @@ class CatchAll:
         self._raw.setblocking(False)
 
     def fileno(self) -> int:
-        """For a selector."""
+        """Returns the descriptor, for a selector."""
         return self._tun
 
     def read(self) -> bytes | None:
-        """The next IPv4 packet, or nothing."""
+        """Returns the next IPv4 packet, or None."""
         while True:
             try:
                 packet = os.read(self._tun, 65_536)
@@ -97,11 +97,11 @@ class CatchAll:
                 return packet
 
     def send(self, packet: bytes) -> None:
-        """Sends a packet that had to wait, now by the route that was found."""
+        """Sends a packet that waited, by the route found."""
         try:
             self._raw.sendto(packet, (str(IPv4Address(packet[16:20])), 0))
         except OSError:
-            # Like the kernel's own queue: what cannot leave now is lost, and its sender will try again.
+            # Like the kernel's own queue: a packet that cannot leave now is lost.
             return
 
 

@@ -1,6 +1,6 @@
-"""AODV's messages as RFC 3561, section 5, lays them out.
+"""AODV's messages in the format of RFC 3561, section 5.
 
-Every message packs to bytes and parses from bytes; parsing foreign bytes raises only ``ValueError``.
+Every message packs to bytes and parses from bytes; invalid bytes raise only ``ValueError``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RouteRequest:
     TYPE: ClassVar[int] = 1
 
     def pack(self) -> bytes:
-        """The 24 octets of the message."""
+        """Returns the 24 octets of the message."""
         flags = self.gratuitous << 5 | self.destination_only << 4 | self.unknown_sequence << 3
         return self.LAYOUT.pack(
             self.TYPE, flags, 0, self.hops, self.identifier, self.destination.packed,
@@ -41,7 +41,7 @@ class RouteRequest:
 
     @classmethod
     def parse(cls, octets: bytes) -> RouteRequest:
-        """Reads a message; ``ValueError`` if it is not one."""
+        """Parses a message; raises ``ValueError`` if it is invalid."""
         _, flags, _, hops, identifier, to, to_sequence, of, of_sequence = _unpack(cls.LAYOUT, octets)
         return cls(
             hops, identifier, IPv4Address(to), to_sequence, IPv4Address(of), of_sequence,
@@ -63,7 +63,7 @@ class RouteReply:
     TYPE: ClassVar[int] = 2
 
     def pack(self) -> bytes:
-        """The 20 octets of the message."""
+        """Returns the 20 octets of the message."""
         return self.LAYOUT.pack(
             self.TYPE, 0, 0, self.hops, self.destination.packed, self.destination_sequence,
             self.originator.packed, self.lifetime_ms,
@@ -71,14 +71,14 @@ class RouteReply:
 
     @classmethod
     def parse(cls, octets: bytes) -> RouteReply:
-        """Reads a message; ``ValueError`` if it is not one."""
+        """Parses a message; raises ``ValueError`` if it is invalid."""
         _, _, _, hops, to, sequence, of, lifetime = _unpack(cls.LAYOUT, octets)
         return cls(hops, IPv4Address(to), sequence, IPv4Address(of), lifetime)
 
 
 @dataclass(frozen=True, slots=True)
 class RouteError:
-    """RERR (section 5.3): destinations that cannot be reached any more, with their sequence numbers."""
+    """RERR (section 5.3): unreachable destinations with their sequence numbers."""
 
     unreachable: dict[IPv4Address, int] = field(default_factory=dict)
 
@@ -87,13 +87,13 @@ class RouteError:
     TYPE: ClassVar[int] = 3
 
     def pack(self) -> bytes:
-        """4 octets, and 8 for each destination."""
+        """Returns 4 octets, and 8 for each destination."""
         head = self.LAYOUT.pack(self.TYPE, 0, 0, len(self.unreachable))
         return head + b"".join(self.ENTRY.pack(a.packed, s) for a, s in self.unreachable.items())
 
     @classmethod
     def parse(cls, octets: bytes) -> RouteError:
-        """Reads a message; ``ValueError`` if it is not one."""
+        """Parses a message; raises ``ValueError`` if it is invalid."""
         _, _, _, count = _unpack(cls.LAYOUT, octets)
         body = octets[cls.LAYOUT.size :]
         if count == 0 or len(body) < count * cls.ENTRY.size:
@@ -109,7 +109,7 @@ KINDS: dict[int, type[RouteRequest] | type[RouteReply] | type[RouteError]] = {
 
 
 def parse(octets: bytes) -> Message:
-    """Reads any message; ``ValueError`` if it is none of AODV's."""
+    """Parses any message; raises ``ValueError`` if it is not one of AODV's."""
     if not octets or octets[0] not in KINDS:
         raise ValueError(f"no AODV message: {octets[:8].hex()}")
     return KINDS[octets[0]].parse(octets)

@@ -24,7 +24,7 @@ class Route:
 
 
 class Table:
-    """All routes; tells ``installed`` and ``removed`` what the kernel should know."""
+    """The routing table; calls ``installed`` and ``removed`` to update the kernel."""
 
     def __init__(
         self,
@@ -36,18 +36,18 @@ class Table:
         self._removed = removed
 
     def get(self, destination: IPv4Address) -> Route | None:
-        """The entry for ``destination``, valid or not."""
+        """Returns the entry for ``destination``, valid or not."""
         return self._routes.get(destination)
 
     def active(self, destination: IPv4Address) -> Route | None:
-        """The entry for ``destination`` if packets can follow it."""
+        """Returns the entry for ``destination`` if it is valid, else None."""
         route = self._routes.get(destination)
         return route if route and route.valid else None
 
     def learn(
         self, destination: IPv4Address, sequence: int | None, hops: int, next_hop: IPv4Address, expires: float
     ) -> bool:
-        """Takes news of a route if it is fresher or shorter (section 6.2); true if it was taken."""
+        """Updates a route if the new one is fresher or shorter (section 6.2); true if updated."""
         old = self._routes.get(destination)
         if old and old.valid and old.known_sequence and sequence is not None:
             fresher = newer(sequence, old.sequence)
@@ -75,7 +75,7 @@ class Table:
         return True
 
     def refresh(self, destination: IPv4Address, expires: float) -> None:
-        """A route that carries packets lives on, and so does its next hop."""
+        """Extends the lifetime of a used route and of the route to its next hop."""
         route = self.active(destination)
         if route:
             route.expires = max(route.expires, expires)
@@ -84,17 +84,17 @@ class Table:
                 hop.expires = max(hop.expires, expires)
 
     def invalidate(self, route: Route, keep_until: float) -> None:
-        """Makes a route unusable; it is remembered for its sequence number (section 6.11)."""
+        """Invalidates a route; the entry keeps its sequence number (section 6.11)."""
         route.valid = False
         route.expires = keep_until
         self._removed(route.destination)
 
     def through(self, neighbour: IPv4Address) -> list[Route]:
-        """Valid routes whose next hop is ``neighbour``."""
+        """Returns the valid routes with next hop ``neighbour``."""
         return [route for route in self._routes.values() if route.valid and route.next_hop == neighbour]
 
     def expired(self, now: float) -> list[Route]:
-        """Valid routes whose time is up; entries that nobody needs any more are forgotten."""
+        """Returns the expired valid routes; deletes entries that are no longer needed."""
         for address in [a for a, r in self._routes.items() if not r.valid and r.expires <= now]:
             del self._routes[address]
         return [route for route in self._routes.values() if route.valid and route.expires <= now]

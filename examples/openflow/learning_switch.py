@@ -1,7 +1,7 @@
 """A learning switch for OpenFlow 1.0 and 1.3, as an app of os-ken: python learning_switch.py [PORT]
 
-Needs os-ken (pip install 'airloom[sdn]'). Each switch that connects is taught where addresses are by the
-frames that it does not know what to do with; what it has learnt it forwards by itself.
+Needs os-ken (pip install 'airloom[sdn]'). For a frame without a matching flow, a switch asks this
+controller, which learns the sender's port and installs a flow; the switch then forwards by itself.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from os_ken.lib.packet import ethernet, packet
 from os_ken.ofproto import ofproto_v1_0, ofproto_v1_3
 
 FORGET = 30
-"""Seconds after which a switch forgets a flow that nothing used."""
+"""Idle timeout of flows in seconds."""
 LLDP = 0x88CC
 
 
 class LearningSwitch(OSKenApp):
-    """Knows for each switch behind which port an address is."""
+    """Learns for each switch the port of every address."""
 
     OFP_VERSIONS = (ofproto_v1_0.OFP_VERSION, ofproto_v1_3.OFP_VERSION)
 
@@ -32,7 +32,7 @@ class LearningSwitch(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPSwitchFeatures, CONFIG_DISPATCHER)
     def connected(self, event: Any) -> None:
-        """Asks for the frames that no flow matches; OpenFlow 1.0 sends them unasked."""
+        """Requests frames without a matching flow; OpenFlow 1.0 sends them by default."""
         switch = event.msg.datapath
         ofproto, parser = switch.ofproto, switch.ofproto_parser
         if ofproto.OFP_VERSION == ofproto_v1_3.OFP_VERSION:
@@ -45,7 +45,7 @@ class LearningSwitch(OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def heard(self, event: Any) -> None:
-        """Learns from a frame where its sender is, and sends it on."""
+        """Learns the sender's port from a frame, and forwards the frame."""
         message = event.msg
         switch = message.datapath
         ofproto, parser = switch.ofproto, switch.ofproto_parser

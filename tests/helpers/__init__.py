@@ -1,8 +1,8 @@
-"""What tests share: made images, nodes, kernels, results, and where the repository is."""
+"""Shared test code: images, nodes, kernels, results, and the repository's path."""
 
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-"""The folder of the source tree."""
+"""Root folder of the source tree."""
 DATA = REPOSITORY / "tests" / "data"
-"""Files that tests read."""
+"""Folder of test data."""

@@ -1,4 +1,4 @@
-"""A node whose programs the test ends, and a clock that jumps: every transition, no waiting."""
+"""A node and a clock under the test's control: every transition without waiting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECOND = 1_000_000_000
 
 
 class Clock:
-    """Engine time in nanoseconds, which goes on only when told to."""
+    """Engine time in nanoseconds, advanced only by the test."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
     def go(self, timeline: Timeline, ns: int = 0) -> None:
-        """Does everything that is due until ``ns`` from now, step by step."""
+        """Executes everything due until ``ns`` from now, step by step."""
         end = self.now + ns
         while True:
             while not timeline._posted.empty():
@@ -36,7 +36,7 @@ class Clock:
 
 
 def _until(timeline: Timeline, ask: Callable[[Action], None]) -> None:
-    """Runs the timeline until it has done all that it was asked before this, whoever ends it meanwhile."""
+    """Runs the timeline until it has executed all earlier requests, also if it ends meanwhile."""
     reached: list[bool] = []
 
     def reach() -> None:
@@ -59,7 +59,7 @@ class PlayedProcess:
 
 
 class PlayedNode:
-    """Notes what is started; the test says how it ends."""
+    """Records started programs; the test sets how they end."""
 
     def __init__(self) -> None:
         self.started: list[PlayedProcess] = []

@@ -1,4 +1,4 @@
-"""Made-up runs for tests of results and reports: the figures are invented, nothing was measured."""
+"""Fabricated runs for tests of results and reports; no value was measured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DEGRADED = Verdict(
 
 
 def chain(nodes: int) -> Topology:
-    """A chain of routers between two hosts."""
+    """Returns a chain of routers between two hosts."""
     names = [f"n{number}" for number in range(1, nodes + 1)]
     return Topology(
         vertices=tuple(
@@ -60,7 +60,7 @@ def chain(nodes: int) -> Topology:
 
 
 def details(nodes: int) -> Details:
-    """Details as a run of a chain would have them."""
+    """Returns details as of a run of a chain."""
     edges = np.geomspace(1_000, 20_000_000, 36).astype(int)
     counts = (40_000 * np.exp(-((np.log10(edges[:-1]) - 4.5) ** 2) / 0.25)).astype(int)
     links = {
@@ -117,7 +117,7 @@ def details(nodes: int) -> Details:
 
 
 def fill(writer: RunWriter, nodes: int, *, packets: int = 20_000, seed: int = 1) -> None:
-    """Records what ping, iperf3 and the traffic generator could have measured."""
+    """Records values as of ping, iperf3 and the traffic generator."""
     random = np.random.default_rng(seed)
     second = 1_000_000_000
     ideal = 2_000_000.0 * (nodes - 1)
@@ -193,7 +193,7 @@ CLAIMS = (
 def run(
     folder: Path, *, nodes: int = 4, verdict: Verdict = DEGRADED, packets: int = 20_000, seed: int = 1
 ) -> Path:
-    """A finished run of a chain."""
+    """Returns a finished run of a chain."""
     with RunWriter(
         folder,
         scenario="fabricated-chain",
@@ -219,7 +219,7 @@ def _at_a_fixed_time(folder: Path) -> None:
 
 
 def sweep(folder: Path, *, values: tuple[int, ...] = (2, 3, 5, 8, 13, 20), repetitions: int = 3) -> Path:
-    """A finished sweep over the length of a chain."""
+    """Returns a finished sweep over the length of a chain."""
     writer = SweepWriter(
         folder,
         scenario="fabricated-chain",

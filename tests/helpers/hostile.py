@@ -1,8 +1,8 @@
-"""A controller that wants everything: OpenFlow 1.3 by hand, in Python's standard library.
+"""A hostile OpenFlow 1.3 controller, in Python's standard library.
 
-``python hostile.py PORT drop|flood``: takes every flow out of each switch that connects, puts in one of
-the highest priority that drops all frames or sends them out of all ports, sends frames of its own out of
-all ports, with others' addresses and 802.1Q tags, and prints the numbers of the flows and ports it is shown.
+``python hostile.py PORT drop|flood``: deletes all flows of each switch that connects, adds one of
+the highest priority that drops or floods all frames, sends its own frames out of all ports, with
+foreign addresses and 802.1Q tags, and prints the numbers of the reported flows and ports.
 """
 
 import socket

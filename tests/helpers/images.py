@@ -1,4 +1,4 @@
-"""Images for tests, made of a static busybox and whatever a test lays over it; nothing is fetched."""
+"""Images for tests, made of a static busybox and further files; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ APPLETS += ("stat", "test", "touch", "true", "false", "rm", "mkdir", "wc", "tr",
 
 
 def entry(name: str, content: bytes | None = None, **more: Any) -> tuple[tarfile.TarInfo, bytes]:
-    """One entry of a layer; without content a folder, unless ``type`` says otherwise."""
+    """Returns one entry of a layer; without content a folder, unless ``type`` is set."""
     info = tarfile.TarInfo(name)
     info.type = tarfile.DIRTYPE if content is None else tarfile.REGTYPE
     info.mode = 0o755
@@ -61,14 +61,14 @@ def layer(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
 
 
 def is_static(program: bytes) -> bool:
-    """Whether a 64-bit ELF program asks for no interpreter (PT_INTERP, 3)."""
+    """True if a 64-bit ELF program needs no interpreter (PT_INTERP, 3)."""
     start = struct.unpack_from("<Q", program, 32)[0]
     size, count = struct.unpack_from("<HH", program, 54)
     return all(struct.unpack_from("<I", program, start + size * number)[0] != 3 for number in range(count))
 
 
 def static_busybox() -> bytes:
-    """The program itself."""
+    """Returns the content of a static busybox."""
     found = shutil.which("busybox")
     if found is None or not is_static(Path(found).read_bytes()):
         pytest.skip("a static busybox is needed: apt-get install busybox-static")
@@ -76,7 +76,7 @@ def static_busybox() -> bytes:
 
 
 def busybox() -> bytes:
-    """A layer with busybox under many names, two users, and folders."""
+    """Returns a layer with busybox under many names, two users, and folders."""
     passwd = b"root:x:0:0:root:/root:/bin/sh\napp:x:1000:1000::/srv:/bin/sh\n"
     return layer(
         *(entry(name) for name in ("bin", "etc", "root", "srv", "usr", "usr/bin")),
@@ -101,7 +101,7 @@ def oci(
     architecture: str = ARCHITECTURE,
     compress: Any = gzip.compress,
 ) -> Path:
-    """An image in a folder of the OCI's layout, beside those that are in it."""
+    """Adds an image to a folder in OCI layout, beside existing ones."""
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True, exist_ok=True)
 
@@ -131,7 +131,7 @@ def oci(
 
 
 def oci_tar(path: Path, layers: Sequence[bytes], config: dict[str, Any] | None = None) -> Path:
-    """The same in one tar."""
+    """Writes an image in OCI layout as one tar."""
     folder = oci(path.with_suffix(".layout"), layers, config)
     with tarfile.open(path, "w") as tar:
         tar.add(folder, ".")
@@ -139,7 +139,7 @@ def oci_tar(path: Path, layers: Sequence[bytes], config: dict[str, Any] | None =
 
 
 def docker_tar(path: Path, layers: Sequence[bytes], config: dict[str, Any] | None = None) -> Path:
-    """A tar as ``docker save`` wrote it before it wrote the OCI's."""
+    """Writes an image as a tar in the old format of ``docker save``, before OCI layout."""
     described = {
         "architecture": ARCHITECTURE,
         "os": "linux",
@@ -155,7 +155,7 @@ def docker_tar(path: Path, layers: Sequence[bytes], config: dict[str, Any] | Non
 
 
 def tree(folder: Path) -> Path:
-    """A folder that a guest can have as its root: a busybox, places to mount on, and a mark."""
+    """Makes a root file system for a guest: busybox, mount points and a marker file."""
     for name in ("bin", "dev", "proc", "sys", "tmp", "run", "etc", "mnt"):
         (folder / name).mkdir(parents=True)
     program = folder / "bin" / "busybox"
@@ -168,7 +168,7 @@ def tree(folder: Path) -> Path:
 
 
 def disk(folder: Path, size: str = "8M") -> Path:
-    """An image of ext4 with what is in a folder, beside it."""
+    """Makes an ext4 image of a folder's content, beside the folder."""
     image = folder.with_suffix(".img")
     subprocess.run(["/sbin/mkfs.ext4", "-q", "-d", folder, image, size], check=True)
     return image

@@ -1,4 +1,4 @@
-"""The guest kernel of ``kernel/build``, for tests that need more of a kernel than the distribution's has."""
+"""The guest kernel of ``kernel/build``, for tests that need more than the distribution's kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from airloom.nodes.kinds import uml
 
 BUILT = Path(os.environ.get("AIRLOOM_TEST_KERNEL") or uml.built())
-"""Where it is, if it is there."""
+"""Path of the kernel, which may not exist."""
 
 needs_built = pytest.mark.skipif(
     not os.access(BUILT, os.X_OK), reason=f"there is no {BUILT}: make kernel (six to eight minutes)"

@@ -1,4 +1,4 @@
-"""What a controller has on this machine, and what of it is left once it has been killed."""
+"""Resources of a controller process on this machine, and those left after it was killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEMPORARY = ("/tmp/", "/dev/shm/", "/run/", "/var/tmp/")
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Processes, namespaces, control groups, sockets and open temporary files of a controller and its own."""
+    """Processes, namespaces, cgroups, sockets and open temporary files of a controller."""
 
     processes: frozenset[int]
     namespaces: frozenset[str]
@@ -23,7 +23,7 @@ class Traces:
 
     @classmethod
     def of(cls, controller: int, results: Path) -> Traces:
-        """Those of a process and all that descend from it; what is in its folder of results may stay."""
+        """Returns those of a process and its descendants; its results folder may remain."""
         family = below(controller)
         opened = {link for pid in family for link in _links(pid, "fd")}
         inside = {link for pid in family for link in _links(pid, "ns")}
@@ -40,11 +40,11 @@ class Traces:
         )
 
     def left(self) -> list[str]:
-        """What is still there, in words."""
+        """Returns descriptions of the remaining resources."""
         alive = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
         found = {link for pid in _all() for kind in ("ns", "fd") for link in _links(pid, kind)}
         keepers = tuple(f"airloom-{pid}-" for pid in self.processes)
-        # Groups may go while they are looked for, which a glob does not bear.
+        # Groups may disappear during the search, which a glob does not tolerate.
         groups = [
             f"control group {place}/{name}"
             for place, folders, _ in os.walk("/sys/fs/cgroup")
@@ -60,7 +60,7 @@ class Traces:
         ]
 
     def wait_gone(self) -> None:
-        """Waits until nothing is left; the limit only ends a test that would fail anyway."""
+        """Waits until nothing remains; the timeout only ends a failing test."""
         until = time.monotonic() + 30
         while left := self.left():
             assert time.monotonic() < until, f"left: {', '.join(sorted(left))}"
@@ -68,7 +68,7 @@ class Traces:
 
 
 def below(pid: int) -> set[int]:
-    """A process and all that descend from it."""
+    """Returns a process and all its descendants."""
     found, further = {pid}, [pid]
     while further:
         with contextlib.suppress(OSError):
@@ -84,9 +84,9 @@ def _all() -> Iterator[int]:
 
 
 def _links(pid: int, kind: str) -> list[str]:
-    """What the entries of ``/proc/PID/ns`` or ``fd`` lead to."""
+    """Returns the link targets of the entries of ``/proc/PID/ns`` or ``fd``."""
     links = []
-    with contextlib.suppress(OSError):  # it may just have ended
+    with contextlib.suppress(OSError):  # the process may have ended
         for entry in Path(f"/proc/{pid}/{kind}").iterdir():
             with contextlib.suppress(OSError):
                 links.append(os.readlink(entry))
@@ -94,6 +94,6 @@ def _links(pid: int, kind: str) -> list[str]:
 
 
 def _sockets() -> frozenset[str]:
-    """The inodes of this machine's Unix sockets."""
+    """Returns the inodes of this machine's Unix sockets."""
     rows = Path("/proc/net/unix").read_text().splitlines()[1:]
     return frozenset(row.split()[6] for row in rows)

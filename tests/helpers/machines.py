@@ -1,4 +1,4 @@
-"""Two network namespaces, joined by a veth pair, that stand for two machines; and what runs in them."""
+"""Two network namespaces, joined by a veth pair, as two machines; and programs in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A6, B6 = "2001:db8::1", "2001:db8::2"
 
 @dataclass
 class Machine:
-    """A namespace that lives as long as its process."""
+    """A namespace with the lifetime of its process."""
 
     process: subprocess.Popen[bytes]
     address: str
@@ -24,25 +24,25 @@ class Machine:
         return f"/proc/{self.process.pid}/ns/net"
 
     def sh(self, script: str, *, timeout: float = 30) -> str:
-        """What a script says that runs in it; it must end with 0."""
+        """Returns the output of a script that runs in it; the exit code must be 0."""
         enter = ["nsenter", "-t", str(self.process.pid), "-n", "sh", "-ec", script]
         done = subprocess.run(enter, capture_output=True, text=True, timeout=timeout, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def be_a_card(self) -> None:
-        """Has the wire's kernel complete checksums and cut super-frames itself, as before a real card."""
+        """Makes the kernel compute checksums and segment super-frames, as for a real card."""
         self.sh("ethtool -K wire tx off gso off tso off >/dev/null")
 
     def start(self, command: list[str], folder: Path) -> subprocess.Popen[bytes]:
-        """A program that goes on in it."""
+        """Starts a program that continues in it."""
         enter = ["nsenter", "-t", str(self.process.pid), "-n", *command]
         return subprocess.Popen(enter, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 @contextmanager
 def machine(address: str) -> Iterator[Machine]:
-    """One, without any interface but its loopback."""
+    """A machine with only a loopback interface."""
     command = ["unshare", "-n", "sh", "-c", "ip link set lo up; echo; exec cat"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
@@ -56,7 +56,7 @@ def machine(address: str) -> Iterator[Machine]:
 
 @contextmanager
 def two_machines(mtu: int = 1600) -> Iterator[tuple[Machine, Machine]]:
-    """Both, with addresses of both families; ``mtu`` is that of the wire between them."""
+    """Both machines with IPv4 and IPv6 addresses; ``mtu`` is that of the wire between them."""
     with machine(A) as a, machine(B) as b:
         a.sh(f"ip link add wire mtu {mtu} type veth peer name wire mtu {mtu} netns {b.process.pid}")
         for one, old, new in ((a, A, A6), (b, B, B6)):

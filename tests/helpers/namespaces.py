@@ -18,7 +18,7 @@ def node(number: int) -> dict:
 
 
 def inside(namespace, act):
-    """What ``act`` gives on a thread in a node's network namespace."""
+    """Returns the result of ``act``, run on a thread in a node's network namespace."""
     result = []
 
     def enter() -> None:

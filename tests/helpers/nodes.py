@@ -1,4 +1,4 @@
-"""Plans of nodes for tests, and looks at what the host has left."""
+"""Plans of nodes for tests, and checks for leftovers on the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Up = Callable[..., dict[str, NodeHandle]]
 
 
 def interface(name: str, number: int, *addresses: str, mtu: int = 1500) -> InterfacePlan:
-    """An interface whose MAC ends with a number."""
+    """Returns an interface whose MAC ends with a number."""
     mac = (
         f"02:00:{number >> 24 & 255:02x}:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
     )
@@ -25,7 +25,7 @@ def interface(name: str, number: int, *addresses: str, mtu: int = 1500) -> Inter
 
 
 def node(name: str, *interfaces: InterfacePlan, **more: Any) -> NodePlan:
-    """A node with interfaces; what is not said is empty."""
+    """Returns a node with interfaces; unset fields are empty."""
     defaults: dict[str, Any] = {
         "kind": "netns",
         "routes": (),
@@ -38,7 +38,7 @@ def node(name: str, *interfaces: InterfacePlan, **more: Any) -> NodePlan:
 
 
 def plan_of(nodes: Sequence[NodePlan], links: Sequence[LinkPlan] = ()) -> Plan:
-    """A plan of nodes, and links between native ones."""
+    """Returns a plan of nodes, with links between native ones."""
     hosts = {
         plan.name: str(plan.interfaces[0].addresses[0].ip)
         for plan in nodes
@@ -55,7 +55,7 @@ def plan_of(nodes: Sequence[NodePlan], links: Sequence[LinkPlan] = ()) -> Plan:
 
 
 def eventually(true: Callable[[], bool], what: str, within: float = 20.0) -> None:
-    """Waits until something is so; the limit only ends a test that would fail anyway."""
+    """Waits until a condition is true; the timeout only ends a failing test."""
     until = time.monotonic() + within
     while not true():
         assert time.monotonic() < until, what
@@ -63,7 +63,7 @@ def eventually(true: Callable[[], bool], what: str, within: float = 20.0) -> Non
 
 
 def processes_with(mark: str) -> list[int]:
-    """The host's processes that have a text in their environment."""
+    """Returns the host's processes with this text in their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -74,7 +74,7 @@ def processes_with(mark: str) -> list[int]:
 
 
 def processes_in(namespaces: set[int]) -> list[int]:
-    """The host's processes that are in one of some network namespaces, or hold one open."""
+    """Returns the host's processes in one of these network namespaces, or with one open."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -91,8 +91,8 @@ def processes_in(namespaces: set[int]) -> list[int]:
 
 
 def groups_of(keeper: int) -> list[Path]:
-    """The control groups of a keeper."""
-    # Others may go while they are looked for, which a glob does not bear.
+    """Returns the cgroups of a supervisor process."""
+    # Others may disappear during the search, which a glob does not tolerate.
     return [
         Path(place, name)
         for place, folders, _ in os.walk("/sys/fs/cgroup")
@@ -102,12 +102,12 @@ def groups_of(keeper: int) -> list[Path]:
 
 
 def mount_points() -> list[str]:
-    """The mount points that this process sees."""
+    """Returns the mount points visible to this process."""
     return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
 
 
 def guest(name: str, **settings: object) -> NodePlan:
-    """A guest behind a TAP, which no engine serves."""
+    """Returns a guest behind a TAP interface, without an engine."""
     said = {"memory": 64 << 20, "network": "tap"} | settings
     number = ord(name[0])
     plan = GuestPlan(**said)  # type: ignore[arg-type]

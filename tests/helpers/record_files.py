@@ -1,4 +1,4 @@
-"""Record files of airloom-traffic, made for tests of their reader."""
+"""Record files of airloom-traffic for tests of their reader."""
 
 import struct
 

@@ -1,6 +1,6 @@
-"""Another try for a test that measures the machine, if the run itself says that the machine was too busy.
+"""Retries of a test that measures the machine, if the run's verdict reports a busy machine.
 
-A test takes the fixture ``tries``, and hands over the verdict of each run before it asserts anything::
+A test uses the fixture ``tries``, and passes the verdict of each run before it asserts::
 
     def test_a_rate(tries):
         for attempt in tries:
@@ -9,9 +9,9 @@ A test takes the fixture ``tries``, and hands over the verdict of each run befor
                 attempt.judge(result.verdict.status, result.verdict.reasons)
                 assert rate(result) == pytest.approx(10e6, rel=0.03)
 
-An assertion that fails in a run whose verdict is ``valid`` fails the test at once. The last try
-counts whatever its verdict. All tries beyond the first are listed after the tests; more than
-``BUDGET`` of them fail the suite. The time limit of a test is for all its tries.
+A failed assertion in a run with verdict ``valid`` fails the test at once. The last try counts with
+any verdict. All tries beyond the first are listed after the tests; more than ``BUDGET`` of them
+fail the suite. The time limit of a test includes all its tries.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from typing import Self
 import pytest
 
 MOST = 3
-"""Tries of one test."""
+"""Maximum number of tries of one test."""
 BUDGET = 10
-"""Tries beyond the first, of all tests together."""
+"""Maximum number of tries beyond the first, of all tests together."""
 _PROPERTY = "tried again"
 
 
 class Attempt:
-    """One try: its ``number`` from 1, and a ``folder`` of its own, which is not there yet."""
+    """One try: its ``number`` from 1, and its own ``folder``, which does not exist yet."""
 
     def __init__(self, number: int, folder: Path) -> None:
         self.number = number
         self.folder = folder
         self.failed: AssertionError | None = None
-        """What failed, if that is no reason to fail the test."""
+        """The failed assertion, if it does not fail the test."""
         self._verdict: tuple[str, str] | None = None
 
     def judge(self, status: str, reasons: Sequence[str] = ()) -> None:
-        """Notes the verdict of the run and its reasons."""
+        """Records the verdict of the run and its reasons."""
         self._verdict = (status, "; ".join(reasons))
 
     @property
     def doubt(self) -> str:
-        """Why the run is not to be trusted; empty if it is, or if nothing was said."""
+        """Returns why the run can't be trusted; empty if it can, or without a verdict."""
         if self._verdict is None or self._verdict[0] == "valid":
             return ""
         return ": ".join(self._verdict)
@@ -63,7 +63,7 @@ class Attempt:
 
 
 class Tries:
-    """The tries of one test, which end with the first that is good or has to be believed."""
+    """The tries of one test, until the first that passes or has a valid verdict."""
 
     def __init__(self, folder: Path, properties: list[tuple[str, object]]) -> None:
         self._folder = folder
@@ -80,12 +80,12 @@ class Tries:
 
 @pytest.fixture
 def tries(tmp_path: Path, request: pytest.FixtureRequest) -> Tries:
-    """See this module."""
+    """See the module's docstring."""
     return Tries(tmp_path, request.node.user_properties)
 
 
 class Summary:
-    """Counts the tries of all tests, wherever they ran, and judges their number."""
+    """Counts the tries of all tests, in all worker processes, and checks the budget."""
 
     def __init__(self) -> None:
         self.tried: list[str] = []

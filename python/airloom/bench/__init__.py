@@ -1,7 +1,7 @@
-"""Benchmarks by name. Each compares with a peer in the same run, and with the promise it keeps.
+"""Benchmarks by name. Each compares with a peer in the same run, and with the promised value.
 
-A benchmark is a module of this package with a function ``run(progress)``; it is listed here with
-the one line that describes it. ``progress`` takes a short text of what is being done.
+A benchmark is a module of this package with a function ``run(progress)``, listed here with a
+one-line description. ``progress`` is called with a short text on the current step.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ BENCHMARKS: dict[str, str] = {
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
 }
-"""Name of a module in this package: what it measures."""
+"""Description by module name."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """One measured figure beside its peer and its promise."""
+    """One measured figure with its peer and its promise."""
 
     metric: str
     unit: str
     value: float
     peer: str | None = None
-    """What it is compared with, measured in the same run."""
+    """The compared system, measured in the same run."""
     peer_value: float | None = None
     ratio: float | None = None
     """``value / peer_value``."""
     promise: str | None = None
-    """In words, as SPECIFICATION.md has it."""
+    """The promise in the words of SPECIFICATION.md."""
     holds: bool | None = None
 
 
 def names() -> list[str]:
-    """The benchmarks there are."""
+    """Returns the names of the benchmarks."""
     return sorted(BENCHMARKS)
 
 
 def describe(name: str) -> str:
-    """One line on a benchmark."""
+    """Returns a benchmark's description in one line."""
     return BENCHMARKS[name]
 
 
 def find(name: str) -> Callable[[Progress], list[BenchResult]]:
-    """The function that runs a benchmark."""
+    """Returns the function that runs a benchmark."""
     if name not in BENCHMARKS:
         raise ScenarioError(
             "bench.unknown",
@@ -76,7 +76,7 @@ def find(name: str) -> Callable[[Progress], list[BenchResult]]:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Returns a description of the measured machine."""
     model = "unknown"
     with open("/proc/cpuinfo") as file:
         for line in file:
@@ -93,12 +93,12 @@ def machine() -> dict[str, Any]:
 
 
 def to_json(results: Sequence[BenchResult]) -> dict[str, Any]:
-    """As ``airloom bench --json`` writes it."""
+    """Returns the JSON data of ``airloom bench --json``."""
     return {"machine": machine(), "results": [asdict(result) for result in results]}
 
 
 def table(name: str, results: Sequence[BenchResult]) -> Table:
-    """The results for a terminal."""
+    """Returns the results as a table for a terminal."""
     from rich.table import Table
     from rich.text import Text
 

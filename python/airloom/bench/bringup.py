@@ -1,4 +1,4 @@
-"""Thousands of nodes: how long until they are up, what they weigh, and that nothing of them stays."""
+"""Bring-up of thousands of nodes: duration, memory per node, and remains after the end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from airloom.bench import BenchResult, Progress
 
 COUNTS = ((1000, 5.0), (5000, 45.0))
-"""Nodes, and the seconds within which they are promised to be up and pingable."""
+"""Numbers of nodes, and the promised seconds until they are up and pingable."""
 MEGABYTE = 1_000_000
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """Each count is brought up and taken down in order; the first also dies by SIGKILL."""
+    """Brings each count up and down; the first one is also ended by SIGKILL."""
     results = []
     for count, limit in COUNTS:
         progress(f"{count} nodes up, and down in order")
@@ -54,7 +54,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def namespaces() -> int | None:
-    """Network namespaces that the kernel holds; None where it does not say (/proc/slabinfo, root only)."""
+    """Returns the kernel's number of network namespaces (/proc/slabinfo, root only), or None."""
     try:
         lines = Path("/proc/slabinfo").read_text().splitlines()
     except OSError:
@@ -79,7 +79,7 @@ def _line(child: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def _left(before: int | None) -> int:
-    """How many namespaces are there that were not; the kernel clears them on its own time."""
+    """Returns the number of additional namespaces; the kernel removes them asynchronously."""
     deadline = time.monotonic() + 60
     while True:
         now = namespaces()

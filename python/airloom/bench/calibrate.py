@@ -1,4 +1,4 @@
-"""Measuring what a kind of node does to packets on this machine (see :mod:`airloom.calibration.model`)."""
+"""Measurement of a node kind's calibration on this machine (:mod:`airloom.calibration.model`)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from airloom.scenario.model import Link, Node, Scenario
 from airloom.stats import mean
 
 FRAME = 64
-"""Octets, frame check sequence included."""
+"""Frame size in octets, including the frame check sequence."""
 LOST = 0.01
-"""Largest share of packets that may be lost below the ceiling."""
+"""Maximum loss ratio below the ceiling."""
 TRIALS = 5
-"""Halvings of the search for a ceiling: the last step is 1/32 of what a flood brings through."""
+"""Bisection steps of the search for a ceiling: the last one is 1/32 of the flood's throughput."""
 THIN = "5 ms"
-"""Between the packets of the flow whose delay is measured."""
+"""Packet interval of the flow whose delay is measured."""
 
 Progress = Callable[[str], None]
 
 
 def calibrate(kind: str, progress: Progress, *, rounds: int = 3) -> Calibration:
-    """Measures a kind, the native reference in turns with it."""
+    """Measures a kind, alternating with the native reference."""
     found: dict[str, list[float]] = {}
     ceilings: dict[int, list[float]] = {pairs: [] for pairs in PAIRS}
     for number in range(rounds):
@@ -69,7 +69,7 @@ def _figure(values: list[float]) -> Figure:
 
 
 def pairs_of(kind: str, pairs: int) -> Scenario:
-    """So many pairs of nodes, each joined by a wire of its own."""
+    """Returns a scenario of ``pairs`` pairs of nodes, each on its own wire."""
     if pairs == 1:
         return pair(kind)
     names = [(f"a{number}", f"b{number}") for number in range(1, pairs + 1)]
@@ -82,21 +82,21 @@ def pairs_of(kind: str, pairs: int) -> Scenario:
 
 
 def thin(kind: str, seconds: int = 3) -> tuple[float, float, float, int]:
-    """A thin flow's mean delay, mean jitter, standard deviation of the delay (ns), and packets received."""
+    """Returns a thin flow's delay mean, jitter mean, delay deviation (ns) and received packets."""
     with up(pair(kind)) as lab:
-        lab["h1"].run("ping -c 2 h2", check=True)  # so that no packet waits for an address
+        lab["h1"].run("ping -c 2 h2", check=True)  # resolves addresses first
         reading = flow(lab, "h1", "h2", size="100 B", interval=THIN, duration=f"{seconds} s")
     delays = reading.delays
     return float(delays.mean()), float(reading.jitter.mean()), float(delays.std(ddof=1)), delays.size
 
 
 def ceiling(kind: str, pairs: int) -> float:
-    """Packets/s of each pair, of which at most 1 % are lost, all pairs sending at once."""
+    """Returns packets/s of each pair with at most 1 % loss, all pairs sending at once."""
     with up(pairs_of(kind, pairs)) as lab:
         ends = [("h1", "h2")] if pairs == 1 else [(f"a{n}", f"b{n}") for n in range(1, pairs + 1)]
         for source, to in ends:
             lab[source].run(f"ping -c 2 {to}", check=True)
-        # A flood of all at once brings through about as much as there can be.
+        # A simultaneous flood shows about the maximum throughput.
         top = 1.2 * flood(lab, *ends[0], FRAME, 1) / pairs
         good, low, high = 0.0, 0.0, top
         for _ in range(TRIALS):
@@ -110,7 +110,7 @@ def ceiling(kind: str, pairs: int) -> float:
 
 
 def _trial(lab: Lab, ends: list[tuple[str, str]], rate: float) -> float | None:
-    """The rate that arrived at the worst pair, if every pair lost at most 1 %."""
+    """Returns the received rate of the worst pair if every pair lost at most 1 %, else None."""
     interval = f"{max(1, round(1e9 / rate))} ns"
 
     def one(pair: tuple[str, str]) -> int:
@@ -122,7 +122,7 @@ def _trial(lab: Lab, ends: list[tuple[str, str]], rate: float) -> float | None:
 
 
 def cost(kind: str, rate: float, seconds: int = 2) -> float:
-    """Processor time in ns that kernels and engine take for each packet at this rate."""
+    """Returns processor time in ns of kernels and engine for each packet at this rate."""
     interval = max(1, round(1e9 / rate))
     ask = {
         "from": "h1",

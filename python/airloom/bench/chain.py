@@ -1,4 +1,4 @@
-"""TCP over many router hops of 100 Mbit/s, and what it costs beside the kernel's own links."""
+"""TCP over many router hops of 100 Mbit/s, and its cost relative to the kernel's own links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST = 94e6
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """20 hops with every segment timed, 50 with super-segments carried whole; kernel chains beside them."""
+    """20 hops with every segment timed, 50 with whole super-segments; beside kernel chains."""
     results = []
     for hops, segments in ((20, "timed"), (50, "carried")):
         progress(f"{hops} hops, segments {segments}")
@@ -33,7 +33,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def _measure(scenario: Scenario) -> tuple[float, float]:
-    """Goodput in bit/s, and how many processors of the machine were busy meanwhile."""
+    """Returns goodput in bit/s, and the number of busy processors of the machine meanwhile."""
     with up(scenario) as lab:
         nodes = lab.nodes
         before = busy_seconds()

@@ -1,4 +1,4 @@
-"""How exactly a delay is kept: 1,000 packets/s one way over links of 0.1 to 100 ms."""
+"""Accuracy of delays: 1,000 packets/s one way over links of 0.1 to 100 ms."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from airloom.bench.labs import flow, pair, up
 DELAYS = ("100 us", "1 ms", "10 ms", "100 ms")
 NANOS = (100_000, 1_000_000, 10_000_000, 100_000_000)
 MEDIAN, HIGH = 60_000, 250_000
-"""ns."""
+"""Limits in ns."""
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """Errors of the one-way delay on the wall clock, beside what a bare veth pair takes; in memory: 0."""
+    """Measures wall-clock errors of the one-way delay, beside a bare veth pair; in memory: 0."""
     progress("a bare veth pair")
     with up(pair("native")) as lab:
         bare = flow(lab, "h1", "h2", size="100 B", interval="1 ms", duration="3 s").delays
@@ -23,7 +23,7 @@ def run(progress: Progress) -> list[BenchResult]:
     for text, nanos in zip(DELAYS, NANOS, strict=True):
         progress(text)
         with up(pair(delay=text)) as lab:
-            lab["h1"].run("ping -c 2 h2", check=True)  # so that no packet waits for an address
+            lab["h1"].run("ping -c 2 h2", check=True)  # resolves addresses first
             errors = flow(lab, "h1", "h2", size="100 B", interval="1 ms", duration="5 s").delays - nanos
         for name, share, most in (("median", 50, MEDIAN), ("99th percentile", 99, HIGH)):
             value, peer = float(np.percentile(errors, share)), float(np.percentile(bare, share))

@@ -1,6 +1,6 @@
-"""The radio medium in real time, under real programs: a grid of 400 nodes, and one flow's cost.
+"""The radio medium in real time with real programs: a grid of 400 nodes, and one flow's cost.
 
-The grid is that of ORBIT, 20 by 20 nodes a metre apart, on 12 channels with 100 flows of 1 Mbit/s.
+ORBIT's grid: 20 by 20 nodes a metre apart, on 12 channels with 100 flows of 1 Mbit/s.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FLOWS = 100
 SECONDS = 10
 START_EVERY_MS = 40
 MOST_CPU = 0.15
-"""Of one processor, for one flow at 54 Mbit/s."""
+"""Limit as a share of one processor, for one flow at 54 Mbit/s."""
 LOSS = {"model": "log-distance", "exponent": 3.0, "reference": "1 m", "loss": "46.7 dB"}
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """The grid's verdict and goodput, and the engine's processor time for one saturated flow."""
+    """Measures verdict and goodput of the grid, and the engine's CPU time for a saturated flow."""
     with tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder:
         progress(f"{SIDE * SIDE} nodes, {FLOWS} flows")
         many = batch.run(grid(), out=Path(folder) / "grid")
@@ -53,7 +53,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def grid() -> Scenario:
-    """Four neighbours in a row share a channel, and the first of them sends to the second."""
+    """Returns a grid where four neighbours in a row share a channel; the first sends to the second."""
     names = [f"n{row}x{column}" for row in range(SIDE) for column in range(SIDE)]
     nodes = {
         name: {
@@ -76,8 +76,8 @@ def grid() -> Scenario:
                         "to": to,
                         "rate": "1 Mbit/s",
                         "duration": f"{SECONDS} s",
-                        # The generators start one after the other, as programs do, and no
-                        # faster than two processors can start them beside all that runs.
+                        # Generators start one after the other, like other programs, no faster than
+                        # two processors can start them beside the running load.
                         "at": f"{2000 + START_EVERY_MS * number} ms",
                     },
                 }
@@ -88,7 +88,7 @@ def grid() -> Scenario:
 
 
 def pair() -> Scenario:
-    """One sender that always has a frame for its neighbour."""
+    """Returns a scenario with one saturated sender and its neighbour."""
     medium = {"propagation": LOSS, "radio": {"phy": "802.11a", "channel": 36, "rate": "54 Mbit/s"}}
     flow = {"from": "a", "to": "b", "rate": "32 Mbit/s", "duration": f"{SECONDS} s"}
     return Scenario(
@@ -103,13 +103,13 @@ def pair() -> Scenario:
 
 
 def _goodput(reader: RunReader) -> float:
-    """Sum over all flows, in bit/s."""
+    """Returns the sum over all flows in bit/s."""
     found = [one.mean for one in reader.result.measurements if one.metric == "throughput"]
     return sum(value for value in found if value is not None)
 
 
 def _busy(reader: RunReader) -> float:
-    """Mean share of a processor that the engine's thread used, in the middle of the run."""
+    """Returns the engine thread's mean share of a processor, in the middle of the run."""
     rows = reader.samples("engine")
     values = rows[rows.metric == "busy"].sort_values("t_ns").value.tolist()
     middle = values[1:-1] or values

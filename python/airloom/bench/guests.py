@@ -1,4 +1,4 @@
-"""How soon User Mode Linux guests run their first program, and what memory they take."""
+"""User Mode Linux guests: time to the first program, and memory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from airloom.scenario.model import Scenario, Topology
 ROUNDS = 7
 MANY = 20
 SMALLEST = "48 MiB"
-"""The smallest useful machine: with less, the host's own programs find no room in it."""
+"""The smallest usable machine: with less, the host's own programs do not fit in memory."""
 FIRST, ALL, MEMORY = 1.5, 20.0, 40e6
-"""What is promised: seconds, seconds, octets."""
+"""Promises: seconds, seconds, octets."""
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """One guest several times, then many at once."""
+    """Starts one guest several times, then many at once."""
     kernel_of(None)
     times = []
     for number in range(ROUNDS):
@@ -58,7 +58,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def _start(count: int) -> tuple[float, float]:
-    """Seconds until each of so many guests has run a program, and octets of memory that each takes."""
+    """Returns seconds until all guests have run a program, and memory of each in octets."""
     scenario = Scenario.model_validate(
         {
             "name": "bench-guests",
@@ -79,14 +79,14 @@ def _start(count: int) -> tuple[float, float]:
 
 
 def _memory(node: GuestNode) -> float:
-    """Proportional share of memory of a guest's machine: octets.
+    """Returns the proportional set size (PSS) of a guest's machine in octets.
 
-    Its kernel is one address space that several of its processes share, which counts once; programs in
-    the guest are one each (proc_pid_smaps_rollup, ``proc(5)``).
+    Several processes of the guest kernel share one address space, which counts once; each program
+    in the guest is a separate process (proc_pid_smaps_rollup, ``proc(5)``).
     """
     spaces: set[str] = set()
     for pid in node.processes():
-        with contextlib.suppress(OSError):  # it may just have ended
+        with contextlib.suppress(OSError):  # the process may have ended
             spaces.add(Path(f"/proc/{pid}/smaps_rollup").read_text().partition("\n")[2])
     return sum(float(_pss(text)) * 1024 for text in spaces)
 

@@ -1,4 +1,4 @@
-"""What each kind of node carries: packets/s beside the native stack, and a radio's rate."""
+"""Capacity of each node kind: packets/s beside the native stack, and a radio's rate."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from airloom.experiments import capacity_search, usable_kinds
 from airloom.scenario.model import Scenario
 
 REFERENCE = "native"
-"""What the others are held against; its nodes have no radios."""
+"""The reference of the other kinds; its nodes have no radios."""
 ROUNDS = 3
 SECONDS = 6
 RADIO = 0.98
-"""Share of the ``netns`` throughput that the radio's flow must keep."""
+"""Required share of the ``netns`` throughput for the radio's flow."""
 KEEP = ("uml",)
 """Kinds that promise it; software emulation of a whole machine does not."""
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """For every kind its ceiling and its ratio to native, and a saturated flow at 54 Mbit/s beside netns."""
+    """Measures each kind's ceiling and ratio to native, and a saturated flow at 54 Mbit/s."""
     results: list[BenchResult] = []
     base = None
     for kind in usable_kinds.every():
@@ -60,7 +60,7 @@ def _of(kind: str, progress: Progress) -> tuple[float, float, float]:
 
 
 def goodput(kind: str) -> float:
-    """Bit/s of payload that a saturated flow brings over one channel at 54 Mbit/s, between two nodes."""
+    """Returns the payload in bit/s of a saturated flow on a channel at 54 Mbit/s, two nodes."""
     radio = {"radios": {"wlan0": {"channel": 36}}}
     load = {"from": "a", "to": "b", "rate": "40 Mbit/s", "size": "1470 B", "duration": f"{SECONDS} s"}
     scenario = Scenario.model_validate(

@@ -1,4 +1,4 @@
-"""The small laboratories in which benchmarks measure, and the measurements they share."""
+"""Small laboratories and shared measurements of the benchmarks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from airloom.planning import default_image
 from airloom.scenario.model import Link, Node, Queue, Scenario, Switch, Topology
 
 ETHERNET = 24
-"""Octets on the wire beside the frame: preamble 8, frame check sequence 4, gap 12."""
+"""Overhead of a frame on the wire in octets: preamble 8, frame check sequence 4, gap 12."""
 HEADERS = 14 + 20 + 8
-"""Octets of a UDP datagram's frame beside its payload, without the frame check sequence."""
+"""Overhead of a UDP datagram's frame in octets, without the frame check sequence."""
 
 
 def pair(kind: str = "netns", switches: int = 0, **link: Any) -> Scenario:
-    """h1 and h2, joined by one link or through a row of engine switches."""
+    """Returns h1 and h2, joined by one link or a row of engine switches."""
     names = ["h1", *(f"s{i + 1}" for i in range(switches)), "h2"]
     return Scenario(
         name=f"bench-{kind}-{switches}",
@@ -37,7 +37,7 @@ def pair(kind: str = "netns", switches: int = 0, **link: Any) -> Scenario:
 
 
 def chain(nodes: int, kind: str = "netns", packets: int = 200, **link: Any) -> Scenario:
-    """n1 to nN, routers between the ends."""
+    """Returns n1 to nN, with routers between the ends."""
     return Scenario(
         name=f"bench-chain-{kind}-{nodes}",
         kind=kind,
@@ -47,7 +47,7 @@ def chain(nodes: int, kind: str = "netns", packets: int = 200, **link: Any) -> S
 
 @contextlib.contextmanager
 def up(scenario: Scenario) -> Iterator[Lab]:
-    """The scenario as a live laboratory without results; containers have this machine's programs."""
+    """Opens a live laboratory without results; containers have this machine's programs."""
     with (
         tempfile.TemporaryDirectory(prefix="airloom-bench-") as folder,
         Lab(default_image.provided(scenario), out=Path(folder) / "run") as lab,
@@ -56,7 +56,7 @@ def up(scenario: Scenario) -> Iterator[Lab]:
 
 
 def tcp(lab: Lab, source: str, to: str, seconds: int) -> float:
-    """TCP goodput in bit/s by iperf3 with cubic, the first second left out."""
+    """Returns TCP goodput in bit/s by iperf3 with cubic, without the first second."""
     reading = lab.measure(
         iperf3={"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
     )
@@ -70,7 +70,7 @@ def tcp(lab: Lab, source: str, to: str, seconds: int) -> float:
 
 
 def flood(lab: Lab, source: str, to: str, frame: int, seconds: int) -> float:
-    """Packets/s that arrive when the source sends frames of ``frame`` octets as fast as it can."""
+    """Returns received packets/s when the source sends frames of ``frame`` octets at full speed."""
     port = 6000
     traffic = str(binaries.find("airloom-traffic"))
     receiver = lab[to].start([traffic, "receive", "--port", str(port), "--json", "--idle", "1 s"])
@@ -86,14 +86,14 @@ def flood(lab: Lab, source: str, to: str, frame: int, seconds: int) -> float:
 
 
 def flow(lab: Lab, source: str, to: str, **traffic: Any) -> FlowReading:
-    """One flow of Airloom's generator, packet by packet."""
+    """Returns one flow of Airloom's generator, packet by packet."""
     reading = lab.measure(traffic={"from": source, "to": to, **traffic})
     assert isinstance(reading, FlowReading)
     return reading
 
 
 def alternating(rounds: int, *sides: Callable[[], float]) -> list[float]:
-    """The median of each side, measured in turns so that a slow moment of the host meets all."""
+    """Returns the median of each side, measured alternately so that slow moments affect all."""
     found: list[list[float]] = [[] for _ in sides]
     for _ in range(rounds):
         for values, side in zip(found, sides, strict=True):
@@ -102,7 +102,7 @@ def alternating(rounds: int, *sides: Callable[[], float]) -> list[float]:
 
 
 def busy_seconds() -> float:
-    """Processor time that the whole machine has used so far, in seconds (/proc/stat)."""
+    """Returns the processor time of the whole machine since boot, in seconds (/proc/stat)."""
     with open("/proc/stat") as file:
         user, nice, system, _idle, _wait, irq, softirq, *_ = map(int, file.readline().split()[1:])
     return (user + nice + system + irq + softirq) / 100

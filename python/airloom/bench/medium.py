@@ -1,10 +1,11 @@
-"""The radio medium's engine alone, beside ns-3.44 in the same run: 10 and 50 saturated stations.
+"""Speed of the radio medium's engine, beside ns-3.44: 10 and 50 saturated stations.
 
-Then what twice as many stations cost in one cell: saturated ones, and ones that share the same frames.
+It also measures the cost of twice as many stations in one cell: saturated ones, and ones that share
+the same frames.
 
-The engine is measured by its own example ``medium_speed``, built in release, so that neither Python nor
-the ports have a part in the figure. ns-3 is fetched from PyPI into an environment of its own and the same
-scene is compiled against it.
+The engine's example ``medium_speed``, built in release, measures the engine without Python and
+ports. ns-3 is installed from PyPI in a separate environment, and the same scene is compiled against
+it.
 """
 
 from __future__ import annotations
@@ -23,30 +24,30 @@ from airloom.host import cache
 PEER = "ns-3.44"
 PACKAGE = "ns3==3.44.post0"
 LEAST = 200.0
-"""Times faster than the peer with 50 stations."""
+"""Required speedup over the peer with 50 stations."""
 GROWTH = 1.5
-"""Times the processor time that twice as many stations may take."""
+"""Maximum factor in processor time for twice as many stations."""
 DOUBLED = (("saturated", 50), ("shared", 50))
-"""Scenes of the example, and the stations that are doubled in them."""
+"""Scenes of the example, and the number of stations to double."""
 ROUNDS = 3
 STATIONS = (10, 50)
 OWN_SECONDS, PEER_SECONDS = 5.0, 1.0
-"""Simulated time of one round."""
+"""Simulated seconds of one round."""
 PATIENCE = 1800
-"""Seconds that fetching or building may take."""
+"""Timeout in seconds for fetching or building."""
 _MODULES = (
     "wifi", "internet", "mobility", "network", "core", "propagation", "spectrum", "stats", "antenna",
     "bridge", "traffic-control", "energy",
 )  # fmt: skip
 _FLAGS = (
     "-std=c++20", "-O2",
-    # The wheel's classes are laid out for these.
+    # The wheel's class layout requires these definitions.
     "-DNS3_LOG_ENABLE", "-DNS3_ASSERT_ENABLE", "-DNS3_BUILD_PROFILE_RELEASE",
 )  # fmt: skip
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """Processor seconds for each simulated second, in turns with the peer."""
+    """Measures processor seconds for each simulated second, alternating with the peer."""
     progress("building the engine's example")
     own = built()
     try:
@@ -91,7 +92,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def doubled(scene: str, stations: int, progress: Progress) -> BenchResult:
-    """What twice as many stations of one cell cost, in turns with the fewer."""
+    """Measures the cost of twice as many stations in one cell, alternating with the fewer."""
     own = built()
     few: list[float] = []
     many: list[float] = []
@@ -109,7 +110,7 @@ def doubled(scene: str, stations: int, progress: Progress) -> BenchResult:
 
 
 def asked(program: Path, *words: object) -> tuple[float, float]:
-    """The two numbers that a program prints: processor seconds for a simulated second, and its yield."""
+    """Returns a program's two numbers: processor seconds for a simulated second, and its yield."""
     done = subprocess.run(
         [str(program), *map(str, words)], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
@@ -118,7 +119,7 @@ def asked(program: Path, *words: object) -> tuple[float, float]:
 
 
 def built() -> Path:
-    """The engine's example ``medium_speed``, built in release from the source tree."""
+    """Returns the engine's example ``medium_speed``, built in release from the source tree."""
     tree = Path(__file__).resolve().parents[3]
     cargo = shutil.which("cargo")
     if cargo is None or not (tree / "engine" / "examples").is_dir():
@@ -134,7 +135,7 @@ def built() -> Path:
 
 
 def fetched(progress: Progress) -> Path:
-    """ns-3 in an environment of its own, with our scene compiled against it; kept for the next time."""
+    """Returns our scene compiled against ns-3 in a separate environment, which is kept."""
     compiler = shutil.which("g++")
     if compiler is None:
         raise HostError("bench.compiler.missing", "there is no g++", cure="install it: apt install g++")

@@ -1,6 +1,6 @@
-"""Beside Mininet with Linux bridges: a row of a hundred switches, TCP over many, memory a host.
+"""Comparison with Mininet and Linux bridges: a row of 100 switches, TCP over many, memory a host.
 
-Both sides run the same script of Mininet's API (``on_mininet.py``), one after the other.
+Both run the same script on Mininet's API (``on_mininet.py``), one after the other.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from airloom.bench.peers.installed_mininet import on_airloom, on_mininet, requir
 
 HOSTS = 100
 TIME_SHARE, MEMORY_SHARE = 0.2, 0.5
-"""Of Mininet's that ours may be."""
+"""Maximum time and memory relative to Mininet's."""
 SWITCHES = ((16, 1.1), (64, 3.0))
-"""In a row, and how many times Mininet's throughput is promised."""
+"""Number of switches in a row, and the promised multiple of Mininet's throughput."""
 SECONDS = 4
 ROUNDS = 3
 PEER = "Mininet with Linux bridges"
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """Sides in turns; medians of three."""
+    """Measures both sides alternately; medians of three."""
     required()
     ups: dict[str, list[dict[str, float]]] = {"ours": [], "theirs": []}
     for number in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""Open vSwitches: how long until fifty are up with one controller, what they weigh, and what one carries."""
+"""Open vSwitches: time until fifty are up with one controller, memory, and throughput of one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from airloom.scenario.model import Scenario
 
 SWITCHES = 50
 WITHIN = 30.0
-"""Seconds within which they are promised to be up, each joined to the controller."""
+"""Promised seconds until they are up, each connected to the controller."""
 _PATIENCE = 120.0
 _SECONDS = 5
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """Fifty in a row in a process of their own, then TCP through one beside the engine's own switch."""
+    """Starts fifty in a row in a separate process; then TCP through one and an engine switch."""
     learning_switch()
     progress(f"{SWITCHES} Open vSwitches with one controller")
     child = subprocess.run(
@@ -58,7 +58,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def _tcp(kind: str) -> float:
-    """Throughput between two hosts of a switch, in bit/s."""
+    """Returns the throughput between two hosts of a switch, in bit/s."""
     scenario = Scenario.model_validate(
         {
             "name": "bench-ovs",
@@ -76,7 +76,7 @@ def _tcp(kind: str) -> float:
 
 
 def chain(count: int) -> Scenario:
-    """A host at either end of a row of Open vSwitches, and one controller for all of them."""
+    """Returns a row of Open vSwitches with a host at either end, and one controller for all."""
     names = [f"s{number}" for number in range(1, count + 1)]
     switches = {name: {"kind": "openvswitch", "controllers": ["tcp:c0:6653"]} for name in names}
     row = ["h1", *names, "h2"]
@@ -91,14 +91,14 @@ def chain(count: int) -> Scenario:
 
 
 def learning_switch() -> Path:
-    """The example's controller, which needs os-ken; Open vSwitch's own takes 16 switches only."""
+    """Path of the example's controller (os-ken); Open vSwitch's own supports only 16 switches."""
     if find_spec("os_ken") is None:
         raise HostError("host.lacks", "os-ken is not installed", cure="pip install 'airloom[sdn]'")
     return shipped("examples") / "openflow" / "learning_switch.py"
 
 
 def main() -> None:
-    """Up, joined, pinged, down; prints a line of JSON."""
+    """Starts, connects, pings and ends the chain; prints a line of JSON."""
     free = memory()
     begun = time.monotonic()
     with (

@@ -1,4 +1,4 @@
-"""Whether a link keeps its rate: the mean, and the fastest 10 ms, from the first frame on."""
+"""Accuracy of a link's rate: the mean, and the fastest 10 ms, from the first frame on."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from airloom.measure.flow import FlowReading
 from airloom.runs import evidence
 
 RATES = (1, 10, 100, 1000)
-"""Mbit/s."""
+"""Link rates in Mbit/s."""
 FRAMES = (64, 1518, 4370, 7999)
-"""Octets with frame check sequence."""
+"""Frame sizes in octets, including the frame check sequence."""
 WINDOW = 10_000_000
-"""ns."""
+"""Window length in ns."""
 QUEUE = 1000
-"""Frames that wait for the link, as many as an Ethernet card's queue has: they bridge the milliseconds in
-which the source has no processor, so that the link always has something to send."""
+"""Queue length of the link in frames, as of an Ethernet card: it bridges the milliseconds in which
+the source has no processor, so that the link never idles."""
 HOST_FRAMES = 150_000
-"""Frames/s that a source on this machine is asked for at most; a rate that needs more is not tried."""
+"""Maximum frames/s of a source on this machine; a rate that needs more is skipped."""
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """A source a little faster than the link; arrival times are the receiving kernel's."""
+    """The source is slightly faster than the link; the receiving kernel records arrival times."""
     results = []
     for rate in RATES:
         for frame in FRAMES:
@@ -61,7 +61,7 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def _saturate(rate: int, frame: int, per_second: float) -> tuple[FlowReading, int]:
-    """The flow, and for how many ns the link paused because the machine had stood still."""
+    """Returns the flow, and the link's idle time in ns due to stalls of the machine."""
     payload = frame - 4 - HEADERS
     with up(pair(rate=f"{rate} Mbit/s", mtu=9216, queue={"packets": QUEUE})) as lab:
         reading = flow(
@@ -71,16 +71,16 @@ def _saturate(rate: int, frame: int, per_second: float) -> tuple[FlowReading, in
 
 
 def _mean(reading: FlowReading, wire: int, less: int) -> float:
-    """What the link carried from the first arrival to the last, ``less`` ns taken off: bit/s.
+    """Returns the link's rate in bit/s from the first arrival to the last, minus ``less`` ns.
 
-    What the receiver's socket had no room for has passed the link.
+    Packets dropped at the receiver's full socket buffer have passed the link and count.
     """
     span = int(reading.arrived_at[-1] - reading.arrived_at[0]) - less
     return (reading.arrived_at.size - 1 + reading.host_lost) * wire * 8e9 / span
 
 
 def _fastest(reading: FlowReading, wire: int, rate: float) -> float:
-    """The most that any window of 10 ms got, less one frame, as a part of what the link may carry."""
+    """Returns the maximum of all 10 ms windows, minus one frame, relative to the link rate."""
     times = np.asarray(reading.arrived_at)
     ends = np.searchsorted(times, times + WINDOW, side="left")
     most = int((ends - np.arange(times.size)).max())

@@ -1,7 +1,7 @@
-"""Brings up many nodes in a process of its own, so that a benchmark can measure it and kill it.
+"""Brings up many nodes in a separate process, which a benchmark can measure and kill.
 
 ``python -m airloom.bench.standing COUNT`` prints one line of JSON when the nodes are up and pingable,
-stays until its standard input ends, takes everything down in order, and prints a second line.
+waits until its standard input ends, takes everything down in order, and prints a second line.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from airloom.runs.emulation import World
 from airloom.scenario.model import Scenario, Topology
 
 SAMPLE = 50
-"""Nodes that are pinged, drawn at random: all of them would measure ping."""
+"""Number of pinged nodes, drawn at random: pinging all would measure ping."""
 
 
 def memory() -> int:
-    """Memory of the machine that is available, in octets."""
+    """Returns the machine's available memory in octets."""
     with open("/proc/meminfo") as file:
         lines = dict(line.split(":", 1) for line in file)
     return int(lines["MemAvailable"].split()[0]) * 1024
 
 
 def main(count: int) -> None:
-    """Up, wait, down."""
+    """Brings the nodes up, waits, and takes them down."""
     free = memory()
     start = time.monotonic()
     scenario = Scenario(

@@ -1,4 +1,4 @@
-"""How much one flow can carry: over one link, over sixteen switches, in small frames."""
+"""Maximum throughput of one flow: over one link, over sixteen switches, in small frames."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROUNDS = 3
 
 
 def run(progress: Progress) -> list[BenchResult]:
-    """Each side is measured in turns with its peer; medians and their ratio."""
+    """Measures each side alternately with its peer; medians and their ratio."""
     with up(pair("native")) as native, up(pair("netns")) as one_link:
         progress("TCP over one unshaped link and over a bare veth pair")
         link, veth = alternating(

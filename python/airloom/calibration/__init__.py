@@ -1,1 +1,1 @@
-"""What a kind of node does to packets on a machine: measured, stored, and used to correct figures."""
+"""Calibrations of node kinds on a machine: their storage, and the correction of results."""

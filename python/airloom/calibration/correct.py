@@ -1,19 +1,19 @@
-"""What virtualization did to each figure: harmless, correctable or unusable, from calibrations.
+"""Assessment of figures by calibrations: harmless, correctable or unusable.
 
-Each end of a flow contributes half of what its kind adds, since a calibration is measured between two
-nodes of the kind. The ceiling is that of the slower end, for as many pairs as there are nodes of its kind
-at the ends of flows.
+Each end of a flow contributes half of its kind's added delay, since a calibration is measured
+between two nodes of the kind. The ceiling is that of the slower end, for as many pairs as there are
+nodes of its kind at the ends of flows.
 
 ========  =====================================================================================
 figure    rule
 ========  =====================================================================================
 rate      below the ceiling: harmless. Above it: correctable to the native equivalent, the rate
-          times native ceiling over ceiling, but at most what was offered; unusable if the
-          ceilings are known to less than half
-delay,    above the ceiling: unusable, since packets queue in the nodes. What was added is at
-jitter,   most 5 % of the figure: harmless. Else correctable by taking it off, with the
-rtt       uncertainties of figure and calibration together (root of the sum of squares); unusable
-          if what is left is not larger than its uncertainty
+          times native ceiling over ceiling, but at most the offered rate; unusable if the
+          uncertainty of the ceilings exceeds half of their value
+delay,    above the ceiling: unusable, since packets queue in the nodes. Addition of at most 5 %
+jitter,   of the figure: harmless. Else correctable by subtraction, with the uncertainties of
+rtt       figure and calibration combined (root of the sum of squares); unusable if the result
+          is not larger than its uncertainty
 ========  =====================================================================================
 """
 
@@ -32,10 +32,10 @@ from airloom.results.result import Measurement
 HARMLESS = 0.05
 """Share of a figure that virtualization may add before it matters."""
 KNOWN = 0.5
-"""Largest relative uncertainty of a factor that still corrects anything."""
+"""Largest relative uncertainty of a usable correction factor."""
 
 _TIMES = {"delay_mean": 1, "jitter_mean": 1, "rtt_mean": 2}
-"""Figure: how many one-way trips it holds."""
+"""Number of one-way trips in a figure."""
 _RATE = "throughput"
 
 Load = Callable[[str], Calibration | None]
@@ -43,23 +43,23 @@ Load = Callable[[str], Calibration | None]
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A measurement between two nodes, and what their kinds do to it."""
+    """A measurement between two nodes, and the calibrations of their kinds."""
 
     ends: tuple[Calibration, Calibration]
     ceiling: float
     measured: bool
-    """The ceiling was measured for so many nodes, not extrapolated."""
+    """True if the ceiling was measured for this number of nodes, not extrapolated."""
     slower: Calibration
 
     def added(self, what: str) -> tuple[float, float]:
-        """Half of what each end's kind adds, and half of its 95 % interval; ns."""
+        """Returns the sum of half of each end's addition, and half of its 95 % interval; ns."""
         figures = [getattr(one, f"{what}_ns") for one in self.ends]
         halves = [(one.half_width or 0.0) / 2 for one in figures]
         return sum(one.value for one in figures) / 2, math.hypot(*halves)
 
 
 def advise(plan: Plan, measured: Sequence[Measurement], load: Load) -> tuple[list[Advice], list[str]]:
-    """What to make of figures between nodes of calibrated kinds, and a warning for each ceiling crossed."""
+    """Returns advice on figures between calibrated nodes, and warnings of exceeded ceilings."""
     by_name: dict[str, dict[str, Measurement]] = {}
     for one in measured:
         by_name.setdefault(one.name, {})[one.metric] = one
@@ -86,7 +86,7 @@ def advise(plan: Plan, measured: Sequence[Measurement], load: Load) -> tuple[lis
 
 
 def packet_rate(figures: Mapping[str, Measurement]) -> float | None:
-    """Packets/s that a flow offered: its offered rate over the size of the packets that arrived."""
+    """Returns a flow's offered packets/s: its offered rate over the mean received packet size."""
     names = ("received", "octets", "offered")
     received, octets, offered = (figures[name].mean if name in figures else None for name in names)
     if not received or not octets or not offered:

@@ -1,8 +1,8 @@
-"""What a kind of node does to packets on this machine: its ceiling, and what it adds to delay and jitter.
+"""Calibration of a node kind on this machine: packet-rate ceiling, added delay and jitter.
 
-A calibration is made once for a kind and a machine (``airloom calibrate``) and kept in
-``$XDG_DATA_HOME/airloom/calibration`` (``~/.local/share`` by default). Two nodes of the kind, joined by an
-emulated wire without rate or delay, are held against two of the host's own network stacks joined by a bare
+A calibration is made once for a kind and a machine (``airloom calibrate``) and stored in
+``$XDG_DATA_HOME/airloom/calibration`` (``~/.local/share`` by default). It compares two nodes of the
+kind, on an emulated wire without rate or delay, with two of the host's own network stacks on a bare
 wire (kind ``native``):
 
 =================  ==============================================================================
@@ -41,11 +41,11 @@ class Figure(Part):
     half_width: float | None = None
 
     least: float
-    """Of the rounds."""
+    """Minimum over the rounds."""
 
 
 class Calibration(Part):
-    """What one kind does to packets on one machine."""
+    """Calibration of one kind on one machine."""
 
     version: int = Field(default=SCHEMA, alias="schema")
     kind: str
@@ -54,20 +54,20 @@ class Calibration(Part):
     machine: dict[str, str | int | float]
     rounds: int
     ceilings: dict[int, Figure]
-    """Pairs of nodes that send at once: packets/s of each."""
+    """Packets/s of each pair, by the number of pairs that send at once."""
     native_ceiling: Figure
     delay_ns: Figure
-    """Added to the mean one-way delay."""
+    """Addition to the mean one-way delay."""
     jitter_ns: Figure
-    """Added to the mean jitter."""
+    """Addition to the mean jitter."""
     spread_ns: Figure
     cost_ns: Figure
 
     def ceiling(self, pairs: int) -> tuple[float, bool]:
-        """Packets/s of each of so many pairs (the least of the rounds), and whether that was measured.
+        """Returns packets/s of each pair (minimum of the rounds), and whether that was measured.
 
-        Beyond what was measured the processors are taken to be shared out evenly: in proportion to
-        ``1 / pairs``.
+        Beyond the measured numbers of pairs, the processors are assumed to be shared evenly: the
+        ceiling is proportional to ``1 / pairs``.
         """
         if pairs in self.ceilings:
             return self.ceilings[pairs].least, True
@@ -76,13 +76,13 @@ class Calibration(Part):
 
 
 def folder() -> Path:
-    """Where calibrations are kept."""
+    """Returns the folder of calibrations."""
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "airloom" / "calibration"
 
 
 def load(kind: str) -> Calibration | None:
-    """The calibration of a kind on this machine; None if there is none, or it is another machine's."""
+    """Returns a kind's calibration on this machine; None without one, or for another machine's."""
     path = folder() / f"{kind}.json"
     try:
         found = Calibration.model_validate_json(path.read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def load(kind: str) -> Calibration | None:
 
 
 def keep(calibration: Calibration) -> Path:
-    """Writes it to its place."""
+    """Stores a calibration; returns its path."""
     path = folder() / f"{calibration.kind}.json"
     with writing(path, "calibration.unwritable", "the calibration", "set XDG_DATA_HOME to another folder"):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""The command line: ``airloom``. One file for each command; each imports what it needs when it runs.
+"""The command line: ``airloom``. One file per command; each imports its dependencies when it runs.
 
-Exit codes: 0 done; 1 it ran and failed, or ``--strict`` and not valid; 2 bad input, nothing was
-started; 3 this machine lacks something named; 130 and 143 stopped by Ctrl-C and SIGTERM.
+Exit codes: 0 success; 1 failure, or ``--strict`` and not valid; 2 invalid input, nothing was
+started; 3 this machine lacks a named requirement; 130 and 143 stopped by Ctrl-C and SIGTERM.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def top(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Options before the command."""
+    """Global options, before the command."""
 
 
 app.command("check")(check.command)
@@ -91,13 +91,13 @@ app.command("schema")(schema.command)
 
 
 def _terminated(number: int, _: Any) -> None:
-    """SIGTERM ends a command as an error does, and what it made goes; a second one ends it at once."""
+    """Ends a command on SIGTERM like an error, with cleanup; a second SIGTERM exits at once."""
     signal.signal(number, lambda number, _: os._exit(128 + number))
     sys.exit(128 + number)
 
 
 def main() -> None:
-    """The entry point: every mistake is one line on standard error; the exit code is the error's."""
+    """Entry point: prints every error as one line on standard error; exits with its code."""
     signal.signal(signal.SIGTERM, _terminated)
     code = _ended()
     try:
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _ended() -> int | str | None:
-    """Runs the command to its end; what its process is to end with."""
+    """Runs the command; returns the exit code."""
     try:
         app()
     except SystemExit as ended:
@@ -133,12 +133,12 @@ _REFUSALS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG, errno.EEXIST, errno.ETXTBSY),
     *(errno.EMFILE, errno.ENFILE, errno.EPIPE),
 }
-"""What the system says to a path or an output that the user chose; another error is a mistake of ours."""
+"""Errors of user-chosen paths and outputs; any other OSError is a bug of Airloom."""
 
 
 def _refused(error: OSError) -> int:
-    """Tells what the system refused, where no command has better words for it."""
-    if error.errno == errno.EPIPE:  # whoever read the output has had enough
+    """Reports a system error for which the command has no message of its own; returns 1."""
+    if error.errno == errno.EPIPE:  # the reader of the output has closed the pipe
         return 1
     if error.filename is None:
         cure = "make room where it goes, or send it elsewhere"
@@ -154,7 +154,7 @@ def _tell(error: LabError) -> None:
 
 
 def _drop_output() -> None:
-    """What waits to be written has no way out, and must not fail once more at the end of the process."""
+    """Discards buffered output, so that it cannot fail again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

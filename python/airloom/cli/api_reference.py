@@ -1,6 +1,6 @@
-"""The reference of the Python API, written from its docstrings.
+"""Generates the reference of the Python API from its docstrings.
 
-``python -m airloom.cli.api_reference > docs/guide/python.md`` renews the page.
+``python -m airloom.cli.api_reference > docs/guide/python.md`` updates the page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def page() -> str:
-    """The whole page, in Markdown."""
+    """Returns the page in Markdown."""
     lines = [
         "# Python API",
         "",
@@ -71,7 +71,7 @@ def _class(thing: type) -> Iterator[str]:
 
 
 def _fields(thing: type) -> Iterator[tuple[str, str, str]]:
-    """Name, type and docstring of the fields that a class declares."""
+    """Yields name, type and docstring of the declared fields of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
     assert isinstance(body, ast.ClassDef)
     for field, after in zip(body.body, [*body.body[1:], None], strict=True):
@@ -86,7 +86,7 @@ def _fields(thing: type) -> Iterator[tuple[str, str, str]]:
 
 
 def _kind(annotation: ast.expr) -> str:
-    """A type as it is written, without what pydantic needs beside it."""
+    """Returns an annotation as source text, without pydantic's metadata."""
     if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Annotated":
         inner = annotation.slice
         return ast.unparse(inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
@@ -94,7 +94,7 @@ def _kind(annotation: ast.expr) -> str:
 
 
 def _members(thing: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties of a class, and of its bases that have no part of their own here."""
+    """Yields public methods and properties of a class and of its bases without a section."""
     seen: set[str] = set()
     shown = {part for _, parts in _PARTS for part in parts} - {thing}
     for base in thing.__mro__:
@@ -118,7 +118,7 @@ def _function(made: Any, prefix: str) -> Iterator[str]:
 
 
 def _signature(made: Any) -> str:
-    """The parameters, without types (docstrings give them) and without ``self``."""
+    """Returns the parameters, without types (docstrings contain them) and without ``self``."""
     shown = []
     star = False
     for name, one in inspect.signature(made).parameters.items():
@@ -139,7 +139,7 @@ def _line(docstring: str | None) -> str:
 
 
 def _text(docstring: str | None) -> list[str]:
-    """A docstring as Markdown: roles become code, ``::`` begins a block of Python."""
+    """Returns a docstring as Markdown: roles become code, ``::`` starts a Python block."""
     lines: list[str] = []
     block = False
     for line in inspect.cleandoc(docstring or "").splitlines():
@@ -161,7 +161,7 @@ def _text(docstring: str | None) -> list[str]:
 
 
 def _without_gap(lines: list[str]) -> list[str]:
-    """Without the empty line between the mark of a block and its first line."""
+    """Removes the empty line between the mark of a block and its first line."""
     return [
         line
         for before, line in zip(["", *lines], lines, strict=False)

@@ -30,9 +30,9 @@ def command(
         typer.Option("--json", metavar="FILE", help="Write the results as JSON; - for standard output."),
     ] = None,
 ) -> None:
-    """Measure this machine against its promises and its peers; ratios are taken in one run.
+    """Measure this machine, compare it with promises and peers; ratios are taken in one run.
 
-    Exit code 1 if a promise does not hold. Without a name: list the benchmarks.
+    Exit code 1 if a promise is not kept. Without a name: list the benchmarks.
     """
     from airloom import bench
     from airloom.cli.console import Console

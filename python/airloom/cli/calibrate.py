@@ -17,11 +17,11 @@ def command(
     ],
     rounds: Annotated[int, typer.Option(min=1, help="More rounds, narrower intervals.")] = 3,
 ) -> None:
-    """Measure what kinds of nodes do to packets on this machine, for the guidance of later runs.
+    """Measure the effects of node kinds on packets on this machine, for the guidance of later runs.
 
-    Finds each kind's ceiling in packets/s, what it adds to delay and jitter beside the host's own
-    network stack, and what a packet costs. Keeps it below ~/.local/share/airloom/calibration; runs
-    with nodes of that kind then say which figures are harmless, correctable or unusable.
+    Finds each kind's ceiling in packets/s, its added delay and jitter compared to the host's own
+    network stack, and the cost of a packet. Stores it below ~/.local/share/airloom/calibration;
+    runs with nodes of that kind then report which figures are harmless, correctable or unusable.
     """
     from airloom.bench.calibrate import calibrate
     from airloom.calibration import model
@@ -37,7 +37,7 @@ def command(
             raise ScenarioError(
                 "kind.unknown", f"no kind {kind!r} can be calibrated", where="KIND", cure=f"kinds: {known}"
             )
-    # Each laboratory asks for what its own nodes need beside.
+    # Each laboratory checks the further requirements of its own nodes.
     doctor.require_basics(restart=True, taps=False)
     console = Console()
     with console.status("") as status:

@@ -15,9 +15,9 @@ MOST_ROWS = 40
 
 
 def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) -> None:
-    """Check a scenario and show what it would build; touches nothing.
+    """Check a scenario and show what it would build; changes nothing.
 
-    Each mistake is said in one line, with file, line, path and what is allowed; exit code 2.
+    Reports each mistake in one line, with file, line, path and allowed values; exit code 2.
     """
     from rich.text import Text
 

@@ -46,9 +46,9 @@ def command(
         typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-` prints only that."),
     ] = None,
 ) -> None:
-    """Show how runs differ, with confidence intervals, and where the differences come from.
+    """Show how runs differ, with confidence intervals, and the causes of the differences.
 
-    The first is what the others are compared with. Runs may differ in anything: seed, node kind, a
+    The others are compared with the first. Runs may differ in anything: seed, node kind, a
     setting. Examples: airloom compare out/a out/b; airloom compare lab.yaml --kinds netns,uml
     """
     from airloom.cli.console import Console
@@ -84,7 +84,7 @@ def _show_profiles(folders: list[Path]) -> None:
 
 
 def _json(found: list[Comparison]) -> str:
-    """One comparison, or a list of them."""
+    """Returns one comparison, or a list of them, as JSON."""
     if len(found) == 1:
         return found[0].to_json()
     return json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False, allow_nan=False) + "\n"

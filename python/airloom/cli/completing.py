@@ -1,7 +1,7 @@
-"""What the shell offers for a word that is half written: names that this machine knows now.
+"""Shell completion: names that are valid on this machine now.
 
-Each function returns words that begin with what is written, most with a line of help. None of them
-fails: a word that cannot be completed gets no offer.
+Each function returns the words that start with the typed text, most with a help line. The functions
+raise no errors: without a match there is no completion.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import typer
 from airloom.errors import LabError
 
 Offer = list[tuple[str, str]]
-"""Words, each with its help."""
+"""Completions, each with its help."""
 
 
 def labs(incomplete: str) -> Offer:
-    """Names of the laboratories that are up."""
+    """Returns the names of the running laboratories."""
     from airloom.lab.visit import running
 
     return _begin({lab.name: f"process {lab.pid}" for lab in running()}, incomplete)
 
 
 def nodes(context: typer.Context, incomplete: str) -> Offer:
-    """Nodes of the laboratory that ``--lab`` names, or of the only one."""
+    """Returns the nodes of the laboratory of ``--lab``, or of the only one."""
     from airloom.lab.visit import Visit, find
 
     try:
@@ -36,14 +36,14 @@ def nodes(context: typer.Context, incomplete: str) -> Offer:
 
 
 def experiments(incomplete: str) -> Offer:
-    """Experiments, with their summaries."""
+    """Returns the experiments, with their summaries."""
     from airloom.experiments.registry import discover
 
     return _begin({one.name: one.summary for one in discover().values()}, incomplete)
 
 
 def benchmarks(incomplete: str) -> Offer:
-    """Benchmarks, with what they measure."""
+    """Returns the benchmarks, with their descriptions."""
     from airloom import bench
 
     more = {"all": "all of them", "list": "list them"}
@@ -51,21 +51,21 @@ def benchmarks(incomplete: str) -> Offer:
 
 
 def kinds(incomplete: str) -> Offer:
-    """Kinds of nodes."""
+    """Returns the node kinds."""
     from airloom.scenario.model.base import KindName
 
     return _begin(dict.fromkeys(get_args(KindName), ""), incomplete)
 
 
 def kinds_with_commas(incomplete: str) -> Offer:
-    """Kinds of nodes; the last of a list that is written with commas."""
+    """Returns node kinds for the last item of a comma-separated list."""
     before, comma, last = incomplete.rpartition(",")
     taken = before.split(",")
     return [(before + comma + kind, said) for kind, said in kinds(last) if kind not in taken]
 
 
 def radio_words(context: typer.Context, incomplete: str) -> Offer:
-    """What ``airloom radio`` can be told after the words that are there."""
+    """Returns the possible next words of ``airloom radio``."""
     from airloom.cli.radio import ACTIONS, KEYS
 
     written = context.params.get("words") or []

@@ -1,7 +1,7 @@
-"""The terminal: what everything that the command line prints passes through.
+"""The console for all output of the command line.
 
-Text comes from scenarios, nodes, files and paths, and none of it is markup or a terminal's control: the
-console takes ``[...]`` as it stands, and shows control characters instead of sending them.
+Text comes from scenarios, nodes, files and paths, and must not act as markup or terminal control:
+the console prints ``[...]`` literally, and shows control characters instead of sending them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from airloom.units.text import visible
 
 
 class Console(rich.console.Console):
-    """Rich's console without markup, emoji codes and guessed colours; styles are given by objects."""
+    """Rich's console without markup, emoji codes and automatic colours; styles are objects."""
 
     def __init__(self, *, stderr: bool = False, **more: Any) -> None:
         super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False, **more)
 
     def render_str(self, text: str, **more: Any) -> Text:
-        """Text as it stands, control characters shown: before its width is reckoned with."""
+        """Returns literal text with visible control characters, before its width is measured."""
         return super().render_str(visible(text), **more)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """All that is drawn; the console's own controls are segments of another kind."""
+        """Makes control characters in rendered text visible; the console's own controls stay."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 

@@ -1,4 +1,4 @@
-"""The terminal while a run lasts: a bar for every measurement, a line for everything that happens."""
+"""Terminal display of a run: a bar for every measurement, a line for every event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Display(Watcher):
-    """Shows a run; on a terminal with moving bars, elsewhere one line for each thing."""
+    """Displays a run: with moving bars on a terminal, otherwise one line for each event."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self.console = console
@@ -64,30 +64,30 @@ class Display(Watcher):
         self._progress.stop()
 
     def _move(self) -> None:
-        """Lets the bars of measurements go on by the clock, which is all that is known of them."""
+        """Advances the bars by the clock, since the actual progress is unknown."""
         while not self._over.wait(0.2):
             for task in list(self._tasks.values()):
                 self._progress.advance(task, 0.2)
 
     def phase(self, text: str) -> None:
-        """Replaces what was being done."""
+        """Replaces the current phase."""
         self._end_phase()
         self._phase = self._progress.add_task(text, total=None)
 
     def point(self, number: int, total: int, text: str) -> None:
-        """Begins the next run of a sweep."""
+        """Starts the next run of a sweep."""
         if self._whole is None:
             self._whole = self._progress.add_task("sweep", total=total)
         self._progress.update(self._whole, completed=number - 1, description=f"run {number} of {total}")
         self._say((f"run {number} of {total}", "bold"), f" {text}")
 
     def measuring(self, name: str, expected: int) -> None:
-        """Begins a bar that fills by the clock."""
+        """Starts a bar that advances by the clock."""
         self._end_phase()
         self._tasks[name] = self._progress.add_task(name, total=max(expected / 1e9, 0.1))
 
     def measured(self, name: str, metrics: Sequence[Metric]) -> None:
-        """Replaces the bar by the figures."""
+        """Replaces the bar by the results."""
         self._drop(name)
         found = {one.name: one for one in metrics}
         first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
@@ -95,17 +95,17 @@ class Display(Watcher):
         self._say(("done", "green"), "   ", (name, "bold"), f"  {shown}")
 
     def failed(self, name: str, message: str) -> None:
-        """Replaces the bar by the reason."""
+        """Replaces the bar by the error."""
         self._drop(name)
         self._say(("failed", "red"), " ", (name, "bold"), f"  {message}")
 
     def happened(self, at: int, text: str) -> None:
-        """One line with its time."""
+        """Prints an event with its time."""
         self._end_phase()
         self._say((f"{at / 1e9:6.1f} s", "dim"), f" {text}")
 
     def problem(self, text: str) -> None:
-        """One line that is seen."""
+        """Prints a highlighted problem."""
         self._say(("problem", "red"), f" {text}")
 
     def _drop(self, name: str) -> None:

@@ -12,9 +12,9 @@ import typer
 def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Say what this machine can do, found by trying, and how to get the rest.
+    """Test what this machine can do, and report how to get the rest.
 
-    Exit code 3 if something is missing without which nothing runs.
+    Exit code 3 if a requirement of every run is missing.
     """
     from airloom.nodes.doctor import examine, lacking_basics
 

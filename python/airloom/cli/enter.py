@@ -1,4 +1,4 @@
-"""``airloom exec`` and ``airloom shell``: into a node of a running laboratory, from elsewhere."""
+"""``airloom exec``, ``shell`` and ``node``: access to a running laboratory from other terminals."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def node_command(
 
 
 def shell_command(node: Node, lab: LabName = None) -> None:
-    """Open a shell in a node of a laboratory that is up; exit leaves it."""
+    """Open a shell in a node of a laboratory that is up; `exit` ends it."""
     from airloom.lab.tty import attach
     from airloom.lab.visit import Visit, find
 
@@ -70,7 +70,7 @@ def shell_command(node: Node, lab: LabName = None) -> None:
             with Visit(find(lab)) as visit:
                 code = attach(visit, node, [shell], terminal=True)
         except RunError as error:
-            # A container may not have the user's own shell.
+            # A container may lack the user's own shell.
             if error.code != "program.start" or shell == "/bin/sh":
                 raise
         else:

@@ -16,7 +16,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_command() -> None:
-    """List the experiments there are."""
+    """List the available experiments."""
     from airloom.cli.console import say
     from airloom.experiments.registry import discover
 
@@ -50,9 +50,9 @@ def run_command(
         Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; out/NAME by default.")
     ] = None,
 ) -> None:
-    """Run an experiment and hold its claims against what was measured.
+    """Run an experiment and check its claims against the measurements.
 
-    What was measured before is kept: the same command goes on with an experiment that was stopped.
+    Finished measurements are kept: the same command resumes a stopped experiment.
 
     Exit code 1 if a claim fails.
     """
@@ -66,7 +66,7 @@ def run_command(
     experiment = find(name)
     run = experiment.load()
     choices = experiment.choices(run, kind or ())
-    # Each of its runs asks for what its own nodes need beside.
+    # Each run checks the further requirements of its own nodes.
     doctor.require_basics(restart=True, taps=False)
     with console.status(name) as status:
 

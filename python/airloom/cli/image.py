@@ -30,12 +30,12 @@ def make_command(
         ),
     ] = None,
 ) -> None:
-    """Make an image of this machine's own programs, as nodes of kind container have for their files.
+    """Make an image of this machine's own programs, as root file system of container nodes.
 
-    Takes in each program with the links to it, its shared libraries, the interpreter of a script and,
-    with python3, its standard library without what was installed beside it. Nothing is fetched, root
-    is not needed, and the same programs give the same image. An image that was made here before is
-    replaced; nothing else is.
+    Includes each program with the links to it, its shared libraries, a script's interpreter, and
+    with python3 its standard library without installed packages. Downloads nothing, needs no root,
+    and gives the same image for the same programs. An image that was made here before is replaced,
+    other files are not.
 
     Example: airloom image make own.oci sh ping iperf3 python3
 

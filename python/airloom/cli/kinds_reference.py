@@ -1,6 +1,6 @@
-"""Generates the tables of docs/guide/kinds.md from the properties that the kinds declare.
+"""Generates the tables of docs/guide/kinds.md from the declared properties of the kinds.
 
-``python -m airloom.cli.kinds_reference docs/guide/kinds.md`` updates it and keeps the text around it.
+``python -m airloom.cli.kinds_reference docs/guide/kinds.md`` updates them in the page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PROPERTIES = {
 
 
 def tables() -> str:
-    """The tables of all kinds, in Markdown."""
+    """Returns the tables of all kinds in Markdown."""
     lines = []
     for name, kind in KINDS.items():
         lines += [f"### `{name}`", "", "| | |", "| --- | --- |"]
@@ -40,7 +40,7 @@ def tables() -> str:
 
 
 def renewed(page: str) -> str:
-    """The page with new tables between the two marks."""
+    """Returns the page with new tables between the two marks."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"

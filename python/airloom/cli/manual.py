@@ -1,4 +1,4 @@
-"""The manual page ``airloom(1)`` in man's own language, made from the help of all commands.
+"""Generates the manual page ``airloom(1)`` in roff from the help of all commands.
 
 ``python -m airloom.cli.manual`` prints it.
 """
@@ -21,7 +21,7 @@ _EXIT_CODES = (
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     from airloom import __version__
     from airloom.cli import app
 
@@ -48,7 +48,7 @@ def page() -> str:
 
 
 def _commands(group: Any, context: Any) -> Iterator[str]:
-    """A subsection for each command, those of groups of commands too, in alphabetical order."""
+    """Yields a subsection for each command, including those of groups, in alphabetical order."""
     for name, command in sorted(group.commands.items()):
         below = command.context_class(command, parent=context, info_name=name, **command.context_settings)
         if hasattr(command, "commands"):
@@ -62,7 +62,7 @@ def _commands(group: Any, context: Any) -> Iterator[str]:
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:
-    """Arguments and options of one command, each with its help."""
+    """Yields arguments and options of one command with their help."""
     for one in command.get_params(context):
         if one.param_type_name == "argument":
             yield from (".TP", f"\\fI{_text(_metavar(one))}\\fR", _text(one.help or ""))
@@ -82,7 +82,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _text(words: str) -> str:
-    """One line as man shows it: nothing in it is a command of man's, and code is bold."""
+    """Returns one line as roff, with escaped control characters and bold code."""
     line = " ".join(words.split()).replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     line = re.sub(r"`([^`]+)`", r"\\fB\1\\fR", line)
     return f"\\&{line}" if line.startswith((".", "'")) else line

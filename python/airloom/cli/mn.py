@@ -6,10 +6,10 @@ import typer
 
 
 def mn_command(context: typer.Context) -> None:
-    """Make a network from the options of Mininet's `mn`, and test it or give a prompt.
+    """Make a network from the options of Mininet's `mn`, and test it or start a prompt.
 
-    Such as: airloom mn --topo tree,2,3 --link tc,bw=10,delay=5ms --test pingall. `airloom mn --help` lists
-    the options; those without a meaning here are refused, each with its reason.
+    Example: airloom mn --topo tree,2,3 --link tc,bw=10,delay=5ms --test pingall. `airloom mn
+    --help` lists the options; unsupported ones are refused, each with its reason.
     """
     from airloom.mininet.options import asked, main
     from airloom.nodes import doctor

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Shared arguments and options of commands."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ JSON_CURE = "name another file with --json"
 
 
 def write_json(path: Path, text: str) -> None:
-    """Writes what ``--json`` asks for."""
+    """Writes the output of ``--json``."""
     with writing(path, "json.unwritable", "the JSON", JSON_CURE):
         path.write_text(text, encoding="utf-8")
 
 
 def must_take_json(path: Path | None) -> None:
-    """Refuses a file that cannot be written before the work is done whose result it is to hold."""
+    """Raises an error for an unwritable file before the work for its content starts."""
     if path is not None and path != Path("-"):
         with writing(path, "json.unwritable", "the JSON", JSON_CURE), path.open("a", encoding="utf-8"):
             pass

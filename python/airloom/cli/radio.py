@@ -1,4 +1,4 @@
-"""``airloom radio``: a node looks at its own radios and sets them, like ``iw``."""
+"""``airloom radio``: shows and sets the radios of the node that it runs in, like ``iw``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from airloom.errors import RunError
 from airloom.units.text import visible
 
 _ADDRESS = "\0airloom/radio"
-"""As in :mod:`airloom.runs.radio_control`, which a node has no need to load."""
+"""As in :mod:`airloom.runs.radio_control`, which a node does not need to load."""
 ACTIONS = ("info", "link", "scan", "station", "up", "down", "set")
-"""The first word."""
+"""Allowed first words."""
 KEYS = ("channel", "power", "rate", "rts", "ssid")
-"""What can be set."""
+"""Settings of ``set``."""
 
 
 def command(
@@ -65,7 +65,7 @@ def _is_scan(rest: list[str]) -> bool:
 
 
 def ask(request: dict[str, Any]) -> Any:
-    """The laboratory's answer to the node that this process is in."""
+    """Returns the laboratory's answer to a request of the node that this process is in."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
         try:
             door.connect(_ADDRESS)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airloom.report import Progress
 
 PATIENCE = 2.0
-"""Seconds after which a bar shows that something is being done."""
+"""Seconds after which a progress bar appears."""
 
 
 def command(
@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Write a self-contained HTML report with plots, and print its tables.
 
-    Several folders make one page that lays them side by side. Example: airloom report out/a out/b
+    Several folders make one page that compares them. Example: airloom report out/a out/b
     """
     from airloom import report
     from airloom.cli.console import Console, say
@@ -63,7 +63,7 @@ def command(
 
 @contextmanager
 def _patiently(console: Console) -> Iterator[Progress]:
-    """A progress bar that appears when the work has taken a while."""
+    """Yields a progress callback; its bar appears after ``PATIENCE`` seconds."""
     from rich.progress import Progress as Bar
 
     began = time.monotonic()

@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Run a scenario: bring up its nodes, run programs, events and measurements, and judge the run.
 
-    Prints the figures, what the scenario claims and the verdict: how far to trust them. Ctrl-C stops
-    it in good order with exit code 130 and keeps what was measured; a second Ctrl-C at once.
+    Prints the figures, the scenario's claims and the verdict on their validity. Ctrl-C stops the
+    run in order with exit code 130 and keeps the measurements; a second Ctrl-C stops it at once.
 
     Example: airloom run examples/chain.yaml --set topology.nodes=10 --seed 7 --out out/ten
     """
@@ -63,7 +63,7 @@ def command(
             execute(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=display)
         except LabError as error:
             if error.exit_code in (2, 3) or error.code == "results.unwritable":
-                raise  # what is in the folder is not of this run
+                raise  # the folder's content is from another run
             failure = error
     result = show_result(console, folder)
     if failure is not None:

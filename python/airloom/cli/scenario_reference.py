@@ -1,6 +1,6 @@
 """Generates the scenario reference from the scenario model.
 
-``python -m airloom.cli.scenario_reference > docs/guide/scenario.md`` writes the page.
+``python -m airloom.cli.scenario_reference > docs/guide/scenario.md`` updates the page.
 """
 
 from __future__ import annotations
@@ -186,13 +186,13 @@ and radios are those of the engine.
 
 
 def _flat(text: str | None) -> str:
-    """A docstring as Markdown: its own line breaks do not matter, its double back-quotes become single."""
+    """Returns a docstring as Markdown: joined lines, single back-quotes instead of double ones."""
     lines = [line.strip() for line in (text or "").strip().splitlines()]
     return "\n".join(lines).replace("``", "`")
 
 
 def _value(schema: dict[str, Any]) -> str:
-    """The allowed values of a schema, in words."""
+    """Returns the allowed values of a schema as text."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         return f"[{name}](#{name.lower()})"
@@ -319,12 +319,12 @@ def _topologies() -> str:
 
 
 def _body(text: str | None) -> str:
-    """A docstring without its title."""
+    """Returns a docstring without its title."""
     return _flat("\n\n".join((text or "").strip().split("\n\n")[1:]))
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     schema = Scenario.model_json_schema(by_alias=True)
     definitions = {**schema["$defs"], "Scenario": schema}
     parts = [

@@ -1,4 +1,4 @@
-"""The tables at the end of a run."""
+"""Result tables at the end of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def show_result(console: Console, folder: Path) -> Result | None:
-    """Prints what a folder of results holds; its ``result.json``, if there is one that can be read."""
+    """Prints a folder of results; returns its ``result.json`` if it is readable."""
     from rich.text import Text
 
     from airloom.errors import RunError

@@ -16,7 +16,7 @@ def command(
     out: Out = None,
     capture: Annotated[bool, typer.Option("--pcap", help="Capture every frame at every port.")] = False,
 ) -> None:
-    """Bring up a laboratory and give a prompt, with the habits of Mininet.
+    """Bring up a laboratory and start a prompt like Mininet's.
 
     At the prompt: h1 ping -c1 h2, nodes, links, net, dump, pingall, iperf h1 h2, link a b down, link
     a b set delay=20ms, verdict, py, help, exit. From other terminals: airloom exec h1 -- COMMAND and

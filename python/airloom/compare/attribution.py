@@ -1,12 +1,12 @@
-"""Where the difference between two runs comes from: stages of the packets' path, users of the processors.
+"""Attribution of the difference between two runs: stages of the packet path, processor time.
 
-A flow that was measured with ``stages: true`` in both runs has its time divided among the stages of its path
-(:mod:`airloom.measure.stages`); what each stage adds is the difference of its means, and these add up to the
-difference of the whole. Processor time is divided among four components:
-
+A flow measured with ``stages: true`` in both runs has its time divided among the stages of its path
+(:mod:`airloom.measure.stages`). The contribution of a stage is the difference of its means; the
+contributions add up to the difference of the whole. Processor time is divided among four
+components:
 ============  ==================================================================================
 guest user    programs inside the nodes
-guest kernel  the nodes' own kernels, and emulating their machines; nothing where nodes have none
+guest kernel  the nodes' own kernels, and machine emulation; nothing where nodes have none
 host kernel   this machine's kernel on behalf of the nodes
 engine        the thread that emulates the network
 ============  ==================================================================================
@@ -38,19 +38,19 @@ class StageRow:
     flow: str
     labels: dict[str, str]
     begin: str
-    """The boundaries between which it lies, of those that both runs know."""
+    """The stage's boundaries, of those that both runs measured."""
     end: str
     first_ns: float
     second_ns: float
     share: float | None
-    """Of the difference of all stages together; none if that is nothing."""
+    """Share of the difference of all stages together; None if that difference is 0."""
     first_lost: float
     second_lost: float
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentRow:
-    """One component in both runs: processors that it kept busy on average, over the run."""
+    """One component in both runs: processors that it kept busy, on average over the run."""
 
     component: str
     first: float
@@ -58,7 +58,7 @@ class ComponentRow:
 
 
 def stage_rows(first: RunReader, second: RunReader) -> list[StageRow]:
-    """The stages of every flow that was followed in both runs, in the order of the path."""
+    """Returns the stages of every flow traced in both runs, in path order."""
     left, right = _moments(first), _moments(second)
     rows = []
     for flow in left:
@@ -85,7 +85,7 @@ def stage_rows(first: RunReader, second: RunReader) -> list[StageRow]:
 
 
 def component_rows(first: RunReader, second: RunReader) -> list[ComponentRow]:
-    """The components that worked in either run; none where a run does not tell."""
+    """Returns the components active in either run; none if a run lacks this data."""
     left, right = _components(first), _components(second)
     if not left or not right:
         return []
@@ -97,7 +97,7 @@ def component_rows(first: RunReader, second: RunReader) -> list[ComponentRow]:
 
 
 def stage_table(rows: list[StageRow]) -> Table:
-    """For the terminal and the page."""
+    """Returns the stages as a table, for the terminal and the page."""
     swept = list(dict.fromkeys(label for row in rows for label in row.labels))
     cells: list[list[str | Cell]] = []
     for row in rows:
@@ -126,7 +126,7 @@ def stage_table(rows: list[StageRow]) -> Table:
 
 
 def component_table(rows: list[ComponentRow]) -> Table:
-    """For the terminal and the page."""
+    """Returns the components as a table, for the terminal and the page."""
     cells: list[list[str | Cell]] = [
         [
             row.component.replace("_", " "),
@@ -172,12 +172,12 @@ def _moments(run: RunReader) -> dict[Flow, dict[str, _Moment]]:
 
 
 def is_stage(one: Measurement) -> bool:
-    """Whether a figure is one of a stage."""
+    """True if the figure belongs to a stage."""
     return one.metric.startswith(PREFIX)
 
 
 def _components(run: RunReader) -> dict[str, float]:
-    """Mean over the runs of a sweep."""
+    """Returns the components' busy processors; for a sweep the mean over its runs."""
     each = [one.details.processors for one in run.points or [run]]
     known = [one for one in each if one]
     return {name: mean([one.get(name, 0.0) for one in known]).value for name in COMPONENTS} if known else {}

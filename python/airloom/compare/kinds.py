@@ -1,4 +1,4 @@
-"""Running one scenario on several kinds of nodes, to compare what each makes of it."""
+"""Runs of one scenario on several node kinds, for a comparison of the kinds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from airloom.scenario.model import Node, Scenario
 
 
 def of_kind(scenario: Scenario, kind: str) -> Scenario:
-    """The scenario with all its nodes, generated ones and slivers too, of one kind.
+    """Returns the scenario with all nodes, also generated ones and slivers, set to one kind.
 
-    A container has its image; one that has none gets this machine's programs, as the other kinds have.
+    Container nodes keep their image; without one they contain this machine's programs.
     """
     if kind not in KINDS:
         raise ScenarioError(
@@ -27,7 +27,7 @@ def of_kind(scenario: Scenario, kind: str) -> Scenario:
             where="--kinds",
             cure=f"kinds: {', '.join(KINDS)}",
         )
-    # An image is a container's; what else a node has is the same on every kind.
+    # Only containers have an image; all other settings of a node are the same on every kind.
     same = {"kind": None} if kind == CONTAINER else {"kind": None, "image": None}
 
     def alike(node: Node) -> Node:
@@ -51,7 +51,7 @@ def of_kind(scenario: Scenario, kind: str) -> Scenario:
 
 
 def prepared(source: Path, kinds: Sequence[str], *, repetitions: int | None = None) -> dict[str, Experiment]:
-    """A scenario on each of some kinds, checked."""
+    """Returns the checked scenario for each kind."""
     if len(set(kinds)) < 2:
         raise ScenarioError(
             "compare.kinds",
@@ -71,7 +71,7 @@ def on_kinds(
     profile: bool = False,
     watcher: Watcher | None = None,
 ) -> list[Path]:
-    """Runs what was :func:`prepared` for each kind, in order; gives the folders of the runs."""
+    """Runs the :func:`prepared` scenarios in order; returns the folders of the runs."""
     name = next(iter(experiments.values())).scenario.name
     base = out if out is not None else batch.default_folder(f"{name}-kinds")
     folders = []

@@ -1,13 +1,13 @@
-"""Two runs side by side: how far each figure differs, and whether that can be chance.
+"""Comparison of two runs: the difference of each figure, with a significance test.
 
 The interval of a difference is Welch's (1947): the standard errors of both means are added in
-quadrature, the degrees of freedom are Welch and Satterthwaite's. Where a result carries repetitions,
-its own interval over them is used. Of a single run, the samples behind a mean are cut into twenty
-consecutive batches whose means count as observations, since neighbouring samples are not
-independent; such an interval knows nothing of how runs differ, and the table says so.
+quadrature; the degrees of freedom are Welch and Satterthwaite's. For a result with repetitions, its
+interval over the repetitions is used. For a single run, the samples behind a mean are divided into
+twenty consecutive batches whose means count as observations, since neighbouring samples are not
+independent. Such an interval does not include the variation between runs; the table notes this.
 
-Many figures are compared at once, so ``significant`` is decided by Holm's (1979) procedure, which
-keeps the chance of even one false alarm in the whole table at 5 %.
+The comparison tests many figures at once, so ``significant`` is decided by Holm's (1979) procedure,
+which keeps the probability of any false positive in the whole table at 5 %.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Basis = Literal["repetitions", "batches", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean, its standard error and degrees of freedom; error and freedom are null if unknown."""
+    """A mean, its standard error and degrees of freedom; the latter two are null if unknown."""
 
     mean: float
     n: int
@@ -54,10 +54,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure in both runs, in ``unit``; what can't be said is null.
+    """One figure in both runs, in ``unit``; unknown values are null.
 
     ``difference`` is second minus first, ``low`` and ``high`` its 95 % interval, ``ratio`` second
-    over first, ``p`` the probability of so large a difference if there were none.
+    over first, ``p`` the probability of a difference at least this large if there were none.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a reader must know of one of the two."""
+    """Identity and verdict of one of the two runs."""
 
     folder: str
     scenario: str
@@ -85,7 +85,7 @@ class Side:
     kinds: tuple[str, ...]
     verdict: Verdict
     notes: tuple[str, ...] = ()
-    """What of it is missing or damaged."""
+    """Missing or damaged parts of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ class Comparison:
     second: Side
     rows: tuple[Row, ...]
     stages: tuple[StageRow, ...] = ()
-    """Where the time of followed packets went."""
+    """Time of traced packets by stage."""
     components: tuple[ComponentRow, ...] = ()
-    """Who used the processors."""
+    """Processor time by component."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Returns plain values, for JSON."""
         sides = {
             name: asdict(side)
             | {"kinds": list(side.kinds), "notes": list(side.notes)}
@@ -116,11 +116,11 @@ class Comparison:
         return {"schema": SCHEMA, "level": LEVEL, **sides, **rows}
 
     def to_json(self) -> str:
-        """As text."""
+        """Returns the JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def table(self) -> Table:
-        """For the terminal, the page and CSV."""
+        """Returns the rows as a table for the terminal, the page and CSV."""
         swept = list(dict.fromkeys(label for row in self.rows for label in row.labels))
         rows = [_cells(row, swept) for row in self.rows]
         columns = ["figure", *swept, "first", "second", "difference", "95 % interval", "ratio", "p"]
@@ -136,7 +136,7 @@ class Comparison:
         )
 
     def tables(self) -> list[Table]:
-        """The comparison, and where its differences come from as far as the runs tell."""
+        """Returns the comparison table, and the attribution tables if both runs have the data."""
         found = [self.table()]
         if self.stages:
             found.append(stage_table(list(self.stages)))
@@ -145,7 +145,7 @@ class Comparison:
         return found
 
     def render(self) -> RenderableType:
-        """For the terminal: both verdicts, then the table."""
+        """Returns both verdicts and the table, for the terminal."""
         from rich.console import Group
         from rich.text import Text
 
@@ -170,7 +170,7 @@ def compare(first: Path, second: Path) -> Comparison:
 
 
 def welch(first: Estimate, second: Estimate) -> tuple[float, float, float] | None:
-    """Lower and upper end of the difference's 95 % interval, and p; none if an error is unknown.
+    """Returns the bounds of the difference's 95 % interval, and p; None if an error is unknown.
 
     See :func:`airloom.stats.difference`.
     """
@@ -182,7 +182,7 @@ def welch(first: Estimate, second: Estimate) -> tuple[float, float, float] | Non
 
 
 def holm(values: list[float], level: float = 1 - LEVEL) -> list[bool]:
-    """Which of several p values are significant together (Holm 1979)."""
+    """Returns which of several p values are jointly significant (Holm 1979)."""
     order = sorted(range(len(values)), key=values.__getitem__)
     found = [False] * len(values)
     for rank, index in enumerate(order):
@@ -258,7 +258,7 @@ def _estimate(one: Measurement, run: RunReader) -> Estimate:
 
 
 def _batched(one: Measurement, mean: float, run: RunReader) -> Estimate:
-    """The error of a single run's mean from the means of consecutive batches of its samples."""
+    """Returns a single run's mean with its error, from the means of consecutive batches."""
     import numpy as np
 
     stem, _, last = one.metric.rpartition("_")

@@ -1,7 +1,7 @@
-"""A campaign: the runs of one experiment, what they found, and the claims held against it.
+"""A campaign: the runs of one experiment, their figures, and the claims about these figures.
 
-An experiment names its :class:`Case`\\ s, reads its figures out of each finished run, and says what they must
-show::
+An experiment lists its :class:`Case`\\ s, reads figures from each finished run, and states claims
+about them::
 
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         found = campaign.measure(cases, figures_of, repetitions=10)
@@ -9,8 +9,8 @@ show::
                        native=found.quantity("throughput", "bit/s", load=50, kind="netns"))
         campaign.draw(Figure(...))
 
-Every run has a folder of its own below ``points/`` and is kept: an experiment that was stopped goes on
-where it was. Before each run the progress says which it is and how long the rest will take.
+Every run is stored in a folder below ``points/``, so a stopped experiment resumes after its last
+finished run. Before each run, the progress reports its name and the estimated remaining time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from airloom.units.figures import Quantity
 from airloom.units.text import seconds as in_words
 
 OVERHEAD = 3.0
-"""Seconds that a run takes beside its own length: bring-up, reading, writing; until some were timed."""
+"""Estimated overhead of a run in seconds (bring-up, reading, writing) until runs were timed."""
 
 Labels = Mapping[str, Any]
 Figures = Mapping[str, tuple[float, str]]
@@ -46,7 +46,7 @@ Figures = Mapping[str, tuple[float, str]]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run: the folder it has, what distinguishes it, and how long it will take."""
+    """One run: its folder, its labels and its expected duration."""
 
     name: str
     labels: Labels
@@ -54,7 +54,7 @@ class Case:
     seconds: float
 
     def repeated(self, repetition: int) -> Case:
-        """The same with the seed and the folder of a repetition, counted from 0."""
+        """Returns the case with seed and folder of this repetition, counted from 0."""
         seed = derived_seed(
             self.scenario.seed, {key: str(one) for key, one in self.labels.items()}, repetition
         )
@@ -64,35 +64,35 @@ class Case:
 
 @dataclass(slots=True)
 class Found:
-    """Figures of many runs: by name and labels, one value for each repetition."""
+    """Figures of many runs, by name and labels; one value for each repetition."""
 
     values: dict[tuple[str, tuple[tuple[str, str], ...]], list[float]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
 
     def add(self, labels: Labels, figures: Figures) -> None:
-        """Adds what one run gave."""
+        """Adds the figures of one run."""
         for name, (value, unit) in figures.items():
             self.values.setdefault((name, _key(labels)), []).append(value)
             self.units[name] = unit
 
     def all(self, name: str, **labels: Any) -> list[float]:
-        """The value of each repetition; empty if there is none."""
+        """Returns the value of each repetition; empty without a value."""
         return self.values.get((name, _key(labels)), [])
 
     def mean(self, name: str, **labels: Any) -> float | None:
-        """The mean over the repetitions, in the figure's own unit; None if it was not measured."""
+        """Returns the mean over the repetitions in the figure's unit; None if not measured."""
         values = self.all(name, **labels)
         return mean(values).value if values else None
 
     def quantity(self, name: str, **labels: Any) -> Quantity | None:
-        """The same with its unit, for claims."""
+        """Returns the mean with its unit, for claims."""
         value = self.mean(name, **labels)
         return None if value is None else Quantity.of(value, self.units[name])
 
     def line(
         self, label: str, role: Role, name: str, over: str, at: Sequence[float], scale: float, **labels: Any
     ) -> Line:
-        """A figure against one of the labels, divided by ``scale``, with its intervals."""
+        """Returns a figure over one label, divided by ``scale``, with confidence intervals."""
         found = [self.all(name, **{over: x}, **labels) for x in at]
         means = [mean(values) if values else None for values in found]
         return Line(
@@ -104,7 +104,7 @@ class Found:
         )
 
     def measurements(self, name: str) -> list[Measurement]:
-        """Every figure with its interval, for ``result.json``; they are told apart by their labels."""
+        """Returns all figures with intervals, for ``result.json``; labels distinguish them."""
         found = []
         for (metric, labels), values in self.values.items():
             over = mean(values)
@@ -123,7 +123,7 @@ class Found:
 
 
 class Campaign:
-    """Runs cases, gathers what they found, and writes the experiment's results when it is left."""
+    """Runs cases, collects their figures, and writes the experiment's results on exit."""
 
     def __init__(
         self,
@@ -141,15 +141,15 @@ class Campaign:
         self._progress = progress
         self._claims: list[Claim] = []
         self._spoken: set[str] = set()
-        """Statements of the paper that a claim was made of."""
+        """Statements of the paper that a claim refers to."""
         self._figures: list[Figure] = []
         self._overheads: list[float] = []
         self._failures: list[str] = []
         self._lacking: HostError | None = None
-        """What this machine lacked first."""
+        """The first missing requirement of this machine."""
         self._measured: set[str] = set()
         self._asked: set[str] = set()
-        """Every run that was to be measured; others in the folder are not of this campaign."""
+        """The campaign's runs; the folder may contain runs of other campaigns."""
         self._kept: set[str] = set()
         self._notes: list[str] = []
         kinds = tuple(dict.fromkeys(kinds))
@@ -159,7 +159,7 @@ class Campaign:
     def of(
         cls, experiment: str, folder: Path, *, progress: Callable[[str], None], kinds: Iterable[str]
     ) -> Self:
-        """That of an ``experiment.py`` (its ``__file__``): called as its folder, with the paper beside it."""
+        """Returns the campaign of an ``experiment.py`` (its ``__file__``) and its paper."""
         path = Path(experiment)
         paper = published.read(path.with_name("paper.csv"))
         return cls(path.parent.name, folder, paper=paper, progress=progress, kinds=kinds)
@@ -175,7 +175,7 @@ class Campaign:
     def measure(
         self, cases: Sequence[Case], read: Callable[[Case, RunReader], Figures], *, repetitions: int = 1
     ) -> Found:
-        """Runs every case so many times, all cases once before any again."""
+        """Runs every case ``repetitions`` times; all cases once before any is repeated."""
         todo = [case.repeated(number) for number in range(repetitions) for case in cases]
         self._asked |= {case.name for case in todo}
         for number, case in enumerate(todo):
@@ -187,14 +187,14 @@ class Campaign:
             except Interrupted:
                 raise
             except (RunError, HostError) as error:
-                # The others are worth having: what this one should have measured is missing from the claims.
+                # The other runs remain useful; the figures of this one are missing from the claims.
                 self._failures.append(f"{case.name}: {error}")
                 if isinstance(error, HostError):
                     self._lacking = self._lacking or error
         return self.found
 
     def run(self, case: Case) -> RunReader:
-        """One run: read if it was finished before, else made."""
+        """Returns one run: the stored one if it has finished, otherwise a new one."""
         if self._is_done(case):
             return capacity_search.point(self.folder, case.name, case.scenario)
         began = time.monotonic()
@@ -203,7 +203,7 @@ class Campaign:
         return reader
 
     def reader(self, case: Case, repetition: int = 0) -> RunReader | None:
-        """A finished run of a case; None if it failed."""
+        """Returns a finished run of a case; None if it failed."""
         one = case.repeated(repetition)
         return self.run(one) if one.name in self._measured else None
 
@@ -217,10 +217,10 @@ class Campaign:
         shape: str | None = None,
         **values: Quantity | float | None,
     ) -> Claim:
-        """Holds a claim against values of its own; ``says`` is the id of what the paper says to it.
+        """Evaluates a claim with its own values; ``says`` is the ID of the paper's statement.
 
-        A value of None was not measured, and the claim fails for it. Where the paper's statement is flagged
-        and the claim does not hold, it is implausible in its source.
+        None means not measured, and fails the claim. If the claim does not hold and the paper's
+        statement is flagged, the outcome is "implausible in its source".
         """
         said = self.paper[says]
         self._spoken.add(says)
@@ -243,11 +243,11 @@ class Campaign:
         return found
 
     def note(self, text: str) -> None:
-        """Something that bounds the result and is no fault of a run; goes into the verdict."""
+        """Adds to the verdict a limitation of the result that is no fault of a run."""
         self._notes.append(text)
 
     def draw(self, figure: Figure) -> None:
-        """Adds a figure, with what the paper has in it."""
+        """Adds a figure, with the published values for it."""
         lines = (*figure.lines, *self.paper.lines(figure.name))
         marks = (*figure.marks, *self.paper.marks(figure.name))
         self._figures.append(figure.model_copy(update={"lines": lines, "marks": marks}))
@@ -255,9 +255,9 @@ class Campaign:
     def finish(self) -> Result:
         """Writes measurements, figures, claims, and the worst verdict of all runs.
 
-        What cannot be right in the paper, and no claim was made of, is shown all the same. Where nothing
-        could be measured for want of something that this machine lacks, :class:`~airloom.errors.HostError`
-        names it.
+        Flagged statements of the paper without a claim are listed too. Raises
+        :class:`~airloom.errors.HostError` if nothing could be measured because this machine lacks a
+        requirement.
         """
         if self._lacking is not None and not self.found.values:
             raise self._lacking

@@ -1,8 +1,8 @@
-"""How large a network one machine carries faithfully: what experiments on capacity share.
+"""Common code of capacity experiments: the largest network that one machine emulates faithfully.
 
-Such an experiment runs one scenario in several sizes, holds each against an ideal, and looks for the
-largest that keeps to it. Every run has a folder of its own below ``points/`` and is kept, so that an
-experiment that was stopped goes on where it was::
+Such an experiment runs one scenario in several sizes, compares each run with an ideal, and searches
+the largest size within tolerance. Every run is stored in a folder below ``points/``, so a stopped
+experiment resumes after its last finished run::
 
     reader = capacity.point(folder, "netns-010", scenario)
     largest = capacity.search((2, 4, 8, 16), lambda n: within(n), halve=True)
@@ -23,15 +23,15 @@ from airloom.runs import batch
 from airloom.scenario.model import Scenario
 
 POINTS = "points"
-"""Folder of the single runs."""
+"""Folder of the individual runs."""
 SETTLING = 1_000_000_000
-"""ns in which TCP is still finding its rate."""
+"""Time in ns until TCP reaches its steady rate."""
 
 
 def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, least: int = 1) -> int:
-    """The largest size that is good: up the ladder until one is not, then, if asked, halving between.
+    """Returns the largest good size: up the ladder, then by bisection if ``halve``.
 
-    ``least`` is good without a trial.
+    ``least`` counts as good without a trial.
     """
     last_good, first_bad = least, None
     for size in ladder:
@@ -50,10 +50,10 @@ def search(ladder: Sequence[int], good: Callable[[int], bool], *, halve: bool, l
 
 
 def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
-    """The run of that name, if one of this very scenario with the same files came to its end before.
+    """Returns the finished run of that name, if its scenario and files are the same; else None.
 
-    A quick run is none of a full sweep, which has runs of the same names; one of containers is none once this
-    machine's programs have changed, which its containers have.
+    A quick run does not count for a full sweep, which uses the same names. A run with containers
+    does not count after a change of this machine's programs, since the containers contain them.
     """
     place = folder / POINTS / name
     if not (place / "result.json").exists():
@@ -66,9 +66,9 @@ def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
 
 
 def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:
-    """The run of that name: read if it was finished before, else made, with a capture if asked.
+    """Returns the run of that name: the stored one or a new one, optionally with a capture.
 
-    Containers without an image have this machine's programs.
+    Containers without an image contain this machine's programs.
     """
     scenario = default_image.provided(scenario)
     done = kept(folder, name, scenario)
@@ -81,25 +81,25 @@ def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False)
 
 
 def readers(folder: Path, names: Collection[str] | None = None) -> list[RunReader]:
-    """The runs of these names below ``folder``; all if none are given."""
+    """Returns the runs of these names below ``folder``; all runs without names."""
     found = (path.parent for path in sorted((folder / POINTS).glob("*/result.json")))
     return [RunReader(path) for path in found if names is None or path.name in names]
 
 
 def whole(folder: Path, names: Collection[str] | None = None) -> tuple[Verdict, Ledger]:
-    """The worst verdict and the sum of the ledgers of :func:`readers`."""
+    """Returns the worst verdict and the sum of the ledgers of :func:`readers`."""
     found = readers(folder, names)
     verdict = sweep.worst([(one.name, one.result.verdict) for one in found])
     return verdict, sweep.total([one.result.ledger for one in found])
 
 
 def believable(readers: Iterable[RunReader | None]) -> bool:
-    """Whether no run had the verdict ``invalid``."""
+    """True if no run has the verdict ``invalid``."""
     return all(one.result.verdict.status != "invalid" for one in readers if one is not None)
 
 
 def value(reader: RunReader, name: str, metric: str) -> float:
-    """A figure of a run, in its own unit."""
+    """Returns a figure of a run, in its own unit."""
     found = [one.mean for one in reader.result.measurements if (one.name, one.metric) == (name, metric)]
     if not found or found[0] is None:
         raise RunError("experiment.unmeasured", f"{name}.{metric} is missing", where=str(reader.folder))
@@ -107,7 +107,7 @@ def value(reader: RunReader, name: str, metric: str) -> float:
 
 
 def steady(reader: RunReader, name: str) -> float:
-    """Mean throughput in bit/s without the first second, in which TCP is still finding it."""
+    """Returns the mean throughput in bit/s without the first second, TCP's start-up phase."""
     rows = reader.samples(name)
     rates = rows[rows.metric == "throughput"]
     settled = rates[rates.t_ns >= rates.t_ns.min() + SETTLING].value.tolist()
@@ -117,11 +117,11 @@ def steady(reader: RunReader, name: str) -> float:
 
 
 def flow(source: str, to: str, seconds: int) -> dict[str, str]:
-    """One TCP flow of iperf3 with cubic."""
+    """Returns the settings of one TCP flow by iperf3 with cubic."""
     return {"from": source, "to": to, "duration": f"{seconds} s", "congestion": "cubic"}
 
 
 def line(label: str, role: Role, x: Sequence[int], y: Sequence[float | None], scale: float) -> Line:
-    """A line of a figure, its values divided by ``scale``."""
+    """Returns a line of a figure, its values divided by ``scale``."""
     values = tuple(None if one is None else one / scale for one in y)
     return Line(label=label, role=role, x=tuple(float(one) for one in x), y=values)

@@ -1,13 +1,13 @@
-"""Runs on ORBIT's nodes: two radios each, two slices on orthogonal channels, one sliver for each.
+"""ORBIT scenarios: nodes with two radios, two slices on orthogonal channels, a sliver per slice.
 
-The papers' common set-up is a pair of nodes 1 m apart, 802.11a at 36 Mbit/s, 5.18 GHz for the first slice and
-5.32 GHz for the second, packets of 1470 octets. **Native** is one flow of one slice on the hosting
-system's own network stack; here that is a ``netns`` node, since a node of kind ``native`` has no radio of the
-laboratory. **Virtualized** is a flow in each of two slices at once; its figure is the mean of both, and each
-slice's own is kept.
+The papers' common set-up is a pair of nodes 1 m apart, 802.11a at 36 Mbit/s, 5.18 GHz for the first
+slice and 5.32 GHz for the second, packets of 1470 octets. **Native** is one flow of one slice on
+the host's own network stack; here it uses a ``netns`` node, since ``native`` nodes have no emulated
+radio. **Virtualized** is one flow in each of two slices at once; its figure is the mean of both,
+and the figure of each slice is stored too.
 
-With ``turns``, the senders of the two slices share one modelled processor: each runs for that long and then
-waits for the other, as two busy guests did on ORBIT's single processors.
+With ``turns``, the senders of the two slices share one modelled processor: each runs for a turn and
+waits for the next, like two busy guests on ORBIT's single processors.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from airloom.units.figures import Quantity
 SLICES = {"one": "5.18 GHz", "two": "5.32 GHz"}
 """Slice: its channel."""
 LOADS = (10, 20, 30, 40, 50)
-"""Mbit/s offered."""
+"""Offered load in Mbit/s."""
 PAYLOADS = (64, 128, 256, 512, 768, 1024, 1470)
-"""Octets."""
+"""UDP payload in octets."""
 RATES = (6, 9, 12, 18, 24, 36, 48, 54)
-"""Mbit/s of 802.11a."""
+"""Data rates of 802.11a in Mbit/s."""
 PAYLOAD = 1470
 RATE = 36
 WARM_UP = 1
 """Seconds from the start of a run to the flows, in which guests settle."""
 SETTLING = 1_000_000_000
-"""ns of each flow that no figure counts."""
+"""First ns of each flow, which no figure includes."""
 LONG_QUEUE = 1000
-"""Transmit buffers and tail-drop limit of the papers' throughput runs."""
+"""Transmit buffers and tail-drop limit in the papers' throughput runs, in frames."""
 SHORT_QUEUE = (40, 50)
-"""The driver's defaults. TCP runs have them: it is not known what the papers' had, and a slow start that
-overshoots 1000 frames takes seconds to recover from."""
+"""The driver's defaults, used for TCP runs. The papers do not state their limits, and a slow start
+that overshoots 1000 frames takes seconds to recover."""
 
 _SIFS, _DIFS, _SLOTS, _PREAMBLE, _SYMBOL = 16e-6, 34e-6, 7.5 * 9e-6, 20e-6, 4e-6
 _ACK_RATES = {6: 6, 9: 6, 12: 12, 18: 12, 24: 24, 36: 24, 48: 24, 54: 24}
 
 
 def cycle(payload: int = PAYLOAD, rate: int = RATE) -> float:
-    """Seconds that a UDP packet takes on the air: DIFS, mean backoff, data, SIFS, acknowledgment.
+    """Returns a UDP packet's airtime in s: DIFS, mean backoff, data, SIFS, acknowledgment.
 
     IEEE Std 802.11-2020, 17.3: symbols of 4 us with 16 service and 6 tail bits, 20 us of preamble and
     header, CWmin 15; UDP, IP, LLC, MAC header and check sequence are 8 + 20 + 8 + 28 octets.
@@ -67,46 +67,46 @@ def _frame(octets: int, rate: int) -> float:
 
 
 def saturation(payload: int = PAYLOAD, rate: int = RATE) -> float:
-    """bit/s of UDP payload that one saturated sender gets."""
+    """Returns the UDP payload rate of one saturated sender in bit/s."""
     return 8 * payload / cycle(payload, rate)
 
 
 def tcp_estimate(rate: int = RATE) -> float:
-    """bit/s of TCP: two segments of 1448 octets and one acknowledgment by TCP a turn, no collisions.
+    """Returns TCP goodput in bit/s: two segments of 1448 octets and an ACK per cycle, no collisions.
 
-    An estimate: of the three backoffs some run at the same time, and some frames collide.
+    An estimate: the three backoffs partly overlap, and some frames collide.
     """
     return 2 * 8 * 1448 / (2 * cycle(1500 - 28, rate) + cycle(52 - 28, rate))
 
 
 def shared_queue(queue: int, turn: float, rate: int = RATE) -> float:
-    """bit/s of a slice whose sender runs every other ``turn`` seconds, from a queue of that many frames.
+    """Returns bit/s of a slice whose sender runs every other ``turn`` s; ``queue`` in frames.
 
-    While its sender waits, the radio lives on what the queue holds: S * min(1, (q + N T) / (2 q)).
+    While the sender waits, the radio empties the queue: S * min(1, (q + N T) / (2 q)).
     """
     return saturation(rate=rate) * min(1.0, (turn + queue * cycle(rate=rate)) / (2 * turn))
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What an experiment is repeated on."""
+    """A platform on which an experiment is repeated."""
 
     kind: str
     slices: int
     """1: native, one flow; 2: virtualized, a flow in each slice."""
     turns: int = 0
-    """Milliseconds that each of two senders has a modelled processor; 0: as the host gives it to them."""
+    """Duration of a turn in ms on a modelled shared processor; 0: scheduling by the host."""
 
     @property
     def name(self) -> str:
-        """``native``, ``netns``, ``netns-turns-100``."""
+        """Returns a name such as ``native``, ``netns`` or ``netns-turns-100``."""
         if self.slices == 1:
             return "native"
         return f"{self.kind}-turns-{self.turns}" if self.turns else self.kind
 
     @property
     def label(self) -> str:
-        """The same for people."""
+        """Returns the name for figures and tables."""
         if self.slices == 1:
             return "native: one flow"
         turns = f", in turns of {self.turns} ms" if self.turns else ""
@@ -114,7 +114,7 @@ class Platform:
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """Its slices."""
+        """Returns the slices with a flow."""
         return tuple(SLICES)[: self.slices]
 
 
@@ -122,9 +122,9 @@ NATIVE = Platform("netns", 1)
 
 
 def platforms(kinds: Sequence[str], *, turns: Sequence[int] = ()) -> list[Platform]:
-    """The native reference, two slices of each kind, and two of ``netns`` in turns where that is asked for.
+    """Returns the native reference, two slices of each kind, and of ``netns`` with ``turns``.
 
-    Turns stop a sender as the host's scheduler would; a guest's own kernel is not asked to play it.
+    Turns model the host's scheduler, so they do not apply to kinds with a guest kernel.
     """
     found = [NATIVE, *(Platform(kind, 2) for kind in kinds)]
     return found + [Platform("netns", 2, turn) for turn in turns]
@@ -132,21 +132,21 @@ def platforms(kinds: Sequence[str], *, turns: Sequence[int] = ()) -> list[Platfo
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Nodes of the grid and what their slices run."""
+    """Nodes of the grid and the programs of their slices."""
 
     platform: Platform
     rate: int = RATE
-    """Mbit/s of the channels."""
+    """Data rate of the channels in Mbit/s."""
     buffers: int = LONG_QUEUE
     queue: int = LONG_QUEUE
     clients: int = 1
-    """Sending nodes n1, n2, ...; the last node receives."""
+    """Number of sending nodes n1, n2, ...; the last node receives."""
     processor: int | None = None
-    """Of the host, the only one for the senders' machines, where nodes are machines."""
+    """The host CPU to which the senders' machines are pinned, for nodes that are machines."""
 
     @property
     def server(self) -> str:
-        """The receiving node."""
+        """Returns the receiving node."""
         return f"n{self.clients + 1}"
 
     def scenario(
@@ -156,7 +156,7 @@ class Grid:
         programs: Sequence[Mapping[str, Any]] = (),
         files: Mapping[str, str] | None = None,
     ) -> Scenario:
-        """The scenario; programs and measurements name slivers, such as ``n1-one``."""
+        """Returns the scenario; programs and measurements name slivers, such as ``n1-one``."""
         radios: dict[str, Any] = {"wlan0": {}, "wlan1": {}}
         files = dict(files or {}) | ({TURNS: _turns_text()} if self.platform.turns else {})
         nodes: dict[str, dict[str, Any]] = {
@@ -201,7 +201,7 @@ class Grid:
     def flow(
         self, slice: str, load: float, seconds: float, *, payload: int = PAYLOAD, client: int = 1, **more: Any
     ) -> dict[str, Any]:
-        """A UDP flow of the packet generator from a client to the server; ``load`` in Mbit/s."""
+        """Returns a UDP flow of the traffic generator, client to server; ``load`` in Mbit/s."""
         said = {
             "from": f"n{client}-{slice}",
             "to": f"{self.server}-{slice}",
@@ -214,7 +214,7 @@ class Grid:
         return {"name": name, "traffic": said | more}
 
     def tcp(self, slice: str, seconds: float, *, client: int = 1) -> dict[str, Any]:
-        """A TCP flow of iperf3."""
+        """Returns a TCP flow of iperf3."""
         said = {
             "from": f"n{client}-{slice}",
             "to": f"{self.server}-{slice}",
@@ -227,7 +227,7 @@ class Grid:
 def campaign(
     experiment: str, folder: Path, *, progress: Callable[[str], None], kinds: Sequence[str]
 ) -> Campaign:
-    """The campaign of an ``experiment.py``, given its ``__file__``, that holds ``kinds`` against native."""
+    """Returns the campaign of an ``experiment.py`` (its ``__file__``): ``kinds`` against native."""
     check_kinds(kinds)
     return Campaign.of(experiment, folder, progress=progress, kinds=(NATIVE.kind, *kinds))
 
@@ -241,7 +241,7 @@ def case(
     files: Mapping[str, str] | None = None,
     **labels: Any,
 ) -> Case:
-    """A run of an experiment; ``seconds`` is the length of its flows, ``files`` are in every sliver."""
+    """Returns a run; ``seconds`` is the length of its flows, every sliver contains ``files``."""
     words = [grid.platform.name, *(f"{key}-{one}" for key, one in labels.items())]
     return Case(
         "_".join(words),
@@ -270,7 +270,7 @@ def figure(
     caption: str = "",
     **labels: Any,
 ) -> Figure:
-    """A figure of one metric with a line for each platform; ``ideal`` is in ``unit``."""
+    """Returns a figure of one metric, a line for each platform; ``ideal`` is in ``unit``."""
     lines = []
     if ideal is not None:
         x = tuple(float(one) for one in at)
@@ -294,7 +294,7 @@ def figure(
 def sliver_lines(
     platforms: Sequence[Platform], rates: Sequence[int], value: Callable[[Platform, int], float | None]
 ) -> tuple[Line, ...]:
-    """A line for each platform beside the native one: what ``value`` says of it at every channel rate."""
+    """Returns lines of ``value`` over the channel rate, for each platform except native."""
     x = tuple(float(rate) for rate in rates)
     return tuple(
         Line(label=one.label, role="measured", x=x, y=tuple(value(one, rate) for rate in rates))
@@ -303,7 +303,7 @@ def sliver_lines(
 
 
 def loss_figure(found: Found, platforms: Sequence[Platform], rates: Sequence[int]) -> Figure:
-    """How much less than native the slices get, against the channel rate."""
+    """Returns the throughput deficit of the slices to native, over the channel rate."""
 
     def loss(platform: Platform, rate: int) -> float | None:
         native, sliver = (
@@ -328,7 +328,7 @@ def increase_figure(
     loads: Sequence[int],
     variants: Mapping[str, Mapping[str, Any]],
 ) -> Figure:
-    """How much more of a time than native the slices have, against the load; a line for each variant."""
+    """Returns the excess of a time over native, over the load; a line for each variant."""
 
     def line(platform: Platform, variant: str, labels: Mapping[str, Any]) -> Line:
         added: list[float | None] = []
@@ -354,7 +354,7 @@ def increase_figure(
 
 
 TURNS = "/opt/turns.py"
-"""In a sliver: what stops and continues its sender."""
+"""Path of the program in a sliver that stops and continues its sender."""
 
 
 def _turns_text() -> str:
@@ -362,7 +362,7 @@ def _turns_text() -> str:
 
 
 def arrivals(reader: RunReader, flow: str) -> npt.NDArray[np.int64]:
-    """Times of a flow's packets after its first second, in ns of the run."""
+    """Returns the arrival times of a flow's packets after its first second, in ns of the run."""
     rows = reader.samples(flow, "delay")
     times = np.sort(rows.t_ns.to_numpy(dtype=np.int64))
     if not times.size:
@@ -371,7 +371,7 @@ def arrivals(reader: RunReader, flow: str) -> npt.NDArray[np.int64]:
 
 
 def windows(times: npt.NDArray[np.int64], payload: int, length: int) -> npt.NDArray[np.float64]:
-    """Throughput in bit/s in each whole window of ``length`` ns from the first packet on."""
+    """Returns throughput in bit/s of each whole window of ``length`` ns from the first packet."""
     count = int((times[-1] - times[0]) // length) if times.size else 0
     if not count:
         return np.empty(0)
@@ -381,17 +381,17 @@ def windows(times: npt.NDArray[np.int64], payload: int, length: int) -> npt.NDAr
 
 
 def value(reader: RunReader, flows: Sequence[str], metric: str) -> float:
-    """Mean of a figure over the slices' flows, in its own unit."""
+    """Returns the mean of a figure over the slices' flows, in its own unit."""
     return float(np.mean([capacity_search.value(reader, flow, metric) for flow in flows]))
 
 
 def dropped(reader: RunReader, reason: str) -> int:
-    """Frames that the emulated network dropped for a reason."""
+    """Returns the frames that the emulated network dropped for a reason."""
     return reader.result.ledger.dropped.get(reason, 0)
 
 
 def sides(found: Found, name: str, platform: Platform, **labels: Any) -> dict[str, Quantity | None]:
-    """A figure of the native reference and of a platform, for a claim: ``native`` and ``sliver``."""
+    """Returns a figure of the native reference and a platform, as ``native`` and ``sliver``."""
     return {
         "native": found.quantity(name, platform=NATIVE.name, **labels),
         "sliver": found.quantity(name, platform=platform.name, **labels),
@@ -399,13 +399,13 @@ def sides(found: Found, name: str, platform: Platform, **labels: Any) -> dict[st
 
 
 def flows_of(reader: RunReader) -> list[str]:
-    """The slices whose flows a run measured."""
+    """Returns the slices whose flows a run measured."""
     measured = {one.name for one in reader.result.measurements}
     return [name for name in SLICES if name in measured]
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
-    """Refuses kinds whose nodes cannot have radios."""
+    """Raises an error for kinds whose nodes cannot have radios."""
     if "native" in kinds:
         raise ScenarioError(
             "experiment.kind",

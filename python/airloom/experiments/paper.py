@@ -1,4 +1,4 @@
-"""What a paper says, as data: ``paper.csv`` of an experiment.
+"""Published statements of a paper as data: ``paper.csv`` of an experiment.
 
 One row is one statement::
 
@@ -6,9 +6,8 @@ One row is one statement::
     drop,"under 0.25 Mbit/s below native",,,,0.25,Mbit/s,E-ORBIT-1,,
     knee,"saturates at 30 Mbit/s offered",throughput,,30,,,E-ORBIT-1,P-3,"plain DCF gives 23.1"
 
-A row that names a ``figure`` is drawn there: as a point of ``line`` if it has ``x`` and ``value``, as a mark
-if it has ``x`` alone. ``flag`` and ``reason`` say that the statement cannot be right or contradicts another,
-and why.
+A row with a ``figure`` is drawn there: as a point of ``line`` with ``x`` and ``value``, as a mark
+with ``x`` alone. ``flag`` marks a statement as impossible or contradictory; ``reason`` explains why.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ COLUMNS = ("id", "says", "figure", "line", "x", "value", "unit", "source", "flag
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that a paper says."""
+    """One statement of a paper."""
 
     id: str
     says: str
@@ -42,18 +41,18 @@ class Statement:
 
     @property
     def implausible(self) -> str | None:
-        """Why it cannot be right; None if nothing speaks against it."""
+        """Returns why the statement is implausible; None if it is not flagged."""
         return f"{self.flag}: {self.reason}" if self.flag else None
 
 
 class Paper:
-    """The statements of one experiment's paper, by id."""
+    """The statements of one paper, by ID."""
 
     def __init__(self, statements: Mapping[str, Statement]) -> None:
         self.statements = dict(statements)
 
     def __getitem__(self, id: str) -> Statement:
-        """The statement; :class:`ScenarioError` if there is none."""
+        """Returns the statement; raises :class:`ScenarioError` if there is none."""
         if id not in self.statements:
             known = ", ".join(self.statements)
             raise ScenarioError("paper.unknown", f"the paper says nothing of {id!r}", cure=f"known: {known}")
@@ -61,11 +60,11 @@ class Paper:
 
     @property
     def implausible(self) -> list[Statement]:
-        """Statements that cannot be right, or that contradict another."""
+        """Returns the flagged statements: impossible or contradictory ones."""
         return [one for one in self.statements.values() if one.flag]
 
     def lines(self, figure: str) -> tuple[Line, ...]:
-        """The published points of a figure."""
+        """Returns the published points of a figure."""
         found: dict[str, list[Statement]] = {}
         for one in self.statements.values():
             if one.figure == figure and one.x is not None and one.value is not None:
@@ -81,7 +80,7 @@ class Paper:
         )
 
     def marks(self, figure: str) -> tuple[Mark, ...]:
-        """The statements about one position of a figure."""
+        """Returns the statements about single positions of a figure."""
         return tuple(
             Mark(x=one.x, label=f"{one.source}: {one.says}")
             for one in self.statements.values()
@@ -90,7 +89,7 @@ class Paper:
 
 
 def read(path: Path) -> Paper:
-    """Reads a ``paper.csv``; :class:`ScenarioError` with file and line for what is none."""
+    """Reads a ``paper.csv``; raises :class:`ScenarioError` with file and line if it is invalid."""
     found: dict[str, Statement] = {}
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)

@@ -1,9 +1,9 @@
-"""Experiments by name: a folder with an ``experiment.py`` that reproduces a published result.
+"""Experiments by name: folders with an ``experiment.py`` that reproduces a published result.
 
-``experiment.py`` has a docstring whose first line says what it shows, and a function
-``run(folder, *, quick, progress)`` that does everything and returns the results; beside it stand
-its scenarios and the published numbers as data. Experiments are looked for in ``experiments/`` of
-the working folder, of the source tree, and of the installed package.
+``experiment.py`` has a docstring whose first line is its summary, and a function
+``run(folder, *, quick, progress)`` that runs everything and returns the results. The folder also
+contains its scenarios and the published numbers as data. Experiments are searched in
+``experiments/`` of the working folder, of the source tree, and of the installed package.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ Progress = Callable[[str], None]
 
 
 class Run(Protocol):
-    """What an ``experiment.py`` offers as ``run``."""
+    """Signature of ``run`` in an ``experiment.py``."""
 
     def __call__(self, folder: Path, *, quick: bool, progress: Progress, **choices: Any) -> Result:
-        """Does the experiment into a folder; ``quick`` in at most two minutes, with wider intervals.
+        """Runs the experiment; ``quick`` takes at most two minutes and gives wider intervals.
 
-        An experiment that can be repeated on several kinds of nodes also takes ``kinds``, their names.
+        If the node kind is selectable, ``kinds`` takes the names of kinds.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment that can be run."""
+    """An available experiment."""
 
     name: str
     path: Path
     summary: str
 
     def load(self) -> Run:
-        """Its ``run``."""
+        """Returns its function ``run``."""
         module_name = f"airloom_experiment_{self.name.replace('-', '_')}"
         run: Run = _load(module_name, self.path).run
         return run
 
     def choices(self, run: Run, kinds: Sequence[str]) -> dict[str, Any]:
-        """What ``run`` takes for the kinds that were asked for; refuses them if it has no choice."""
+        """Returns the ``kinds`` argument for ``run``; raises an error if it takes none."""
         if not kinds:
             return {}
         if "kinds" not in inspect.signature(run).parameters:
             raise ScenarioError(
                 "experiment.kinds", f"{self.name} has no choice of kinds", where="--kind", cure="leave it out"
             )
-        # Only who names kinds needs to know them all.
+        # Loading all kinds is needed only if kinds are named.
         from airloom.experiments.usable_kinds import every
 
         for kind in kinds:
@@ -72,7 +72,7 @@ class Experiment:
 
 
 def beside(experiment: str, name: str) -> ModuleType:
-    """A module of an experiment's folder, which is no package; ``experiment`` is its ``__file__``."""
+    """Imports a module from an experiment's folder; ``experiment`` is its ``__file__``."""
     path = Path(experiment).with_name(f"{name}.py")
     module_name = f"airloom_experiment_{path.parent.name.replace('-', '_')}_{name}"
     return _load(module_name, path)
@@ -89,12 +89,12 @@ def _load(module_name: str, path: Path) -> ModuleType:
 
 
 def folders() -> list[Path]:
-    """Where experiments are looked for; the first that has a name wins."""
+    """Returns the search path of experiments; the first folder with a name has priority."""
     return [Path.cwd() / "experiments", shipped("experiments")]
 
 
 def discover() -> dict[str, Experiment]:
-    """All experiments, by name."""
+    """Returns all experiments by name."""
     found: dict[str, Experiment] = {}
     for folder in folders():
         for path in sorted(folder.glob("*/experiment.py")):
@@ -104,7 +104,7 @@ def discover() -> dict[str, Experiment]:
 
 
 def find(name: str) -> Experiment:
-    """The experiment of that name."""
+    """Returns the experiment of that name."""
     known = discover()
     if name not in known:
         raise ScenarioError(

@@ -1,10 +1,10 @@
-"""Runs in a sliver: lets its sender run only in its turns, as if slivers shared one processor.
+"""Runs in a sliver: time-slices its sender, as if slivers shared one processor.
 
 usage: turns.py MILLISECONDS NUMBER COUNT
 
-The calendar's clock is cut into turns; sliver NUMBER of COUNT has every COUNT-th. Outside its turns the
-traffic sender of this sliver is stopped. This file is copied into nodes of any kind, so it needs nothing but
-Python.
+Wall-clock time is divided into turns; sliver NUMBER of COUNT owns every COUNT-th. Outside its turns
+the traffic sender of this sliver is stopped. This file is copied into nodes of any kind, so it
+needs only Python.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import time
 
 
 def senders() -> list[int]:
-    """Process ids of traffic senders that this process can see."""
+    """Returns the PIDs of the visible traffic senders."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -23,21 +23,21 @@ def senders() -> list[int]:
                 with open(f"/proc/{name}/cmdline", "rb") as file:
                     words = file.read().split(b"\0")
             except OSError:
-                continue  # it has ended
+                continue  # the process has ended
             if words[0].endswith(b"airloom-traffic") and b"send" in words[1:2]:
                 found.append(int(name))
     return found
 
 
 def tell(number: int, processes: list[int]) -> None:
-    """Sends a signal to those that are still there."""
+    """Sends a signal to the processes that still exist."""
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)
 
 
 def main(turn: float, number: int, count: int) -> None:
-    """Stops and continues senders until it is ended; ``turn`` in seconds."""
+    """Stops and continues senders until terminated; ``turn`` in seconds."""
     while True:
         now = time.time()
         mine = int(now / turn) % count == number

@@ -1,4 +1,4 @@
-"""Which kinds of nodes work on this machine: each is tried with a pair of nodes that ping each other."""
+"""Detection of the node kinds that work on this machine, by a ping between two nodes of each."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from airloom.scenario.model import Scenario
 
 
 def every() -> tuple[str, ...]:
-    """All kinds that a scenario can name."""
+    """Returns all kinds of a scenario."""
     return get_args(Scenario.model_fields["kind"].annotation)
 
 
 SLOW = ("qemu",)
-"""Kinds that take a minute for themselves where the processor does not help."""
+"""Kinds that take about a minute without hardware virtualization."""
 
 
 def kinds(
     folder: Path, progress: Callable[[str], None], *, quick: bool, without: Iterable[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
-    """The kinds that work, and why each other does not; ``without`` are not tried, nor slow ones if quick."""
+    """Returns the working kinds, and why each other fails.
+
+    Skips the kinds in ``without``; with ``quick`` the slow ones fail without a trial.
+    """
     works: list[str] = []
     fails: dict[str, str] = {}
     for kind in every():

@@ -1,7 +1,8 @@
-"""Mininet's Python API as a door to the laboratory.
+"""Mininet's Python API on an Airloom laboratory.
 
-A script written for Mininet runs when ``mininet`` in its import lines becomes ``airloom.mininet``, or
-unchanged with ``airloom mn-run SCRIPT``. Hosts are nodes with the host's kernel, links and switches
-are the engine's; what Mininet can do and this cannot is one error that names the line of the script
-(see :mod:`airloom.mininet.errors`). The table in ``docs/guide/mininet.md`` says what works.
+A script written for Mininet runs when ``mininet`` in its import lines becomes
+``airloom.mininet``, or unchanged with ``airloom mn-run SCRIPT``. Hosts are nodes on the host's
+kernel; the engine emulates links and switches. A call that Airloom does not support raises an
+error that names the line of the script (see :mod:`airloom.mininet.errors`).
+``docs/guide/mininet.md`` lists the supported calls.
 """

@@ -1,4 +1,4 @@
-"""The tests that a network can run on itself: ping and iperf between its hosts."""
+"""The built-in tests of a network: ping and iperf between its hosts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from airloom.mininet.net import Mininet
 
 _READY = 10.0
-"""Seconds that a server may take to listen, and to report after its client has ended."""
+"""Timeout in seconds for a server to listen, and to report after its client has ended."""
 
 
 def parsePing(text: str) -> tuple[int, int]:
-    """How many packets ping sent, and how many answers came."""
+    """Returns the numbers of packets sent and of replies received."""
     if "connect: Network is unreachable" in text or "Network is unreachable" in text:
         return 1, 0
     found = re.search(r"(\d+) packets transmitted, (\d+)( packets)? received", text)
@@ -32,7 +32,7 @@ def parsePing(text: str) -> tuple[int, int]:
 
 
 def parsePingFull(text: str) -> tuple[int, int, float, float, float, float]:
-    """Sent, received, and the least, mean and largest time and its deviation in ms."""
+    """Returns sent, received, and the minimum, mean, maximum and deviation of the RTT in ms."""
     sent, received = parsePing(text)
     found = re.search(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms", text)
     if found is None:
@@ -58,11 +58,11 @@ def _pings(net: Mininet, hosts: list[Any] | None, timeout: Any) -> Any:
 
 
 def ping(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> float:
-    """Pings between all pairs of hosts; the percentage of packets that were lost."""
+    """Pings between all pairs of hosts; returns the lost packets in percent."""
     output("*** Ping: testing ping reachability\n")
     sent = lost = 0
     for _, dst, text in _pings(net, hosts, timeout):
-        # Who has no interface cannot be meant; who has one without an address does not answer.
+        # Hosts without an interface are skipped; hosts without an address count as unreachable.
         tried, received = (1 if dst.intfs else 0, 0) if text is None else parsePing(text)
         if received > tried:
             error(f"*** Error: received too many packets: {text}\n")
@@ -78,7 +78,7 @@ def ping(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> f
 
 
 def pingFull(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) -> list[Any]:
-    """Pings between all pairs of hosts; (from, to, figures of :func:`parsePingFull`) for each."""
+    """Pings between all pairs of hosts; returns (from, to, :func:`parsePingFull`) for each."""
     output("*** Ping: testing ping reachability\n")
     found = []
     for src, dst, text in _pings(net, hosts, timeout):
@@ -93,7 +93,7 @@ def pingFull(net: Mininet, hosts: list[Any] | None = None, timeout: Any = None) 
 
 
 def pingAll(net: Mininet, timeout: Any = None) -> float:
-    """Pings between all hosts; the percentage of packets that were lost."""
+    """Pings between all hosts; returns the lost packets in percent."""
     return ping(net, timeout=timeout)
 
 
@@ -103,17 +103,17 @@ def pingPair(net: Mininet) -> float:
 
 
 def pingAllFull(net: Mininet) -> list[Any]:
-    """Pings between all hosts, with times."""
+    """Pings between all hosts, with RTTs."""
     return pingFull(net)
 
 
 def pingPairFull(net: Mininet) -> list[Any]:
-    """Pings between the first two hosts, with times."""
+    """Pings between the first two hosts, with RTTs."""
     return pingFull(net, hosts=net.hosts[:2])
 
 
 def parseIperf(text: str) -> str:
-    """The last rate that iperf reports, such as ``9.57 Mbits/sec``; nothing if there is none."""
+    """Returns the last rate that iperf reports, such as ``9.57 Mbits/sec``, or an empty string."""
     found = re.findall(r"([\d.]+ [KMGT]?bits/sec)", text)
     if not found:
         error(f"could not parse iperf output: {text}")
@@ -122,7 +122,7 @@ def parseIperf(text: str) -> str:
 
 
 def iperfVals(line: str, serverip: str) -> dict[str, str]:
-    """The fields of a line that ``iperf -yc`` writes."""
+    """Returns the fields of a line of ``iperf -yc``."""
     names = ("date", "cip", "cport", "sip", "sport", "ipver", "interval", "sent", "rate")
     fields = line.strip().split(",")
     found = dict(zip(names, fields, strict=False))
@@ -143,8 +143,8 @@ def iperf(
 ) -> list[str]:
     """Measures TCP or UDP throughput from the first host to the second (by default the last).
 
-    By iperf 2 if it is installed, otherwise by iperf3. Gives ``[server's rate, client's rate]``, for
-    UDP with ``udpBw`` before them.
+    Uses iperf 2 if it is installed, otherwise iperf3. Returns ``[server's rate, client's rate]``;
+    for UDP, ``udpBw`` precedes them.
     """
     hosts = hosts or [net.hosts[0], net.hosts[-1]]
     if len(hosts) != 2:
@@ -194,7 +194,7 @@ def _wait_for(server: Any, port: int, protocol: str, tool: str) -> None:
 
 
 def _report(server: Any) -> str:
-    """What the server says of what it received, which may come after the client's end."""
+    """Returns the server's report of the received data, which may arrive after the client's end."""
     heard = ""
     until = time.monotonic() + _READY
     while server.waiting and not re.search(r"bits/sec", heard) and time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Cleaning up: what an Airloom process leaves behind is nothing, so this ends what it still has."""
+"""Cleanup: ends the nodes of this process. An ended Airloom process leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from airloom.mininet import session
 
 
 class Cleanup:
-    """Mininet's collection of things to clean."""
+    """Mininet's cleanup class."""
 
     @classmethod
     def cleanup(cls) -> None:
@@ -15,7 +15,7 @@ class Cleanup:
 
     @classmethod
     def addCleanupCallback(cls, callback: object) -> None:
-        """Nothing: there is nothing that would outlive the process."""
+        """Does nothing: no resource outlives the process."""
 
 
 cleanup = Cleanup.cleanup

@@ -26,7 +26,7 @@ from airloom.mininet.util import dumpNetConnections, dumpPorts
 
 
 class _Lab:
-    """A network, as the prompt needs it."""
+    """Adapts a network to the interface of the prompt."""
 
     def __init__(self, net: Any) -> None:
         self._net = net
@@ -48,7 +48,7 @@ class _Lab:
 
 
 class CLI(Prompt):
-    """Talks about a network until ``exit``, from the moment that it is made."""
+    """Prompt of a network; the constructor runs it until ``exit``."""
 
     prompt = "mininet> "
     intro = "*** Starting CLI:"
@@ -82,7 +82,7 @@ class CLI(Prompt):
                     output("\nInterrupt\n")
 
     def getLocals(self) -> dict[str, Any]:
-        """What ``py`` and ``px`` know: the network as ``net``, and every node by its name."""
+        """Returns the variables of ``py`` and ``px``: ``net``, and every node by its name."""
         self.locals.update(self.mn.items())
         return self.locals
 
@@ -92,14 +92,14 @@ class CLI(Prompt):
                 break
 
     def onecmd(self, line: str) -> bool:
-        """Does one line; errors are said, and the prompt goes on."""
+        """Executes one line; an error is printed, and the prompt continues."""
         return super().onecmd(line.partition("#")[0].strip() if line.lstrip().startswith("#") else line)
 
     def emptyline(self) -> bool:
-        """An empty line does nothing."""
+        """Ignores an empty line."""
         return False
 
-    # The commands
+    # Commands
 
     def do_nodes(self, rest: str) -> None:
         """List all nodes: nodes"""
@@ -264,7 +264,7 @@ class CLI(Prompt):
         self.waitForNode(found)
 
     def waitForNode(self, node: Any) -> None:
-        """Shows what a node's command says, and gives it what is typed, until it ends."""
+        """Relays between the terminal and the command of a node until the command ends."""
         poller = select.poll()
         poller.register(node.stdout.fileno(), select.POLLIN)
         keyboard = self.inputFile.fileno() if self.interactive else None

@@ -1,4 +1,4 @@
-"""What scripts do with the programs of a node: one shell for its whole life, and programs beside it."""
+"""Programs of a node: one shell for the node's lifetime, and programs started beside it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PID = re.compile("\x01(\\d+)\n")
 
 
 class Commands:
-    """The half of a node that runs programs."""
+    """Mixin of a node: running programs."""
 
     inToNode: ClassVar[dict[int, Any]] = {}
     outToNode: ClassVar[dict[int, Any]] = {}
@@ -34,12 +34,12 @@ class Commands:
 
     @property
     def handle(self) -> NetnsNode:
-        """The node as Airloom knows it."""
+        """Airloom's handle of the node."""
         raise NotImplementedError
 
     @property
     def shell(self) -> Shell:
-        """Its shell, which starts with its first use."""
+        """The node's shell; the first use starts it."""
         if self._shell is None:
             self._shell = Shell(self.name, self.handle)
             self.inToNode[self._shell.descriptor] = self
@@ -48,7 +48,7 @@ class Commands:
 
     @property
     def stdout(self) -> _Stream:
-        """For ``poll``: where the shell's output comes."""
+        """Output stream of the shell, for ``poll``."""
         return _Stream(self.shell)
 
     stdin = stdout
@@ -63,7 +63,7 @@ class Commands:
 
     @classmethod
     def fdToNode(cls, fd: int) -> Self | None:
-        """The node whose shell has a descriptor."""
+        """Returns the node whose shell has this file descriptor."""
         return cls.outToNode.get(fd) or cls.inToNode.get(fd)
 
     def startShell(self, mnopts: str | None = None) -> None:
@@ -73,14 +73,14 @@ class Commands:
         _ = self.shell
 
     def read(self, size: int = 1024) -> str:
-        """At most so many characters of output; waits for the first."""
+        """Returns at most ``size`` characters of output; waits for the first."""
         if not self.readbuf:
             self.readbuf = self.shell.read()
         text, self.readbuf = self.readbuf[:size], self.readbuf[size:]
         return text
 
     def readline(self) -> str | None:
-        """A line of output, if one is complete."""
+        """Returns a line of output, or None if none is complete."""
         self.readbuf += self.shell.read()
         line, end, rest = self.readbuf.partition("\n")
         if not end:
@@ -89,15 +89,15 @@ class Commands:
         return line
 
     def write(self, data: str) -> None:
-        """Sends octets to the shell or to the program that runs in front."""
+        """Writes text to the shell or to its foreground program."""
         self.shell.write(data)
 
     def waitReadable(self, timeoutms: float | None = None) -> bool:
-        """Whether output is there within so many milliseconds."""
+        """True if output arrives within ``timeoutms`` milliseconds."""
         return bool(self.readbuf) or self.shell.readable(None if timeoutms is None else timeoutms / 1000)
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:
-        """Sends a command and returns; :meth:`waitOutput` or :meth:`monitor` has what it says."""
+        """Sends a command and returns; :meth:`waitOutput` and :meth:`monitor` return its output."""
         assert not self.waiting, f"{self.name}: a command is running; waitOutput() first"
         printPid = kwargs.get("printPid", True)
         words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
@@ -112,11 +112,11 @@ class Commands:
         self.waiting = True
 
     def sendInt(self, intr: str = "\x03") -> None:
-        """Interrupts the command that runs, as ^C does."""
+        """Interrupts the running command, as ^C does."""
         self.write(intr)
 
     def monitor(self, timeoutms: float | None = None, findPid: bool = True) -> str:
-        """Output of the command that runs; when it is complete ``waiting`` is false."""
+        """Returns output of the running command; ``waiting`` is false after its end."""
         if not self.waitReadable(timeoutms):
             return ""
         text = self.read(1 << 16)
@@ -136,7 +136,7 @@ class Commands:
         return text
 
     def waitOutput(self, verbose: bool = False, findPid: bool = True) -> str:
-        """Waits for the command that runs; its output with its errors."""
+        """Waits for the running command; returns its standard output and errors."""
         log = info if verbose else debug
         found = ""
         while self.waiting:
@@ -146,18 +146,18 @@ class Commands:
         return found
 
     def cmd(self, *args: Any, **kwargs: Any) -> str:
-        """Runs a command in the shell; its output with its errors."""
+        """Runs a command in the shell; returns its standard output and errors."""
         verbose = kwargs.get("verbose", False)
         (info if verbose else debug)(f"*** {self.name} : {args}\n")
         self.sendCmd(*args, **kwargs)
         return self.waitOutput(verbose)
 
     def cmdPrint(self, *args: Any) -> str:
-        """Runs a command and shows it with its output."""
+        """Runs a command; prints the command and its output."""
         return self.cmd(*args, verbose=True)
 
     def popen(self, *args: Any, **kwargs: Any) -> Any:
-        """Starts a program beside the shell; as :class:`subprocess.Popen`, with pipes by default."""
+        """Starts a program beside the shell; like :class:`subprocess.Popen`, with pipes."""
         kwargs.pop("mncmd", None)
         shell = kwargs.pop("shell", False)
         text = any(kwargs.pop(word, None) for word in ("text", "universal_newlines", "encoding"))
@@ -176,14 +176,14 @@ class Commands:
         return NodePopen(self.handle, argv, text=text, **kwargs)
 
     def pexec(self, *args: Any, **kwargs: Any) -> tuple[str, str, int]:
-        """Runs a program beside the shell; its output, its errors and its exit code."""
+        """Runs a program beside the shell; returns its output, errors and exit code."""
         popen = self.popen(*args, stdin=subprocess.DEVNULL, **kwargs)
         out, err = popen.communicate()
         return decode(out or b""), decode(err or b""), popen.wait()
 
 
 class _Stream:
-    """The output of a shell as a file, as far as scripts use it."""
+    """The output of a shell as a file object, with the methods that scripts use."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
@@ -197,4 +197,4 @@ class _Stream:
         self._shell.write(text)
 
     def flush(self) -> None:
-        """Nothing: nothing is kept back."""
+        """Does nothing: writes are unbuffered."""

@@ -1,8 +1,8 @@
-"""Controllers: programs in nodes of their own, or at an address, that tell Open vSwitches what to do.
+"""OpenFlow controllers of Open vSwitch nodes: programs in their own nodes, or at an address.
 
-The switches reach them out of band (see :mod:`airloom.nodes.network.controller_proxy`). A controller
-of the default kind has something to do only where there is an Open vSwitch: the engine's switches learn
-by themselves.
+Switches reach them out of band (see :mod:`airloom.nodes.network.controller_proxy`). A default
+controller is needed only by Open vSwitches: the engine's switches learn addresses without a
+controller.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from airloom.nodes.kinds.openvswitch import reach
 from airloom.planning.plan import ControllerPlan
 
 _PORT = 6653
-"""That of OpenFlow."""
+"""OpenFlow's registered TCP port."""
 _OLD_PORT = 6633
-"""Where controllers listened before OpenFlow had a port of its own."""
+"""Controllers' port before OpenFlow had a registered one."""
 _OWN, _MOST, _STEP = "ovs-testcontroller", 16, 1000
-"""The default program, how many switches it takes, and how far apart the ports of several are."""
+"""Default program, its maximum number of switches, and the port distance between instances."""
 _READY = 20.0
-"""Seconds that a controller may take until it listens."""
+"""Timeout in seconds until a controller listens."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Controller(Node):
-    """A controller that runs in a node of its own: by default Open vSwitch's, which makes switches learn."""
+    """A controller in its own node; by default Open vSwitch's test controller (learning)."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Controller(Node):
         self.ip, self.protocol = ip, protocol
         self.port = _PORT if port is None else int(port)
         self._listening: list[int] = []
-        """Ports of the programs that were started."""
+        """Ports of the started programs."""
         self._served = 0
         super().__init__(name, ip=ip, **params)
 
@@ -63,7 +63,7 @@ class Controller(Node):
         return f"<{type(self).__name__} {self.name}: {self.IP()}:{self.port}> "
 
     def start(self) -> None:
-        """Starts the program, if there is an Open vSwitch for it, and waits until it listens."""
+        """Starts the program, if a switch needs it, and waits until it listens."""
         if not ground().open_switches():
             return
         path_of(
@@ -81,10 +81,11 @@ class Controller(Node):
         log = f"/run/{self.name}-{port}.log"
         own = ""
         if self.command == _OWN:
-            # A socket to be asked at would outlive a killed script, where the node has the machine's files.
+            # A control socket would outlive a killed script where the node shares the host's files.
             own = " --unixctl=none"
-            # As Mininet's reference controller, unless a switch wants another: then `del-flows` takes
-            # away what was learnt, and not that the switch asks.
+            # As Mininet's reference controller, unless a switch sets otherwise: `del-flows`
+            # then removes the learnt flows, but not the flow that sends packets to the
+            # controller.
             if not any(getattr(node, "protocols", None) for node in Node.standing.values()):
                 own += " -O OpenFlow10"
         self.cmd(f"{self.command} {arguments}{own} > {log} 2>&1 &")
@@ -94,15 +95,15 @@ class Controller(Node):
         self._listening.append(port)
 
     def stop(self, deleteIntfs: bool = False) -> None:
-        """Ends it."""
+        """Ends the program."""
         self.terminate()
 
     def IP(self, intf: Any = None) -> str:
-        """Where it listens."""
+        """Returns the controller's address."""
         return super().IP(intf) or self.ip
 
     def place(self) -> ControllerPlan:
-        """Where the next switch finds it: as many programs run as its kind of program needs for all."""
+        """Returns the address for the next switch. Several instances run if one cannot take all."""
         port = self.port
         if self._listening and self.command == _OWN:
             group, self._served = self._served // _MOST, self._served + 1
@@ -111,20 +112,20 @@ class Controller(Node):
             port = self._listening[group]
         own = super().IP()
         if own and ground().reaches_machine:
-            return ControllerPlan(own, port)  # over the network that was made for it
+            return ControllerPlan(own, port)  # over the network that was created for it
         return ControllerPlan("127.0.0.1", port, self.name)
 
     def checkListening(self) -> None:
-        """Nothing: it has a network of its own, where nobody else can listen."""
+        """Does nothing: the controller has its own network, so its port is free."""
 
     @classmethod
     def isAvailable(cls) -> bool:
-        """Whether its program is installed."""
+        """True if the program is installed."""
         return shutil.which(_OWN) is not None
 
 
 class OVSController(Controller):
-    """Open vSwitch's test controller, which makes switches learn."""
+    """Open vSwitch's test controller, a learning switch."""
 
 
 class NullController(Controller):
@@ -134,29 +135,29 @@ class NullController(Controller):
         pass
 
     def start(self) -> None:
-        """Nothing to start."""
+        """Does nothing."""
 
     @classmethod
     def isAvailable(cls) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
 
 class RemoteController(Controller):
-    """A controller at an address: of this machine or beyond, of a host, or of another controller here."""
+    """A controller at an address: of this machine, a remote one, a host, or another controller."""
 
     def __init__(self, name: str, ip: str = "127.0.0.1", port: int | None = None, **kwargs: Any) -> None:
         self._ports = (_PORT, _OLD_PORT) if port is None else (int(port),)
         super().__init__(name, ip=ip, port=port, **kwargs)
 
     def _stand(self) -> None:
-        """No node: it is there already."""
+        """Creates no node: the controller exists already."""
 
     def start(self) -> None:
-        """Nothing to start."""
+        """Does nothing."""
 
     def place(self) -> ControllerPlan:
-        """Where switches find it; refused if nobody answers outside."""
+        """Returns the address for switches; raises an error if an external one does not answer."""
         from airloom.mininet.link import Intf
 
         if self.ip in _LOOPBACK:
@@ -181,12 +182,12 @@ class RemoteController(Controller):
 
     @classmethod
     def isAvailable(cls) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
 
 class Ryu(Controller):
-    """Ryu's own ``ryu-manager`` with the apps that are named."""
+    """Ryu's ``ryu-manager`` with the named apps."""
 
     def __init__(self, name: str, *ryuArgs: Any, **kwargs: Any) -> None:
         apps = " ".join(str(word) for word in ryuArgs) or "ryu.app.simple_switch"
@@ -194,7 +195,7 @@ class Ryu(Controller):
 
 
 class NOX(Controller):
-    """Not here."""
+    """Not supported."""
 
     def __init__(self, name: str, *noxArgs: Any, **kwargs: Any) -> None:
         raise Unsupported(f"NOX({name!r})", "no system packages it any more", cure="RemoteController, or Ryu")
@@ -204,11 +205,11 @@ DefaultControllers = (Controller, OVSController)
 
 
 def findController(controllers: Any = DefaultControllers) -> type[Controller] | None:
-    """The first controller that is installed."""
+    """Returns the first installed controller class."""
     return next((one for one in controllers if one.isAvailable()), None)
 
 
 def DefaultController(name: str, controllers: Any = DefaultControllers, **kwargs: Any) -> Controller:
-    """A controller of the default kind."""
+    """Returns a controller of the default class."""
     found = findController(controllers) or Controller
     return found(name, **kwargs)

@@ -1,4 +1,4 @@
-"""What Mininet has and this does not: one kind of error, with the line of the script."""
+"""Errors for unsupported or wrong use of Mininet's API, with the line of the script."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ _OWN = str(Path(__file__).resolve().parent.parent)
 
 
 class Unsupported(RunError):
-    """A call that has no honest meaning here; ``where`` is the line of the script that made it."""
+    """A Mininet call that Airloom does not support; ``where`` is the line of the script."""
 
     def __init__(self, call: str, why: str, *, cure: str | None = None) -> None:
         super().__init__("mininet.unsupported", f"{call}: {why}", where=line_of_script(), cure=cure)
 
 
 class Misused(RunError):
-    """A call with arguments that cannot be; ``where`` is the line of the script that made it."""
+    """A call with invalid arguments; ``where`` is the line of the script."""
 
     def __init__(self, code: str, message: str, *, cure: str | None = None) -> None:
         super().__init__(f"mininet.{code}", message, where=line_of_script(), cure=cure)
 
 
 def line_of_script() -> str | None:
-    """``script.py:12``: the nearest caller outside of Airloom."""
+    """Returns the nearest caller outside of Airloom, as ``script.py:12``; None if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if Path(name).name in ("cmd.py", "runpy.py"):
-            return None  # typed at the prompt, or no script at all
+            return None  # typed at the prompt, or no script
         if not name.startswith((_OWN, "<frozen", "<string>")):
             return f"{Path(name).name}:{frame.f_lineno}"
         if frame.f_back is None:

@@ -1,4 +1,4 @@
-"""Runs scripts that were written for Mininet unchanged: ``import mininet.net`` finds this package."""
+"""Runs unchanged Mininet scripts: an import hook maps ``mininet`` to this package."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ DOORS = (
     "topolib",
     "util",
 )
-"""The modules that a script may import from."""
+"""Modules of Mininet that a script may import."""
 
 
 class _Door(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives our module for one of Mininet's."""
+    """Import hook: finds this package's module for each of Mininet's."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -57,16 +57,16 @@ class _Door(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         rest = spec.name.partition(".")[2]
         if rest == "examples":
             return ModuleType(spec.name)
-        if rest.startswith("examples."):  # another script in the folder of the one that runs
+        if rest.startswith("examples."):  # another script in the folder of the running script
             return importlib.import_module(rest.partition(".")[2])
         return importlib.import_module(f"{_HERE}.{rest}" if rest else _HERE)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: it was executed under its own name."""
+        """Does nothing: the module was executed under its own name."""
 
 
 def install() -> None:
-    """Has ``mininet`` mean this package from now on, even where Mininet is installed."""
+    """Maps ``mininet`` to this package from now on, even where Mininet is installed."""
     if not any(isinstance(finder, _Door) for finder in sys.meta_path):
         for name in [name for name in sys.modules if name.partition(".")[0] == "mininet"]:
             del sys.modules[name]
@@ -74,7 +74,7 @@ def install() -> None:
 
 
 def run_script(path: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """Runs a script as ``python SCRIPT ARGUMENTS`` would."""
+    """Runs a script as ``python SCRIPT ARGUMENTS`` does."""
     install()
     sys.argv = [path, *arguments]
     sys.path.insert(0, str(Path(path).resolve().parent))
@@ -88,7 +88,7 @@ def run_script(path: str, arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _from_script(error: Exception, path: str) -> TracebackType | None:
-    """Where an error happened, from the script on: how it was started is not its business."""
+    """Returns the traceback from the script on, without Airloom's own frames."""
     step = error.__traceback__
     while step is not None and step.tb_frame.f_code.co_filename != path:
         step = step.tb_next

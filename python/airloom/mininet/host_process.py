@@ -1,4 +1,4 @@
-"""Programs of the machine that serve a node from outside of it: a network stack, a window, a controller."""
+"""Host programs that serve a node from outside: a network stack, a window, a controller."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from airloom.host import programs
 from airloom.units.text import in_a_line
 
 _MOST = 4096
-"""Octets at the end of what a program wrote that are looked at."""
+"""Octets read from the end of a program's error output."""
 
 
 def path_of(program: str, who: str, cure: str | None = None) -> str:
-    """Where a program is; :class:`HostError` that says who needs it, and what installs it."""
+    """Returns a program's path; raises :class:`HostError` if it is not installed."""
     path = shutil.which(program)
     if path is None:
         raise HostError(
@@ -29,10 +29,10 @@ def path_of(program: str, who: str, cure: str | None = None) -> str:
 
 
 class Beside(subprocess.Popen[bytes]):
-    """Such a program, without input and away from this terminal's Ctrl-C; its errors are kept."""
+    """A host program without input, isolated from the terminal's Ctrl-C; stores its errors."""
 
     def __init__(self, words: Sequence[str], descriptors: Sequence[int]) -> None:
-        """``descriptors`` stay open in it, with their numbers."""
+        """``descriptors`` stay open in the program, with their numbers."""
         self._written = os.memfd_create("said", os.MFD_CLOEXEC)
         weakref.finalize(self, os.close, self._written)
         super().__init__(
@@ -46,7 +46,7 @@ class Beside(subprocess.Popen[bytes]):
         )
 
     def said(self) -> str:
-        """The last lines of its standard error, in one line."""
-        # Its place in the file is the program's, too: it must stay as it is.
+        """Returns the last lines of its standard error, joined to one."""
+        # The program shares the file offset, so it must not change.
         size = os.fstat(self._written).st_size
         return in_a_line(os.pread(self._written, _MOST, max(0, size - _MOST)))

@@ -15,7 +15,7 @@ from airloom.nodes.kinds.netns import NetnsNode
 
 
 def call_with(owner: Any, results: dict[str, Any], method: str, **param: Any) -> Any:
-    """Calls a method of an object with a parameter's value, and keeps its result, unless that is None."""
+    """Calls a method with a parameter's value and stores the result, unless the value is None."""
     ((name, value),) = param.items()
     if value is None:
         return None
@@ -35,7 +35,7 @@ class Node(Commands):
 
     portBase = 0
     standing: ClassVar[dict[str, Node]] = {}
-    """All nodes that are up, by name."""
+    """All running nodes, by name."""
 
     def __init__(self, name: str, inNamespace: bool = True, **params: Any) -> None:
         self.name = str(params.get("name", name))
@@ -43,9 +43,9 @@ class Node(Commands):
         self.inNamespace = inNamespace
         self.params: dict[str, Any] = params
         self.intfs: dict[int, Any] = {}
-        """Port: interface."""
+        """Interface by port number."""
         self.ports: dict[Any, int] = {}
-        """Interface: port."""
+        """Port number by interface."""
         self.nameToIntf: dict[str, Any] = {}
         super().__init__()
         self._handle: NetnsNode | None = None
@@ -55,11 +55,11 @@ class Node(Commands):
         self.mountPrivateDirs()
 
     def _stand(self) -> None:
-        """Makes the node itself."""
+        """Creates the node."""
         self._handle = ground().add_host(self.name, self._cpu(), not self.inNamespace)
 
     def _cpu(self) -> float | None:
-        """Its share of one processor."""
+        """Returns the node's share of one processor."""
         return None
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class Node(Commands):
 
     @property
     def handle(self) -> NetnsNode:
-        """The node as Airloom knows it."""
+        """Airloom's handle of the node."""
         if self._handle is None:
             raise Misused("gone", f"node {self.name} is not up")
         stands = current()
@@ -86,7 +86,7 @@ class Node(Commands):
 
     @property
     def pid(self) -> int | None:
-        """The node's first process, in the machine's numbering: for ``nsenter`` and the like."""
+        """PID of the node's first process on the host, for tools like ``nsenter``."""
         if self._handle is None:
             return None
         self._handle.wake()
@@ -94,7 +94,7 @@ class Node(Commands):
         return None if made is None else made.pid
 
     def mountPrivateDirs(self) -> None:
-        """Gives the node folders of its own: a path is empty at first, (path, other) shows another folder."""
+        """Mounts private folders: a path starts empty; (path, other) mounts ``other`` there."""
         for wish in self.privateDirs:
             if isinstance(wish, str):
                 act = f"mkdir -p {wish} && mount -t tmpfs n {wish}"
@@ -106,41 +106,41 @@ class Node(Commands):
                 raise Misused("private-dirs", f"{self.name}: privateDirs {wish}: {said.strip()}")
 
     def listens(self, port: int) -> bool:
-        """Whether a program in it listens on a TCP port."""
+        """True if a program in the node listens on this TCP port."""
         return self.handle.listens("tcp", port)
 
     # Interfaces
 
     def newPort(self) -> int:
-        """The next free port number."""
+        """Returns the next free port number."""
         return max(self.ports.values()) + 1 if self.ports else self.portBase
 
     def addIntf(self, intf: Any, port: int | None = None, moveIntfFn: Any = None) -> None:
-        """Takes an interface in."""
+        """Adds an interface."""
         port = self.newPort() if port is None else port
         self.intfs[port] = intf
         self.ports[intf] = port
         self.nameToIntf[intf.name] = intf
 
     def delIntf(self, intf: Any) -> None:
-        """Forgets an interface."""
+        """Removes an interface from the node's tables."""
         port = self.ports.pop(intf, None)
         if port is not None:
             self.intfs.pop(port, None)
             self.nameToIntf.pop(intf.name, None)
 
     def defaultIntf(self) -> Any:
-        """The interface with the lowest port; None without interfaces."""
+        """Returns the interface with the lowest port; None without interfaces."""
         return self.intfs[min(self.intfs)] if self.intfs else None
 
     def intf(self, intf: Any = None) -> Any:
-        """An interface by its name; the default one if none is named."""
+        """Returns an interface by name; without a name, the default one."""
         if not intf:
             return self.defaultIntf()
         return self.nameToIntf.get(intf) if isinstance(intf, str) else intf
 
     def connectionsTo(self, node: Node) -> list[tuple[Any, Any]]:
-        """Pairs of interfaces that join this node with another."""
+        """Returns the pairs of interfaces that connect this node to another."""
         pairs = []
         for intf in self.intfList():
             link = intf.link
@@ -152,51 +152,51 @@ class Node(Commands):
         return pairs
 
     def connected(self) -> bool:
-        """Whether the node is joined to its controller: always, since learning needs none."""
+        """True: a learning node needs no controller."""
         return True
 
     def deleteIntfs(self, checkName: bool = True) -> None:
-        """Removes all interfaces."""
+        """Deletes all interfaces."""
         for intf in list(self.intfList()):
             intf.delete()
 
     def intfList(self) -> list[Any]:
-        """The interfaces in the order of their ports."""
+        """Returns the interfaces in port order."""
         return [self.intfs[port] for port in sorted(self.intfs)]
 
     def intfNames(self) -> list[str]:
-        """The names of the interfaces."""
+        """Returns the names of the interfaces."""
         return [str(intf) for intf in self.intfList()]
 
     # Addresses and routes
 
     def IP(self, intf: Any = None) -> str | None:
-        """The address of an interface, by default of the default one."""
+        """Returns the IP address of an interface, by default of the default interface."""
         found = self.intf(intf)
         return found.IP() if found else None
 
     def MAC(self, intf: Any = None) -> str | None:
-        """The hardware address of an interface."""
+        """Returns the MAC address of an interface."""
         found = self.intf(intf)
         return found.MAC() if found else None
 
     def intfIsUp(self, intf: Any = None) -> bool:
-        """Whether an interface is up."""
+        """True if the interface is up."""
         found = self.intf(intf)
         return bool(found and found.isUp())
 
     def setIP(self, ip: str, prefixLen: int = 8, intf: Any = None, **kwargs: Any) -> Any:
-        """Sets the address of an interface: ``"10.0.0.1/8"``, or an address and a prefix length."""
+        """Sets the IP address: ``"10.0.0.1/8"``, or an address and a prefix length."""
         if "/" not in ip:
             ip = f"{ip}/{prefixLen}"
         return self._its(intf).setIP(ip, **kwargs)
 
     def setMAC(self, mac: str, intf: Any = None) -> Any:
-        """Sets the hardware address of an interface."""
+        """Sets the MAC address of an interface."""
         return self._its(intf).setMAC(mac)
 
     def setARP(self, ip: str, mac: str) -> str:
-        """Adds a neighbour that needs no ARP."""
+        """Adds a static neighbour (ARP) entry."""
         intf = self._its(None)
         for one in self.intfList():
             if one.ip and ipaddress.ip_address(ip) in ipaddress.ip_network(
@@ -207,7 +207,7 @@ class Node(Commands):
         return self.cmd("ip", "neigh", "replace", ip, "lladdr", mac, "dev", intf, "nud", "permanent")
 
     def setHostRoute(self, ip: str, intf: Any) -> str:
-        """Adds a route to one host."""
+        """Adds a host route."""
         return self.cmd("ip", "route", "replace", ip, "dev", intf)
 
     def setDefaultRoute(self, intf: Any = None) -> str:
@@ -224,7 +224,7 @@ class Node(Commands):
     # Configuration
 
     def setParam(self, results: dict[str, Any], method: str, **param: Any) -> Any:
-        """Calls a method with a parameter's value unless that is None."""
+        """Calls a method with a parameter's value unless the value is None."""
         return call_with(self, results, method, **param)
 
     def config(
@@ -235,7 +235,7 @@ class Node(Commands):
         lo: str = "up",
         **_params: Any,
     ) -> dict[str, Any]:
-        """Configures the node by its parameters; to be overridden."""
+        """Configures the node by its parameters; subclasses override it."""
         results: dict[str, Any] = {}
         self.setParam(results, "setMAC", mac=mac)
         self.setParam(results, "setIP", ip=ip)
@@ -243,17 +243,17 @@ class Node(Commands):
         return results
 
     def configDefault(self, **moreParams: Any) -> None:
-        """Configures the node by its own parameters and some more."""
+        """Configures the node by its own parameters and ``moreParams``."""
         self.params.update(moreParams)
         self.config(**self.params)
 
     def linkTo(self, node: Node, link: Any = None) -> Any:
-        """Joins this node with another."""
+        """Links this node to another."""
         from airloom.mininet.link import Link
 
         return (link or Link)(self, node)
 
-    # The end
+    # Teardown
 
     def stop(self, deleteIntfs: bool = False) -> None:
         """Ends the node."""
@@ -262,7 +262,7 @@ class Node(Commands):
         self.terminate()
 
     def terminate(self) -> None:
-        """Ends the node and everything that runs in it."""
+        """Ends the node and all its programs."""
         self.closeShell()
         stands = current()
         for intf in self.intfList():
@@ -279,17 +279,17 @@ class Node(Commands):
 
     @classmethod
     def setup(cls) -> None:
-        """Nothing: there are no kernel modules to load."""
+        """Does nothing: there are no kernel modules to load."""
 
 
 class Host(Node):
-    """A host is a node."""
+    """A host; the same as a node."""
 
 
 class CPULimitedHost(Host):
-    """A host whose programs get a share of the machine's processors.
+    """A host with a limited share of the processors.
 
-    ``cpu`` is a fraction of all processors, held by the ``cpu`` control group (CFS bandwidth).
+    ``cpu`` is a fraction of all processors; the ``cpu`` cgroup enforces it (CFS bandwidth).
     """
 
     def __init__(self, name: str, sched: str = "cfs", **kwargs: Any) -> None:
@@ -314,14 +314,14 @@ class CPULimitedHost(Host):
             share = float(fraction)
         except (TypeError, ValueError, OverflowError):
             share = math.nan
-        if share < 0:  # no share, as in Mininet
+        if share < 0:  # negative: no limit, as in Mininet
             return None
         if not 0 < share <= 1:
             raise Misused("cpu", f"cpu={fraction!r}: a fraction of all processors, above 0 and at most 1")
         return share * numCores()
 
     def setCPUFrac(self, f: float, sched: str | None = None) -> None:
-        """Its share, which it has had from the beginning: another one is refused."""
+        """Accepts the share set at creation; raises an error for any other."""
         if f != self.params.get("cpu"):
             raise Unsupported(
                 f"{self.name}.setCPUFrac({f})",
@@ -330,7 +330,7 @@ class CPULimitedHost(Host):
             )
 
     def setCPUs(self, cores: Any, mems: Any = 0) -> None:
-        """Not here: hosts are not bound to processors."""
+        """Not supported: hosts are not bound to processors."""
         raise Unsupported(f"{self.name}.setCPUs({cores})", "hosts are not bound to processors")
 
     def config(self, *, cpu: float | None = None, cores: Any = None, **params: Any) -> dict[str, Any]:  # type: ignore[override]
@@ -343,6 +343,6 @@ class CPULimitedHost(Host):
         return results
 
     def cpuSeconds(self) -> float:
-        """Processor time that its programs have used, in seconds."""
+        """Returns the processor time of the host's programs in seconds."""
         used = self.handle.cpu()
         return (used.user_ns + used.system_ns) / 1e9

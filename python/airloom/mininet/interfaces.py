@@ -1,4 +1,4 @@
-"""Interfaces of a node that is already up: made and configured from a thread that enters its namespace."""
+"""Creates and configures interfaces of a running node, in a thread inside its namespace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """A node's interface and the descriptor of its far end."""
+    """A node's TAP interface and its file descriptor."""
 
     name: str
     descriptor: int
@@ -28,10 +28,10 @@ class Tap:
 
 
 def make_tap(namespace: int, name: str, keep: bool) -> Tap:
-    """Makes an interface in a namespace; it is up, and has no address.
+    """Creates a TAP interface in a namespace; it is up and has no address.
 
-    ``keep``: it goes with the namespace, all interfaces at once, which is quicker than one by one; otherwise
-    with the descriptor.
+    ``keep``: the interface lives until the namespace ends, and is removed together with all others,
+    which is faster; otherwise closing the descriptor removes it.
     """
     if not 0 < len(name.encode()) < 16:
         raise RunError(
@@ -56,13 +56,13 @@ def make_tap(namespace: int, name: str, keep: bool) -> Tap:
 
 
 def remove_tap(tap: Tap) -> None:
-    """The interface goes with the last descriptor."""
+    """Closes the last descriptor, which removes the interface."""
     with contextlib.suppress(OSError):
         close_tap(tap.descriptor)
 
 
 def move_interface(namespace: int, other: int, name: str) -> None:
-    """Moves an interface to another namespace, where it is up again."""
+    """Moves an interface to another namespace and sets it up there."""
 
     def act(_: Interfaces) -> None:
         with IPRoute() as route:
@@ -74,7 +74,7 @@ def move_interface(namespace: int, other: int, name: str) -> None:
 
 
 def set_address(namespace: int, name: str, address: IPv4Interface) -> None:
-    """The first IPv4 address of an interface, which replaces the one before; it goes up."""
+    """Replaces the first IPv4 address of an interface and sets the interface up."""
 
     def act(interfaces: Interfaces) -> None:
         interfaces.set_address(name, address)
@@ -84,10 +84,10 @@ def set_address(namespace: int, name: str, address: IPv4Interface) -> None:
 
 
 def set_mac(namespace: int, name: str, mac: str) -> None:
-    """The hardware address of an interface."""
+    """Sets the MAC address of an interface."""
 
     def act(interfaces: Interfaces) -> None:
-        # Down in between, so that the kernel makes the link-local IPv6 address anew.
+        # Down in between, so that the kernel derives the link-local IPv6 address anew.
         interfaces.set_up(name, False)
         interfaces.set_mac(name, bytes.fromhex(mac.replace(":", "")))
         interfaces.set_up(name)
@@ -96,17 +96,17 @@ def set_mac(namespace: int, name: str, mac: str) -> None:
 
 
 def set_up(namespace: int, name: str, up: bool) -> None:
-    """Takes an interface up or down."""
+    """Sets an interface up or down."""
     _in(namespace, name, lambda interfaces: interfaces.set_up(name, up))
 
 
 def is_up(namespace: int, name: str) -> bool:
-    """Whether an interface is up."""
+    """True if an interface is up."""
     return _in(namespace, name, lambda interfaces: interfaces.is_up(name))
 
 
 def _in(namespace: int, name: str, act: Callable[[Interfaces], _Value]) -> _Value:
-    """What ``act`` gives in a namespace."""
+    """Returns the result of ``act``, called in a namespace."""
 
     def work() -> _Value:
         with Interfaces() as interfaces:

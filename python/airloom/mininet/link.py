@@ -1,13 +1,13 @@
-"""Links and interfaces. A link is the engine's: exact, without traffic control in any node.
+"""Links and interfaces. The engine emulates every link, without traffic control in the nodes.
 
-Parameters of a :class:`TCLink`, per direction of the interface that sends:
+Parameters of a :class:`TCLink`, for the direction that the interface sends:
 
 ==================  ===========================================================================
-``bw``              Mbit/s, Ethernet's overhead included; any above 0
+``bw``              Mbit/s, Ethernet overhead included; any value above 0
 ``delay``           such as ``"5ms"``; a bare number is microseconds, as for tc
-``jitter``          half of the width of an even distribution around the delay; frames keep
+``jitter``          half the width of a uniform distribution around the delay; frames keep
                     their order
-``loss``            percent, of each frame
+``loss``            percent of frames, independently
 ``max_queue_size``  frames; 1000 by default
 ``enable_red``      RED from 30,000 to 35,000 octets with probability 1, ``enable_ecn`` marks
 ==================  ===========================================================================
@@ -42,18 +42,18 @@ _SHAPERS = frozenset(
         "xmit_hash",
     )
 )
-"""How tc is to do it, or what the network card is to do: nothing that a link could show."""
+"""Options of tc or of the network card, which have no effect on an emulated link."""
 _SHAPES = frozenset(("bw", "delay", "jitter", "loss", "max_queue_size", "enable_ecn", "enable_red"))
 _UNITS = {"": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6}
 _UNITS |= {"s": 1e9, "sec": 1e9, "secs": 1e9, "ns": 1.0}
 _LONGEST = 3600e9
-"""The longest delay: nanoseconds."""
+"""Maximum delay in nanoseconds."""
 _MOST_FRAMES = 10**9
-"""In the longest queue."""
+"""Maximum queue length in frames."""
 
 
 def nanoseconds(value: Any) -> int:
-    """A time as tc reads it, in nanoseconds."""
+    """Returns a time in tc's notation, in nanoseconds."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", str(value))
     if match is None or match.group(2) not in _UNITS:
         raise Misused("time", f"{value!r} is no time", cure="write it as '5ms', '10us' or '1s'")
@@ -79,7 +79,7 @@ def direction(
     enable_ecn: bool = False,
     enable_red: bool = False,
 ) -> LinkSettings:
-    """Settings of one direction of a link."""
+    """Returns the settings of one direction of a link."""
     settings: dict[str, Any] = {}
     if bw is not None:
         rate = _number("bw", bw, "10, in Mbit/s")
@@ -155,29 +155,29 @@ class Intf:
     def __str__(self) -> str:
         return self.name
 
-    # What the node does with it
+    # Operations in the node
 
     def cmd(self, *args: Any, **kwargs: Any) -> str:
-        """Runs a command in its node."""
+        """Runs a command in the node."""
         found: str = self.node.cmd(*args, **kwargs)
         return found
 
     def ifconfig(self, *args: Any) -> str:
-        """Takes it ``up`` or ``down``, or runs ifconfig on it in its node."""
+        """Sets the interface ``up`` or ``down``, or runs ifconfig on it in the node."""
         if args in (("up",), ("down",)):
             self.carry(args == ("up",))
             return ""
         return self.cmd("ifconfig", self.name, *args)
 
     def carry(self, up: bool) -> None:
-        """Takes it up or down."""
+        """Sets the interface up or down."""
         if self._engine_port is not None:
             interfaces.set_up(self._namespace(), self.name, up)
         elif self.link is not None:
             self.link.carry(up)
 
     def setIP(self, ipstr: str, prefixLen: int | None = None, **_kwargs: Any) -> str:
-        """Sets its address, ``"10.0.0.1/8"``."""
+        """Sets the IP address, ``"10.0.0.1/8"``."""
         address, slash, length = str(ipstr).partition("/")
         if not slash and prefixLen is None:
             raise Misused("prefix", f"{self.name}: no prefix length in {ipstr!r}", cure="write 10.0.0.1/8")
@@ -190,7 +190,7 @@ class Intf:
         return ""
 
     def setMAC(self, macstr: str) -> str:
-        """Sets its hardware address."""
+        """Sets the MAC address."""
         if re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", str(macstr)) is None:
             raise Misused("mac", f"{self.name}: {macstr!r} is no hardware address")
         self.mac = macstr
@@ -199,7 +199,7 @@ class Intf:
         return ""
 
     def updateIP(self) -> str | None:
-        """Reads its address from the node."""
+        """Reads the IP address from the node."""
         found = re.search(r"inet (\S+?)/(\d+)", self.cmd(f"ip -4 -o addr show dev {self.name}"))
         if found:
             self.ip, self.prefixLen = found.groups()
@@ -208,7 +208,7 @@ class Intf:
         return self.ip
 
     def updateMAC(self) -> str | None:
-        """Reads its hardware address from the node."""
+        """Reads the MAC address from the node."""
         found = re.search(r"link/ether (\S+)", self.cmd(f"ip -o link show dev {self.name}"))
         if found:
             self.mac = found.group(1)
@@ -219,15 +219,15 @@ class Intf:
         return self.updateIP(), self.updateMAC()
 
     def IP(self) -> str | None:
-        """Its address."""
+        """Returns the IP address."""
         return self.ip
 
     def MAC(self) -> str | None:
-        """Its hardware address."""
+        """Returns the MAC address."""
         return self.mac
 
     def isUp(self, setUp: bool = False) -> bool:
-        """Whether it is up; takes it up first if asked to."""
+        """True if the interface is up; with ``setUp`` sets it up first."""
         if setUp:
             self.carry(True)
         if self._engine_port is not None:
@@ -235,12 +235,12 @@ class Intf:
         return self.link is None or self.link.isUp
 
     def move(self, node: Any) -> None:
-        """Moves it, with its end of the link, to the namespace of another node."""
+        """Moves the interface, with its end of the link, to another node's namespace."""
         if self._engine_port is not None:
             ground().move(self._engine_port, self.name, node.name)
 
     def rename(self, newname: str) -> str:
-        """Gives it another name."""
+        """Renames the interface."""
         if self._engine_port is not None:
             self.carry(False)
             said = self.cmd("ip link set", self.name, "name", newname)
@@ -255,7 +255,7 @@ class Intf:
     # Configuration
 
     def setParam(self, results: dict[str, Any], method: str, **param: Any) -> Any:
-        """Calls a method with a parameter's value unless that is None."""
+        """Calls a method with a parameter's value unless the value is None."""
         return call_with(self, results, method, **param)
 
     def config(
@@ -266,7 +266,7 @@ class Intf:
         up: bool = True,
         **params: Any,
     ) -> dict[str, Any]:
-        """Configures it by its parameters; to be overridden."""
+        """Configures the interface by its parameters; subclasses override it."""
         self.params.update(params)
         results: dict[str, Any] = {}
         self.setParam(results, "setMAC", mac=mac)
@@ -277,14 +277,14 @@ class Intf:
             warn(f"*** {self.name}: {', '.join(shapes)} has no effect on a Link; use TCLink\n")
         return results
 
-    # The end
+    # Teardown
 
     def delete(self) -> None:
-        """Takes it out of its node; its link carries nothing any more."""
+        """Removes the interface from its node; its link then carries no frames."""
         self._leave(keep=False)
 
     def forsake(self) -> None:
-        """Leaves it to the end of its node."""
+        """Leaves the removal of the interface to the end of its node."""
         self._leave(keep=True)
 
     def _leave(self, keep: bool) -> None:
@@ -310,10 +310,10 @@ class Intf:
 
 
 class TCIntf(Intf):
-    """An interface whose link has a rate, a delay, loss, a queue; see the head of this module."""
+    """An interface whose link has a rate, delay, loss and queue; see the module header."""
 
     def config(self, **params: Any) -> dict[str, Any]:  # type: ignore[override]
-        """Configures it; shapes that are given replace all that were there."""
+        """Configures the interface; new shaping parameters replace all previous ones."""
         shapes = {name: value for name, value in params.items() if name in _SHAPES and value is not None}
         rest = {name: value for name, value in params.items() if name not in _SHAPES and name not in _SHAPERS}
         results = super().config(**rest)
@@ -324,7 +324,7 @@ class TCIntf(Intf):
 
 
 class Link:
-    """Joins two nodes by a pair of interfaces."""
+    """Connects two nodes by a pair of interfaces."""
 
     def __init__(
         self,
@@ -389,11 +389,11 @@ class Link:
 
     @staticmethod
     def intfName(node: Any, n: int) -> str:
-        """The name of a node's interface: h1-eth0."""
+        """Returns the name of a node's interface: h1-eth0."""
         return f"{node.name}-eth{n}"
 
     def adopt(self, intf: Intf) -> tuple[str, Port | None]:
-        """Which way an interface sends that is being made, and its port; for :class:`Intf`."""
+        """Returns the sending direction and the port of an interface in construction."""
         if self.intf1 is None:
             self.intf1 = intf
             return "forward", self._plugs[0]
@@ -401,17 +401,17 @@ class Link:
         return "backward", self._plugs[1]
 
     def shape(self, way: str, settings: LinkSettings) -> None:
-        """Gives one direction its settings."""
+        """Applies settings to one direction."""
         ground().world.set_link(self.engineName, way, settings)
 
     def carry(self, up: bool) -> None:
-        """Has it carry frames, or none."""
+        """Lets the link carry frames, or blocks them."""
         if not self._cut:
             self.isUp = up
             ground().world.engine.set_link_up(self.engineName, up)
 
     def cut(self) -> None:
-        """Ends it for good; the interfaces stay."""
+        """Disconnects the link permanently; the interfaces remain."""
         if self._cut:
             return
         self.carry(False)
@@ -420,17 +420,17 @@ class Link:
             ground().unbridge(self._bridge)
 
     def delete(self) -> None:
-        """Removes it with its interfaces."""
+        """Removes the link and its interfaces."""
         for intf in (self.intf1, self.intf2):
             if intf is not None:
                 intf.delete()
 
     def stop(self) -> None:
-        """Removes it with its interfaces."""
+        """Removes the link and its interfaces."""
         self.delete()
 
     def status(self) -> str:
-        """The state of both interfaces."""
+        """Returns the state of both interfaces."""
         return f"({self.intf1.status()} {self.intf2.status()})"
 
     def __str__(self) -> str:
@@ -438,14 +438,14 @@ class Link:
 
 
 def _floods(switch: Switch) -> bool:
-    """Whether a switch sends broadcasts on without regard to loops."""
+    """True if a switch floods broadcasts without loop protection."""
     if isinstance(switch, OVSSwitch):
         return switch.failMode == "standalone" and not (switch.stp or switch.rstp)
     return True
 
 
 class TCLink(Link):
-    """A link with a rate, a delay, loss, a queue."""
+    """A link with a rate, delay, loss and queue."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("cls1", TCIntf)
@@ -454,7 +454,7 @@ class TCLink(Link):
 
 
 class TCULink(TCLink):
-    """The same: there are no offloads to switch off."""
+    """The same as :class:`TCLink`: there are no offloads to switch off."""
 
 
 class OVSIntf(Intf):
@@ -462,7 +462,7 @@ class OVSIntf(Intf):
 
 
 class OVSLink(Link):
-    """A link between two switches; as any other here."""
+    """A link between two switches; the same as :class:`Link`."""
 
 
 __all__ = ["Intf", "Link", "OVSIntf", "OVSLink", "TCIntf", "TCLink", "TCULink"]

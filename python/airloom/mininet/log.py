@@ -1,6 +1,6 @@
 """Messages at Mininet's levels: ``setLogLevel("info")``, ``info("*** text\\n")``.
 
-Arguments are joined by spaces, and no line end is added. Everything goes to standard error.
+Arguments are joined by spaces, and no newline is added. All output goes to standard error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LEVELS = {
     "error": logging.ERROR,
     "critical": logging.CRITICAL,
 }
-"""Names of levels; a message is shown if its level is at least the one that is set."""
+"""Level numbers by name; messages at or above the set level are printed."""
 LOGLEVELDEFAULT = OUTPUT
 
 
 class MininetLogger:
-    """Writes what is at or above its level."""
+    """Prints messages at or above its level."""
 
     def __init__(self) -> None:
         self.level = LOGLEVELDEFAULT
@@ -37,43 +37,43 @@ class MininetLogger:
         self.level = level
 
     def getEffectiveLevel(self) -> int:
-        """The level that is set."""
+        """Returns the set level."""
         return self.level
 
     def isEnabledFor(self, level: int) -> bool:
-        """Whether a level is shown."""
+        """True if messages of this level are printed."""
         return level >= self.level
 
     def log(self, level: int, *args: Any, **kwargs: Any) -> None:
-        """Writes the arguments, if the level is shown."""
+        """Prints the arguments, if their level is enabled."""
         if level >= self.level:
             sys.stderr.write(" ".join(str(arg) for arg in args))
             sys.stderr.flush()
 
     def debug(self, *args: Any, **kwargs: Any) -> None:
-        """For whoever looks for a mistake."""
+        """Prints details for debugging."""
         self.log(logging.DEBUG, *args)
 
     def info(self, *args: Any, **kwargs: Any) -> None:
-        """What is being done."""
+        """Prints progress."""
         self.log(logging.INFO, *args)
 
     def output(self, *args: Any, **kwargs: Any) -> None:
-        """Results; shown by default."""
+        """Prints results; enabled by default."""
         self.log(OUTPUT, *args)
 
     def warning(self, *args: Any, **kwargs: Any) -> None:
-        """Something is not as it was meant."""
+        """Prints a warning."""
         self.log(logging.WARNING, *args)
 
     warn = warning
 
     def error(self, *args: Any, **kwargs: Any) -> None:
-        """Something went wrong."""
+        """Prints an error."""
         self.log(logging.ERROR, *args)
 
     def critical(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing goes on after this."""
+        """Prints a fatal error."""
         self.log(logging.CRITICAL, *args)
 
 

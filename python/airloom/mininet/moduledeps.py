@@ -1,4 +1,4 @@
-"""What scripts ask of the machine before they begin."""
+"""Checks of host programs and kernel modules that Mininet scripts call first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airloom.mininet.errors import Unsupported
 
 
 def pathCheck(*args: str, **kwargs: Any) -> None:
-    """Raises an error if one of some programs is not installed."""
+    """Raises an error if one of the programs is not installed."""
     for program in args:
         if shutil.which(program) is None:
             what = kwargs.get("moduleName", "it")
@@ -18,7 +18,7 @@ def pathCheck(*args: str, **kwargs: Any) -> None:
 
 
 def moduleDeps(subtract: Any = None, add: Any = None) -> None:
-    """Not here: the machine's kernel is left as it is."""
+    """Not supported: Airloom leaves the host's kernel unchanged."""
     if subtract or add:
         raise Unsupported(
             f"moduleDeps(subtract={subtract!r}, add={add!r})", "the machine's kernel is left as it is"

@@ -1,8 +1,8 @@
-"""A node's way out of the laboratory: a network stack in user space, for which the machine stays as it is.
+"""NAT from a node to the host's network, by a network stack in user space (slirp4netns).
 
-slirp4netns holds the far end of an interface in the node's namespace, and stands in for whoever sends
-there with sockets of its own in the machine's network: it translates addresses by itself, without
-netfilter. It ends with our end of a pipe, so with this process, however that ends.
+slirp4netns holds an interface in the node's namespace and translates its traffic to sockets in the
+host's network, without netfilter and without changes to the host. It ends when this process closes
+its end of a pipe, thus at the latest when this process ends.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ INTERFACE = "out0"
 _NETWORKS = tuple(
     IPv4Network(f"{head}.0/24") for head in ("192.0.2", "198.51.100", "203.0.113", "198.18.0", "100.127.255")
 )
-"""Of those that nobody reaches (RFC 5737, 2544, 6598) the stack's own is the first that neither the
-laboratory nor the machine uses. In it .2 is the way out, .3 the machine's resolver and .100 the node."""
+"""Networks without public routes (RFC 5737, 2544, 6598). The stack uses the first one that neither
+the laboratory nor the host uses: .2 is the gateway, .3 the host's resolver, .100 the node."""
 _TABLE, _ARRIVED, _OWN = 100, 40_000, 40_001
-"""The routing table with the way out, and the rules by which frames and the node's own programs get to it,
-after all that the node's main table knows."""
+"""The routing table with the default route to the stack, and the priorities of the rules that
+select it for forwarded frames and for the node's own programs, after the node's main table."""
 _PATIENCE = 20.0
-"""Seconds that the stack may take to be ready."""
+"""Timeout in seconds until the stack is ready."""
 
 
 class WayOut:
-    """The way out of one node."""
+    """The NAT of one node."""
 
     def __init__(self, node: str, namespace: int, subnet: IPv4Network) -> None:
         program = path_of(PROGRAM, f"node {node}: the way out of the laboratory")
@@ -84,7 +84,7 @@ class WayOut:
         threading.Thread(target=self._watch, name=f"{node}-way-out", daemon=True).start()
 
     def admit(self, interface: str) -> None:
-        """Lets out what comes from the subnet through an interface of the node, and nothing from others."""
+        """Accepts packets from the subnet that arrive at this interface, and no others."""
 
         def act() -> None:
             with IPRoute() as route:
@@ -96,7 +96,7 @@ class WayOut:
         within(self._namespace, act)
 
     def close(self) -> None:
-        """Ends it; its interface goes too."""
+        """Ends the stack, which removes its interface."""
         self._closing = True
         os.close(self._alive)
         try:
@@ -106,7 +106,7 @@ class WayOut:
             self._stack.wait()
 
     def _watch(self) -> None:
-        """Says at once if it ends unasked; from then on whoever sends out is told that nothing is reached."""
+        """Reports an unexpected end of the stack; the kernel then answers "unreachable"."""
         code = self._stack.wait()
         if not self._closing:
             how = said(Exit(code) if code >= 0 else Exit(signal=-code))
@@ -116,7 +116,7 @@ class WayOut:
             )
 
     def _route(self) -> None:
-        """Forwards to the stack, which asks for each sender's hardware address: the node answers for all."""
+        """Enables forwarding to the stack and proxy ARP: the node answers ARP for all senders."""
         for path, value in (
             ("ip_forward", 1),
             (f"conf/{INTERFACE}/proxy_arp", 1),
@@ -124,7 +124,7 @@ class WayOut:
         ):
             Path("/proc/sys/net/ipv4", path).write_text(f"{value}\n")
         with IPRoute() as route:
-            # The stack has set a default route for all; whose frames go out is for the rules to say.
+            # The stack has set a default route for all traffic; the rules select what may use it.
             route.route("del", dst="default", gateway=self._gateway)
             route.route("add", dst="default", gateway=self._gateway, table=_TABLE)
             self._rule(route, priority=_OWN, iifname="lo")
@@ -141,7 +141,7 @@ class WayOut:
 
 
 def _of_machine() -> list[IPv4Network]:
-    """The networks to which the machine has a route or an address; the default route is none."""
+    """Returns the networks that the host has routes or addresses for, without the default route."""
     with IPRoute() as route:
         routes = [
             (message.get_attr("RTA_DST"), message["dst_len"])

@@ -29,7 +29,7 @@ from airloom.mininet.topo import Topo
 from airloom.mininet.util import ipAdd, macColonHex, netParse
 
 VERSION = "2.3"
-"""The release of Mininet whose behaviour this follows."""
+"""The Mininet release whose API this package implements."""
 
 
 class Mininet:
@@ -80,12 +80,12 @@ class Mininet:
 
     @classmethod
     def init(cls) -> None:
-        """Nothing: there is nothing to prepare."""
+        """Does nothing: there is nothing to prepare."""
 
     # Nodes
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:
-        """Adds a host, with the next address unless ``ip`` says otherwise."""
+        """Adds a host, with the next free address unless ``ip`` sets one."""
         defaults: dict[str, Any] = {
             "ip": f"{ipAdd(self.nextIP, self.prefixLen, self.ipBaseNum)}/{self.prefixLen}"
         }
@@ -106,13 +106,13 @@ class Mininet:
         return made
 
     def _defaultSwitch(self) -> type[Switch]:
-        """The engine's switch; an Open vSwitch where a controller was chosen, or chosen to be missing."""
+        """Returns the engine's switch, or Open vSwitch if ``controller`` is set (even to None)."""
         chosen = self.controller is not DefaultController
         chosen |= any(type(one) not in DefaultControllers for one in self.controllers)
         return OVSSwitch if chosen else LearningSwitch
 
     def addController(self, name: Any = "c0", controller: Any = None, **params: Any) -> Any:
-        """Adds a controller; gives it, or None if there is to be none."""
+        """Adds a controller; returns it, or None without one."""
         controller = controller or self.controller
         if isinstance(name, Controller):
             label = name.name
@@ -131,10 +131,10 @@ class Mininet:
     def addNAT(
         self, name: str = "nat0", connect: Any = True, inNamespace: bool = False, **params: Any
     ) -> Any:
-        """Adds a router to the machine's own network, or, in a namespace, to others of the script.
+        """Adds a NAT router to the host's network or, in a namespace, to networks of the script.
 
-        ``connect``: the node that it is joined to, by default the first switch; hosts then have it as
-        their default route.
+        ``connect``: the node that the router is linked to, by default the first switch; hosts then
+        use the router as their default gateway.
         """
         if isinstance(connect, str):
             if connect not in self:
@@ -156,7 +156,7 @@ class Mininet:
         return nat
 
     def delNode(self, node: Any, nodes: list[Any] | None = None) -> None:
-        """Removes a node with its links."""
+        """Removes a node and its links."""
         for link in [one for one in self.links if node in (one.intf1.node, one.intf2.node)]:
             self.delLink(link)
         node.stop(deleteIntfs=True)
@@ -169,7 +169,7 @@ class Mininet:
     delHost = delSwitch = delController = delNode
 
     def getNodeByName(self, *args: str) -> Any:
-        """The node of a name, or a list for several names."""
+        """Returns the node of a name, or a list for several names."""
         found = [self[name] for name in args]
         return found[0] if len(found) == 1 else found
 
@@ -192,15 +192,15 @@ class Mininet:
         return name in self.nameToNode
 
     def keys(self) -> list[str]:
-        """The names of all nodes."""
+        """Returns the names of all nodes."""
         return list(self)
 
     def values(self) -> list[Any]:
-        """All nodes."""
+        """Returns all nodes."""
         return [self[name] for name in self]
 
     def items(self) -> list[tuple[str, Any]]:
-        """Names and nodes."""
+        """Returns (name, node) of all nodes."""
         return list(zip(self.keys(), self.values(), strict=True))
 
     def __enter__(self) -> Self:
@@ -212,7 +212,7 @@ class Mininet:
 
     @staticmethod
     def randMac() -> str:
-        """A hardware address with the lowest bits of its first octet 0."""
+        """Returns a random MAC address; the two lowest bits of its first octet are 0."""
         return macColonHex(random.randrange(1 << 48) & 0xFCFFFFFFFFFF)
 
     # Links
@@ -226,7 +226,7 @@ class Mininet:
         cls: Any = None,
         **params: Any,
     ) -> Any:
-        """Adds a link between two nodes, given by themselves or by name; while the network runs, too."""
+        """Adds a link between two nodes, given as objects or names; also in a running network."""
         ends = [self[end] if isinstance(end, str) else end for end in (node1, node2)]
         options = dict(params)
         if port1 is not None:
@@ -246,11 +246,11 @@ class Mininet:
             self.links.remove(link)
 
     def linksBetween(self, node1: Any, node2: Any) -> list[Any]:
-        """The links between two nodes."""
+        """Returns the links between two nodes."""
         return [link for link in self.links if {link.intf1.node, link.intf2.node} == {node1, node2}]
 
     def delLinkBetween(self, node1: Any, node2: Any, index: int = 0, allLinks: bool = False) -> list[Any]:
-        """Removes a link between two nodes, or all."""
+        """Removes one link between two nodes, or all."""
         links = self.linksBetween(node1, node2)
         links = links if allLinks else [links[index]]
         for link in links:
@@ -258,7 +258,7 @@ class Mininet:
         return links
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
-        """Takes the links between two nodes ``up`` or ``down``."""
+        """Sets the links between two nodes ``up`` or ``down``."""
         if status not in ("up", "down"):
             raise Misused("status", f"link status {status!r}", cure="up or down")
         for name in (src, dst):
@@ -273,10 +273,10 @@ class Mininet:
                 if not isinstance(intf.node, LearningSwitch):
                     intf.carry(status == "up")
 
-    # Up and down
+    # Start and stop
 
     def buildFromTopo(self, topo: Topo | None = None) -> None:
-        """Makes everything that a topology describes."""
+        """Creates everything that a topology describes."""
         topo = topo or self.topo
         assert topo is not None
         info("*** Creating network\n")
@@ -304,7 +304,7 @@ class Mininet:
         info("\n")
 
     def build(self) -> None:
-        """Makes the topology, if there is one, and configures the hosts."""
+        """Creates the topology, if there is one, and configures the hosts."""
         if self.topo:
             self.buildFromTopo(self.topo)
         stands = current()
@@ -329,7 +329,7 @@ class Mininet:
         info("\n")
 
     def staticArp(self) -> None:
-        """Tells every host the hardware addresses of all others."""
+        """Adds static ARP entries of all hosts to every host."""
         for src in self.hosts:
             for dst in self.hosts:
                 if src is not dst and dst.IP() and dst.MAC():
@@ -353,7 +353,7 @@ class Mininet:
             self.waitConnected(None if self.waitConn is True else self.waitConn)
 
     def waitConnected(self, timeout: float | None = None, delay: float = 0.5) -> bool:
-        """Waits until all switches have met a controller; whether they did within so many seconds."""
+        """Waits until all switches have connected to a controller; false after ``timeout`` seconds."""
         info("*** Waiting for switches to connect\n")
         until = None if timeout is None else time.monotonic() + timeout
         left = list(self.switches)
@@ -370,7 +370,7 @@ class Mininet:
         return not left
 
     def stop(self) -> None:
-        """Ends the network; says how far its figures can be trusted, at log level info."""
+        """Ends the network; logs the verdict on its measurements at level info."""
         if self._stopped:
             return
         self._stopped = True
@@ -406,7 +406,7 @@ class Mininet:
             debug(f"*** {note}\n")
 
     def run(self, test: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Starts, calls a test, and stops."""
+        """Starts the network, calls a test, and stops the network."""
         self.start()
         info("*** Running test\n")
         result = test(*args, **kwargs)
@@ -414,7 +414,7 @@ class Mininet:
         return result
 
     def interact(self) -> Any:
-        """Starts, and gives a prompt."""
+        """Starts the network and runs a prompt."""
         from airloom.mininet.cli import CLI
 
         self.start()
@@ -423,7 +423,7 @@ class Mininet:
         return result
 
     def startTerms(self) -> None:
-        """Opens a window for every node that has a shell."""
+        """Opens a terminal window for every node with a shell."""
         info("*** Opening windows\n")
         for nodes, title in (
             (self.controllers, "controller"),
@@ -440,7 +440,7 @@ class Mininet:
         self.terms = []
 
     def monitor(self, hosts: list[Any] | None = None, timeoutms: int = -1) -> Iterator[tuple[Any, str]]:
-        """Output of many hosts as it comes: (host, text); (None, "") when nothing came in time."""
+        """Yields output of hosts as it arrives: (host, text), or (None, "") after a timeout."""
         import select
 
         hosts = hosts or self.hosts
@@ -470,7 +470,7 @@ class Mininet:
     _iperfVals = staticmethod(checks.iperfVals)
 
     def runCpuLimitTest(self, cpu: float, duration: int = 5) -> list[float]:
-        """Lets every host compute without end for ``duration`` s; the percentages of all processors used."""
+        """Runs a busy loop on every host for ``duration`` s; returns percent of all CPUs."""
         info(f"*** Testing CPU {cpu * 100:.0f}% bandwidth limit\n")
         for host in self.hosts:
             host.cmd("while true; do a=1; done &")

@@ -1,4 +1,4 @@
-"""All kinds of nodes, under the name of the module that Mininet's scripts import them from."""
+"""All node classes, under the module name that Mininet scripts import."""
 
 from airloom.mininet.controllers import (
     NOX,

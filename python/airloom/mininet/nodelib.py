@@ -1,4 +1,4 @@
-"""More kinds of nodes: the Linux bridge, and a node that translates addresses."""
+"""Further node classes: the Linux bridge and the NAT router."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["NAT", "LinuxBridge"]
 
 
 class NAT(Node):
-    """A router that hides a network behind its own address.
+    """A NAT router.
 
-    Between networks of the script the kernel's netfilter translates. With ``inNamespace=False`` it leads out
-    to the machine's network, by a stack in user space (see :mod:`airloom.mininet.nat`), and is still
-    a node of its own.
+    Between networks of the script, the kernel's netfilter translates addresses. With
+    ``inNamespace=False`` the router leads to the host's network by a stack in user space (see
+    :mod:`airloom.mininet.nat`), and is still a node with its own namespace.
     """
 
     def __init__(

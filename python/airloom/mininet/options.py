@@ -1,4 +1,4 @@
-"""``airloom mn``: the options of ``mn``, and what it does with them."""
+"""``airloom mn``: the options of ``mn`` and their execution."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WITHOUT_MEANING = {
     "--cluster": "a laboratory is on one machine",
     "--placement": "a laboratory is on one machine",
 }
-"""Options of ``mn`` that are refused, and why."""
+"""Options of ``mn`` that are refused, each with the reason."""
 _REFUSED_CHOICES = {
     "switch": {"ivs": "no system packages it; use --switch ovs"},
     "controller": {"nox": "no system packages it any more; use --controller remote"},
@@ -81,7 +81,7 @@ _CUSTOM = {
     "links": "link",
     "topos": "topo",
 }
-"""Names in a --custom file, and the option that they add to."""
+"""Names in a --custom file, each with the option that it extends."""
 _TESTS: dict[str, Callable[..., Any]] = {
     "pingall": Mininet.pingAll,
     "pingpair": Mininet.pingPair,
@@ -95,7 +95,7 @@ _TESTS: dict[str, Callable[..., Any]] = {
 
 
 class _Usage(argparse.HelpFormatter):
-    """Begins as Mininet's own help does."""
+    """Begins the help text like Mininet's."""
 
     def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
@@ -107,7 +107,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of ``mn`` that mean something here, and those that are refused."""
+    """Returns the parser of ``mn``'s supported and refused options."""
     made = _Parser(
         prog="mn",
         usage="%(prog)s [options]",
@@ -153,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def asked(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options, checked; :class:`ScenarioError` for those without a meaning here."""
+    """Returns the parsed options; raises :class:`ScenarioError` for unsupported ones."""
     options = parser().parse_args(list(arguments))
     for name, why in WITHOUT_MEANING.items():
         if getattr(options, name[2:]) is not None:
@@ -169,7 +169,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | None = None) -> Mininet:
-    """The network that the options describe; nodes and links are there, nothing is started."""
+    """Returns the network of the options; nodes and links exist, nothing is started."""
     choices = {name: dict(words) for name, words in _CHOICES.items()}
     for file in [file for files in options.custom for file in files.split(",")]:
         for name, value in _read(file).items():
@@ -203,7 +203,7 @@ def network(options: argparse.Namespace, tests: dict[str, Callable[..., Any]] | 
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Does what ``mn`` would do."""
+    """Runs ``mn`` with these arguments."""
     options = asked(arguments)
     if options.version:
         from airloom import __version__
@@ -222,7 +222,7 @@ def main(arguments: Sequence[str]) -> None:
         for test in options.test or ["cli"]:
             name, args, kwargs = splitArgs(test)
             if name not in tests:
-                name = name.lower()  # as pingAll and iperfUDP are written elsewhere
+                name = name.lower()  # other tools write pingAll and iperfUDP
             if name not in tests:
                 raise ScenarioError("mn.option", f"--test {test}: unknown; there are: {', '.join(tests)}")
             wanted.append((name, args, kwargs))
@@ -241,13 +241,13 @@ def main(arguments: Sequence[str]) -> None:
             net.stop()
     except Unsupported as error:
         raise ScenarioError("mn.without-meaning", error.message, cure=error.cure) from None
-    except Misused as error:  # by the options: there is no script that could be at fault
+    except Misused as error:  # caused by the options: there is no script
         raise ScenarioError(error.code, error.message, cure=error.cure) from None
     info(f"completed in {time.monotonic() - began:.3f} seconds\n")
 
 
 def _read(file: str) -> dict[str, Any]:
-    """The names that a --custom file defines."""
+    """Returns the names that a --custom file defines."""
     if not Path(file).is_file():
         raise ScenarioError("mn.file", f"there is no file {file}")
     hook.install()

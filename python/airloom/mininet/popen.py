@@ -1,4 +1,4 @@
-"""A program in a node with the face of :class:`subprocess.Popen`."""
+"""A program in a node with the interface of :class:`subprocess.Popen`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airloom.nodes.kind import Exit, NodeHandle
 
 
 class NodePopen:
-    """Started by ``host.popen``; its process is in the node's own namespaces."""
+    """A process started by ``host.popen``, in the node's namespaces."""
 
     def __init__(
         self,
@@ -67,17 +67,17 @@ class NodePopen:
                 self._close()
                 raise
         self.pid: int = self._process.pid
-        """In the node's own numbering."""
+        """PID in the node's PID namespace."""
 
     def poll(self) -> int | None:
-        """Its exit code, or minus the signal that ended it; None while it runs."""
+        """Returns the exit code, or minus the signal that ended it; None while it runs."""
         if self.returncode is None:
             exit = self._process.poll()
             self.returncode = None if exit is None else _code(exit)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end, at most so many seconds."""
+        """Waits for its end, at most ``timeout`` seconds."""
         try:
             self.returncode = _code(self._process.wait(timeout))
         except TimeoutError:
@@ -85,7 +85,7 @@ class NodePopen:
         return self.returncode
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
-        """Feeds it, reads all that it writes, and waits for its end."""
+        """Writes its input, reads all output, and waits for its end."""
         found: dict[str, Any] = {}
 
         def drain(name: str, stream: IO[Any]) -> None:
@@ -110,7 +110,7 @@ class NodePopen:
         return found.get("stdout"), found.get("stderr")
 
     def send_signal(self, number: int) -> None:
-        """Sends it, and the programs that it started, a signal."""
+        """Sends a signal to the program and the programs that it started."""
         self._process.signal(number)
 
     def terminate(self) -> None:
@@ -139,7 +139,7 @@ class NodePopen:
 
 
 def _file(descriptor: int, writing: bool, text: bool) -> IO[Any]:
-    # Unbuffered, so that who polls the descriptor misses nothing that was read ahead.
+    # Unbuffered, so that no output is read ahead of a poll on the descriptor.
     raw = io.FileIO(descriptor, "w" if writing else "r")
     if not text:
         return raw

@@ -1,8 +1,8 @@
-"""What all networks of one process stand on: one live world that grows and shrinks.
+"""The session of a process: one live emulation that all its networks share.
 
-Mininet's objects are real as soon as they are made: a host can run commands before there is a link,
-and links come while others carry traffic. The world opens with the first node and closes after the
-last, or when the process ends.
+Mininet's objects work as soon as they are created: a host runs commands before it has a link, and
+links can be added while others carry traffic. The emulation opens with the first node and closes
+after the last, or when the process ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from airloom.scenario.model import Limits, Scenario
 from airloom.verdict import Verdict, judge
 
 _SHARED = (Path("/tmp"), Path("/var/tmp"))
-"""Mininet's hosts share the machine's files; its scripts pass results through /tmp."""
+"""Folders shared with the host: Mininet scripts pass results through /tmp."""
 _SWITCH = {"switch": {"ageing_ns": 300_000_000_000, "addresses": 8192}}
 
 
@@ -45,23 +45,23 @@ class Port:
 
 
 class Ground:
-    """The world, and who stands on it."""
+    """The emulation and its nodes."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
         self.process = os.getpid()
-        """Whose world it is: one that was forked from it has not the threads that speak to the nodes."""
+        """Owner's PID: a forked process lacks the threads that communicate with the nodes."""
         self._hosts: dict[str, NetnsNode] = {}
         self._in_machine: set[str] = set()
-        """Hosts in the machine's own network."""
+        """Hosts in the host machine's network namespace."""
         self._ways_out: dict[str, WayOut] = {}
         self._switches: set[str] = set()
         self._ports: dict[str, Port] = {}
         self._paths: dict[str, tuple[str, str]] = {}
-        """Link between two switches: the two."""
+        """Links between two switches, each with the two switches."""
         self._count = 0
         self._run_folders = {f"/run/{one.name}/.keep": "" for one in Path("/run").iterdir() if one.is_dir()}
-        """Hosts have a /run of their own, where daemons want the folders that they have in the machine's."""
+        """Each host has its own /run, with the machine's folders that daemons expect."""
         plan = Plan(Scenario(name="mininet"), 1, {}, {}, {}, {})
         self.world = self._stack.enter_context(
             World(plan, visible=[path for path in _SHARED if path.is_dir()])
@@ -73,7 +73,7 @@ class Ground:
     # Nodes
 
     def add_host(self, name: str, cpu: float | None, machine_network: bool = False) -> NetnsNode:
-        """A node without interfaces, or one in the machine's own network."""
+        """Adds a node without interfaces, or one in the host machine's network namespace."""
         self._must_be_free(name)
         if machine_network and privilege.ensure(restart=False) != "root":
             raise HostError(
@@ -87,7 +87,7 @@ class Ground:
             forwarding=False,
             cpu=cpu,
             files={} if machine_network else self._run_folders,
-            # As in Mininet, whose hosts have the kernel's own default: IPv6 is spoken.
+            # As in Mininet, where hosts have the kernel's default: IPv6 is enabled.
             sysctl={"net.ipv6.conf.default.disable_ipv6": "0"},
             machine_network=machine_network,
         )
@@ -100,11 +100,11 @@ class Ground:
 
     @property
     def reaches_machine(self) -> bool:
-        """Whether a node joins the network to the machine's own."""
+        """True if a node connects the network to the host machine's network."""
         return bool(self._in_machine)
 
     def open_way_out(self, name: str, subnet: IPv4Network) -> WayOut:
-        """Joins a node to the machine's network, for what comes from ``subnet``."""
+        """Connects a node to the host machine's network, for packets from ``subnet``."""
         made = WayOut(name, self._hosts[name].namespace.fileno(), subnet)
         self._ways_out[name] = made
         return made
@@ -114,7 +114,7 @@ class Ground:
             self._ways_out.popitem()[1].close()
 
     def add_openvswitch(self, name: str) -> OpenVSwitchNode:
-        """An Open vSwitch without bridges."""
+        """Adds an Open vSwitch node without bridges."""
         self._must_be_free(name)
         plan = NodePlan(
             name=name,
@@ -133,11 +133,11 @@ class Ground:
         return handle
 
     def open_switches(self) -> list[str]:
-        """The names of the Open vSwitches."""
+        """Returns the names of the Open vSwitch nodes."""
         return [name for name, handle in self._hosts.items() if isinstance(handle, OpenVSwitchNode)]
 
     def add_switch(self, name: str) -> str:
-        """A learning switch; gives its name in the engine, where a name is used once only."""
+        """Adds a learning switch; returns its name in the engine, which is never reused."""
         self._must_be_free(name)
         self._switches.add(name)
         self._count += 1
@@ -146,7 +146,7 @@ class Ground:
         return engine_name
 
     def drop(self, name: str) -> None:
-        """Ends a node or a switch; with the last one the world ends."""
+        """Ends a node or a switch; the end of the last one closes the emulation."""
         if name in self._ways_out:
             self._ways_out.pop(name).close()
         if name in self._hosts:
@@ -158,17 +158,17 @@ class Ground:
             close()
 
     def wake(self, names: list[str]) -> None:
-        """Has many hosts get ready for programs at once."""
+        """Prepares these hosts for programs."""
         for name in names:
             self._hosts[name].wake()
 
     # Interfaces and links
 
     def plug(self, host: str, interface: str) -> Port:
-        """A new interface of a host."""
+        """Adds an interface to a host."""
         self._count += 1
         name = f"{host}:{interface}.{self._count}"
-        # The machine's own network outlives the host, so its interface must go with the descriptor.
+        # The machine's network outlives the host, so its interface must end with the descriptor.
         keep = host not in self._in_machine
         tap = interfaces.make_tap(self._hosts[host].namespace.fileno(), interface, keep)
         transit = isinstance(self._hosts[host], OpenVSwitchNode)
@@ -177,19 +177,19 @@ class Ground:
         return port
 
     def move(self, port: Port, interface: str, host: str) -> None:
-        """Moves an interface, by its present name, with its link to another node."""
+        """Moves an interface, by its current name, with its link to another node."""
         if port.host != host:
             old, new = (self._hosts[name].namespace.fileno() for name in (port.host, host))
             interfaces.move_interface(old, new, interface)
             port.host = host
 
     def unplug(self, port: Port) -> None:
-        """Takes an interface out of its host."""
+        """Removes an interface from its host."""
         self._detach(port)
         interfaces.remove_tap(port.tap)
 
     def let_go(self, port: Port) -> None:
-        """Leaves an interface to the end of its host's namespace."""
+        """Leaves the removal of an interface to the end of its host's namespace."""
         self._detach(port)
         os.close(port.tap.descriptor)
 
@@ -201,14 +201,14 @@ class Ground:
     def join(
         self, label: str, a: str, b: str, forward: Mapping[str, Any], backward: Mapping[str, Any]
     ) -> str:
-        """A link between two ports or switches, by their names in the engine; gives its name there."""
+        """Links two ports or switches, by their engine names; returns the link's engine name."""
         self._count += 1
         name = f"{label}.{self._count}"
         self.world.engine.connect(name, a, b, dict(forward), dict(backward))
         return name
 
     def bridge(self, link: str, a: str, b: str) -> None:
-        """Notes that a link joins two switches; refuses one that would close a loop."""
+        """Records a link between two switches; raises an error if it would close a loop."""
         beside: dict[str, list[str]] = {}
         for x, y in self._paths.values():
             beside.setdefault(x, []).append(y)
@@ -229,13 +229,13 @@ class Ground:
         self._paths[link] = (a, b)
 
     def unbridge(self, link: str) -> None:
-        """Forgets a link between two switches."""
+        """Removes the record of a link between two switches."""
         self._paths.pop(link, None)
 
-    # How far to trust it
+    # Verdict
 
     def verdict(self) -> Verdict:
-        """How far what has happened until now can be trusted."""
+        """Returns the verdict on everything measured until now."""
         engine = self.world.engine
         ledger = evidence.with_missed(engine.ledger(), self._counters())
         ledger["unresolved"] = self.world.neighbours_refused()
@@ -244,7 +244,7 @@ class Ground:
         return judge(evidence.gathered(ledger, engine.lateness(), full, self._watch, notes=notes), Limits())
 
     def _counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """What the hosts' kernels count, under the names that their interfaces have as ports."""
+        """Returns the interface counters of the hosts' kernels, by port name."""
         read = self.world.counters()
         found: dict[str, dict[str, dict[str, int]]] = {}
         for port in self._ports.values():
@@ -254,7 +254,7 @@ class Ground:
         return found
 
     def close(self) -> None:
-        """Ends everything that is still there."""
+        """Ends all remaining nodes."""
         self._stack.close()
 
     def _must_be_free(self, name: str) -> None:
@@ -268,7 +268,7 @@ _ground: Ground | None = None
 
 
 def ground() -> Ground:
-    """The world; opened if there is none."""
+    """Returns the session; opens one if there is none."""
     global _ground
     if _ground is None:
         doctor.require_basics(restart=True)
@@ -277,12 +277,12 @@ def ground() -> Ground:
 
 
 def current() -> Ground | None:
-    """The world, if one is open."""
+    """Returns the open session, or None."""
     return _ground
 
 
 def close() -> None:
-    """Ends the world, if there is one."""
+    """Closes the session, if there is one."""
     global _ground
     old, _ground = _ground, None
     if old is not None and old.process == os.getpid():

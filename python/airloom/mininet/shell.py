@@ -1,7 +1,7 @@
-"""A host's shell: one bash for its whole life, on a terminal of its own.
+"""A host's shell: one bash for the host's lifetime, on its own pseudo-terminal.
 
-The prompt is one octet that no output has, so the end of a command is seen without a further
-command. The terminal neither echoes nor edits; ^C interrupts what runs in front.
+The prompt is one octet that no output contains, so it marks the end of a command without a further
+command. The terminal neither echoes nor edits; ^C interrupts the foreground program.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from airloom.nodes.kind import NodeHandle, Process
 
 SENTINEL = "\x7f"
 _PATIENCE = 30.0
-"""Seconds that a shell may take to be ready."""
+"""Timeout in seconds until a shell is ready."""
 _PIECE = 1 << 16
 
 
 class Shell:
-    """bash in a node, and our end of its terminal."""
+    """bash in a node, with our end of its pseudo-terminal."""
 
     def __init__(self, name: str, handle: NodeHandle) -> None:
         self._name = name
@@ -42,41 +42,41 @@ class Shell:
         finally:
             os.close(far)
         self._until_ready()
-        # Without job control the ends of background jobs do not mix with the output of commands.
+        # Without job control, reports on background jobs do not mix with the output of commands.
         self.write("unset HISTFILE PROMPT_COMMAND; set +m +o history\n")
         self._until_ready()
 
     @property
     def pid(self) -> int:
-        """Its process, in the node's own numbering."""
+        """Its PID in the node's PID namespace."""
         return self.process.pid
 
     def poll(self) -> int | None:
-        """None while it runs, otherwise its exit code."""
+        """Returns None while it runs, otherwise its exit code."""
         exit = self.process.poll()
         return None if exit is None else exit.code or 0
 
     def write(self, text: str) -> None:
-        """Sends octets to whatever reads the terminal: the shell, or the program in front."""
+        """Writes to the reader of the terminal: the shell or its foreground program."""
         octets = text.encode()
         while octets:
             octets = octets[os.write(self.descriptor, octets) :]
 
     def read(self) -> str:
-        """What is there now; waits if there is nothing, and gives nothing when the shell has ended."""
+        """Returns the available output; waits for some; empty after the end of the shell."""
         try:
             return os.read(self.descriptor, _PIECE).decode("utf-8", "replace")
         except OSError:
             return ""
 
     def readable(self, timeout: float | None) -> bool:
-        """Whether there is something to read within so many seconds."""
+        """True if output is available within ``timeout`` seconds."""
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
         return bool(poller.poll(None if timeout is None else timeout * 1000))
 
     def close(self) -> None:
-        """Lets go of the terminal, which ends the shell."""
+        """Closes the terminal, which ends the shell."""
         os.close(self.descriptor)
 
     def _until_ready(self) -> None:
@@ -98,7 +98,7 @@ class Shell:
 
 
 def start_on(terminal: int, handle: NodeHandle, words: Sequence[str], env: Mapping[str, str]) -> Process:
-    """Starts a program of a node in the script's folder, on a terminal of its own."""
+    """Starts a node's program in the script's folder, on its own pseudo-terminal."""
     return handle.start(
         words,
         env=env,
@@ -111,7 +111,7 @@ def start_on(terminal: int, handle: NodeHandle, words: Sequence[str], env: Mappi
 
 
 def _plain(terminal: int) -> None:
-    """No echo, no editing of lines (whose length is limited), no change of line ends; ^C works."""
+    """Sets the terminal to no echo, no line editing, no newline translation; ^C works."""
     attributes = termios.tcgetattr(terminal)
     attributes[0] &= ~(termios.ICRNL | termios.INLCR | termios.IXON)
     attributes[1] &= ~termios.OPOST

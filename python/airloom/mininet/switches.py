@@ -1,4 +1,4 @@
-"""Switches: the engine's own, which learn addresses, and real Open vSwitches in nodes of their own."""
+"""Switches: the engine's learning switches, and Open vSwitches in their own nodes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _REAL = "switch=OVSSwitch"
 _UNDECIDED = re.compile(
     r"^\s*\S+\s+(?:root|designated)\s+(?!forwarding\b)\w+\s", re.IGNORECASE | re.MULTILINE
 )
-"""In a spanning tree, a port that is to forward and does not yet: interface, role, state."""
+"""In a spanning tree, a port that does not forward yet: interface, role, state."""
 
 
 class Switch(Node):
-    """What all switches have in common."""
+    """Base class of all switches."""
 
     portBase = 1
     dpidLen = 16
@@ -39,7 +39,7 @@ class Switch(Node):
         super().__init__(name, **params)
 
     def defaultDpid(self, dpid: str | None = None) -> str:
-        """The datapath id: as given, or the number in the switch's name; 16 hexadecimal digits."""
+        """Returns the datapath ID: as given, or the number in the name; 16 hexadecimal digits."""
         if dpid is None:
             digits = re.search(r"[0-9]+", self.name)
             if digits is None:
@@ -61,12 +61,12 @@ class Switch(Node):
         return f"<{type(self).__name__} {self.name}: {intfs}> "
 
     def defaultIntf(self) -> Any:
-        """The first port."""
+        """Returns the first port."""
         return super().defaultIntf()
 
 
 class LearningSwitch(Switch):
-    """A learning switch of the engine; there is no node behind it, so it runs no programs."""
+    """A learning switch of the engine; without a node, so it runs no programs."""
 
     def __init__(self, name: str, **params: Any) -> None:
         self.engineName = ""
@@ -89,46 +89,46 @@ class LearningSwitch(Switch):
 
     @property
     def handle(self) -> NetnsNode:
-        """Not here."""
+        """Not supported."""
         raise Unsupported(
             f"{self.name}: a program in a switch", "switches of the engine run none", cure=_REAL
         )
 
     @property
     def shell(self) -> Shell:
-        """Not here."""
+        """Not supported."""
         raise Unsupported(
             f"{self.name}: a command in a switch", "switches of the engine have no shell", cure=_REAL
         )
 
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:
-        """Not here."""
+        """Not supported."""
         what = " ".join(str(arg) for arg in args)
         raise Unsupported(f"{self.name}.cmd({what!r})", "switches of the engine have no shell", cure=_REAL)
 
     def popen(self, *args: Any, **kwargs: Any) -> Any:
-        """Not here."""
+        """Not supported."""
         self.sendCmd(*args)
 
     def setIP(self, ip: str, prefixLen: int = 8, intf: Any = None, **kwargs: Any) -> Any:
-        """Not here."""
+        """Not supported."""
         raise Unsupported(f"{self.name}.setIP({ip!r})", "a switch of the engine has no address")
 
     def start(self, controllers: Any) -> None:
-        """Begins to work. It learns addresses, as it would with a controller of the default kind."""
+        """Starts forwarding. The switch learns addresses, as with a default controller."""
         for controller in controllers or ():
             if type(controller) not in DefaultControllers:
                 raise Unsupported(f"{controller!r} for switch {self.name}", NO_FLOW_TABLES, cure=_REAL)
         self.started = True
 
     def stop(self, deleteIntfs: bool = True) -> None:
-        """Takes its links away."""
+        """Removes its links."""
         self.started = False
         if deleteIntfs:
             self.deleteIntfs()
 
     def terminate(self) -> None:
-        """Takes the switch away."""
+        """Removes the switch."""
         if self.engineName:
             self.engineName = ""
             self.deleteIntfs()
@@ -137,11 +137,11 @@ class LearningSwitch(Switch):
                 stands.drop(self.name)
 
     def attach(self, intf: Any) -> None:
-        """Has one of its ports, which are there with their links, forward again."""
+        """Lets a port, which exists as long as its link, forward again."""
         self._port(intf).carry(True)
 
     def detach(self, intf: Any) -> None:
-        """Has one of its ports forward nothing."""
+        """Blocks forwarding at a port."""
         self._port(intf).carry(False)
 
     def _port(self, intf: Any) -> Any:
@@ -151,12 +151,12 @@ class LearningSwitch(Switch):
         return found
 
     def dpctl(self, *args: Any) -> str:
-        """Not here: there are no flow tables."""
+        """Not supported: there are no flow tables."""
         raise Unsupported(f"{self.name}.dpctl({' '.join(map(str, args))!r})", NO_FLOW_TABLES, cure=_REAL)
 
 
 class OVSSwitch(Switch):
-    """A real Open vSwitch, in a node of its own; its bridge is called as it is."""
+    """A real Open vSwitch in its own node; its bridge has the switch's name."""
 
     def __init__(
         self,
@@ -184,13 +184,13 @@ class OVSSwitch(Switch):
 
     @property
     def handle(self) -> OpenVSwitchNode:
-        """The node as Airloom knows it."""
+        """Airloom's handle of the node."""
         found = super().handle
         assert isinstance(found, OpenVSwitchNode)
         return found
 
     def start(self, controllers: Any) -> None:
-        """Makes the bridge with its ports, and calls the controllers."""
+        """Creates the bridge with its ports, and connects to the controllers."""
         settings = {
             "fail_mode": self.failMode,
             "other_config:datapath-id": self.dpid,
@@ -205,7 +205,7 @@ class OVSSwitch(Switch):
         self.started = True
 
     def stop(self, deleteIntfs: bool = True) -> None:
-        """Takes the bridge away, and the links."""
+        """Removes the bridge and the links."""
         if self.started:
             self.started = False
             self.handle.forget_controllers()
@@ -214,78 +214,78 @@ class OVSSwitch(Switch):
             self.deleteIntfs()
 
     def connected(self) -> bool:
-        """Whether it forwards: it has met one of its controllers, or needs none; its ports are decided."""
+        """True if it forwards: a controller is connected or not needed, and no port is pending."""
         if not (self.started and self.handle.has_met_controller()):
             return False
         tree = "rstp" if self.rstp else "stp" if self.stp else None
         return tree is None or _UNDECIDED.search(self.cmd(f"ovs-appctl {tree}/show {self.name}")) is None
 
     def dpctl(self, *args: Any) -> str:
-        """``ovs-ofctl COMMAND`` on its bridge."""
+        """Runs ``ovs-ofctl COMMAND`` on the bridge."""
         return self.cmd("ovs-ofctl", args[0], self, *args[1:])
 
     def vsctl(self, *args: Any, **kwargs: Any) -> str:
-        """``ovs-vsctl``."""
+        """Runs ``ovs-vsctl``."""
         return self.cmd("ovs-vsctl", *args, **kwargs)
 
     def addIntf(self, intf: Any, port: int | None = None, moveIntfFn: Any = None) -> None:
-        """Takes an interface in, also one of another node."""
+        """Adds an interface, which may be one of another node."""
         super().addIntf(intf, port)
         intf.move(self)
         if self.started and intf.node is self:
             self.attach(intf)
 
     def attach(self, intf: Any) -> None:
-        """Makes an interface a port of the bridge."""
+        """Adds an interface to the bridge as a port."""
         name = str(intf)
         asked = f"ofport_request={self.ports[self.nameToIntf[name]]}"
         self.handle.vsctl(["--may-exist", "add-port", self.name, name, "--", "set", "interface", name, asked])
 
     def detach(self, intf: Any) -> None:
-        """Takes a port out of the bridge; the interface stays."""
+        """Removes a port from the bridge; the interface remains."""
         self.handle.vsctl(["del-port", self.name, str(intf)])
 
     def delIntf(self, intf: Any) -> None:
-        """Forgets an interface."""
+        """Removes an interface from the switch's tables."""
         if self.started and intf in self.ports:
             self.handle.vsctl(["--if-exists", "del-port", self.name, str(intf)])
         super().delIntf(intf)
 
     @classmethod
     def isOldOVS(cls) -> bool:
-        """Whether Open vSwitch is older than 1.10."""
+        """True if Open vSwitch is older than 1.10."""
         return False
 
 
 OVSKernelSwitch = OVSSwitch
-"""With the userspace datapath, as all Open vSwitches here."""
+"""With the userspace datapath, as every Open vSwitch in Airloom."""
 
 
 class OVSBridge(OVSSwitch):
-    """An Open vSwitch that learns by itself."""
+    """An Open vSwitch as a standalone learning switch."""
 
     def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("failMode", "standalone")
         super().__init__(name, *args, **kwargs)
 
     def start(self, controllers: Any) -> None:
-        """Makes the bridge; controllers are not called."""
+        """Creates the bridge, without controllers."""
         super().start([])
 
 
 class UserSwitch(OVSSwitch):
-    """An Open vSwitch in the place of the user-space reference switch."""
+    """An Open vSwitch in place of the user-space reference switch."""
 
     def __init__(self, name: str, dpopts: str = "", **kwargs: Any) -> None:
         super().__init__(name, **kwargs)
 
 
 class LinuxBridge(LearningSwitch):
-    """A switch of the engine in the place of the kernel's bridge."""
+    """A switch of the engine in place of the kernel's bridge."""
 
 
 class IVSSwitch:
-    """Not here."""
+    """Not supported."""
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         raise Unsupported(f"IVSSwitch({name!r})", "no system packages it", cure="OVSSwitch")

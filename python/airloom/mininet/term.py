@@ -1,8 +1,8 @@
-"""Windows of nodes: an xterm of this machine around a shell in the node.
+"""Terminal windows of nodes: an xterm of the host around a shell in the node.
 
-xterm is a program of the machine, so it finds the display as all others do (``DISPLAY``, X authority, ssh's
-forwarding), of which the node knows nothing. It shows a terminal that it is handed, and ends with the
-shell; the shell ends with the window.
+xterm runs on the host, so it finds the display like other host programs (``DISPLAY``, X
+authority, ssh's forwarding); the node has no display. xterm uses an inherited pseudo-terminal and
+ends with the shell; the shell ends with the window.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from airloom.mininet.host_process import Beside, path_of
 from airloom.mininet.shell import start_on
 
 _PATIENCE = 20.0
-"""Seconds that a window may take to open."""
+"""Timeout in seconds until a window opens."""
 
 
 def makeTerm(
     node: Any, title: str = "Node", term: str = "xterm", display: str | None = None, cmd: str = "bash"
 ) -> list[subprocess.Popen[bytes]]:
-    """Opens a window for a node; gives the process of the window, in a list."""
+    """Opens a window for a node; returns the xterm process in a list."""
     if term != "xterm":
         raise Unsupported(f"makeTerm({node}, term={term!r})", "windows are those of xterm")
     handle = node.handle
@@ -42,7 +42,7 @@ def makeTerm(
         )
     near, far = os.openpty()
     try:
-        _echo(far, False)  # of what the window says first, which is its number
+        _echo(far, False)  # xterm writes its window number first
         try:
             words = [program, "-display", display, "-title", f"{title}: {node.name}"]
             window = Beside([*words, f"-S{os.ttyname(far)}/{near}"], [near])
@@ -64,16 +64,16 @@ def makeTerm(
 def makeTerms(
     nodes: Iterable[Any], title: str = "Node", term: str = "xterm"
 ) -> list[subprocess.Popen[bytes]]:
-    """Opens a window for each of some nodes."""
+    """Opens a window for each node."""
     return [window for node in nodes for window in makeTerm(node, title, term)]
 
 
 def cleanUpScreens() -> None:
-    """Nothing: a window ends with its node."""
+    """Does nothing: a window ends with its node."""
 
 
 def _await(window: Beside, far: int, node: Any) -> None:
-    """Waits until the window has said its number, which is the first line that it types."""
+    """Waits until xterm has written its window number, the first line of its output."""
     poller = select.poll()
     poller.register(far, select.POLLIN)
     with contextlib.suppress(OSError):  # the window has ended

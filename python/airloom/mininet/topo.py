@@ -1,4 +1,4 @@
-"""Topologies as descriptions: subclass :class:`Topo` and add hosts, switches and links in ``build``."""
+"""Topologies: subclass :class:`Topo` and add hosts, switches and links in ``build``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from airloom.scenario.topology.generators import MOST_LINKS, MOST_NODES
 
 
 class MultiGraph:
-    """Nodes, and edges that may be several between the same two."""
+    """A graph with nodes and parallel edges."""
 
     def __init__(self) -> None:
         self.node: dict[str, dict[str, Any]] = {}
         self.edge: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     def add_node(self, name: str, **attributes: Any) -> dict[str, Any]:
-        """Adds a node, or attributes to one that is there."""
+        """Adds a node, or attributes to an existing one."""
         if name not in self.node and len(self.node) >= MOST_NODES:
             raise Misused(
                 "size", f"the network has more than {MOST_NODES} nodes", cure="ask for a smaller one"
@@ -28,7 +28,7 @@ class MultiGraph:
         return info
 
     def add_edge(self, src: str, dst: str, key: int | None = None, **attributes: Any) -> int:
-        """Adds an edge; gives its key, which tells it from others between the same two."""
+        """Adds an edge; returns its key, which is unique among parallel edges."""
         self.add_node(src)
         self.add_node(dst)
         if key is None:
@@ -43,11 +43,11 @@ class MultiGraph:
         return key
 
     def nodes(self, data: bool = False) -> Iterable[Any]:
-        """The names of nodes, with their attributes if ``data``."""
+        """Returns the names of the nodes, with their attributes if ``data``."""
         return self.node.items() if data else self.node.keys()
 
     def edges(self, data: bool = False, keys: bool = False) -> list[tuple[Any, ...]]:
-        """The edges as tuples."""
+        """Returns the edges as tuples."""
         return [
             (src, dst, *([key] if keys else []), *([info] if data else []))
             for (src, dst, key), info in self.edge.items()
@@ -80,19 +80,19 @@ class Topo:
         self.build(*args, **params)
 
     def build(self, *args: Any, **params: Any) -> None:
-        """To be overridden: adds the nodes and links."""
+        """Adds the nodes and links; subclasses override it."""
 
     def addNode(self, name: str, **opts: Any) -> str:
-        """Adds a node; gives its name."""
+        """Adds a node; returns its name."""
         self.g.add_node(name, **opts)
         return name
 
     def addHost(self, name: str, **opts: Any) -> str:
-        """Adds a host; gives its name."""
+        """Adds a host; returns its name."""
         return self.addNode(name, **{**self.hopts, **opts})
 
     def addSwitch(self, name: str, **opts: Any) -> str:
-        """Adds a switch; gives its name."""
+        """Adds a switch; returns its name."""
         return self.addNode(name, isSwitch=True, **{**self.sopts, **opts})
 
     def addLink(
@@ -104,7 +104,7 @@ class Topo:
         key: int | None = None,
         **opts: Any,
     ) -> int:
-        """Adds a link; gives its key."""
+        """Adds a link; returns its key."""
         opts = {**self.lopts, **opts}
         port1, port2 = self.addPort(node1, node2, port1, port2)
         return self.g.add_edge(node1, node2, key, node1=node1, node2=node2, port1=port1, port2=port2, **opts)
@@ -112,7 +112,7 @@ class Topo:
     def addPort(
         self, src: str, dst: str, sport: int | None = None, dport: int | None = None
     ) -> tuple[int, int]:
-        """Chooses the ports of a link: hosts count from 0, switches from 1."""
+        """Returns the ports of a link: hosts count from 0, switches from 1."""
         self.ports.setdefault(src, {})
         self.ports.setdefault(dst, {})
         if sport is None:
@@ -124,7 +124,7 @@ class Topo:
         return sport, dport
 
     def port(self, src: str, dst: str) -> Any:
-        """The ports of the link, or a list for several links, between two nodes."""
+        """Returns the ports of the link between two nodes, or a list for several links."""
         found = [
             (info["port1"], info["port2"]) if info["node1"] == src else (info["port2"], info["port1"])
             for info in self.g[src].get(dst, {}).values()
@@ -132,23 +132,23 @@ class Topo:
         return found[0] if len(found) == 1 else found
 
     def isSwitch(self, name: str) -> bool:
-        """Whether a node is a switch."""
+        """True if a node is a switch."""
         return bool(self.g.node[name].get("isSwitch", False))
 
     def nodes(self, sort: bool = True) -> list[str]:
-        """The names of all nodes."""
+        """Returns the names of all nodes."""
         return self.sorted(self.g.nodes()) if sort else list(self.g.nodes())
 
     def switches(self, sort: bool = True) -> list[str]:
-        """The names of the switches."""
+        """Returns the names of the switches."""
         return [name for name in self.nodes(sort) if self.isSwitch(name)]
 
     def hosts(self, sort: bool = True) -> list[str]:
-        """The names of the hosts."""
+        """Returns the names of the hosts."""
         return [name for name in self.nodes(sort) if not self.isSwitch(name)]
 
     def iterLinks(self, withKeys: bool = False, withInfo: bool = False) -> Iterator[tuple[Any, ...]]:
-        """The links as (node, node), with key and options if asked for."""
+        """Yields the links as (node, node), with key and options on request."""
         for _, _, key, info in self.g.edges(data=True, keys=True):
             yield (
                 info["node1"],
@@ -158,12 +158,12 @@ class Topo:
             )
 
     def links(self, sort: bool = False, withKeys: bool = False, withInfo: bool = False) -> list[Any]:
-        """The links as a list; ``sort`` orders them by the names of their ends."""
+        """Returns the links; ``sort`` orders them by the names of their ends."""
         links = list(self.iterLinks(withKeys, withInfo))
         return sorted(links, key=lambda link: tuple(naturalSeq(end) for end in link[:2])) if sort else links
 
     def linkInfo(self, src: str, dst: str, key: int | None = None) -> dict[str, Any]:
-        """The options of a link."""
+        """Returns the options of a link."""
         entry = self.g[src][dst]
         return entry[next(iter(entry)) if key is None else key]
 
@@ -174,7 +174,7 @@ class Topo:
         own.update(info)
 
     def nodeInfo(self, name: str) -> dict[str, Any]:
-        """The options of a node."""
+        """Returns the options of a node."""
         return self.g.node[name]
 
     def setNodeInfo(self, name: str, info: dict[str, Any]) -> None:
@@ -183,15 +183,15 @@ class Topo:
 
     @staticmethod
     def sorted(items: Iterable[str]) -> list[str]:
-        """Names in natural order: h2 before h10."""
+        """Returns names in natural order: h2 before h10."""
         return sorted(items, key=naturalSeq)
 
 
 class SingleSwitchTopo(Topo):
-    """s1 with ``k`` hosts."""
+    """One switch, s1, with ``k`` hosts."""
 
     def build(self, k: int = 2, **_opts: Any) -> None:
-        """Adds them."""
+        """Adds the nodes and links."""
         self.k = k
         switch = self.addSwitch("s1")
         for h in irange(1, k):
@@ -199,10 +199,10 @@ class SingleSwitchTopo(Topo):
 
 
 class SingleSwitchReversedTopo(Topo):
-    """s1 with ``k`` hosts, whose lowest host is at the highest port."""
+    """One switch, s1, with ``k`` hosts; the lowest host is at the highest port."""
 
     def build(self, k: int = 2) -> None:
-        """Adds them."""
+        """Adds the nodes and links."""
         self.k = k
         switch = self.addSwitch("s1")
         for h in irange(1, k):
@@ -213,7 +213,7 @@ class MinimalTopo(SingleSwitchTopo):
     """Two hosts and a switch."""
 
     def build(self, k: int = 2, **_opts: Any) -> None:
-        """Adds them."""
+        """Adds the nodes and links."""
         super().build(k=2)
 
 
@@ -221,7 +221,7 @@ class LinearTopo(Topo):
     """``k`` switches in a row, each with ``n`` hosts."""
 
     def build(self, k: int = 2, n: int = 1, sopts: dict[str, Any] | None = None, **_opts: Any) -> None:
-        """Adds them: h1, h2, ... with one host a switch, else h1s1, h2s1, ..."""
+        """Adds the nodes and links: hosts h1, h2, ... if ``n`` is 1, else h1s1, h2s1, ..."""
         self.k, self.n = k, n
         last = None
         for i in irange(1, k):

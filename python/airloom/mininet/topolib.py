@@ -1,4 +1,4 @@
-"""More topologies: trees and tori."""
+"""Further topologies: trees and tori."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airloom.mininet.net import Mininet
 from airloom.mininet.topo import Topo
 
 DEEPEST = 100
-"""Levels of a tree."""
+"""Maximum number of levels of a tree."""
 
 
 class TreeTopo(Topo):
@@ -25,7 +25,7 @@ class TreeTopo(Topo):
         self.addTree(depth, fanout)
 
     def addTree(self, depth: int, fanout: int) -> str:
-        """Adds a part of the tree; gives its root."""
+        """Adds a subtree; returns its root."""
         if depth <= 0:
             self.hostNum += 1
             return self.addHost(f"h{self.hostNum - 1}")
@@ -37,15 +37,15 @@ class TreeTopo(Topo):
 
 
 def TreeNet(depth: int = 1, fanout: int = 2, **kwargs: Any) -> Mininet:
-    """A network with a tree."""
+    """Returns a network with a tree topology."""
     return Mininet(TreeTopo(depth, fanout), **kwargs)
 
 
 class TorusTopo(Topo):
-    """A torus of switches, each with ``n`` hosts; it has loops, so it can be described but not built."""
+    """A torus of switches, each with ``n`` hosts. Its loops prevent building it as a network."""
 
     def build(self, x: int = 3, y: int = 3, n: int = 1) -> None:
-        """Adds them: s1x1, s1x2, ..., h1x1 (or h1x1x1 with more hosts a switch)."""
+        """Adds the nodes and links: s1x1, s1x2, ..., h1x1 (or h1x1x1 if ``n`` is above 1)."""
         if x < 3 or y < 3:
             raise ValueError("a torus has at least 3x3 switches, else links would be double")
         if n < 1:

@@ -1,4 +1,4 @@
-"""Small helpers that Mininet's scripts use: names, addresses, arguments, waiting, monitoring."""
+"""Utility functions of Mininet scripts: names, addresses, arguments, waiting, monitoring."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ BaseString = str
 
 
 def irange(start: int, end: int) -> range:
-    """From ``start`` to ``end``, both included."""
+    """Returns the range from ``start`` to ``end``, both included."""
     return range(start, end + 1)
 
 
 def natural(text: str) -> list[Any]:
-    """A key that sorts numbers in names by value: h2 before h10."""
+    """Returns a sort key that compares numbers in names by value: h2 before h10."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", str(text))]
 
 
@@ -94,7 +94,7 @@ def _words(cmd: tuple[Any, ...]) -> list[str]:
 
 
 def errRun(*cmd: Any, **kwargs: Any) -> tuple[str, str, int]:
-    """Runs a command on this machine; its output, its errors and its exit code."""
+    """Runs a command on this machine; returns its output, errors and exit code."""
     shell = kwargs.pop("shell", False)
     echo = kwargs.pop("echo", False)
     merged = kwargs.pop("stderr", None) == subprocess.STDOUT
@@ -113,12 +113,12 @@ def errRun(*cmd: Any, **kwargs: Any) -> tuple[str, str, int]:
 
 
 def run(cmd: Any) -> int:
-    """Runs a command on this machine with our own output; its exit code."""
+    """Runs a command on this machine, with inherited output; returns its exit code."""
     return subprocess.call(_words((cmd,)))
 
 
 def quietRun(*cmd: Any, **kwargs: Any) -> str:
-    """Runs a command on this machine; its output with its errors."""
+    """Runs a command on this machine; returns its output and errors as one text."""
     return errRun(*cmd, **{**kwargs, "stderr": subprocess.STDOUT})[0]
 
 
@@ -126,12 +126,12 @@ oldQuietRun = quietRun
 
 
 def oneError(*cmd: Any, **kwargs: Any) -> str:
-    """Runs a command on this machine; its errors."""
+    """Runs a command on this machine; returns its errors."""
     return errRun(*cmd, **kwargs)[1]
 
 
 def errFail(*cmd: Any, **kwargs: Any) -> tuple[str, str, int]:
-    """Runs a command on this machine, and raises an error if it fails."""
+    """Runs a command on this machine; raises an error if it fails."""
     out, err, code = errRun(*cmd, **kwargs)
     if code:
         raise RuntimeError(f"errFail: {' '.join(map(str, cmd))} failed with exit code {code}: {err}")
@@ -139,7 +139,7 @@ def errFail(*cmd: Any, **kwargs: Any) -> tuple[str, str, int]:
 
 
 def isShellBuiltin(cmd: str) -> bool:
-    """Whether the first word of a command is bash's own."""
+    """True if the first word of a command is a bash builtin."""
     first = str(cmd).split(" ", 1)[0]
     done = subprocess.run(
         ["bash", "-c", 'type -t -- "$0"', first], capture_output=True, text=True, check=False
@@ -148,12 +148,12 @@ def isShellBuiltin(cmd: str) -> bool:
 
 
 def decode(octets: bytes | str) -> str:
-    """Text of octets."""
+    """Decodes octets to text."""
     return octets if isinstance(octets, str) else codecs.decode(octets, "utf-8", "replace")
 
 
 def encode(text: bytes | str) -> bytes:
-    """Octets of text."""
+    """Encodes text to octets."""
     return text if isinstance(text, bytes) else text.encode()
 
 
@@ -161,17 +161,17 @@ def encode(text: bytes | str) -> bytes:
 
 
 def ipStr(ip: int) -> str:
-    """A number as an IPv4 address."""
+    """Returns a number as an IPv4 address."""
     return ".".join(str(ip >> shift & 0xFF) for shift in (24, 16, 8, 0))
 
 
 def ipNum(w: int, x: int, y: int, z: int) -> int:
-    """Four numbers as an address's number."""
+    """Returns four numbers as an IPv4 address in one number."""
     return w << 24 | x << 16 | y << 8 | z
 
 
 def ipParse(ip: str) -> int:
-    """An IPv4 address as a number; ``10.1`` means 10.0.0.1."""
+    """Returns an IPv4 address as a number; ``10.1`` is 10.0.0.1."""
     parts = [int(part) for part in ip.split(".")]
     if len(parts) > 4 or any(not 0 <= part < 256 for part in parts):
         raise ValueError(f"{ip!r} is no IPv4 address")
@@ -180,7 +180,7 @@ def ipParse(ip: str) -> int:
 
 
 def netParse(ipstr: str) -> tuple[int, int]:
-    """``10.0.0.0/8`` as (number, prefix length); without a length 24 for three parts, and so on."""
+    """Returns ``10.0.0.0/8`` as (number, prefix length); the default length is 8 per part."""
     address, slash, length = ipstr.partition("/")
     if not slash:
         parts = address.split(".")
@@ -190,7 +190,7 @@ def netParse(ipstr: str) -> tuple[int, int]:
 
 
 def ipAdd(i: int, prefixLen: int = 8, ipBaseNum: int = 0x0A000000) -> str:
-    """The address that is ``i`` above the beginning of a network."""
+    """Returns the ``i``-th address of a network."""
     most = 0xFFFFFFFF >> prefixLen
     if not 0 <= i <= most:
         raise ValueError(f"there is no address {i} in a network of prefix length {prefixLen}")
@@ -198,7 +198,7 @@ def ipAdd(i: int, prefixLen: int = 8, ipBaseNum: int = 0x0A000000) -> str:
 
 
 def macColonHex(mac: int) -> str:
-    """A number as a hardware address."""
+    """Returns a number as a MAC address."""
     return (mac & 0xFFFFFFFFFFFF).to_bytes(6, "big").hex(":")
 
 
@@ -206,7 +206,7 @@ def macColonHex(mac: int) -> str:
 
 
 def makeNumeric(text: str) -> Any:
-    """An int or float if the text is one, otherwise the text."""
+    """Returns an int or float if the text is a number, otherwise the text."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(text)
@@ -214,7 +214,7 @@ def makeNumeric(text: str) -> Any:
 
 
 def splitArgs(argstr: str) -> tuple[str, list[Any], dict[str, Any]]:
-    """``name,1,a=2`` as name, positional and named arguments."""
+    """Returns ``name,1,a=2`` as name, positional and keyword arguments."""
     name, *params = argstr.split(",")
     args = [makeNumeric(param) for param in params if "=" not in param]
     named = (param.partition("=") for param in params if "=" in param)
@@ -222,7 +222,7 @@ def splitArgs(argstr: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def custom(cls: Callable[..., Any], **params: Any) -> Callable[..., Any]:
-    """A constructor with some parameters set."""
+    """Returns a constructor with some parameters preset."""
     made = partial(cls, **params)
     made.__dict__["__name__"] = f"custom({getattr(cls, '__name__', cls)},{params})"
     return made
@@ -232,7 +232,7 @@ specialClass = custom
 
 
 def customClass(classes: dict[str, Any], argStr: str) -> Callable[..., Any]:
-    """The class that an option such as ``tc,bw=10`` names, with its parameters set."""
+    """Returns the class named by an option such as ``tc,bw=10``, with preset parameters."""
     name, args, kwargs = splitArgs(argStr)
     if name not in classes:
         raise ValueError(f"unknown name {name!r}; there are: {', '.join(sorted(classes))}")
@@ -242,7 +242,7 @@ def customClass(classes: dict[str, Any], argStr: str) -> Callable[..., Any]:
 
 
 def buildTopo(topos: dict[str, Any], topoStr: str) -> Any:
-    """The topology that an option such as ``tree,2,3`` names."""
+    """Returns the topology named by an option such as ``tree,2,3``."""
     name, args, kwargs = splitArgs(topoStr)
     if name not in topos:
         raise ValueError(f"unknown topology {name!r}; there are: {', '.join(sorted(topos))}")
@@ -250,7 +250,7 @@ def buildTopo(topos: dict[str, Any], topoStr: str) -> Any:
 
 
 def checkInt(text: str) -> None:
-    """Raises an error if the text is no number."""
+    """Raises an error if the text is not a number."""
     int(text)
 
 
@@ -258,12 +258,12 @@ def checkInt(text: str) -> None:
 
 
 def numCores() -> int:
-    """How many processors there are."""
+    """Returns the number of processors."""
     return os.cpu_count() or 1
 
 
 def retry(retries: int, delaySecs: float, fn: Callable[..., Any], *args: Any, **keywords: Any) -> None:
-    """Calls a function until it gives something true, at most so many times."""
+    """Calls a function until its result is true, at most ``retries`` times."""
     for _ in range(retries):
         if fn(*args, **keywords):
             return
@@ -272,14 +272,14 @@ def retry(retries: int, delaySecs: float, fn: Callable[..., Any], *args: Any, **
 
 
 def makeIntfPair(intf1: str, intf2: str, *args: Any, **kwargs: Any) -> None:
-    """Not here: pairs of interfaces are the machine's."""
+    """Not supported: interface pairs of the host stay unchanged."""
     raise Unsupported(
         f"makeIntfPair({intf1!r}, {intf2!r})", "links are made by the engine", cure="addLink, or Link"
     )
 
 
 def moveIntf(intf: str, dstNode: Any, *args: Any, **kwargs: Any) -> None:
-    """Not here: the interfaces of the machine stay there."""
+    """Not supported: the host's interfaces stay in its namespace."""
     raise Unsupported(
         f"moveIntf({str(intf)!r}, {dstNode})",
         "the interfaces of the machine stay in it",
@@ -288,11 +288,11 @@ def moveIntf(intf: str, dstNode: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def fixLimits() -> None:
-    """Nothing: Airloom raises the limits it needs by itself."""
+    """Does nothing: Airloom raises the limits that it needs."""
 
 
 def ensureRoot() -> None:
-    """Ends the script if it may not make network namespaces."""
+    """Exits unless the script may create network namespaces."""
     from airloom.errors import LabError
     from airloom.nodes import doctor
 
@@ -306,7 +306,7 @@ def ensureRoot() -> None:
 
 
 def dumpNodeConnections(nodes: Iterable[Any]) -> None:
-    """Prints every node's interfaces and what they are joined to."""
+    """Prints the interfaces of every node and their peers."""
     for node in nodes:
         output(node.name)
         _dumpConnections(node)
@@ -319,7 +319,7 @@ def dumpNetConnections(net: Any) -> None:
 
 
 def dumpPorts(switches: Iterable[Any]) -> None:
-    """Prints every switch's interfaces with their port numbers."""
+    """Prints the interfaces of every switch with their port numbers."""
     for switch in switches:
         output(f"{switch.name} ")
         for intf in switch.intfList():
@@ -340,9 +340,9 @@ def _dumpConnections(node: Any) -> None:
 def pmonitor(
     popens: dict[Any, Any], timeoutms: int = 500, readline: bool = True, readmax: int = 1024
 ) -> Iterator[tuple[Any, str]]:
-    """Output of many programs as it comes: (key, text), or (None, "") when nothing came in time.
+    """Yields output of many programs as it arrives: (key, text), or (None, "") after a timeout.
 
-    Programs that have ended are taken out of ``popens``; it is over when there is none left.
+    Removes ended programs from ``popens``; ends when ``popens`` is empty.
     """
     poller = select.poll()
     by_descriptor = {}
@@ -369,10 +369,10 @@ def pmonitor(
 def waitListening(
     client: Any = None, server: Any = "127.0.0.1", port: Any = 80, timeout: float | None = None
 ) -> bool:
-    """Waits until a program in ``server`` listens on a TCP port; false if ``timeout`` seconds pass.
+    """Waits until a program in ``server`` listens on a TCP port; false after ``timeout`` seconds.
 
-    A client tries to connect, over the network; so does this machine to an address. Without either the
-    server is looked into, which it does not notice.
+    The check is a TCP connection from ``client``, or from this machine if ``server`` is an address.
+    Otherwise it reads the socket table of the node, which the server does not notice.
     """
     until = None if timeout is None else time.monotonic() + timeout
     number = {"ssh": 22, "http": 80}.get(port, port)
@@ -393,7 +393,7 @@ def waitListening(
 
 
 def _connect(client: Any, address: str | None, port: int) -> int:
-    """Opens and closes a connection, from a node or this machine; the number of the error, or 0."""
+    """Opens and closes a TCP connection from a node or this machine; returns the errno, or 0."""
 
     def act() -> int:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:

@@ -1,4 +1,4 @@
-"""Reports: one HTML page that needs nothing but itself, the same tables on the terminal, and files.
+"""Reports: a self-contained HTML page, the same tables on the terminal, and exported files.
 
 ::
 
@@ -6,7 +6,7 @@
     console.print(report.on_terminal(Path("out/chain")))     # for rich
     report.export(Path("out/chain"), Path("plots"), ["png", "svg", "csv"])
 
-matplotlib and its kin are imported when the first figure is drawn, not before.
+matplotlib and its dependencies are imported with the first figure.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def write(
 ) -> Path:
     """Writes one page about one run or sweep, or several; returns its path.
 
-    Without ``target``, ``report.html`` in the folder of a single run, or in the working folder.
-    ``progress`` is told what is being done and the share that is done.
+    Without ``target``, the page is ``report.html`` in the folder of a single run, or in the working
+    folder. ``progress`` is called with the current step and the completed share.
     """
     from airloom.report.html import render
 
@@ -43,7 +43,7 @@ def write(
     with writing(path, "report.unwritable", "the report", "name another file with --out"):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Opened first: whoever waits for the drawing should not learn then that it was in vain.
+            # Opened first: an error of the target must come before the drawing, not after it.
             with temporary.open("w", encoding="utf-8") as sink:
                 sink.write(render(runs, progress))
             temporary.replace(path)
@@ -55,7 +55,7 @@ def write(
 
 
 def on_terminal(folder: Path) -> RenderableType:
-    """Verdict and tables of a run or sweep, for the terminal."""
+    """Returns verdict and tables of a run or sweep, for the terminal."""
     from airloom.report.terminal import render
 
     return render(RunReader(folder))
@@ -67,7 +67,7 @@ def export(
     forms: Iterable[str],
     progress: Progress = lambda what, share: None,
 ) -> list[Path]:
-    """Writes every figure (``png``, ``svg``) and every table (``csv``) as a file of its own."""
+    """Writes every figure (``png``, ``svg``) and every table (``csv``) to a separate file."""
     from airloom.report.files import write as write_files
 
     wanted = list(forms)

@@ -8,7 +8,7 @@ from airloom.results import RunReader
 
 
 def all_tables(run: RunReader) -> list[Table]:
-    """Every table that a run has something to say in, in the order of the page."""
+    """Returns every table with rows, in the order of the page."""
     built = (
         tables.first_figures(run),
         tables.measurements(run),

@@ -9,7 +9,7 @@ from airloom.report.tables import Cell, Table, table
 
 
 def overview(made: list[Calibration]) -> Table:
-    """Calibrations side by side: a row for each figure, a column for each kind."""
+    """Returns calibrations side by side: a row for each figure, a column for each kind."""
 
     def shown(figure: Figure, scale: float = 1.0) -> str:
         digits = 0 if scale == 1 else 1

@@ -1,4 +1,4 @@
-"""A sweep's curves: each figure against the swept value, with its confidence band."""
+"""Curves of a sweep: each figure over the swept value, with its confidence band."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 LINES = 8
 
 _STATISTICS = ("min", "p50", "avg", "mean", "p95", "p99", "max")
-"""Parts of a metric's name that make several figures one family: ``rtt_min``, ``rtt_max``."""
+"""Statistics in metric names; metrics that differ only in them form a family, as ``rtt_min``
+and ``rtt_max``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The swept values as positions: figures if they are figures, else places in a row."""
+    """Positions of the swept values: numeric values, otherwise their index."""
 
     path: str
     values: tuple[str, ...]
@@ -37,7 +38,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line: positions, means and half widths of the 95 % intervals (nan where there is none)."""
+    """One line: positions, means and half widths of the 95 % intervals (nan without one)."""
 
     label: str
     x: tuple[float, ...]
@@ -46,7 +47,7 @@ class Curve:
 
 
 def of_sweep(run: RunReader) -> list[Drawing]:
-    """The curves of a sweep; of a sweep over several values, against the one with most values."""
+    """Returns the curves of a sweep; of several swept paths, over the one with most values."""
     if not run.is_sweep or not run.index.sweep:
         return []
     path = max(run.index.sweep, key=lambda one: len(run.index.sweep[one]))
@@ -60,10 +61,10 @@ def of_sweep(run: RunReader) -> list[Drawing]:
 
 
 def _families(found: Sequence[Measurement]) -> dict[tuple[str, str], list[Measurement]]:
-    """Figures by measurement and family.
+    """Returns the figures by measurement and family.
 
-    Where a measurement has a family that bears its kind's name (``rtt_mean``, ``rtt_max``...), its
-    others of that kind (``rtt_first``) stay in the tables.
+    If a measurement has a family named like its kind (``rtt_mean``, ``rtt_max``...), its other
+    metrics of that kind (``rtt_first``) appear only in tables.
     """
     everything: dict[tuple[str, str], list[Measurement]] = {}
     for one in found:

@@ -1,7 +1,7 @@
-"""Figures of an experiment: what was measured against the ideal, a reference and what was published.
+"""Figures of an experiment: measured values with the ideal, a reference and published values.
 
-An experiment describes its figures as data and saves them beside its results (``figures.json``);
-reports and exports draw them, now and later::
+An experiment describes its figures as data and saves them beside its results (``figures.json``).
+Reports and exports draw them from this file::
 
     figures.save(folder, [
         Figure(
@@ -43,7 +43,7 @@ Role = Literal["measured", "ideal", "reference", "published"]
 
 
 class Line(Part):
-    """One line; ``y`` is null where there is no value, ``ci95`` half the width of each interval."""
+    """One line; ``y`` is null without a value, ``ci95`` is half the width of each interval."""
 
     label: str
     role: Role
@@ -66,7 +66,7 @@ class Mark(Part):
 
 
 class Figure(Part):
-    """One figure. ``tolerance`` is the share around the ideal that counts as faithful."""
+    """One figure. ``tolerance`` is the relative deviation that counts as faithful."""
 
     name: str
     title: str
@@ -81,7 +81,7 @@ class Figure(Part):
     caption: str = ""
 
     def drawing(self) -> Drawing:
-        """The figure, ready to be drawn in either ink."""
+        """Returns the figure, ready to be drawn in either ink."""
         words = [_in_words(line, self.unit) for line in self.lines]
         words += [f"{mark.label} at {mark.x:g}" for mark in self.marks]
         caption = self.caption
@@ -131,7 +131,7 @@ class Figure(Part):
                 axes.axhline(0, color=ink.faint, linewidth=1.0)
         _draw_marks(axes, self.marks, ink)
         unit = f", {self.unit}" if self.unit else ""
-        # A single line is named too: the title does not say what was measured.
+        # A single line needs a label too: the title does not name the measurement.
         finish(axes, self.x_label, f"{self.y_label}{unit}", ink, max(2, len(self.lines)))
 
 
@@ -145,7 +145,7 @@ def save(folder: Path, figures: Sequence[Figure]) -> Path:
 
 
 def load(folder: Path) -> list[Figure]:
-    """The figures of an experiment; none if it has none."""
+    """Returns the figures of an experiment; empty without any."""
     path = folder / FILE
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -159,9 +159,9 @@ def load(folder: Path) -> list[Figure]:
 
 
 def last_within(line: Line, ideal: Line, tolerance: float) -> float | None:
-    """The largest position up to which every value is within a share of the ideal.
+    """Returns the largest position up to which all values are within ``tolerance`` of the ideal.
 
-    None if the first is outside already. Positions that the ideal does not have are left out.
+    None if the first value is outside. Positions without an ideal value are skipped.
     """
     known = dict(zip(ideal.x, ideal.y, strict=True))
     last = None
@@ -215,12 +215,12 @@ def _draw_line(axes: Axes, line: Line, number: int, ink: Ink) -> None:
         linestyle="" if line.role == "published" else "-",
         linewidth=1.6 if line.role == "measured" else 1.1,
         label=line.label,
-        clip_on=False,  # a point on an axis is whole; none is outside
+        clip_on=False,  # a marker on an axis stays whole; none is outside
     )
 
 
 def _extent(lines: Sequence[Line]) -> tuple[float, float]:
-    """What the axis must show: from 0 to the highest end of an interval, and values below 0 with theirs."""
+    """Returns the axis range: from 0 or the lowest negative value to the highest interval end."""
     low = high = 0.0
     for line in lines:
         for y, half in zip(line.y, line.ci95 or (None,) * len(line.y), strict=True):
@@ -236,7 +236,7 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark], ink: Ink) -> None:
     drawn = [np.array(line.get_xydata(), dtype=np.float64) for line in axes.get_lines()]
     for mark in marks:
         axes.axvline(mark.x, color=ink.faint, linewidth=1.0, linestyle=(0, (1, 2)))
-        # Where the lines run high the words stand below them, else above.
+        # The text stands below high lines and above low ones.
         low, high = axes.get_ylim()
         beside = [float(np.interp(mark.x, line[:, 0], line[:, 1])) for line in drawn if len(line)]
         above = not beside or np.nanmean(beside) < (low + high) / 2

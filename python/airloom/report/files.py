@@ -1,4 +1,4 @@
-"""Export: every figure and every table as a file of its own."""
+"""Export of every figure and every table to a separate file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as HTML: everything inside one file, nothing fetched."""
+"""The page as self-contained HTML, without external resources."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from airloom.report.tables import Cell, Table
 from airloom.results import RunReader
 
 _WIDE = 6.0
-"""Width in inches from which a figure takes the whole row."""
+"""Width in inches from which a figure takes the full row."""
 
 
 def render(runs: Sequence[RunReader], progress: Progress) -> str:
-    """The page about these runs."""
+    """Returns the HTML page about these runs."""
     import airloom
 
     parts = []
@@ -73,7 +73,7 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
             figures.append(
                 {
                     "title": drawing.title,
-                    # Markup: this is our own drawing; every text in it was escaped where it was set.
+                    # Markup is safe: the drawing is our own, and its texts were escaped when set.
                     "svg": Markup(svg),
                     "caption": drawing.caption,
                     "wide": drawing.size[0] >= _WIDE,

@@ -1,4 +1,4 @@
-"""What stands on a report's page, in order; how it looks is the template's matter."""
+"""Content of a report's page, in order; the template defines the layout."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from airloom.results import Measurement, RunReader
 TAIL_LINES = 25
 TAIL_OCTETS = 16 * 1024
 LOGS = 40
-"""Most program outputs on the page."""
+"""Maximum number of program outputs on the page."""
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and the share that is done, from 0 to 1."""
+"""Called with the current step and the completed share, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that can be unfolded."""
+    """A collapsible text."""
 
     title: str
     body: str
@@ -32,7 +32,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A part of the page under one heading."""
+    """A section of the page with a heading."""
 
     title: str
     text: str = ""
@@ -42,12 +42,12 @@ class Chapter:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to say."""
+        """True if the chapter has no content."""
         return not (self.drawings or self.tables or self.texts or self.text)
 
 
 def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
-    """The chapters of a run's page that have something to say."""
+    """Returns the chapters of a run's page that have content."""
     progress("reading samples", 0.0)
     frame = run.samples()
     progress("preparing plots", 0.2)
@@ -78,7 +78,7 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
 
 
 def _picture(run: RunReader) -> Drawing | None:
-    """Nodes and links; nodes that only radios join are in the map."""
+    """Returns the drawing of nodes and links; nodes with only radios appear on the map."""
     wired = run.details.topology
     return topology.picture(wired) if wired.wires or not run.details.radios else None
 
@@ -88,14 +88,14 @@ def _whose(run: RunReader) -> str:
 
 
 def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:
-    """The few figures to see first: (figure, what it is), one for each measurement and kind."""
+    """Returns the most important figures as (value, name), one for each measurement and kind."""
     if run.is_sweep:
         return []
     best: dict[tuple[str, str], Measurement] = {}
     for one in run.result.measurements:
         kind = series.kind_of(one.metric, one.unit)
         if kind not in series.ORDER or one.mean is None or one.labels:
-            continue  # one of several cases says nothing without the others
+            continue  # one of several cases is meaningless without the others
         known = best.get((one.name, kind))
         if known is None or _weight(one.metric) < _weight(known.metric):
             best[(one.name, kind)] = one
@@ -137,7 +137,7 @@ def _logs(run: RunReader) -> list[Text]:
     for name, path in list(logs.items())[:LOGS]:
         size = path.stat().st_size
         lines = _tail(path)
-        # The end of a tool's JSON says nothing to people; its figures are above.
+        # The end of a tool's JSON is of no use to readers; its figures are above.
         if lines and lines[-1] not in ("}", "]"):
             remark = f"the last {len(lines)} lines of {size:,} octets" if size > TAIL_OCTETS else ""
             texts.append(Text(name, "\n".join(lines), remark))
@@ -150,7 +150,7 @@ def _tail(path: Path) -> list[str]:
     with path.open("rb") as source:
         source.seek(max(0, path.stat().st_size - TAIL_OCTETS))
         text = source.read().decode("utf-8", "replace")
-    # Programs colour their output; control characters have no place in a page.
+    # Removes control characters, such as colour codes, which a page can't contain.
     clean = "".join(one for one in text if one in "\n\t" or one.isprintable())
     return clean.splitlines()[-TAIL_LINES:]
 

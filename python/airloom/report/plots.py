@@ -1,4 +1,4 @@
-"""The report's plots over time and over samples: series, distributions, lateness, the host."""
+"""Plots over time and over samples: series, distributions, lateness, the host."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINES = 8
-"""Most lines in one plot: beyond, colours can't be told apart."""
+"""Maximum number of lines in a plot, limited by distinguishable colours."""
 
 HAPPENINGS = 6
-"""Most events that a caption tells."""
+"""Maximum number of events in a caption."""
 
 
 def over_time(found: Sequence[Series], happenings: Sequence[Happening] = ()) -> list[Drawing]:
-    """One plot for each kind of series; what happened meanwhile is marked in all."""
+    """Returns one plot for each kind of series, with markers for the events of the run."""
     drawings = []
     for kind in sorted({one.kind for one in found}, key=series.rank_of):
         group = [one for one in found if one.kind == kind]
@@ -83,7 +83,7 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
 
 
 def distributions(found: Sequence[Series]) -> list[Drawing]:
-    """The empirical distribution of each kind of which there are enough samples to speak of one."""
+    """Returns the empirical distribution of each kind with enough samples."""
     drawings = []
     for kind in sorted({one.kind for one in found}, key=series.rank_of):
         group = [one for one in found if one.kind == kind and len(one.values) >= 10 and kind in series.ORDER]
@@ -132,7 +132,7 @@ def _distribution(kind: str, group: list[Series]) -> Drawing:
 
 
 def lateness(run: RunReader) -> Drawing | None:
-    """How late the host delivered frames."""
+    """Returns the histogram of the lateness of frame deliveries by the host."""
     bins = [one for one in run.details.lateness if one.count]
     if not bins:
         return None
@@ -174,9 +174,9 @@ def lateness(run: RunReader) -> Drawing | None:
 
 
 def _bars(bins: Sequence[Bin], bars: int = 48) -> tuple[series.Floats, series.Floats]:
-    """The same counts in bars of equal width on a logarithmic axis: edges in microseconds, frames.
+    """Returns the counts in equal bars on a logarithmic axis: edges in microseconds, frames.
 
-    What is below 0.1 us stands in the first bar.
+    The first bar contains everything below 0.1 us.
     """
     middles = np.array([max((one.from_ns + one.to_ns) / 2, 100.0) for one in bins]) / 1000
     counts = np.array([one.count for one in bins], dtype=np.float64)
@@ -194,7 +194,7 @@ _HOST = (
 
 
 def host(frame: pd.DataFrame) -> Drawing | None:
-    """Pressure, steal and use of the processors over time."""
+    """Returns pressure, steal and use of the processors over time."""
     found = [(label, series.house(frame, name, metric)) for name, metric, label in _HOST]
     found = [(label, rows) for label, rows in found if len(rows)]
     if not found:
@@ -224,7 +224,7 @@ def host(frame: pd.DataFrame) -> Drawing | None:
 
 
 def processors(run: RunReader, most: int = 24) -> Drawing | None:
-    """Processor time of the nodes that used most."""
+    """Returns the processor time of the nodes that used most."""
     used = sorted(run.details.nodes, key=lambda one: -(one.user_s + one.system_s))
     used = [one for one in used if one.user_s + one.system_s + one.wait_s > 0]
     if not used:
@@ -261,7 +261,7 @@ def processors(run: RunReader, most: int = 24) -> Drawing | None:
 
 
 def losses(run: RunReader) -> Drawing | None:
-    """Lost frames by cause; emulated and host loss in different colours."""
+    """Returns lost frames by cause; emulated and host loss in different colours."""
     ledger = run.result.ledger
     rows = [(reason.replace("-", " "), frames, False) for reason, frames in ledger.dropped.items() if frames]
     rows.sort(key=lambda row: -row[1])
@@ -299,7 +299,7 @@ def _scale(group: Sequence[Series]) -> Scale:
     if group[0].kind == "loss":
         return Scale("%", 0.01)
     dimension = group[0].dimension
-    # The 99th percentile, so that one far sample does not push the rest into tiny figures.
+    # The 99th percentile, so that one outlier does not compress the scale.
     sizes = [float(np.quantile(np.abs(one.values), 0.99)) for one in group if len(one.values)]
     return Scale.for_values(sizes, dimension)
 
@@ -326,7 +326,7 @@ def _joined_note(shapes: Sequence[tuple[str, series.Envelope]]) -> str:
 
 
 def logarithmic(axes: Axes, which: str) -> None:
-    """Makes an axis, ``x`` or ``y``, logarithmic with figures that can be read."""
+    """Makes an axis, ``x`` or ``y``, logarithmic with readable labels."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     if which == "x":
@@ -337,7 +337,7 @@ def logarithmic(axes: Axes, which: str) -> None:
         axis = axes.yaxis
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     low, high = axis.get_view_interval()
-    # With less than two decades the ticks in between carry the only figures.
+    # Below two decades the major ticks are too few, so minor ticks get labels.
     if low > 0 and math.log10(high / low) < 2:
         axis.set_minor_formatter(FuncFormatter(lambda value, _: _leading(value)))
     else:
@@ -350,7 +350,7 @@ def _leading(value: float) -> str:
 
 
 def finish(axes: Any, x: str, y: str, ink: Ink, lines: int) -> None:
-    """Names the axes, and adds a legend above if there are several lines."""
+    """Labels the axes, and adds a legend above if there are several lines."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.tick_params(length=0)
@@ -367,6 +367,6 @@ def finish(axes: Any, x: str, y: str, ink: Ink, lines: int) -> None:
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
-    """As many columns as fit beside each other at the width of a plot."""
+    """Returns the number of legend columns that fit the width of a plot."""
     widest = max((len(label) for label in labels), default=1)
     return max(1, min(len(labels), 4, 62 // (widest + 7)))

@@ -1,4 +1,4 @@
-"""The radio part of a report: where the nodes were, where the channels' time went, rates and retries."""
+"""Radio part of a report: node positions, airtime of the channels, rates and retries."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DOINGS = ("transmitting", "receiving", "collided", "busy", "idle")
-"""What a radio's time is spent on, in the order of the bars."""
+"""States of a radio's airtime, in the order of the bars."""
 NAMED = 60
-"""Most nodes whose names stand in the map."""
+"""Maximum number of nodes with a name on the map."""
 JOINED = 300
-"""Most pairs joined by a line in the map: the busiest."""
+"""Maximum number of pairs with a line on the map; the busiest are chosen."""
 
 _MEANING = {
     "transmitting": "sending",
@@ -42,7 +42,7 @@ Places = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a radio was, in the order of time; metres, a row for each moment."""
+    """Trajectory of a radio in order of time; metres, one row for each time."""
 
     name: str
     places: Places
@@ -50,12 +50,12 @@ class Way:
 
     @property
     def moved(self) -> bool:
-        """Whether it was in two places."""
+        """True if the position changed."""
         return bool(len(self.places) > 1 and np.ptp(self.places, axis=0).max() > 0)
 
 
 def drawings(run: RunReader, frame: pd.DataFrame) -> list[Drawing]:
-    """All that there is to draw of a run's radios."""
+    """Returns all drawings of a run's radios."""
     if run.is_sweep or not run.details.radios:
         return []
     found = [
@@ -68,13 +68,13 @@ def drawings(run: RunReader, frame: pd.DataFrame) -> list[Drawing]:
 
 
 def channel_of(radio: RadioUse) -> str:
-    """A radio's channel in words."""
+    """Returns a radio's channel as text."""
     number = f"channel {radio.channel}, " if radio.channel is not None else ""
     return f"{number}{radio.mhz} MHz"
 
 
 def ways(run: RunReader, frame: pd.DataFrame) -> list[Way]:
-    """The ways of all radios whose place is known."""
+    """Returns the trajectories of all radios with a known position."""
     by_radio: dict[str, dict[str, pd.DataFrame]] = {}
     if len(frame):
         rows = frame[(frame["measurement"] == "radio") & frame["metric"].isin(("x", "y"))]
@@ -169,7 +169,7 @@ def _names(axes: Axes, found: Sequence[Way], ink: Ink) -> None:
 
 
 def shares(radio: RadioUse) -> dict[str, float]:
-    """What part of its time a radio spent on what."""
+    """Returns the shares of a radio's time by state."""
     total = sum(radio.airtime_ns.values())
     return {doing: radio.airtime_ns.get(doing, 0) / total if total else 0.0 for doing in DOINGS}
 
@@ -232,7 +232,7 @@ def _airtime(radios: Sequence[RadioUse]) -> Drawing | None:
 
 
 def _over_time(run: RunReader, frame: pd.DataFrame, metric: str) -> Drawing | None:
-    """The chosen rate, or the share of retries, of the busiest pairs."""
+    """Returns the rate, or the share of retries, of the busiest pairs over time."""
     if not len(frame):
         return None
     rows = frame[(frame["measurement"] == "radio-link") & (frame["metric"] == metric)]
@@ -250,7 +250,7 @@ def _over_time(run: RunReader, frame: pd.DataFrame, metric: str) -> Drawing | No
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
         for number, (name, shape) in enumerate(lines):
-            # A rate holds until the next is chosen; a share belongs to the interval that ends.
+            # A rate holds until the next one; a share describes the interval that ends.
             style = "steps-post" if metric == "rate" else "default"
             axes.plot(
                 shape.t_s, shape.mean, color=ink.series[number], label=pair(name), linewidth=1.3,
@@ -277,12 +277,12 @@ def _over_time(run: RunReader, frame: pd.DataFrame, metric: str) -> Drawing | No
 
 
 def pair(name: str) -> str:
-    """A pair of radios as people read it."""
+    """Returns a pair of radios in readable form."""
     return name.replace(">", " to ")
 
 
 def radios(run: RunReader) -> Table:
-    """Every radio with its airtime and counts."""
+    """Returns a table of every radio with its airtime and counts."""
     columns = ["radio", "MHz", "sending", "receiving", "collided", "busy", "sent", "no answer"]
     rows = []
     for one in run.details.radios if not run.is_sweep else ():
@@ -302,7 +302,7 @@ def radios(run: RunReader) -> Table:
 
 
 def links(run: RunReader) -> Table:
-    """What each radio sent to each other."""
+    """Returns a table of the frames from each radio to each other."""
     found = sorted(run.details.radio_links if not run.is_sweep else (), key=lambda one: -one.attempts)
     rows = [
         [
@@ -320,7 +320,7 @@ def links(run: RunReader) -> Table:
 
 
 def channels(run: RunReader) -> Table:
-    """How much each channel was in use, wherever its radios are."""
+    """Returns a table of channel use, over all positions of its radios."""
     details = run.details
     span = max((sum(one.airtime_ns.values()) for one in details.radios), default=0)
     rows = []

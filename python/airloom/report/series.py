@@ -1,8 +1,8 @@
-"""From samples to what a plot can show honestly: envelopes, quantiles, kinds of series.
+"""Preparation of samples for plots: envelopes, quantiles, kinds of series.
 
-A plot has about a thousand columns of pixels. A longer series is cut into that many intervals of
-time, and of each the smallest, the mean and the largest value are shown, so that no extreme is
-lost; the caption says so. Nothing is sampled at random and nothing is smoothed.
+A plot has about a thousand columns of pixels. A longer series is divided into that many intervals,
+each shown with its minimum, mean and maximum, so that no extreme is lost; the caption notes this.
+There is no random sampling and no smoothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COLUMNS = 1000
 Floats = npt.NDArray[np.float64]
 
 HOUSE = ("host", "node", "engine", "radio", "radio-link")
-"""Measurements that the runtime itself records; they have their own plots."""
+"""Measurements recorded by the runtime itself, with their own plots."""
 
 _TITLES = {
     "throughput": "Throughput",
@@ -38,7 +38,7 @@ ORDER = tuple(_TITLES)
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A series ready to draw: ``low`` and ``high`` are the mean itself where nothing was joined."""
+    """A series ready to draw; without aggregation ``low`` and ``high`` equal the mean."""
 
     t_s: Floats
     mean: Floats
@@ -48,13 +48,13 @@ class Envelope:
 
     @property
     def joined(self) -> bool:
-        """Whether several samples share a column."""
+        """True if several samples share a column."""
         return self.samples > len(self.t_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a plot; values in the base unit (s, bit/s) of its dimension."""
+    """One line of a plot; values in the base unit (s, bit/s) of their dimension."""
 
     label: str
     kind: str
@@ -65,7 +65,7 @@ class Series:
 
 
 def envelope(t_ns: npt.NDArray[np.int64], values: Floats, columns: int = COLUMNS) -> Envelope:
-    """At most ``columns`` intervals of equal length, empty ones left out."""
+    """Returns at most ``columns`` intervals of equal length, without empty ones."""
     t_s = t_ns.astype(np.float64) / 1e9
     if len(values) <= 2 * columns:
         order = np.argsort(t_s, kind="stable")
@@ -87,9 +87,9 @@ def envelope(t_ns: npt.NDArray[np.int64], values: Floats, columns: int = COLUMNS
 
 
 def distribution(values: Floats, points: int = COLUMNS) -> tuple[Floats, Floats]:
-    """The empirical distribution function: values and the share of samples not above them.
+    """Returns the empirical distribution function: values and the share of samples up to them.
 
-    Beyond ``points`` samples, that many order statistics, the smallest and the largest included.
+    Beyond ``points`` samples, that many order statistics, including minimum and maximum.
     """
     ordered = np.sort(values)
     share = np.arange(1, len(ordered) + 1) / len(ordered)
@@ -100,7 +100,7 @@ def distribution(values: Floats, points: int = COLUMNS) -> tuple[Floats, Floats]
 
 
 def kind_of(metric: str, unit: str) -> str:
-    """Which plot a metric belongs to: one of :data:`ORDER`, or its own name."""
+    """Returns the plot of a metric: one of :data:`ORDER`, or its own name."""
     dimension = UNITS.get(unit, (1.0, None))[1]
     words = metric.lower().replace(".", "_").split("_")
     if dimension == RATE:
@@ -116,17 +116,17 @@ def kind_of(metric: str, unit: str) -> str:
 
 
 def title_of(kind: str) -> str:
-    """A plot's title."""
+    """Returns a plot's title."""
     return _TITLES.get(kind, kind.replace("_", " ").capitalize())
 
 
 def rank_of(kind: str) -> tuple[int, str]:
-    """The place of a plot on the page."""
+    """Returns the sort key of a plot on the page."""
     return (ORDER.index(kind) if kind in ORDER else len(ORDER), kind)
 
 
 def all_series(frame: pd.DataFrame) -> Iterator[Series]:
-    """Every series of the experiment's own measurements in a table of samples."""
+    """Yields every series of the experiment's own measurements in a table of samples."""
     keys = ["measurement", "metric", "unit", "node"]
     groups = list(frame.groupby(keys, observed=True, sort=True)) if len(frame) else []
     nodes: dict[tuple[str, str], int] = {}
@@ -150,7 +150,7 @@ def all_series(frame: pd.DataFrame) -> Iterator[Series]:
 
 
 def house(frame: pd.DataFrame, measurement: str, metric: str, node: str | None = None) -> pd.DataFrame:
-    """The runtime's own series of one name, in order of time; empty if there is none."""
+    """Returns the runtime's series of this name in order of time; empty without one."""
     rows = frame[(frame["measurement"] == measurement) & (frame["metric"] == metric)]
     if node is not None:
         rows = rows[rows["node"] == node]

@@ -1,6 +1,6 @@
-"""How the report's figures look, on a page that may be dark or light, and on paper.
+"""Style of the report's figures: for light and dark pages, and for exported files.
 
-Figures on the page are drawn with stand-in colours that are then replaced by the page's own
+Figures on the page are drawn with placeholder colours, which are replaced by the page's CSS
 variables, so that one drawing suits both schemes. Exported figures have fixed colours.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """Colours by their role. ``series`` are told apart by people who see colours differently."""
+    """Colours by role. ``series`` colours are distinguishable with colour vision deficiency."""
 
     text: str
     faint: str
@@ -70,7 +70,7 @@ PAGE = Ink(
 class Drawing:
     """A figure that can be drawn in either ink.
 
-    ``name`` names its file, ``alt`` says in words what it shows, ``caption`` stands under it.
+    ``name`` is its file name, ``alt`` its text description, ``caption`` the text below it.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Drawing:
     size: tuple[float, float] = (5.0, 3.0)
 
     def figure(self, ink: Ink) -> Figure:
-        """Draws it; inches at 100 dots."""
+        """Draws the figure; sizes in inches at 100 dpi."""
         from matplotlib.figure import Figure
 
         with _settings(ink):
@@ -90,14 +90,14 @@ class Drawing:
             return figure
 
     def svg(self, prefix: str) -> str:
-        """As an element for the page; ``prefix`` keeps its ids apart from other figures'."""
+        """Returns an SVG element for the page; ``prefix`` makes its IDs unique on the page."""
         sink = io.StringIO()
         with _settings(PAGE):
             self.figure(PAGE).savefig(sink, format="svg", transparent=True, metadata={"Date": None})
         return _inline(sink.getvalue(), prefix, self.alt)
 
     def save(self, folder: Path, form: str) -> Path:
-        """As a file, ``png`` or ``svg``, with its title."""
+        """Saves a file, ``png`` or ``svg``, with its title."""
         path = folder / f"{self.name}.{form}"
         with _settings(PAPER):
             figure = self.figure(PAPER)
@@ -147,7 +147,7 @@ def _settings(ink: Ink) -> AbstractContextManager[None]:
 
 
 def _inline(svg: str, prefix: str, alt: str) -> str:
-    """An SVG file's text as an element of the page: no outside names, own ids, the page's colours."""
+    """Returns an SVG file's text as a page element with unique IDs and the page's colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Tables: the same on the terminal, in the HTML page and as CSV."""
+"""Tables for the terminal, the HTML page and CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tone = Literal["", "good", "warn", "bad"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in a cell; ``tone`` colours it, and never says what the text does not."""
+    """Text of a cell; ``tone`` colours it, but carries no information of its own."""
 
     text: str
     tone: Tone = ""
@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a name for files, a title for people, and columns that are figures or words."""
+    """A table with a name for files, a title for readers, and numeric or text columns."""
 
     name: str
     title: str
@@ -33,7 +33,7 @@ class Table:
     numeric: frozenset[int] = frozenset()
     note: str = ""
     raw: tuple[dict[str, Any], ...] = field(default=())
-    """The same rows with unrounded figures and units, for CSV; empty if the cells say it all."""
+    """The rows with unrounded figures and units, for CSV; empty if the cells contain them."""
 
 
 def table(
@@ -46,17 +46,17 @@ def table(
     note: str = "",
     raw: Sequence[dict[str, Any]] = (),
 ) -> Table:
-    """A table of plain texts and cells."""
+    """Returns a table of plain texts and cells."""
     cells = tuple(tuple(one if isinstance(one, Cell) else Cell(one) for one in row) for row in rows)
     return Table(name, title, tuple(columns), cells, frozenset(numeric), note, tuple(raw))
 
 
 MANY = 40
-"""Figures above which those that matter first stand in a table of their own."""
+"""Number of figures above which a separate table lists the most important ones."""
 
 
 def first_figures(run: RunReader) -> Table:
-    """The figures that matter first; empty if there are few enough to show them all."""
+    """Returns the most important figures; empty if all of them fit one table."""
     found = run.result.measurements
     if len(found) <= MANY:
         return table("headlines", "Measurements", [], [])
@@ -67,7 +67,7 @@ def first_figures(run: RunReader) -> Table:
 
 
 def measurements(run: RunReader) -> Table:
-    """All figures of ``result.json``."""
+    """Returns all figures of ``result.json``."""
     note = "n is the number of observations behind a figure. With two or more it has an interval."
     few = len(run.result.measurements) <= MANY
     title = "Measurements" if few else "All figures"
@@ -76,7 +76,7 @@ def measurements(run: RunReader) -> Table:
 
 def _measurements(name: str, title: str, found: Sequence[Measurement], note: str) -> Table:
     swept = list(dict.fromkeys(label for one in found for label in one.labels))
-    # What would stand in every row is left out: the one name in an experiment, intervals of single runs.
+    # Columns equal in every row are left out: an only name, missing intervals of single runs.
     names = ["measurement"] if len({one.name for one in found}) > 1 or not swept else []
     intervals = ["95 % interval"] if any(one.ci95 is not None for one in found) else []
     rows: list[list[str | Cell]] = []
@@ -101,14 +101,14 @@ def _measurements(name: str, title: str, found: Sequence[Measurement], note: str
 
 
 def interval(one: Measurement) -> str:
-    """A confidence interval as people read it."""
+    """Returns a confidence interval in readable form."""
     if one.mean is None or one.ci95 is None:
         return "-"
     return f"± {shown_figure(one, one.ci95)}"
 
 
 def shown_figure(one: Measurement, value: float | None) -> str:
-    """A figure of a measurement as people read it; a share of losses or of a processor in percent."""
+    """Returns a figure in readable form; a share of losses or of a processor in percent."""
     share = series.kind_of(one.metric, one.unit) == "loss" or one.metric.startswith("cpu")
     if value is not None and one.unit in ("1", "") and share:
         return f"{number(100 * value)} %"
@@ -124,7 +124,7 @@ OUTCOME_TONES: dict[str, Tone] = {
 
 
 def claims(run: RunReader) -> Table:
-    """Every claim with what was measured."""
+    """Returns every claim with the measured values."""
     rows: list[list[str | Cell]] = [
         [
             one.id,
@@ -149,7 +149,7 @@ STATUS_TONES: dict[str, Tone] = {"valid": "good", "degraded": "warn", "invalid":
 
 
 def points(run: RunReader) -> Table:
-    """Every run of a sweep with its verdict."""
+    """Returns every run of a sweep with its verdict."""
     rows: list[list[str | Cell]] = []
     for point, one in run.begun:
         verdict = one.result.verdict
@@ -173,10 +173,10 @@ def points(run: RunReader) -> Table:
 
 
 def ledger(run: RunReader) -> Table:
-    """Where every frame went; what the network was asked to lose and what the host lost apart."""
+    """Returns the number of frames by outcome; emulated loss apart from host loss."""
     result: Ledger = run.result.ledger
     engine = run.details.engine if not run.is_sweep else {}
-    # What a port could not hold for the engine never entered it, but a node did send it.
+    # Frames that a port dropped before the engine (missed) were offered by a node too.
     offered = int(engine.get("offered", 0)) + int(engine.get("missed", 0))
     rows: list[list[str | Cell]] = []
 
@@ -229,22 +229,22 @@ _IN_WORDS = {
     "not-associated": "no access point, or no such station",
     "not-up": "the guest behind the port had not come up yet",
 }
-"""Reasons of media and guests in words; those of links speak for themselves."""
+"""Readable reasons of media and guests; those of links are readable as they are."""
 
 
 def cause_of(reason: str) -> str:
-    """A reason of emulated loss as people read it."""
+    """Returns a reason of emulated loss in readable form."""
     words = reason.replace("-", " ")
     return f"{words}: {_IN_WORDS[reason]}" if reason in _IN_WORDS else words
 
 
 def is_accounted(run: RunReader) -> bool:
-    """Whether the run lived to write where its frames went."""
+    """True if the run wrote its ledger."""
     return run.finished or bool(run.result.ledger.delivered)
 
 
 def links(run: RunReader) -> Table:
-    """The engine's account of each link's direction that carried or lost something."""
+    """Returns the engine's counters of each link direction that carried or lost frames."""
     found = run.details.engine.get("links", {}) if not run.is_sweep else {}
     rows: list[list[str | Cell]] = []
     for name, directions in found.items():
@@ -265,13 +265,13 @@ def links(run: RunReader) -> Table:
 
 
 def _changed(account: dict[str, Any]) -> str:
-    """What a link did to frames beside carrying them."""
+    """Returns how a link changed frames."""
     kinds = ("duplicated", "corrupted", "reordered", "marked")
     return ", ".join(f"{account[kind]:,} {kind}" for kind in kinds if account.get(kind))
 
 
 def guidance(run: RunReader) -> Table:
-    """What the kinds of the nodes did to the figures, where they were calibrated."""
+    """Returns the effects of the node kinds on the figures, where kinds were calibrated."""
     rows: list[list[str | Cell]] = []
     tones: dict[str, Tone] = {"harmless": "", "correctable": "warn", "unusable": "bad"}
     for one in run.details.guidance if not run.is_sweep else ():
@@ -300,7 +300,7 @@ def guidance(run: RunReader) -> Table:
 
 
 def nodes(run: RunReader) -> Table:
-    """What each node's programs used of the processors."""
+    """Returns the processor time of each node's programs."""
     seconds = max(run.result.wall_seconds, 1e-9)
     used = sorted(run.details.nodes, key=lambda one: -(one.user_s + one.system_s)) if not run.is_sweep else []
     rows: list[list[str | Cell]] = [
@@ -323,7 +323,7 @@ def nodes(run: RunReader) -> Table:
 
 
 def profile(run: RunReader) -> Table:
-    """Where each component spent its time, by samples."""
+    """Returns where each component spent its time, by samples."""
     rows: list[list[str | Cell]] = [
         ["" if one.place else one.component.replace("_", " "), one.place or "all of it", f"{one.share:.1%}"]
         for one in run.details.profile
@@ -339,7 +339,7 @@ def profile(run: RunReader) -> Table:
 
 
 def programs(run: RunReader) -> Table:
-    """How each program ended."""
+    """Returns how each program ended."""
     rows: list[list[str | Cell]] = []
     for one in run.details.programs if not run.is_sweep else ():
         end = f"signal {one.signal}" if one.signal else "-" if one.exit is None else f"exit {one.exit}"
@@ -348,13 +348,13 @@ def programs(run: RunReader) -> Table:
 
 
 REASONS = 8
-"""Most reasons that a verdict tells at once; a long sweep may have hundreds."""
+"""Maximum number of verdict reasons shown; a long sweep may have hundreds."""
 NOTES = 4
-"""Most notes likewise."""
+"""Maximum number of notes shown."""
 
 
 def facts(run: RunReader) -> list[tuple[str, str]]:
-    """What a reader wants to know first: one line each."""
+    """Returns the basic facts of a run, one line each."""
     result = run.result
     lateness = result.ledger.lateness_us
     found = [

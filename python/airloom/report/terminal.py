@@ -20,7 +20,7 @@ _STATUS = {"valid": "green", "degraded": "yellow", "invalid": "red"}
 
 
 def render(run: RunReader) -> RenderableType:
-    """Verdict, facts and every table of a run."""
+    """Returns verdict, facts and every table of a run."""
     facts = RichTable.grid(padding=(0, 2))
     facts.add_column(style="dim")
     facts.add_column(overflow="fold")
@@ -37,7 +37,7 @@ def render(run: RunReader) -> RenderableType:
 
 
 def verdict(verdict: Verdict) -> Panel:
-    """The verdict in a frame of its colour, with its reasons."""
+    """Returns the verdict with its reasons, in a panel of its colour."""
     colour = _STATUS[verdict.status]
     lines = Text(verdict.status.upper(), style=f"bold {colour}")
     for reason in verdict.reasons[: tables.REASONS]:
@@ -54,14 +54,14 @@ def verdict(verdict: Verdict) -> Panel:
 
 
 def lost(notes: Sequence[str]) -> list[Text]:
-    """What the folder should hold and does not."""
+    """Returns the missing parts of the folder."""
     shown = [Text(f"not read: {note}", style="yellow") for note in notes[: tables.NOTES]]
     more = len(notes) - tables.NOTES
     return [*shown, Text(f"and {more} more that could not be read", style="yellow")] if more > 0 else shown
 
 
 def claims(found: Sequence[Claim]) -> RichTable:
-    """Claims with room for their sentences: outcome, then what was claimed and why it holds or not."""
+    """Returns claims with full sentences: outcome, claim and reason."""
     drawn = RichTable(title="Claims", title_justify="left", title_style="bold", show_header=False)
     for one in found:
         outcome = Text(one.outcome.replace("-", " "), style=_TONES[tables.OUTCOME_TONES[one.outcome]])
@@ -74,13 +74,13 @@ def claims(found: Sequence[Claim]) -> RichTable:
 
 
 def rich_table(one: tables.Table) -> RenderableType:
-    """A table as rich draws it."""
+    """Returns a table for rich."""
     return _Fitting(one)
 
 
 class _Fitting:
-    """A table where the terminal has room for the words of every column; else a block for each row, in which
-    no word is cut either.
+    """A table if every column fits the terminal; otherwise a block for each row, without truncated
+    words.
     """
 
     def __init__(self, table: tables.Table) -> None:
@@ -94,7 +94,7 @@ class _Fitting:
                 [column, *(row[index].text for row in one.rows)] for index, column in enumerate(one.columns)
             )
         ]
-        # Beside its text a column has a space on each side and a line.
+        # Each column needs a space on either side of its text and a line.
         yield self._grid(widths) if sum(widths) + 3 * len(widths) + 1 <= options.max_width else self._blocks()
 
     def _grid(self, widths: list[int]) -> RichTable:

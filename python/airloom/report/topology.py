@@ -1,7 +1,7 @@
-"""The topology picture: who is joined to whom, and how fast and how far.
+"""The topology picture: nodes, links, rates and delays.
 
-Up to a hundred nodes every one is drawn; above, nodes that are densely joined are drawn as one
-cluster with their number (Louvain's method, Blondel et al. 2008, with a fixed seed).
+Up to a hundred nodes, every node is drawn; above, densely connected nodes are drawn as one cluster
+with their number (Louvain's method, Blondel et al. 2008, with a fixed seed).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 MOST = 100
 ROW = 12
-"""Nodes of a chain in one row of its picture."""
+"""Nodes in one row of a chain's picture."""
 LABELS = 24
-"""Most link labels: more would cover each other, and stand in the table of links instead."""
+"""Maximum number of link labels; more would overlap, so the table of links lists them."""
 DENSE = 60
-"""Links from which on they are drawn thin."""
+"""Number of links from which lines are drawn thin."""
 
 Place = tuple[float, float]
 
@@ -40,7 +40,7 @@ _MARKERS = {
 
 
 def picture(topology: Topology) -> Drawing | None:
-    """The picture of a topology; none if there is nothing to show."""
+    """Returns the picture of a topology; None for an empty one."""
     if not topology.vertices:
         return None
     import networkx as nx
@@ -99,7 +99,7 @@ def _rest(common: list[tuple[str, int]], topology: Topology) -> str:
 
 
 def describe(wire: Wire) -> str:
-    """A link's rate and delay, of both directions if they differ."""
+    """Returns a link's rate and delay, of both directions if they differ."""
     forward = _direction(wire.rate_bit_s, wire.delay_ns, wire.trace)
     if wire.backward_delay_ns is None:
         return forward
@@ -113,7 +113,7 @@ def _direction(rate: int | None, delay_ns: int, trace: bool) -> str:
 
 
 def layout(graph: Any) -> dict[str, Place]:
-    """Where each vertex goes: chains in rows, rings in a circle, trees in layers, else by springs."""
+    """Returns vertex positions: chains in rows, rings in a circle, trees in layers, else springs."""
     import networkx as nx
 
     order = _chain(graph)
@@ -145,7 +145,7 @@ def _chain(graph: Any) -> list[str]:
 
 
 def _rows(order: list[str]) -> dict[str, Place]:
-    """A chain that turns back at the end of each row, as the ox ploughs."""
+    """Returns a chain in rows of alternating direction."""
     rows = math.ceil(len(order) / ROW)
     width = math.ceil(len(order) / rows)
     places = {}

@@ -1,19 +1,19 @@
-"""A run's folder: how it is written while the run lasts, and read afterwards.
+"""Results of a run: writing its folder during the run, and reading it afterwards.
 
-Writing, by whoever runs a scenario::
+Writing::
 
     with RunWriter(folder, scenario="chain", seed=1, kinds=["netns"], scenario_text=text) as writer:
         writer.record("rtt", "rtt", "s", t_ns=[...], values=[...], node="h1")    # any number of times
         writer.measured(Measurement(name="rtt", metric="max", unit="s", mean=0.0021, ci95=None, n=10))
         result = writer.finish(verdict, ledger, claims=claims, details=details)
 
-From the first line on the folder holds a ``result.json`` that says ``invalid`` because the run has
-not finished, and every few seconds what was recorded becomes a complete Parquet file of its own. So
-a run that is killed leaves a true verdict and readable samples. An exception inside the ``with``
-block, Ctrl-C included, closes the folder as ``invalid`` with the reason.
+From the start, the folder contains a ``result.json`` with verdict ``invalid`` because the run has
+not finished; every few seconds the recorded samples are written to a complete Parquet file. So a
+killed run leaves a correct verdict and readable samples. An exception inside the ``with`` block,
+Ctrl-C included, closes the folder as ``invalid`` with the reason.
 
-A sweep, or more than one repetition, is a folder of such folders with an index, and is resumed by
-opening it again::
+A sweep, or several repetitions, is a folder of such folders with an index. Opening it again resumes
+it::
 
     with SweepWriter(folder, scenario="chain", seed=1, sweep={"nodes": [2, 3]}, repetitions=5,
                      scenario_text=text, inputs=digests) as sweep:
@@ -22,12 +22,13 @@ opening it again::
                 ...
         result = sweep.finish(claims)
 
-A folder has one writer at a time; another is refused (``results.locked``).
+A folder has one writer at a time; a second one is refused (``results.locked``).
 
-Reading: ``RunReader(folder)`` for both: ``.result``, ``.samples("rtt")`` (pandas), ``.table("rtt")``
-(Arrow), ``.measurements`` (pandas), ``.details``, ``.points``; ``.notes`` say what is missing or damaged.
+Reading: ``RunReader(folder)`` for both: ``.result``, ``.samples("rtt")`` (pandas),
+``.table("rtt")`` (Arrow), ``.measurements`` (pandas), ``.details``, ``.points``; ``.notes`` lists
+missing or damaged parts.
 
-The formats are fixed in ``docs/guide/results.md``.
+``docs/guide/results.md`` specifies the formats.
 """
 
 from __future__ import annotations

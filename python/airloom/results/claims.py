@@ -1,4 +1,4 @@
-"""Claims held against what was measured; :mod:`airloom.scenario.claims_grammar` has their grammar."""
+"""Evaluation of claims; :mod:`airloom.scenario.claims_grammar` defines their grammar."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 
 class Unmeasured(Exception):
-    """A name in a claim for which there is no value."""
+    """A name in a claim has no value."""
 
 
 Values = Callable[[str], Quantity]
-"""What a claim's names stand for; raises :class:`Unmeasured`."""
+"""Maps a name in a claim to its value; raises :class:`Unmeasured`."""
 
 
 def from_measurements(
     measurements: Sequence[Measurement], extra: Mapping[str, Quantity] | None = None
 ) -> Values:
-    """Looks names up in a result's measurements, and in ``extra`` first.
+    """Looks up names in ``extra`` first, then in a result's measurements.
 
     ``echo.rtt_max`` finds the measurement ``echo`` with metric ``rtt_max``, and so does ``echo.max``
     if no other metric of ``echo`` is called ``max`` or ends in ``_max``. Several measurements of one
-    name and metric that differ in labels are ambiguous, and refused.
+    name and metric that differ in labels are ambiguous and raise an error.
     """
     known = dict(extra or {})
 
@@ -79,12 +79,12 @@ def evaluate(
     shape: str | Check | None = None,
     implausible: str | None = None,
 ) -> Claim:
-    """Holds a claim against what was measured.
+    """Evaluates a claim.
 
-    ``holds`` if ``check`` is true; ``holds-in-shape`` if it is not but the weaker ``shape`` is;
-    ``implausible-in-source`` if it is not, and ``implausible`` says why its source cannot be right;
-    else ``fails``. ``published`` is what the source says. What could not be measured fails, and ``why``
-    names it.
+    ``holds`` if ``check`` is true; ``holds-in-shape`` if only the weaker ``shape`` is true;
+    ``implausible-in-source`` if neither is, and ``implausible`` explains why the source is wrong;
+    else ``fails``. ``published`` is the source's statement. A missing measurement fails the claim,
+    and ``why`` names it.
     """
     parsed = check if isinstance(check, Check) else parse(check)
     held, measured, why = _hold(parsed, values)

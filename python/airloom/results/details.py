@@ -1,6 +1,6 @@
-"""What ``details.json`` says: whatever a report shows beyond the verdict.
+"""Contents of ``details.json``: the data of a report beyond the verdict.
 
-Everything in it is optional, so a run on a bare machine, or one cut short, still has a report.
+Everything is optional, so a run on a bare machine, or one cut short, still has a report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from airloom.errors import RunError
 from airloom.results.result import SCHEMA, Part
 
 COMPONENTS = ("guest_user", "guest_kernel", "host_kernel", "engine")
-"""What processor time is divided among (see :mod:`airloom.compare.attribution`)."""
+"""Components of processor time (see :mod:`airloom.compare.attribution`)."""
 
 
 class Bin(Part):
@@ -27,9 +27,9 @@ class Bin(Part):
 
 
 class NodeUse(Part):
-    """What a node's programs used of the processors, in seconds over the whole run.
+    """Processor time of a node's programs, in seconds over the whole run.
 
-    ``wait_s`` is the time they were runnable and waited for a processor.
+    ``wait_s`` is the time during which they were runnable but not running.
     """
 
     node: str
@@ -52,7 +52,7 @@ class ProgramEnd(Part):
 
 
 class Advice(Part):
-    """What the kind of its nodes did to a figure (see :mod:`airloom.calibration.correct`)."""
+    """Effect of the node kind on a figure (see :mod:`airloom.calibration.correct`)."""
 
     measurement: str
     metric: str
@@ -67,17 +67,17 @@ class Advice(Part):
 
 
 class Hotspot(Part):
-    """Where a component spent its processor time (see :mod:`airloom.runs.profiler`)."""
+    """A place where a component spent processor time (see :mod:`airloom.runs.profiler`)."""
 
     component: str
     place: str = ""
-    """A function and the file that it is in; empty for the whole component."""
+    """A function and its file; empty for the whole component."""
     share: float
-    """Of all samples."""
+    """Share of all samples."""
 
 
 class Happening(Part):
-    """An event of the scenario, or one that befell the run, at engine time ``t_ns``."""
+    """An event of the scenario or of the run, at engine time ``t_ns``."""
 
     t_ns: int
     what: str
@@ -92,7 +92,7 @@ class Vertex(Part):
 
 
 class Wire(Part):
-    """A link in the topology picture; null rate is unlimited. Backward is null when it is the same."""
+    """A link in the topology picture; null rate: unlimited; null ``backward``: as forward."""
 
     name: str
     a: str
@@ -107,100 +107,100 @@ class Wire(Part):
 
 
 class Topology(Part):
-    """What was joined to what."""
+    """Nodes and links of the topology picture."""
 
     vertices: tuple[Vertex, ...] = ()
     wires: tuple[Wire, ...] = ()
 
 
 class RadioUse(Part):
-    """One radio at the end of a run: where it was, where its time went, what it counted."""
+    """One radio at the end of a run: position, airtime and counters."""
 
     name: str
     """Its port, ``node:interface``."""
     medium: str
     mhz: int
-    """Centre of its channel."""
+    """Centre frequency of its channel in MHz."""
     channel: int | None = None
     """The channel's number."""
     place_m: tuple[float, float, float] | None = None
     airtime_ns: dict[str, int] = Field(default_factory=dict)
-    """By what it heard or did: ``idle``, ``transmitting``, ``receiving``, ``collided``, ``busy``; together
-    the whole run. ``busy`` is carrier sense without a frame that it could follow."""
+    """Time in ns by state: ``idle``, ``transmitting``, ``receiving``, ``collided``, ``busy``; the sum
+    is the whole run. ``busy`` is carrier sense without a decodable frame."""
     counts: dict[str, int] = Field(default_factory=dict)
-    """Frames, in the engine's words: ``sent``, ``unanswered``, ``given_up``, ``received`` and so on."""
+    """Frames by the engine's counters: ``sent``, ``unanswered``, ``given_up``, ``received`` etc."""
 
 
 class RadioLink(Part):
-    """What one radio sent to another."""
+    """Frames from one radio to another."""
 
     sender: str
     receiver: str
     attempts: int = 0
-    """Transmissions that asked for an answer, repeated ones included."""
+    """Transmissions that expect a response, retries included."""
     unanswered: int = 0
     rate_bit_s: int | None = None
-    """The rate that it would use next."""
+    """Rate of the next transmission in bit/s."""
 
 
 class ChannelUse(Part):
-    """One channel of a medium over the whole run, wherever its radios are."""
+    """One channel of a medium over the whole run, at all positions."""
 
     medium: str
     channel: int
     mhz: int
     frames: int = 0
     airtime_ns: dict[str, int] = Field(default_factory=dict)
-    """``busy``: somebody sent; ``overlapped``: several did at once; ``sent``: the sum of all frames."""
+    """``busy``: at least one sender; ``overlapped``: several; ``sent``: all frames; in ns."""
 
 
 class Details(Part):
-    """The whole of ``details.json``."""
+    """Contents of ``details.json``."""
 
     version: int = SCHEMA
     versions: dict[str, str] = Field(default_factory=dict)
-    """Software: name, version. ``airloom``, ``kernel``, ``python``, ``iperf3`` and the like."""
+    """Software versions by name: ``airloom``, ``kernel``, ``python``, ``iperf3`` and the like."""
     machine: dict[str, str | int | float] = Field(default_factory=dict)
-    """Processor, cores, memory and what else describes the machine."""
+    """Description of the machine: processor, cores, memory and so on."""
     limits: dict[str, str] = Field(default_factory=dict)
-    """What the verdict was held to, in words with units."""
+    """Limits of the verdict, in words with units."""
     engine: dict[str, Any] = Field(default_factory=dict)
-    """The engine's whole ledger as it came: offered, copies, in_flight, links, ports."""
+    """The engine's complete ledger: offered, copies, in_flight, links, ports."""
     host_lost: dict[str, int] = Field(default_factory=dict)
-    """Frames that this machine lost, by reason."""
+    """Frames lost by this machine, by reason."""
     lateness: tuple[Bin, ...] = ()
     nodes: tuple[NodeUse, ...] = ()
     inputs: dict[str, str] | None = None
-    """Digest of everything that the scenario took from files, by path."""
+    """Digests of all input files of the scenario, by path."""
     length_ns: int = 0
-    """Engine time when it ended."""
+    """Engine time at the end in ns."""
     processors: dict[str, float] = Field(default_factory=dict)
-    """``guest_user``, ``guest_kernel``, ``host_kernel``, ``engine``: processors kept busy on average."""
+    """``guest_user``, ``guest_kernel``, ``host_kernel``, ``engine``: busy processors on average."""
     programs: tuple[ProgramEnd, ...] = ()
     profile: tuple[Hotspot, ...] = ()
-    """Of each component its whole, then the places with most samples; only where it was asked for."""
+    """Whole components first, then the functions with most samples; only with profiling enabled."""
     happenings: tuple[Happening, ...] = ()
     guidance: tuple[Advice, ...] = ()
-    """For figures between nodes whose kinds were calibrated on this machine."""
+    """Advice for figures between nodes of kinds that were calibrated on this machine."""
     topology: Topology = Topology()
     radios: tuple[RadioUse, ...] = ()
-    """All radios. Their ways are in the samples of ``radio``: metrics ``x``, ``y``, ``z`` in m, the radio's
-    name in the place of the node; one sample for a radio that never moves."""
+    """All radios. Samples of ``radio`` contain their trajectories: metrics ``x``, ``y``, ``z`` in m,
+    with the radio's name as node; one sample for a radio that never moves."""
     channels: tuple[ChannelUse, ...] = ()
     radio_links: tuple[RadioLink, ...] = ()
-    """Over time they are in the samples of ``radio-link``: metrics ``rate`` in bit/s and ``retries`` (the
-    share of attempts in the interval without an answer), ``sender>receiver`` in the place of the node."""
+    """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
+    (share of the interval's attempts without a response), with ``sender>receiver`` as node."""
 
     def to_json(self) -> str:
-        """The text of ``details.json``."""
+        """Returns the text of ``details.json``."""
         raw = self.model_dump(mode="json")
         raw = {"schema": raw.pop("version"), **raw}
-        # Without indentation: with thousands of nodes that takes seconds.
+        # Without indentation, which takes seconds with thousands of nodes.
         return json.dumps(raw, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read(path: Path) -> Details:
-    """Reads a ``details.json``; a run without one has empty details."""
+    """Reads a ``details.json``; empty details for a run without one."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         return Details.model_validate(raw | {"version": raw.get("schema", SCHEMA)})

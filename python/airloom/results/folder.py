@@ -1,4 +1,4 @@
-"""A folder of results has one writer at a time, and errors of its disk are told in one way."""
+"""Locks of result folders (one writer at a time), and uniform errors for their disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from airloom.errors import RunError, ScenarioError
 
 
 class Lock:
-    """Holds a folder until it is released, by this process's end at the latest.
+    """Holds a folder until release, at the latest until the end of this process.
 
-    The kernel keeps the lock with the open folder itself (``flock``), so that nothing is left of it when its
-    holder is killed. A file system that knows no such locks goes without.
+    The kernel ties the lock to the open folder (``flock``), so a killed process leaves no lock. On
+    a file system without such locks, none is taken.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder if need be; :class:`ScenarioError` if somebody else writes into it."""
+        """Creates the folder if needed; raises :class:`ScenarioError` if it has another writer."""
         with disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -36,12 +36,12 @@ class Lock:
                 where=str(folder),
                 cure="wait for its end, or name another folder with --out",
             ) from None
-        except OSError:  # no locks here
+        except OSError:  # file system without locks
             pass
 
     @contextlib.contextmanager
     def kept_if_done(self) -> Iterator[None]:
-        """Releases it if the block inside fails."""
+        """Releases the lock if the block inside fails."""
         try:
             yield
         except BaseException:
@@ -49,13 +49,13 @@ class Lock:
             raise
 
     def release(self) -> None:
-        """Lets the next one in; a second call does nothing."""
+        """Releases the lock; a second call does nothing."""
         self._release()
 
 
 @contextlib.contextmanager
 def disk(folder: Path) -> Iterator[None]:
-    """While inside, what the disk refuses is an error that names the folder and the cure."""
+    """Inside, disk errors become an error that names the folder and the cure."""
     try:
         yield
     except OSError as error:
@@ -75,7 +75,7 @@ def disk(folder: Path) -> Iterator[None]:
 
 
 def exists(folder: Path, what: str, cure: str = "") -> ScenarioError:
-    """The refusal of a folder that holds something already."""
+    """Returns the error for a folder that is not empty."""
     return ScenarioError(
         "results.exists",
         f"this folder already holds {what}",

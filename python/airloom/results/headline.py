@@ -1,4 +1,4 @@
-"""Which of many figures matter first: what a line, a tile or a short table shows of a measurement."""
+"""Selection of the most important figures of a measurement, for a line, a tile or a short table."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HEADLINES = (
     "loss",
     "retransmits",
 )
-"""Metrics by their names, the most telling first; others follow where there is room."""
+"""Metrics by name, the most important first; others follow where there is space."""
 
 FEW = 6
-"""A measurement with no more figures than this is shown whole."""
+"""A measurement with at most this many figures is shown whole."""
 
 
 def headlines(found: Sequence[Measurement]) -> list[Measurement]:
-    """The figures that matter first, in the order given; whole measurements if they have few."""
+    """Returns the most important figures, in the given order; small measurements whole."""
     names: dict[str, set[str]] = {}
     for one in found:
         names.setdefault(one.name, set()).add(one.metric)

@@ -27,10 +27,10 @@ class RunReader:
     """
 
     def __init__(self, folder: Path | str):
-        """Reads ``result.json``; everything else when it is asked for."""
+        """Reads ``result.json``; everything else on first use."""
         self.folder = Path(folder)
         self._lost: dict[str, None] = {}
-        """Notes in the order in which they were made, each once."""
+        """Notes in order, each once."""
         self.result: Result = self._read_result()
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class RunReader:
         return found
 
     def _read_result(self) -> Result:
-        """A sweep that lost its own is put together from its runs."""
+        """Rebuilds a sweep's missing result from its runs."""
         try:
             return result.read(self.folder / "result.json")
         except RunError as error:

@@ -1,7 +1,7 @@
-"""What ``result.json`` says: the verdict, the ledger, every measurement, every claim.
+"""Contents of ``result.json``: the verdict, the ledger, every measurement, every claim.
 
-The keys are part of Airloom's public interface, versioned by ``schema``. A reader ignores keys that
-it does not know and refuses a schema that is newer than its own.
+The keys are part of Airloom's public interface, versioned by ``schema``. A reader ignores unknown
+keys and refuses a schema that is newer than its own.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Part(BaseModel):
-    """Base of all parts of a result: frozen, and lenient towards keys of later releases."""
+    """Base of all parts of a result: frozen; ignores keys of later releases."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
 
 class LatenessMicros(Part):
-    """How much later than the model says the host delivered frames, in microseconds."""
+    """Delay of frame deliveries by the host, relative to the model, in microseconds."""
 
     p50: Number = 0.0
     p99: Number = 0.0
@@ -40,10 +40,10 @@ class LatenessMicros(Part):
 
 
 class Ledger(Part):
-    """Where every frame went, in frames; the segments of a super-frame count one by one.
+    """Number of frames by outcome; each segment of a super-frame counts as one.
 
-    ``dropped`` is emulated loss by reason; ``host_lost`` is what this machine lost, which no model
-    asked for.
+    ``dropped`` is emulated loss by reason; ``host_lost`` is loss by this machine, which no model
+    intended.
     """
 
     delivered: int = 0
@@ -89,7 +89,7 @@ class Claim(Part):
 
 
 class Result(Part):
-    """The whole of ``result.json``."""
+    """Contents of ``result.json``."""
 
     version: int = Field(default=SCHEMA, alias="schema")
     scenario: str
@@ -103,21 +103,21 @@ class Result(Part):
     claims: tuple[Claim, ...] = ()
 
     def to_json(self, measured: Sequence[str] | None = None) -> str:
-        """The text of ``result.json``; ``measured`` is that of its measurements, where it is known already.
+        """Returns the text of ``result.json``; ``measured``: the measurements as text, if known.
 
-        A run writes this file again after each measurement, while others go on.
+        A run writes this file after each measurement, while others continue.
         """
         if measured is None:
             measured = [one.to_json() for one in self.measurements]
         text = _json(self.model_copy(update={"measurements": ()}).to_dict()) + "\n"
         if not measured:
             return text
-        # No string has a line break in JSON, so only this key of the file itself begins a line like this.
+        # JSON strings contain no line breaks, so only this key of the file begins a line like this.
         before, key, after = text.partition('\n  "measurements": [')
         return "".join([before, key, "\n    ", ",\n    ".join(measured), "\n  ", after])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Returns plain values."""
         return self.model_dump(mode="json", by_alias=True)
 
 
@@ -126,7 +126,7 @@ def _json(raw: dict[str, Any]) -> str:
 
 
 def read(path: Path) -> Result:
-    """Reads a ``result.json``; says where it is wrong if it is."""
+    """Reads a ``result.json``; an error names the faulty place."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -157,5 +157,5 @@ def read(path: Path) -> Result:
 
 
 def utc_now() -> str:
-    """This moment as ``started`` has it."""
+    """Returns the current time in the format of ``started``."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,7 +1,7 @@
-"""Samples: the long table of everything measured, as Parquet.
+"""Samples: the long table of all measured values, as Parquet.
 
-While a run lasts, each flush writes one complete Parquet file, a part, under a temporary name and
-renames it. So whatever ends the run, a reader finds whole parts. At the end the parts are joined
+During a run, each flush writes one complete Parquet file, a part, under a temporary name and
+renames it. So a reader finds complete parts however the run ends. At the end the parts are joined
 into ``samples.parquet``, one row group at a time.
 """
 
@@ -42,23 +42,23 @@ AS_READ = pa.schema(
     ],
     metadata=SCHEMA.metadata,
 )
-"""The same with dictionaries of words, as every reader gets it, whether there are rows or not."""
+"""The schema of readers: text columns are dictionaries, with or without rows."""
 
 
 class Buffer:
-    """Rows that wait to be written; columns that repeat are kept once."""
+    """Rows that wait to be written; repeated column values are stored once."""
 
     def __init__(self, point: str, repetition: int):
         self._point = point
         self._repetition = repetition
         self._chunks: list[pa.RecordBatch] = []
         self.rows = 0
-        # At its first array of NumPy's pyarrow loads pandas: 0.2 s of processor time, which a run does not
-        # have once it has begun.
+        # pyarrow loads pandas at the first NumPy array: 0.2 s of processor time, which would
+        # disturb a running measurement.
         pa.array(np.empty(0))
 
     def add(self, measurement: str, metric: str, unit: str, node: str, t_ns: Any, values: Any) -> None:
-        """Adds one series' rows; ``t_ns`` and ``values`` are of one length."""
+        """Adds the rows of one series; ``t_ns`` and ``values`` have the same length."""
         times = pa.array(t_ns, pa.int64())
         figures = pa.array(values, pa.float64())
         if len(times) != len(figures):
@@ -91,7 +91,7 @@ class Buffer:
         self.rows += rows
 
     def take(self) -> pa.Table:
-        """Everything so far; the buffer is empty afterwards."""
+        """Returns all rows and empties the buffer."""
         table = pa.Table.from_batches(self._chunks, SCHEMA).combine_chunks()
         self._chunks = []
         self.rows = 0
@@ -99,7 +99,7 @@ class Buffer:
 
 
 def write_part(folder: Path, number: int, table: pa.Table) -> None:
-    """Writes one part; it is there whole, or not at all."""
+    """Writes one part atomically."""
     parts = folder / PARTS
     path = parts / f"{number:06d}.parquet"
     temporary = path.with_suffix(".tmp")
@@ -113,12 +113,12 @@ def write_part(folder: Path, number: int, table: pa.Table) -> None:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The parts of a run in the order of writing."""
+    """Returns the parts of a run in the order of writing."""
     return sorted((folder / PARTS).glob("*.parquet"))
 
 
 def join_parts(folder: Path) -> None:
-    """Makes ``samples.parquet`` of the parts and removes them."""
+    """Joins the parts to ``samples.parquet`` and removes them."""
     parts = parts_of(folder)
     target = folder / FILE
     temporary = folder / f"{FILE}.tmp"
@@ -151,10 +151,10 @@ def read(
     *,
     lost: Callable[[str], None] = lambda note: None,
 ) -> pa.Table:
-    """The samples of one run, from the joined file or from what parts there are.
+    """Returns the samples of one run, from the joined file or from the available parts.
 
-    Words come as dictionaries, so that a million rows of one series stay small. What cannot be read is left
-    out, and ``lost`` is told of it.
+    Text columns are dictionaries, so that a million rows of one series stay small. Unreadable parts
+    are omitted and reported through ``lost``.
     """
     wanted = {"measurement": measurement, "metric": metric, "node": node}
     words = {column: word for column, word in wanted.items() if word is not None}
@@ -168,7 +168,7 @@ def read(
 
 
 def lost_of(folder: Path, *, finished: bool) -> list[str]:
-    """Which samples of a run are not there, as far as its files' ends tell without reading them whole."""
+    """Returns notes on missing samples, as far as the files' footers show without a full read."""
     files = _files(folder)
     if finished and not files and not (folder / PARTS).is_dir():
         return [f"{FILE} is missing: there are no samples"]

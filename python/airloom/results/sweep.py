@@ -1,4 +1,4 @@
-"""A sweep: many runs of one scenario, one folder each, and an index that lets it be resumed."""
+"""A sweep: many runs of one scenario, one folder each, with an index for resuming."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from airloom.verdict import Verdict
 from airloom.verdict import worst as worst_status
 
 MOST_DIFFERENCES = 3
-"""What is told of the differences between two sweeps; the first are enough to see what happened."""
+"""Number of differences between two sweeps that an error lists."""
 
 
 class Point(Part):
@@ -43,7 +43,7 @@ class Point(Part):
 
 
 class Index(Part):
-    """The whole of ``sweep.json``."""
+    """Contents of ``sweep.json``."""
 
     version: int = SCHEMA
     scenario: str
@@ -52,13 +52,13 @@ class Index(Part):
     sweep: dict[str, list[Any]]
     repetitions: int
     scenario_digest: str | None = None
-    """SHA-256 of the scenario's text; none if an older release wrote it."""
+    """SHA-256 of the scenario's text; None if an older release wrote the index."""
     inputs: dict[str, str] | None = None
-    """Digest of everything that the scenario takes from files, by path; none if an older release wrote it."""
+    """Digests of all input files by path; None if an older release wrote the index."""
     points: tuple[Point, ...]
 
     def to_json(self) -> str:
-        """The text of ``sweep.json``."""
+        """Returns the text of ``sweep.json``."""
         raw = self.model_dump(mode="json")
         return json.dumps({"schema": raw.pop("version"), **raw}, indent=1, ensure_ascii=False) + "\n"
 
@@ -76,7 +76,7 @@ def read_index(folder: Path) -> Index:
 
 
 def points_of(sweep: Mapping[str, Sequence[Any]], repetitions: int) -> list[Point]:
-    """Every combination of the swept values, each repeated; the last path varies fastest."""
+    """Returns all combinations of swept values, repeated; the last path varies fastest."""
     names = list(sweep)
     points = []
     for number, combination in enumerate(itertools.product(*sweep.values())):
@@ -92,9 +92,9 @@ def points_of(sweep: Mapping[str, Sequence[Any]], repetitions: int) -> list[Poin
 
 
 class SweepWriter:
-    """Writes a sweep's folder; on a folder that has one already it goes on where that ended.
+    """Writes a sweep's folder; resumes an existing sweep.
 
-    It holds the folder until it is finished or closed; as a context manager it is closed at the end.
+    It locks the folder until it is finished or closed; a ``with`` block closes it at the end.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class SweepWriter:
         inputs: Mapping[str, str] | None = None,
         resume: bool = True,
     ):
-        """Makes the folder, or resumes it if it holds a sweep of the same scenario with the same inputs.
+        """Creates the folder, or resumes a sweep of the same scenario with the same inputs.
 
-        ``inputs`` are the digests of everything that the scenario takes from files, by path. With
-        ``resume`` false a sweep that is there already is refused.
+        ``inputs`` are the digests of the scenario's input files, by path. With ``resume`` false, an
+        existing sweep is refused.
         """
         self.folder = Path(folder)
         self.notes: list[str] = []
-        """What the reader of the results should know of how this sweep was resumed."""
+        """Notes for readers of the results on how this sweep was resumed."""
         self._text = scenario_text
         self._results: dict[str, Result] = {}
         fresh = Index(
@@ -152,24 +152,24 @@ class SweepWriter:
         self.close()
 
     def close(self) -> None:
-        """Lets others write into the folder."""
+        """Releases the folder for other writers."""
         self._held.release()
 
     def unfinished(self) -> list[Point]:
-        """The points that are still to be run, in order."""
+        """Returns the points still to be run, in order."""
         return [point for point in self.index.points if point.state != "finished"]
 
     def run(
         self, point: Point, *, kinds: Iterable[str], seed: int, scenario_text: str | None = None
     ) -> SweepRun:
-        """The writer for one point; closing it with a verdict marks the point as finished.
+        """Returns the writer of one point; closing it with a verdict marks the point as finished.
 
         ``seed`` is the one derived for this point and repetition.
         """
         return SweepRun(self, point, kinds=kinds, seed=seed, scenario_text=scenario_text or self._text)
 
     def finished(self, point: Point) -> None:
-        """Marks a point as finished, so that resuming leaves it out."""
+        """Marks a point as finished, so that resuming skips it."""
         points = tuple(
             one.model_copy(update={"state": "finished"}) if one.folder == point.folder else one
             for one in self.index.points
@@ -179,7 +179,7 @@ class SweepWriter:
         self._write_result(self._state(()))
 
     def finish(self, claims: Sequence[Claim] = ()) -> Result:
-        """Writes the ``result.json`` of the whole: every point's measurements, the worst verdict."""
+        """Writes the sweep's ``result.json``: all points' measurements, the worst verdict."""
         result = self._state(tuple(claims))
         self._write_result(result)
         self.close()
@@ -200,7 +200,7 @@ class SweepWriter:
         return found.model_copy(update={"points": tuple(self._still_there(one) for one in found.points)})
 
     def _differences(self, then: Index, now: Index) -> Iterator[str]:
-        """Everything in which the runs to come would differ from those that are there."""
+        """Yields the differences between the coming runs and the existing ones."""
         for what in ("scenario", "seed", "sweep", "repetitions"):
             before, after = getattr(then, what), getattr(now, what)
             if json.dumps(before, default=str) != json.dumps(after, default=str):
@@ -211,7 +211,7 @@ class SweepWriter:
             yield from _of_inputs(then.inputs, now.inputs or {})
 
     def _in_scenarios(self, digest: str | None) -> Iterator[str]:
-        """Where the scenario differs from the one that was run, by its paths."""
+        """Yields the differences between the scenario and the one that was run, by path."""
         path = self.folder / "scenario.yaml"
         try:
             before = path.read_text(encoding="utf-8")
@@ -227,7 +227,7 @@ class SweepWriter:
                 yield f"{source.show(where)} is {_shown(one)} there, {_shown(other)} here"
 
     def _still_there(self, point: Point) -> Point:
-        """A finished run whose results are gone is one that waits."""
+        """Returns the point, as unfinished if its results are missing."""
         if point.state == "finished":
             try:
                 self._results[point.folder] = results.read(self.folder / point.folder / "result.json")
@@ -254,7 +254,7 @@ class SweepWriter:
 def whole(
     index: Index, found: Mapping[str, Result], claims: tuple[Claim, ...] = (), notes: Sequence[str] = ()
 ) -> Result:
-    """The ``result.json`` of a sweep from those of its finished runs, by folder."""
+    """Returns the ``result.json`` of a sweep from those of its finished runs, by folder."""
     done = [
         (point, found[point.folder])
         for point in index.points
@@ -304,7 +304,7 @@ class SweepRun(RunWriter):
 
 
 def _changes(there: Any, here: Any, path: source.Path_ = ()) -> Iterator[tuple[source.Path_, Any, Any]]:
-    """The places at which two pieces of plain data differ, and what stands there in each."""
+    """Yields path and both values wherever two pieces of plain data differ."""
     if isinstance(there, dict) and isinstance(here, dict):
         for key in dict.fromkeys([*there, *here]):
             yield from _changes(there.get(key), here.get(key), (*path, key))
@@ -332,7 +332,7 @@ def _digest(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value on one line."""
+    """Returns a value on one line."""
     if value is None:
         return "not given"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -340,13 +340,13 @@ def _shown(value: Any) -> str:
 
 
 def name_of(point: Point) -> str:
-    """A point in words: ``nodes=3 #2``, the repetition counted from 1."""
+    """Returns a point as text: ``nodes=3 #2``, the repetition counted from 1."""
     values = ", ".join(f"{path}={value}" for path, value in point.values.items())
     return f"{values} #{point.repetition + 1}".strip()
 
 
 def worst(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
-    """The worst of several verdicts, with every reason and which run gave it."""
+    """Returns the worst of several verdicts, with every reason and its run."""
     return Verdict(
         status=worst_status(one.status for _, one in verdicts),
         reasons=tuple(f"{name}: {reason}" for name, one in verdicts for reason in one.reasons),
@@ -359,8 +359,8 @@ def over_repetitions(measurements: Sequence[Measurement]) -> tuple[Measurement, 
     """Joins the repetitions of each figure: the mean of their means, with its confidence interval.
 
     Repetitions are independent runs, so the interval is Student's t with n - 1 degrees of freedom
-    over their means; what one run says of its own spread does not enter. A figure that was
-    measured once stays as it is.
+    over their means; the spread within a run is not used. A figure that was measured once stays
+    unchanged.
     """
     groups: dict[tuple[str, str, str, str], list[Measurement]] = {}
     for one in measurements:
@@ -379,7 +379,7 @@ def _joined(group: list[Measurement]) -> Measurement:
 
 
 def total(ledgers: Sequence[Ledger]) -> Ledger:
-    """The sum of ledgers; of lateness the largest of each, as quantiles cannot be added."""
+    """Returns the sum of ledgers; for lateness the maximum, as quantiles cannot be added."""
     dropped: dict[str, int] = {}
     for ledger in ledgers:
         for reason, frames in ledger.dropped.items():

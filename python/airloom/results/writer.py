@@ -1,4 +1,4 @@
-"""Writing a run's folder so that whatever ends the run, what was measured is kept and honest."""
+"""Writer of a run's folder, which stays correct and readable however the run ends."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from airloom.verdict import Verdict
 FLUSH_ROWS = 200_000
 FLUSH_SECONDS = 5.0
 SWEEP = "sweep.json"
-"""The index of a sweep: it tells a folder of many runs from that of one."""
+"""The index of a sweep, which distinguishes a sweep's folder from a run's."""
 RESERVE = ".reserve"
 RESERVE_OCTETS = 256 * 1024
 CUT_SHORT = "run.cut-short"
-"""Code of the verdict of a run that was stopped, or failed."""
+"""Verdict code of a run that was stopped or failed."""
 UNFINISHED = "the run has not finished; what is here was measured until then"
 
 
 class RunWriter:
-    """Writes one run's folder; safe to use from several threads.
+    """Writes one run's folder; thread-safe.
 
-    Figures and whole readings reach the disk at once; samples recorded one by one when 200,000 rows
-    wait or the last flush is 5 s ago, and at :meth:`flush`. A kill loses at most what waits. A small
-    reserve file is given back to the disk before the final ``result.json``, so that a full disk cannot
-    cost the verdict.
+    Figures and whole readings are written at once. Samples recorded one by one are written when
+    200,000 rows wait or 5 s after the last flush, and at :meth:`flush`. A kill loses at most the
+    waiting samples. A small reserve file is deleted before the final ``result.json``, so that a
+    full disk cannot prevent the verdict.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class RunWriter:
         repetition: int = 0,
         replace: bool = False,
     ):
-        """Makes the folder and its first ``result.json``.
+        """Creates the folder and its first ``result.json``.
 
-        ``point`` are a sweep's values for this run; ``replace`` throws away an earlier run in the
-        folder, which is otherwise refused.
+        ``point`` contains a sweep's values for this run; ``replace`` deletes an earlier run in the
+        folder, which is otherwise an error.
         """
         self.folder = Path(folder)
         self._lock = threading.RLock()
@@ -68,11 +68,11 @@ class RunWriter:
         self._cut_short = False
         self._measurements: list[Measurement] = []
         self._measured: list[str] = []
-        """The text of each, made once: a run may have thousands, and is not to be disturbed by them."""
+        """JSON of each figure, encoded once: re-encoding thousands would disturb the run."""
         self._labels = {name: label_of(value) for name, value in (point or {}).items()}
         self._buffer = samples.Buffer(point_text(point or {}), repetition)
         self.ledger = Ledger()
-        """The ledger as far as it is known; goes into a run that is cut short."""
+        """The ledger so far; used for a run that is cut short."""
         self._head = Result(
             scenario=scenario,
             seed=seed,
@@ -91,22 +91,22 @@ class RunWriter:
     def record(
         self, measurement: str, metric: str, unit: str, t_ns: Any, values: Any, *, node: str = ""
     ) -> None:
-        """Adds samples of one series: times in engine nanoseconds, and values of one length.
+        """Adds samples of one series: times in engine ns, and as many values.
 
-        Raises ``results.disk-full`` when they cannot be kept.
+        Raises ``results.disk-full`` if they cannot be stored.
         """
         with self._lock:
             self._buffer.add(measurement, metric, unit, node, t_ns, values)
             self._flush_if_due()
 
     def record_table(self, measurement: str, table: pa.Table) -> None:
-        """Writes a tool's reading at once: columns ``metric``, ``unit``, ``t_ns``, ``value``, ``node``."""
+        """Writes a tool's reading: columns ``metric``, ``unit``, ``t_ns``, ``value``, ``node``."""
         with self._lock:
             self._buffer.add_table(measurement, table)
             self.flush()
 
     def measured(self, *measurements: Measurement) -> None:
-        """Adds figures to ``measurements``, and writes them; a sweep's values become labels."""
+        """Adds figures to ``measurements`` and writes them; a sweep's values become labels."""
         with self._lock, self._disk():
             new = [one.model_copy(update={"labels": self._labels | one.labels}) for one in measurements]
             self._measurements += new
@@ -114,19 +114,19 @@ class RunWriter:
             self._checkpoint()
 
     def describe(self, details: Details) -> None:
-        """Writes ``details.json``; again and again as more is known."""
+        """Writes ``details.json``; may be called repeatedly."""
         with self._lock, self._disk():
             write_atomically(self.folder / "details.json", details.to_json())
 
     def log_path(self, node: str, program: str) -> Path:
-        """Where a program's output goes: ``nodes/NODE/PROGRAM.log``."""
+        """Returns the path of a program's output: ``nodes/NODE/PROGRAM.log``."""
         folder = self.folder / "nodes" / node
         with self._disk():
             folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{program}.log"
 
     def flush(self) -> None:
-        """Writes what waits, as one part, and a ``result.json`` of the state so far."""
+        """Writes the waiting samples as one part, and the current ``result.json``."""
         with self._lock:
             self._flushed = time.monotonic()
             if self._buffer.rows == 0:
@@ -158,8 +158,8 @@ class RunWriter:
     ) -> Result:
         """Ends the run: joins the samples and writes the final ``result.json``.
 
-        Samples that found no room make the verdict ``invalid``, whatever the caller says. The parts
-        stay as they are if there is no room to join them; they are read just the same.
+        Samples that could not be stored make the verdict ``invalid``, whatever ``verdict`` is. If
+        there is no space to join the parts, they stay as they are; readers accept both.
         """
         with self._lock:
             for attempt in (self.flush, lambda: self.describe(details) if details else None):
@@ -176,7 +176,7 @@ class RunWriter:
             return result
 
     def abort(self, reason: str, *, details: Details | None = None) -> Result:
-        """Ends a run that was cut short: ``invalid``, with the reason, and everything measured kept."""
+        """Ends a run that was cut short: ``invalid`` with the reason; all measurements are kept."""
         self._cut_short = True
         verdict = Verdict(status="invalid", reasons=(reason,), codes=(CUT_SHORT,))
         return self.finish(verdict, self.ledger, details=details)
@@ -233,7 +233,7 @@ class RunWriter:
         self._closed = True
         try:
             (self.folder / RESERVE).unlink(missing_ok=True)
-            # The verdict first: joining needs room that the verdict must not wait for.
+            # The verdict first: joining needs disk space and must not delay the verdict.
             with self._disk():
                 write_atomically(self.folder / "result.json", result.to_json(self._measured), lasting=True)
             with contextlib.suppress(OSError, pa.ArrowException):
@@ -246,19 +246,19 @@ class RunWriter:
 
 
 def point_text(point: Mapping[str, Any]) -> str:
-    """A sweep point as the samples have it: JSON with sorted keys, ``{}`` when there is no sweep."""
+    """Returns a sweep point as in the samples: JSON with sorted keys, ``{}`` without a sweep."""
     return json.dumps(dict(point), sort_keys=True, ensure_ascii=False, default=str)
 
 
 def label_of(value: Any) -> str:
-    """A swept value as it stands in the labels of measurements."""
+    """Returns a swept value as in the labels of measurements."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def write_atomically(path: Path, text: str, *, lasting: bool = False) -> None:
-    """Replaces a file as a whole; ``lasting`` also waits until the disk has it.
+    """Replaces a file atomically; ``lasting`` also waits until it is on disk.
 
-    Only the last write waits: a sync during a run would disturb what is being measured.
+    Only the last write waits: a sync during a run would disturb the measurement.
     """
     temporary = path.with_name(path.name + ".tmp")
     try:

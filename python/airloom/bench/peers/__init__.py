@@ -1,1 +1,1 @@
-"""What Airloom is measured beside, where it is installed on this machine."""
+"""Peers of the benchmarks, where they are installed on this machine."""

@@ -1,7 +1,7 @@
-"""Mininet as it is installed on this machine, as a peer: found, and run where it touches nothing.
+"""This machine's installed Mininet as a peer: detection, and an isolated run.
 
-It runs in a network and a mount namespace of its own, so that its switches, which are bridges in the
-namespace that it runs in, and whatever it would leave behind end with it.
+It runs in its own network and mount namespace. Its switches are bridges in this namespace, so they
+and anything else that it leaves behind end with the namespace.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEGIN = 'mount -t sysfs sysfs /sys && ip link set lo up && exec "$@"'
 
 @functools.cache
 def python() -> str | None:
-    """The interpreter that has Mininet; None where there is none, or what it needs is missing."""
+    """Returns the interpreter with Mininet; None if it or a requirement is missing."""
     if not all(
         shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin") for name in ("brctl", "mnexec", "iperf3")
     ):
@@ -41,7 +41,7 @@ def python() -> str | None:
 
 
 def required() -> str:
-    """The interpreter, or :class:`HostError` with the command that installs Mininet."""
+    """Returns the interpreter; raises :class:`HostError` with the command that installs Mininet."""
     found = python()
     if found is None:
         raise HostError("host.lacks", "Mininet is not installed", cure=CURE)
@@ -49,13 +49,13 @@ def required() -> str:
 
 
 def on_mininet(*words: object, timeout: float = 300) -> dict[str, Any]:
-    """What ``on_mininet.py`` says when the installed Mininet runs it; needs root."""
+    """Returns the output of ``on_mininet.py`` with the installed Mininet; needs root."""
     command = [*_ALONE, "sh", "-c", _BEGIN, "sh", required(), str(SCRIPT), *map(str, words)]
     return _said(command, timeout)
 
 
 def on_airloom(*words: object, timeout: float = 300) -> dict[str, Any]:
-    """What ``on_mininet.py`` says when Airloom's door of that name runs it."""
+    """Returns the output of ``on_mininet.py`` with Airloom's implementation of the API."""
     return _said([sys.executable, "-m", "airloom", "mn-run", str(SCRIPT), *map(str, words)], timeout)
 
 

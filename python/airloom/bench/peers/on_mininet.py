@@ -1,6 +1,6 @@
-"""What is measured on Mininet's API, by Mininet itself and by Airloom's door of that name alike.
+"""Measurements on Mininet's API, run by Mininet itself and by Airloom's implementation of it.
 
-A script of Mininet's own kind: it imports nothing of Airloom, and prints one line of JSON.
+A plain Mininet script: it imports nothing of Airloom, and prints one line of JSON.
 
     on_mininet.py standing HOSTS             a row of switches with a host each: time up and down, memory
     on_mininet.py tcp SWITCHES SECONDS       one TCP flow from end to end of such a row, without shaping
@@ -21,26 +21,26 @@ from mininet.node import Host
 from mininet.nodelib import LinuxBridge
 from mininet.topo import LinearTopo
 
-# Mininet would raise limits of the whole machine. Nothing here needs that.
+# Mininet would raise limits of the whole machine, which is not needed here.
 mininet.net.fixLimits = lambda: None
 
 
 def memory() -> int:
-    """Memory of the machine that is available, in octets."""
+    """Returns the machine's available memory in octets."""
     with open("/proc/meminfo") as file:
         lines = dict(line.split(":", 1) for line in file)
     return int(lines["MemAvailable"].split()[0]) * 1024
 
 
 def row(switches: int) -> Any:
-    """A row of switches with a host each, started."""
+    """Returns a started row of switches with a host each."""
     net = Mininet(LinearTopo(switches), switch=LinuxBridge, host=Host, controller=None)
     net.start()
     return net
 
 
 def standing(hosts: int) -> dict[str, Any]:
-    """Seconds up and down, and memory."""
+    """Measures bring-up and teardown in seconds, and memory."""
     free, begun = memory(), time.monotonic()
     net = row(hosts)
     up, used = time.monotonic(), free - memory()
@@ -53,7 +53,7 @@ def standing(hosts: int) -> dict[str, Any]:
 
 
 def tcp(switches: int, seconds: int) -> dict[str, Any]:
-    """Bit/s of one flow of iperf3 with cubic, the first second left out."""
+    """Returns bit/s of one flow of iperf3 with cubic, without the first second."""
     net = row(switches)
     client, server = net.get("h1"), net.get(f"h{switches}")
     client.cmd(f"ping -c 1 -W 5 {server.IP()}")
@@ -66,7 +66,7 @@ def tcp(switches: int, seconds: int) -> dict[str, Any]:
 
 
 def stream(traffic: str, rate: str, mtu: str, folder: str, family: str, *words: str) -> dict[str, Any]:
-    """Records of one flow over a link of `rate` Mbit/s by TCLink; gives what the receiver said."""
+    """Records one flow over a `rate` Mbit/s TCLink; returns the receiver's output."""
     net = Mininet(switch=LinuxBridge, link=TCLink, controller=None)
     hosts = [net.addHost(f"h{n}", ip=f"10.0.0.{n}/8") for n in (1, 2)]
     switch = net.addSwitch("s1")
@@ -120,7 +120,7 @@ def stream(traffic: str, rate: str, mtu: str, folder: str, family: str, *words: 
 
 
 def main() -> None:
-    """Does what the command line names."""
+    """Runs the measurement of the command line."""
     setLogLevel("error")
     what, *words = sys.argv[1:]
     if what == "standing":

@@ -1,4 +1,4 @@
-"""What NET's chain would do on machines without limits: closed forms, all times in ns, rates in bit/s."""
+"""Closed forms for NET's chain without machine limits: all times in ns, rates in bit/s."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ RATE = 11_000_000
 SEGMENT = 1448
 """Octets of data in a segment: MTU 1500, IP 20, TCP 20, timestamps 12."""
 THROUGHPUT = RATE * SEGMENT / (14 + 1500)
-"""Of one flow over the ideal radio, whose frames are an Ethernet header and a packet, nothing else."""
+"""Goodput of one flow over the ideal radio, whose frames are an Ethernet header and a packet."""
 
-# Octets of frames on the ideal radio.
+# Frame sizes on the ideal radio in octets.
 ECHO = 14 + 20 + 8 + 56
 REQUEST = 14 + 20 + 8 + 24
 """AODV's route request in UDP (RFC 3561, 5.1)."""
@@ -16,23 +16,23 @@ REPLY = 14 + 20 + 8 + 20
 ARP = 42
 
 RINGS = (2, 4, 6, 8)
-"""Times to live of a search that begins with 2 (AODV-UU 0.8); then 35."""
+"""TTLs of an expanding ring search that begins with 2 (AODV-UU 0.8); then 35."""
 
 
 def wait(hops: int) -> int:
-    """Time lost in rings that were too small.
+    """Returns the time lost in rings that are too small.
 
-    A node answers for its neighbours, whom it knows by their hellos, so a ring of t reaches t + 1 hops; an
-    unanswered one is waited for 2 * 40 ms * (t + 2).
+    A node answers for its neighbours, which it knows by their hellos, so a ring of t reaches t + 1
+    hops; the timeout of a ring without reply is 2 * 40 ms * (t + 2).
     """
     return sum(2 * 40_000_000 * (ring + 2) for ring in RINGS if hops > ring + 1)
 
 
 def first_rtt(hops: int) -> float:
-    """Round-trip time of the first echo over the ideal radio, by nodes that take no time.
+    """Returns the RTT of the first echo over the ideal radio, with nodes of zero processing time.
 
-    On each hop: a request (but on the last, whose end is known), a reply with ARP's question and answer
-    before it, and the echo both ways. A direct neighbour needs no search, only ARP.
+    On each hop: a request (except on the last, whose end is known), a reply preceded by an ARP
+    request and reply, and the echo both ways. A direct neighbour needs only ARP, no search.
     """
     echo, request, reply, arp = (octets * 8e9 / RATE for octets in (ECHO, REQUEST, REPLY, ARP))
     searched = 0 if hops == 1 else hops - 1
@@ -43,22 +43,22 @@ def first_rtt(hops: int) -> float:
 _SLOT, _SIFS, _DIFS, _PREAMBLE = 20_000, 10_000, 50_000, 192_000
 _CW_MIN = 31
 _HEADERS = 24 + 8 + 4
-"""Octets of a data frame beside the packet: MAC header, LLC and SNAP, check sequence."""
+"""Overhead of a data frame in octets: MAC header, LLC and SNAP, check sequence."""
 _ACK = 14
 
 
 def exchange(packet: int, backoff_slots: float) -> float:
-    """A packet and its acknowledgment on the air: DIFS + backoff + data + SIFS + acknowledgment."""
+    """Returns a packet's airtime: DIFS + backoff + data + SIFS + acknowledgment."""
     octets = (_HEADERS + packet) * 8e9 / RATE
     return _DIFS + backoff_slots * _SLOT + _PREAMBLE + octets + _SIFS + _PREAMBLE + _ACK * 8e9 / RATE
 
 
 def pair_limits() -> tuple[float, float]:
-    """Between which one TCP flow over a real 802.11b pair must be.
+    """Returns the lower and upper bound of one TCP flow over a real 802.11b pair.
 
-    Two segments and one acknowledgment by TCP (52 octets) a turn. At least each of the three frames waits
-    a mean backoff of its own (15.5 slots); at best that of the acknowledgment passes while the sender's
-    own runs too.
+    Per cycle, two segments and one TCP ACK (52 octets). Lower bound: each of the three frames waits
+    a mean backoff of its own (15.5 slots). Upper bound: the backoff of the ACK passes while the
+    sender's own runs too.
     """
     mean = _CW_MIN / 2
     segments = 2 * exchange(1500, mean)
@@ -67,8 +67,8 @@ def pair_limits() -> tuple[float, float]:
 
 
 def shared_limit(hops: int) -> float:
-    """What a chain can carry at most: with h hops, min(h, 3) of them exclude each other.
+    """Returns the maximum throughput of a chain: with h hops, min(h, 3) of them exclude each other.
 
-    A node hears its neighbours only, so of three hops in a row no two can succeed at once; the fourth can.
+    A node hears only its neighbours, so of three consecutive hops no two can succeed at once.
     """
     return pair_limits()[1] / min(hops, 3)

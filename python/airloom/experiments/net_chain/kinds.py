@@ -1,7 +1,7 @@
-"""The first deviation of each kind of node: what NET's two comparisons of kinds share.
+"""First deviation of each node kind from the ideal, for NET's two comparisons of kinds.
 
-A chain is lengthened until TCP leaves the ideal, in each direction for itself; the border is then searched
-by halving. A direction that never deviates on the ladder has none: its largest good length is a lower bound.
+The chain grows until TCP deviates from the ideal, separately for each direction; bisection then
+finds the border. For a direction without deviation, the largest length is a lower bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOLERANCE = 0.02
 
 
 class Point(Protocol):
-    """What one chain gave: ns and bit/s."""
+    """Figures of one chain in ns and bit/s."""
 
     nodes: int
     rtt: float
@@ -42,11 +42,11 @@ class Series:
     deviation: dict[str, int] = field(default_factory=dict)
     """Direction: the shortest chain tried that is not; missing if all were good."""
     busy: dict[int, float] = field(default_factory=dict)
-    """Length: mean share of this machine's processors in use."""
+    """Mean share of this machine's processors in use, by length."""
 
     @property
     def busy_at_deviation(self) -> float | None:
-        """The same where the first direction deviates first; of the longest chain if none does."""
+        """Returns ``busy`` at the first deviation of any direction, else of the longest chain."""
         if not self.busy:
             return None
         nodes = min(self.deviation.values(), default=max(self.busy))
@@ -62,7 +62,7 @@ def both_ways(
     *,
     halve: bool,
 ) -> Series:
-    """Searches the first deviation of both flows; a chain is measured once for both."""
+    """Searches the first deviation of both flows; one run measures a chain for both."""
     series = Series(kind)
     failed: set[int] = set()
 
@@ -73,7 +73,7 @@ def both_ways(
             except Interrupted:
                 raise
             except (RunError, HostError) as error:
-                # A chain that this kind cannot even bring up is no faithful one.
+                # A chain that this kind cannot bring up counts as unfaithful.
                 failed.add(nodes)
                 campaign.note(f"{nodes} nodes of kind {kind}: {error}")
         if nodes in failed:
@@ -114,7 +114,7 @@ def both_ways(
 
 
 def _chain(reader: RunReader, kind: str) -> int | None:
-    """How many nodes a run's chain has, if it is of this kind and was measured with TCP."""
+    """Returns the number of nodes of a run's chain, if it has this kind and measured TCP."""
     measured = {one.name for one in reader.result.measurements}
     if reader.result.kinds != (kind,) or "forward" not in measured:
         return None
@@ -127,9 +127,9 @@ def _busy(reader: RunReader) -> float:
 
 
 def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> None:
-    """Claims about the order of kinds and about directions, for the kinds that were measured.
+    """Adds claims about the order of kinds and about directions, for the measured kinds.
 
-    ``longest`` is the end of the ladder: who is good up to there may be good beyond.
+    ``longest`` is the end of the ladder: a kind that is good there may be good beyond.
     """
 
     def largest(kind: str, direction: str = "forward") -> Quantity | None:
@@ -170,14 +170,14 @@ def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> No
 
 
 def line(label: str, series: Series, value: Callable[[Any], float]) -> Line:
-    """A figure of a kind's chains against their length, in millions of its unit."""
+    """Returns a figure of a kind's chains over their length, in millions of its unit."""
     own = sorted(series.points)
     role: Role = "reference" if series.kind == "native" else "measured"
     return capacity_search.line(label, role, own, [value(series.points[nodes]) for nodes in own], 1e6)
 
 
 def deviation_figure(name: str, found: Mapping[str, Series], ideal: float) -> Figure:
-    """TCP in both directions against the length of the chain."""
+    """Returns TCP in both directions over the length of the chain."""
     lengths = sorted({nodes for series in found.values() for nodes in series.points})
     x = tuple(float(nodes) for nodes in lengths)
     lines = [Line(label="ideal", role="ideal", x=x, y=tuple(ideal / 1e6 for _ in x))]

@@ -1,4 +1,4 @@
-"""NET's wired chain: routers in a row, 100 Mbit/s full duplex, static routes; one run and its ideal."""
+"""NET's wired chain: routers, 100 Mbit/s full duplex, static routes; one run and its ideal."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from airloom.scenario.model import Scenario
 from airloom.scenario.topology import builders
 
 RATE = 100_000_000
-"""bit/s, as NET's links."""
+"""Rate of NET's links in bit/s."""
 SEGMENT, SEGMENT_ON_WIRE = 1448, 1538
 ECHO_ON_WIRE = 122
 """Octets of an echo with 56 octets of data: 98 in the frame, 4 check sequence, 8 preamble, 12 gap."""
 RTT = "rtt_max_after_first"
-"""The first echo waits for ARP on every link, which the ideal does not know."""
+"""The first echo waits for ARP on every link, which the ideal excludes."""
 DELAY = 1_000_000
-"""ns; the propagation delay of each link in the second measurement of round-trip time."""
+"""Propagation delay of each link in ns, in the second measurement of RTT."""
 TOLERANCE = 0.02
 IDEAL_THROUGHPUT = RATE * SEGMENT / SEGMENT_ON_WIRE
 
 
 def ideal_rtt(nodes: int, delay: int) -> float:
-    """Round-trip time of an echo over a chain, in ns: serialization and propagation, both ways."""
+    """Returns the RTT of an echo over a chain in ns: serialization and propagation, both ways."""
     return 2 * (nodes - 1) * (ECHO_ON_WIRE * 8e9 / RATE + delay)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one chain gave; times in ns, throughput in bit/s."""
+    """Figures of one chain; times in ns, throughput in bit/s."""
 
     nodes: int
     rtt: float
@@ -43,18 +43,18 @@ class Point:
     valid: bool
 
     def carries_tcp(self) -> bool:
-        """Both flows within the tolerance of the ideal, in a run that may be believed."""
+        """True if both flows are within tolerance of the ideal and the run is not ``invalid``."""
         flows = (self.forward, self.backward)
         return self.valid and all(abs(flow / IDEAL_THROUGHPUT - 1) <= TOLERANCE for flow in flows)
 
     def keeps_time(self) -> bool:
-        """The largest round-trip time within the tolerance of the ideal with 1 ms links."""
+        """True if the largest RTT is within the tolerance of the ideal with 1 ms links."""
         ideal = ideal_rtt(self.nodes, DELAY)
         return self.valid and self.rtt_delayed is not None and self.rtt_delayed <= ideal * (1 + TOLERANCE)
 
 
 def measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callable[[str], None]) -> Point:
-    """Round-trip time and TCP both ways over a chain; with 1 ms links too where the kind has delay."""
+    """Measures RTT and TCP both ways over a chain; with 1 ms links too where the kind has delay."""
     progress(f"{nodes} nodes, {kind}")
     tools = [
         Wanted(name="rtt", ping={"from": "n1", "to": f"n{nodes}", "count": 50, "interval": "20 ms"}),

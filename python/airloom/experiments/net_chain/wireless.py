@@ -1,10 +1,10 @@
-"""NET's wireless chain as scenarios: nodes in a row that hear their neighbours only.
+"""NET's wireless chain as scenarios: a row of nodes in which only neighbours hear each other.
 
 Two kinds of radio. ``ideal`` is NET's: 11 Mbit/s in each direction of each pair of neighbours, full
-duplex, without collisions, headers or acknowledgments of its own. It is made of links, and a bridge in
-each node makes one interface of the two: its ports are isolated, so that what a node sends reaches both
-neighbours and nothing passes through without being routed. ``802.11b`` is a medium with the real
-distributed coordination function, in which the neighbours share one channel.
+duplex, without collisions, headers or acknowledgments. It consists of links; a bridge in each node
+combines two links to one interface. Its ports are isolated, so a node's frames reach both
+neighbours and no frame passes through without being routed. ``802.11b`` is a medium with the real distributed
+coordination function, in which the neighbours share one channel.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ Radio = Literal["ideal", "802.11b"]
 Routing = Literal["aodv", "babel"]
 
 RATE = 11_000_000
-"""bit/s."""
+"""Rate in bit/s."""
 QUEUE = 50
-"""Packets that a radio's driver keeps. TCP fills it, and what it loses holds up all that came behind for a
-round-trip time: of 200 packets that is 0.2 s without a word, in one flow of 8 s and not in the next."""
+"""Transmit queue of a radio in packets. TCP fills it, and a lost packet delays everything behind it
+by an RTT: a queue of 200 packets would stall one flow of 8 s by 0.2 s and not the next."""
 STAGGER_MS = 150
-"""Between the starts of neighbours' daemons: interpreters that all start at once are short of processors."""
+"""Delay in ms between the starts of neighbours' daemons, which compete for processors."""
 SPACING, RANGE = 100, 150
-"""Metres between neighbours, and how far one hears."""
+"""Spacing of neighbours and radio range in metres."""
 AODV = shipped("examples") / "aodv"
 _NO_REDIRECTS = {
     f"net.ipv4.conf.{which}.{what}_redirects": 0
     for which in ("all", "default")
     for what in ("send", "accept")
 }
-"""Packets leave by the interface that they came in by, and that is right in this network."""
+"""Packets leave by the interface that they arrived on, which is correct in this network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What a scenario is made from."""
+    """Parameters of the scenario."""
 
     radio: Radio
     routing: Routing
     nodes: int
     kind: str = "netns"
-    """Of the nodes."""
+    """Kind of the nodes."""
 
     @property
     def name(self) -> str:
-        """Name of its run's folder."""
+        """Returns the name of its run's folder."""
         kind = "" if self.kind == "netns" else f"{self.kind}-"
         return f"{kind}{self.radio.replace('.', '')}-{self.routing}-{self.nodes:03}"
 
     def scenario(self, measurements: list[Measurement], *, tag: str = "") -> Scenario:
-        """The chain with these measurements, made when every node knows its neighbours."""
+        """Returns the scenario; its measurements begin when every node has found its neighbours."""
         numbers = range(1, self.nodes + 1)
         programs = [self._daemon(number) for number in numbers]
         programs.append(self._patience())
@@ -63,7 +63,7 @@ class Chain:
             "nodes": {f"n{number}": self._node(number) for number in numbers},
             "programs": programs,
             "measurements": measurements,
-            # Host routes are the daemons' matter: each node is a network of its own.
+            # The daemons manage host routes, so each node is a network of its own.
             "addresses": {"ipv4": None},
         }
         if self.radio == "ideal":
@@ -88,7 +88,8 @@ class Chain:
     def _node(self, number: int) -> dict[str, Any]:
         node: dict[str, Any] = {"forwarding": True, "routing": "none", "sysctl": dict(_NO_REDIRECTS)}
         if self.radio == "ideal":
-            # The planner wants addresses of every interface; the program below moves them to the bridge.
+            # The planner requires an address on every interface; the program below moves
+            # them to the bridge.
             node["interfaces"] = {
                 f"eth{port}": {"addresses": [f"10.0.{port}.{number}/32"]}
                 for port in range(self._ports(number))
@@ -107,7 +108,7 @@ class Chain:
     def _daemon(self, number: int) -> dict[str, Any]:
         if self.routing == "aodv":
             # Rings of 2, 4, 6, 8, then 35, as AODV-UU 0.8 had them.
-            # A guest's kernel of its own has the device in a module.
+            # A guest kernel has the device in a module.
             device = "" if self.kind == "netns" else "test -e /dev/net/tun || modprobe tun; "
             run = f"{device}exec python3 -u /opt/aodv --interface wlan0 --ttl-start 2"
             ready: dict[str, Any] = {"log": "routing for", "within": "60 s"}
@@ -126,7 +127,7 @@ class Chain:
         }
 
     def _card(self, number: int) -> str:
-        """The ideal radio's interface ``wlan0``, made of the links to the neighbours."""
+        """Returns the ideal radio's interface ``wlan0``, made of the links to the neighbours."""
         if self.radio != "ideal":
             return ""
         lines = ["ip link add wlan0 type bridge forward_delay 0 mcast_snooping 0"]
@@ -140,10 +141,10 @@ class Chain:
         return "; ".join(lines) + "; "
 
     def _patience(self) -> dict[str, Any]:
-        """Holds the measurements up: two hellos for AODV, a route to the other end for Babel."""
+        """Returns a program that is ready after two hellos (AODV) or with a route (Babel)."""
         waits = {
             "aodv": "sleep 2.2",
-            # ping also warms the neighbour caches of the path, which AODV's replies do by themselves.
+            # ping also fills the path's neighbour caches, which AODV's replies do implicitly.
             "babel": f"ping -c 1 -W 1 10.0.0.{self.nodes}",
         }
         return {
