@@ -47,7 +47,7 @@ fn shared(n: u32, seconds: f64) -> (f64, f64) {
     let nodes: Vec<_> = (0..n)
         .map(|station| {
             let angle = f64::from(station) / f64::from(n) * core::f64::consts::TAU;
-            world.add(at_rate(54.0), 5.0 * angle.cos(), 5.0 * angle.sin())
+            world.add(at_rate(54.0), 5.0 * libm::cos(angle), 5.0 * libm::sin(angle))
         })
         .collect();
     let (mut now, mut start) = (0.0, None);
