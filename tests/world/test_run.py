@@ -256,11 +256,20 @@ def test_a_port_that_is_taken_is_said_by_the_program_that_wanted_it(tmp_path):
 
 
 def test_a_measurement_that_fails_does_not_stop_the_others(tmp_path):
+    holder = "import socket, time; held = socket.create_server(('', 5201)); time.sleep(60)"
+    taken = {
+        "node": "b",
+        "name": "holder",
+        "run": ["python3", "-c", holder],
+        "ready": {"port": 5201},
+        "until_end": True,
+    }
     scenario = pair(
+        programs=[taken],
         measurements=[
-            {"name": "broken", "iperf3": {"from": "a", "to": "b", "duration": "1 s", "congestion": "none"}},
+            {"name": "broken", "iperf3": {"from": "a", "to": "b", "duration": "1 s"}},
             ping("fine"),
-        ]
+        ],
     )
     notes = Notes()
     with pytest.raises(RunError, match="broken"):
