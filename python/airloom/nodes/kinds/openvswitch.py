@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from airloom import _engine
 from airloom.errors import HostError, RunError, ScenarioError
-from airloom.nodes.kind import Exit, Nature, NodeHandle, Properties, Site
+from airloom.nodes.kind import Exit, Nature, NodeHandle, Site
 from airloom.nodes.kinds.netns import NetnsKind, NetnsNode
 from airloom.nodes.network import packet_sockets
 from airloom.nodes.network.controller_proxy import LOOPBACK, Relay
@@ -202,9 +202,6 @@ class OpenVSwitchKind(NetnsKind):
     """Creates nodes that run Open vSwitch."""
 
     name: ClassVar[str] = "openvswitch"
-    properties: ClassVar[Properties] = Properties(
-        programs=True, own_kernel=False, engine=True, cpu_share=True, pause=True, virtual_time=False
-    )
     nature: ClassVar[Nature] = Nature(
         taxonomy="OS-level virtualization",
         backend="virtual routing",
