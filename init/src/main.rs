@@ -32,7 +32,6 @@ mod frame;
 mod groups;
 mod guest;
 mod image;
-mod keeper;
 mod link;
 mod message;
 mod mounts;
@@ -44,6 +43,7 @@ mod relay;
 mod room;
 mod sealed;
 mod seccomp;
+mod supervisor;
 mod system;
 mod terminal;
 
@@ -52,13 +52,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
-        (Some("keep"), Some(socket)) => match sealed::run_sealed().and_then(|()| keeper::keep(&socket)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("airloom-init: {error}");
-                ExitCode::FAILURE
+        (Some("keep"), Some(socket)) => {
+            match sealed::run_sealed().and_then(|()| supervisor::supervise(&socket)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("airloom-init: {error}");
+                    ExitCode::FAILURE
+                }
             }
-        },
+        }
         (Some("guest"), Some(device)) if std::process::id() == 1 => guest::serve(&device),
         (Some("part"), None) => match guest::part() {
             Ok(code) => code,

@@ -43,13 +43,13 @@ class Traces:
         """Returns descriptions of the remaining resources."""
         alive = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
         found = {link for pid in _all() for kind in ("ns", "fd") for link in _links(pid, kind)}
-        keepers = tuple(f"airloom-{pid}-" for pid in self.processes)
+        supervisors = tuple(f"airloom-{pid}-" for pid in self.processes)
         # Groups may disappear during the search, which a glob does not tolerate.
         groups = [
             f"control group {place}/{name}"
             for place, folders, _ in os.walk("/sys/fs/cgroup")
             for name in folders
-            if name.startswith(keepers)
+            if name.startswith(supervisors)
         ]
         return [
             *alive,

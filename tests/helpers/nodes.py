@@ -90,14 +90,14 @@ def processes_in(namespaces: set[int]) -> list[int]:
     return found
 
 
-def groups_of(keeper: int) -> list[Path]:
+def groups_of(supervisor: int) -> list[Path]:
     """Returns the cgroups of a supervisor process."""
     # Others may disappear during the search, which a glob does not tolerate.
     return [
         Path(place, name)
         for place, folders, _ in os.walk("/sys/fs/cgroup")
         for name in folders
-        if name.startswith(f"airloom-{keeper}-")
+        if name.startswith(f"airloom-{supervisor}-")
     ]
 
 

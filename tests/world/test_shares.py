@@ -33,11 +33,11 @@ def result_of(folder: Path, lifted: bool) -> airloom.results.Verdict:
 
 
 def limits(lab: airloom.Lab, name: str) -> list[Path]:
-    keeper = lab._one.world.keeper_pid  # type: ignore[union-attr]
+    supervisor = lab._one.world.supervisor_pid  # type: ignore[union-attr]
     found = [
         Path(place)
         for place, _, _ in os.walk("/sys/fs/cgroup")
-        if Path(place).parent.name.startswith(f"airloom-{keeper}-")
+        if Path(place).parent.name.startswith(f"airloom-{supervisor}-")
     ]
     return [group / name for group in found if (group / name).exists()]
 

@@ -34,7 +34,7 @@ pub fn sweep(parent: &Path) {
         if entry
             .file_name()
             .to_str()
-            .and_then(keeper_of)
+            .and_then(supervisor_of)
             .is_some_and(|(pid, start)| start_of(pid) != Some(start))
         {
             remove(&entry.path());
@@ -43,7 +43,7 @@ pub fn sweep(parent: &Path) {
 }
 
 /// The process number and start time in the name of a supervisor's group.
-fn keeper_of(name: &str) -> Option<(u32, u64)> {
+fn supervisor_of(name: &str) -> Option<(u32, u64)> {
     let (pid, start) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some((pid.parse().ok()?, start.parse().ok()?))
 }
@@ -111,25 +111,25 @@ fn folders_in(folder: &OwnedFd) -> io::Result<Vec<CString>> {
 pub struct Reaper {
     pid: i32,
     /// The reaper reads the end of this pipe when the supervisor's last descriptor of it is closed.
-    keeper_lives: OwnedFd,
+    supervisor_lives: OwnedFd,
 }
 
 impl Reaper {
     /// Starts the reaper for groups that may be created later.
     pub fn start(groups: &[PathBuf]) -> io::Result<Self> {
-        let (watched, keeper_lives) = pipe()?;
+        let (watched, supervisor_lives) = pipe()?;
         let pid = system::child_in(0, None)?;
         if pid == 0 {
             let code = i32::from(reap(&watched, groups).is_err());
             // SAFETY: leaves without running the exit handlers of the parent.
             unsafe { libc::_exit(code) }
         }
-        Ok(Self { pid, keeper_lives })
+        Ok(Self { pid, supervisor_lives })
     }
 
     /// Signals the supervisor's end to the reaper and waits for it.
     pub fn end(self) {
-        drop(self.keeper_lives);
+        drop(self.supervisor_lives);
         let _ = system::end_of(self.pid);
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::path::PathBuf;
 
-    use super::{keeper_of, open_at, own_name, remove, start_of, sweep};
+    use super::{open_at, own_name, remove, start_of, supervisor_of, sweep};
 
     /// A test folder that stands for a hierarchy of control groups.
     fn place(name: &str) -> PathBuf {
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn a_later_process_with_the_number_of_a_keeper_does_not_keep_its_groups() {
+    fn a_later_process_with_the_number_of_a_supervisor_does_not_keep_its_groups() {
         let place = place("sweep");
         let pid = std::process::id();
         let start = start_of(pid).unwrap();
         let own = own_name().unwrap();
         assert_eq!(own, format!("airloom-{pid}-{start}"));
-        assert_eq!(keeper_of(&own), Some((pid, start)));
-        assert_eq!(keeper_of("airloom-x-1"), None);
+        assert_eq!(supervisor_of(&own), Some((pid, start)));
+        assert_eq!(supervisor_of("airloom-x-1"), None);
         let before_me = format!("airloom-{pid}-{}", start - 1);
         for name in [own.as_str(), before_me.as_str(), "airloom-notes", "other"] {
             fs::create_dir_all(place.join(name).join("node1/inside")).unwrap();

@@ -21,7 +21,7 @@ from airloom.nodes.kinds.qemu import QemuKind
 from airloom.nodes.kinds.uml import UmlKind
 from airloom.nodes.network import neighbours
 from airloom.nodes.network.controller_proxy import Relay
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.plan import NodePlan, Plan, shares_of
 from airloom.units.text import of_nodes
 
@@ -37,7 +37,7 @@ class Nodes:
     def __init__(
         self,
         plan: Plan,
-        keeper: Keeper,
+        supervisor: Supervisor,
         *,
         visible: Sequence[Path] = (),
         on_failure: Callable[[NodeHandle], None] | None = None,
@@ -48,7 +48,7 @@ class Nodes:
         """Per node or shared guest with a limit: largest share of one processor that it may use."""
         self._plan = plan
         self._site = Site(
-            keeper,
+            supervisor,
             tuple(path.resolve() for path in visible),
             tuple(path.resolve() for path in binaries.hidden_places()),
             on_failure,
@@ -95,13 +95,13 @@ class Nodes:
     def _hold_shares(self, plans: Iterable[NodePlan]) -> None:
         """Raises an error for processor shares that this machine cannot enforce."""
         shares = shares_of(plans)
-        self._site.keeper.require_shares(shares)
+        self._site.supervisor.require_shares(shares)
         self.shares |= shares
 
     def announce(self, hosts: dict[str, str]) -> None:
         """Sets the host names and addresses for nodes created from now on."""
         if hosts:
-            self._site.keeper.common_files({"/etc/hosts": hosts_file(hosts)})
+            self._site.supervisor.common_files({"/etc/hosts": hosts_file(hosts)})
 
     def settle(self) -> None:
         """Waits until all nodes can run programs and are reachable."""

@@ -25,7 +25,7 @@ from airloom.host.user_namespace import (
     unshare,
 )
 from airloom.nodes.all_nodes import KINDS
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 
 TUN = Path("/dev/net/tun")
 _TUNSETIFF, _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x4000
@@ -85,8 +85,8 @@ def require_basics(
     for finding in lacking_basics(needed):
         raise HostError("host.lacks", f"{finding.name}: {finding.detail}", cure=finding.cure)
     if shares:
-        with Keeper() as keeper:
-            keeper.require_shares(shares)
+        with Supervisor() as supervisor:
+            supervisor.require_shares(shares)
 
 
 PROGRAMS = {

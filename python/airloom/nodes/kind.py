@@ -2,7 +2,7 @@
 
 ::
 
-    with Keeper() as keeper, Nodes(plan, keeper, visible=[folder]) as world:
+    with Supervisor() as supervisor, Nodes(plan, supervisor, visible=[folder]) as world:
         nodes = world.bring_up()                      # {name: NodeHandle}; all or none
         engine.add_tap_port("h1:eth0", nodes["h1"].taps["eth0"])
         process = nodes["h1"].start(["ping", "h2"], stdout=log.fileno(), on_exit=print)
@@ -29,7 +29,7 @@ from airloom.errors import HostError
 from airloom.measure.clock import ClockReading
 
 if TYPE_CHECKING:
-    from airloom.nodes.process.supervisor import Keeper
+    from airloom.nodes.process.supervisor import Supervisor
     from airloom.planning.plan import LinkPlan, NodePlan
 
 State = Literal["up", "paused", "stopped", "failed", "closed"]
@@ -265,7 +265,7 @@ class NodeHandle(ABC):
 class Site:
     """Settings that all nodes of a run share."""
 
-    keeper: Keeper
+    supervisor: Supervisor
     visible: tuple[Path, ...] = ()
     """Host folders and files visible in nodes, even below /tmp, /run, /var/tmp or /dev/shm."""
     own: tuple[Path, ...] = ()

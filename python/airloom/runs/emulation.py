@@ -26,7 +26,7 @@ from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.network.controller_proxy import Relay
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import underlay
@@ -61,7 +61,7 @@ class World:
         """Per node that is switched off: its radios that were switched off with it."""
         self._wishes: list[tuple[int, str, bool]] = []
         """Link states set or scheduled: (engine time in ns, link, True for up)."""
-        self.keeper_pid = 0
+        self.supervisor_pid = 0
         """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
         self._visible = tuple(visible)
         self._capture = capture
@@ -85,12 +85,12 @@ class World:
                 name: stack.enter_context(underlay.sockets(tunnel))
                 for name, tunnel in self.plan.tunnels.items()
             }
-            keeper = stack.enter_context(Keeper())
-            self.keeper_pid = keeper.pid
+            supervisor = stack.enter_context(Supervisor())
+            self.supervisor_pid = supervisor.pid
             nodes = stack.enter_context(
                 Nodes(
                     self.plan,
-                    keeper,
+                    supervisor,
                     visible=self._visible,
                     on_failure=self._on_node_failure,
                     log_path=self._log_path,

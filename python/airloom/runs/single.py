@@ -132,7 +132,7 @@ class OneRun:
             self._radios = stack.enter_context(RadioWatch(world))
             if self._profiler is not None:
                 stack.callback(self._profiler.finish)
-                self._profiler.start(world.keeper_pid)
+                self._profiler.start(world.supervisor_pid)
             self._stack = stack.pop_all()
         return self
 

@@ -23,7 +23,7 @@ from airloom.errors import HostError, RunError
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.kinds.uml import UmlKind, kernel_of
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from helpers import REPOSITORY
 from helpers.images import disk, tree
 from helpers.nodes import Up, eventually, guest, interface, processes_with
@@ -142,7 +142,7 @@ except OSError:
 if os.path.exists(f"/mnt/host/proc/{pid}/root/etc/passwd"):
     print("sees the controller")
 try:
-    print("is root over its keeper:", os.listdir("/mnt/host/proc/1/root/etc"))
+    print("is root over its supervisor:", os.listdir("/mnt/host/proc/1/root/etc"))
 except OSError:
     pass
 try:
@@ -355,13 +355,13 @@ CONTROLLER = """
 import sys, time
 sys.path[:0] = {tests!r}
 from helpers.nodes import guest, plan_of
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from airloom.nodes.all_nodes import Nodes
-keeper = Keeper()
-world = Nodes(plan_of([guest("a"), guest("b")]), keeper)
+supervisor = Supervisor()
+world = Nodes(plan_of([guest("a"), guest("b")]), supervisor)
 world.bring_up()
 world.settle()
-print(keeper.pid, flush=True)
+print(supervisor.pid, flush=True)
 time.sleep(1000)
 """
 
@@ -376,8 +376,8 @@ def test_guests_go_with_a_controller_that_is_killed(tmp_path: Path) -> None:
         env=os.environ | dict([mark.split("=")]) | {"TMPDIR": str(tmp_path)},
     )
     assert controller.stdout is not None
-    keeper = int(controller.stdout.readline())
-    below = _below(keeper)
+    supervisor = int(controller.stdout.readline())
+    below = _below(supervisor)
     assert sum(_is_machine(Path("/proc", str(pid)), "umid=a") for pid in below) >= 1
     controller.kill()
     controller.wait()
@@ -425,7 +425,7 @@ def test_the_host_may_forbid_ptrace(up: Up, tmp_path: Path) -> None:
         g.exec(["true"])
 
 
-def test_the_channel_bears_noise(keeper: Keeper, up: Up, tmp_path: Path) -> None:
+def test_the_channel_bears_noise(supervisor: Supervisor, up: Up, tmp_path: Path) -> None:
     """A machine that speaks otherwise on its channel loses it, and nobody else notices."""
     kernel = tmp_path / "kernel"
     kernel.write_text(
@@ -437,4 +437,4 @@ def test_the_channel_bears_noise(keeper: Keeper, up: Up, tmp_path: Path) -> None
     with pytest.raises(RunError, match="does not speak as agreed"):
         nodes["g"].exec(["true"])
     assert run(nodes["h"], "echo on") == "on\n"
-    assert keeper.failure is None
+    assert supervisor.failure is None

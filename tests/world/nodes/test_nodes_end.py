@@ -16,7 +16,7 @@ import pytest
 from airloom.errors import RunError
 from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.kind import NodeHandle
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from helpers import REPOSITORY
 from helpers.nodes import (
     Up,
@@ -43,16 +43,16 @@ def namespace_of(handle: NodeHandle) -> int:
 def test_close_ends_everything_and_may_be_called_twice() -> None:
     mark = f"AIRLOOM_TEST={uuid.uuid4()}"
     before = len(os.listdir("/proc/self/fd"))
-    with Keeper() as keeper:
+    with Supervisor() as supervisor:
         world = Nodes(
-            plan_of([node(f"n{number}", interface("eth0", number)) for number in range(10)]), keeper
+            plan_of([node(f"n{number}", interface("eth0", number)) for number in range(10)]), supervisor
         )
         handles = world.bring_up()
         inodes = {namespace_of(handle) for handle in handles.values()}
         for handle in handles.values():
             handle.start(["sh", "-c", HOLDING_ON], env=dict([mark.split("=")]))
         assert len(processes_with(mark)) >= 10
-        pid = keeper.pid
+        pid = supervisor.pid
         assert groups_of(pid) or any(handle.notes for handle in handles.values())
         world.close()
         world.close()
@@ -60,7 +60,7 @@ def test_close_ends_everything_and_may_be_called_twice() -> None:
         assert processes_in(inodes) == []
         with pytest.raises(RunError, match="is closed"):
             handles["n0"].start(["true"])
-    keeper.close()
+    supervisor.close()
     assert groups_of(pid) == []
     assert not Path(f"/proc/{pid}").exists()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -70,26 +70,26 @@ CONTROLLER = """
 import os, sys, time
 sys.path.insert(0, {tests!r})
 from helpers.nodes import interface, node, plan_of
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from airloom.nodes.all_nodes import Nodes
 
-keeper = Keeper()
+supervisor = Supervisor()
 plans = [
     node(f"n{{number}}", interface("eth0", number, f"10.1.0.{{number}}/24"), cpu=0.5)
     for number in range(1, 6)
 ]
-world = Nodes(plan_of(plans), keeper)
+world = Nodes(plan_of(plans), supervisor)
 handles = world.bring_up()
 for handle in handles.values():
     handle.start(["sh", "-c", {program!r}], env=dict([{mark!r}.split("=")]))
 handles["n1"].pause()
 inodes = [os.fstat(handle.namespace.fileno()).st_ino for handle in handles.values()]
-print(keeper.pid, *inodes, flush=True)
+print(supervisor.pid, *inodes, flush=True)
 time.sleep(1000)
 """
 
 
-@pytest.mark.parametrize("victim", ["controller", "keeper", "both"])
+@pytest.mark.parametrize("victim", ["controller", "supervisor", "both"])
 def test_kill_9_leaves_nothing(victim: str) -> None:
     mark = f"AIRLOOM_TEST={uuid.uuid4()}"
     mounts = mount_points()
@@ -97,30 +97,30 @@ def test_kill_9_leaves_nothing(victim: str) -> None:
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as controller:
         try:
             assert controller.stdout is not None
-            keeper, *inodes = (int(word) for word in controller.stdout.readline().split())
+            supervisor, *inodes = (int(word) for word in controller.stdout.readline().split())
             assert len(processes_in(set(inodes))) >= 10
             assert len(processes_with(mark)) >= 10
-            if victim in ("keeper", "both"):
-                os.kill(keeper, signal.SIGKILL)
+            if victim in ("supervisor", "both"):
+                os.kill(supervisor, signal.SIGKILL)
             if victim in ("controller", "both"):
                 controller.kill()
             eventually(lambda: processes_with(mark) == [], "programs are left")
         finally:
             controller.kill()
-    eventually(lambda: not Path(f"/proc/{keeper}").exists(), "the keeper is left")
+    eventually(lambda: not Path(f"/proc/{supervisor}").exists(), "the supervisor is left")
     eventually(lambda: processes_in(set(inodes)) == [], "namespaces are held")
-    eventually(lambda: groups_of(keeper) == [], "control groups are left")
+    eventually(lambda: groups_of(supervisor) == [], "control groups are left")
     watched = {"/etc/hosts", "/etc/hostname", "/etc", "/tmp", "/run", "/var/tmp"}
     assert watched.intersection(mount_points()) == watched.intersection(mounts)
 
 
-def test_ctrl_c_does_not_reach_nodes(up: Up, keeper: Keeper) -> None:
+def test_ctrl_c_does_not_reach_nodes(up: Up, supervisor: Supervisor) -> None:
     handle = up(node("a"))["a"]
     process = handle.start(["sleep", "1000"])
-    assert os.getpgid(keeper.pid) != os.getpgrp()
-    assert os.getsid(keeper.pid) != os.getsid(0)
-    os.kill(keeper.pid, signal.SIGINT)
-    os.kill(keeper.pid, signal.SIGTERM)
+    assert os.getpgid(supervisor.pid) != os.getpgrp()
+    assert os.getsid(supervisor.pid) != os.getsid(0)
+    os.kill(supervisor.pid, signal.SIGINT)
+    os.kill(supervisor.pid, signal.SIGTERM)
     assert handle.exec(["true"], timeout=20).exit.ok
     assert process.poll() is None
 
@@ -165,42 +165,42 @@ def test_a_first_process_that_does_not_speak_as_agreed_is_a_failure_of_its_node(
     assert handles["b"].exec(["true"], timeout=20).exit.ok
 
 
-def test_a_keeper_that_dies_is_reported() -> None:
+def test_a_supervisor_that_dies_is_reported() -> None:
     failed: list[str] = []
     with (
-        Keeper() as keeper,
+        Supervisor() as supervisor,
         Nodes(
-            plan_of([node("a"), node("b")]), keeper, on_failure=lambda handle: failed.append(handle.name)
+            plan_of([node("a"), node("b")]), supervisor, on_failure=lambda handle: failed.append(handle.name)
         ) as world,
     ):
         handles = world.bring_up()
         handles["a"].exec(["true"], timeout=20)
-        os.kill(keeper.pid, signal.SIGKILL)
+        os.kill(supervisor.pid, signal.SIGKILL)
         eventually(lambda: failed == ["a"], "nobody was told")
-        with pytest.raises(RunError, match="keeper"):
+        with pytest.raises(RunError, match="supervisor"):
             handles["b"].exec(["true"], timeout=20)
-    eventually(lambda: groups_of(keeper.pid) == [], "control groups are left")
+    eventually(lambda: groups_of(supervisor.pid) == [], "control groups are left")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to have control groups")
-def test_a_keeper_that_is_killed_leaves_no_control_group() -> None:
+def test_a_supervisor_that_is_killed_leaves_no_control_group() -> None:
     for _ in range(5):
-        with Keeper() as keeper, Nodes(plan_of([node("a", cpu=0.5)]), keeper) as world:
+        with Supervisor() as supervisor, Nodes(plan_of([node("a", cpu=0.5)]), supervisor) as world:
             a = world.bring_up()["a"]
             a.start(["sleep", "1000"])
-            assert groups_of(keeper.pid)
-            os.kill(keeper.pid, signal.SIGKILL)
-            eventually(lambda pid=keeper.pid: groups_of(pid) == [], "control groups are left")
+            assert groups_of(supervisor.pid)
+            os.kill(supervisor.pid, signal.SIGKILL)
+            eventually(lambda pid=supervisor.pid: groups_of(pid) == [], "control groups are left")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make control groups")
-def test_groups_that_a_node_made_below_its_own_go_with_it(up: Up, keeper: Keeper) -> None:
+def test_groups_that_a_node_made_below_its_own_go_with_it(up: Up, supervisor: Supervisor) -> None:
     handle = up(node("a", cpu=0.5))["a"]
     handle.exec(["true"], timeout=20)
     for kind, options in (("cgroup2", "rw"), ("cgroup", "cpu")):
         mounted = f"mkdir /tmp/{kind} && mount -t {kind} -o {options} none /tmp/{kind}"
         handle.exec(["sh", "-c", f"{mounted} && mkdir -p /tmp/{kind}/mine/and/below"], timeout=20)
-    made = [path for base in groups_of(keeper.pid) for path in base.glob("*/*/mine/and/below")]
+    made = [path for base in groups_of(supervisor.pid) for path in base.glob("*/*/mine/and/below")]
     assert made, "no hierarchy could be mounted in the node"
     handle.kill()
     handle.restart()

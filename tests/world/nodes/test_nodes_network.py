@@ -155,12 +155,12 @@ def test_native_nodes_are_joined_without_the_engine(up: Up) -> None:
     assert "ttl=63" in done.stdout
 
 
-def test_the_reference_says_what_it_does_and_what_not(keeper: Any) -> None:
+def test_the_reference_says_what_it_does_and_what_not(supervisor: Any) -> None:
     from airloom.nodes.all_nodes import Nodes
     from helpers.nodes import plan_of
 
     nodes, links = native_chain()
-    with Nodes(plan_of(nodes, links), keeper) as world:
+    with Nodes(plan_of(nodes, links), supervisor) as world:
         world.bring_up()
         notes = "\n".join(world.notes)
     assert "link l1: a:eth0 shaped by HTB" in notes or "link l1: the reference is not shaped" in notes

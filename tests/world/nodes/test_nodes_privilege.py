@@ -27,12 +27,12 @@ import sys
 sys.path.insert(0, {tests!r})
 from helpers.nodes import interface, node, plan_of
 from airloom.host import privilege
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from airloom.nodes.all_nodes import Nodes
 
 print(privilege.ensure(), privilege.ensure())
 plan = node("a", interface("eth0", 1, "10.1.0.1/24"), files={{"/etc/airloom-test.conf": "x"}})
-with Keeper() as keeper, Nodes(plan_of([plan]), keeper) as world:
+with Supervisor() as supervisor, Nodes(plan_of([plan]), supervisor) as world:
     a = world.bring_up()["a"]
     ping = "ping -c1 -W5 10.1.0.1 >/dev/null && echo pinged"
     print(a.exec(["sh", "-c", f"hostname; {{ping}}; ls /etc/airloom-test.conf"]))
@@ -169,14 +169,14 @@ from helpers.nodes import interface, node, plan_of
 from pathlib import Path
 from airloom import images
 from airloom.host import privilege
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from airloom.nodes.all_nodes import Nodes
 
 privilege.ensure()
 path = oci(Path({folder!r}) / "image", [busybox()], {{"User": "app", "WorkingDir": "/srv"}})
 image = images.read(str(path), os.uname().machine)
 plan = node("c", interface("eth0", 1, "10.1.0.1/24"), kind="container", image=image)
-with Keeper() as keeper, Nodes(plan_of([plan]), keeper) as world:
+with Supervisor() as supervisor, Nodes(plan_of([plan]), supervisor) as world:
     c = world.bring_up()["c"]
     print(c.exec(["sh", "-c", "pwd; id -u; ip link set eth0 mtu 1400 && ping -c1 10.1.0.1 | grep -c from"]))
     print(*c.notes, sep="; ")

@@ -14,7 +14,7 @@ import pytest
 
 from airloom.errors import RunError
 from airloom.nodes.kind import Exit, NodeHandle
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from helpers.nodes import Up, eventually, interface, node
 
 pytestmark = pytest.mark.world
@@ -153,9 +153,9 @@ def test_many_nodes_at_once(up: Up) -> None:
     assert done == list(handles)
 
 
-def test_a_node_without_programs_costs_no_process(up: Up, keeper: Keeper) -> None:
+def test_a_node_without_programs_costs_no_process(up: Up, supervisor: Supervisor) -> None:
     up(*(node(f"n{number}") for number in range(5)))
-    children = Path(f"/proc/{keeper.pid}/task/{keeper.pid}/children").read_text()
+    children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text()
     assert children == ""
 
 

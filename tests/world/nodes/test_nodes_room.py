@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import HostError
-from airloom.nodes.process.supervisor import Keeper
+from airloom.nodes.process.supervisor import Supervisor
 from helpers.nodes import Up, groups_of, interface, mount_points, node
 
 pytestmark = pytest.mark.world
@@ -111,7 +111,7 @@ def test_visible_folders_stay_visible(up: Up, tmp_path: Path) -> None:
     assert (shown / "out").read_text() == "result\n"
 
 
-def test_the_host_keeps_its_mounts_and_files(up: Up, keeper: Keeper) -> None:
+def test_the_host_keeps_its_mounts_and_files(up: Up, supervisor: Supervisor) -> None:
     watched = {"/etc/hosts", "/etc/hostname", "/etc", "/tmp", "/run", "/var/tmp", "/proc", "/sys"}
     before = [point for point in mount_points() if point in watched]
     hosts = Path("/etc/hosts").read_bytes()
@@ -121,7 +121,7 @@ def test_the_host_keeps_its_mounts_and_files(up: Up, keeper: Keeper) -> None:
     assert [point for point in mount_points() if point in watched] == before
     assert Path("/etc/hosts").read_bytes() == hosts
     assert Path("/proc/self/mountinfo").read_text().count("shared:") == propagation
-    assert os.readlink(f"/proc/{keeper.pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
+    assert os.readlink(f"/proc/{supervisor.pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_its_root_cannot_change_the_machine_by_the_ways_that_are_closed(up: Up) 
 
 
 @needs_root
-def test_its_control_groups_are_all_that_it_sees_of_them(up: Up, keeper: Keeper) -> None:
+def test_its_control_groups_are_all_that_it_sees_of_them(up: Up, supervisor: Supervisor) -> None:
     handle = up(node("a", cpu=0.5))["a"]
     assert {line.rpartition(":")[2] for line in shell(handle, "cat /proc/self/cgroup").split()} >= {"/"}
     for kind, options, limit in (("cgroup", "cpu", "cpu.cfs_quota_us"), ("cgroup2", "rw", "cpu.max")):
@@ -171,7 +171,7 @@ def test_its_control_groups_are_all_that_it_sees_of_them(up: Up, keeper: Keeper)
         handle.exec(["sh", "-c", f"echo -1 > /tmp/{kind}/{limit}"], timeout=20)
     held = [
         path.read_text().split()[0]
-        for base in groups_of(keeper.pid)
+        for base in groups_of(supervisor.pid)
         for name in ("cpu.cfs_quota_us", "cpu.max")
         for path in base.glob(f"node*/{name}")
     ]

@@ -123,7 +123,7 @@ class InnerNode(NetnsNode):
         return {
             "name": plan.name,
             "root": root,
-            "files": {**self._site.keeper.common, **plan.files},
+            "files": {**self._site.supervisor.common, **plan.files},
             # Visible host paths do not exist in a guest's own root file system.
             "visible": [str(path) for path in (*self._site.visible, *self._site.own)]
             if self.settings.root is None

@@ -97,7 +97,7 @@ class NetnsNode(NodeHandle):
             # Set before the process exists, which may end at once.
             over = self._over = threading.Event()
             site = self._site
-            made = site.keeper.make(
+            made = site.supervisor.make(
                 self.name,
                 self._namespace.fileno(),
                 files=self._plan.files,
@@ -109,7 +109,7 @@ class NetnsNode(NodeHandle):
             self._made = made
             self._notes = made.notes
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
-            self._init = InitClient(self.name, made.channel, site.keeper.switchboard, self.missing)
+            self._init = InitClient(self.name, made.channel, site.supervisor.switchboard, self.missing)
 
     def start(
         self,
@@ -185,7 +185,7 @@ class NetnsNode(NodeHandle):
             self._state = "stopped"
             if self._init is not None:
                 self._account()
-                self._site.keeper.kill(self.name)
+                self._site.supervisor.kill(self.name)
             self._off(_DYING)
 
     def restart(self) -> None:
@@ -232,7 +232,7 @@ class NetnsNode(NodeHandle):
             self._state = "closed"
             if self._init is not None:
                 with contextlib.suppress(LabError):  # without a supervisor there are no processes
-                    self._site.keeper.kill(self.name)
+                    self._site.supervisor.kill(self.name)
                 self._init.close()
 
     def wait_closed(self) -> None:
@@ -257,7 +257,7 @@ class NetnsNode(NodeHandle):
         elif message["code"] is not None:
             how = f"ended with exit code {message['code']}"
         else:
-            how = "ended with the keeper of all nodes"
+            how = "ended with the supervisor of all nodes"
         return f"its first process {how}"
 
     # Overridden by kinds with their own root file system

@@ -1,4 +1,4 @@
-"""The supervisor process (`Keeper`): creates each node's first process and cleans up.
+"""The supervisor process (`Supervisor`): creates each node's first process and cleans up.
 
 There is one for each run. Ctrl-C does not reach it. When this process dies for any reason, the
 supervisor ends all nodes, removes the control groups that it created, and exits. Create it before
@@ -44,7 +44,7 @@ class Made:
     notes: tuple[str, ...]
 
 
-class Keeper:
+class Supervisor:
     """Client of the supervisor process, ``airloom-init keep``."""
 
     def __init__(self) -> None:
@@ -221,7 +221,7 @@ class Keeper:
         raise self._broken("it has ended" if there else f"no answer within {_PATIENCE:g} s")
 
     def _broken(self, why: str | None) -> RunError:
-        return RunError("run.keeper", f"the keeper of the nodes does not answer: {self.failure or why}")
+        return RunError("run.keeper", f"the supervisor of the nodes does not answer: {self.failure or why}")
 
     def _heard(self, message: Message) -> None:
         if message["event"] == "hello":

@@ -11,7 +11,7 @@ use crate::{node, room, system};
 
 /// Serves the socket with the given descriptor number until it closes or the controller ends; then
 /// ends all nodes and removes the control groups.
-pub fn keep(socket: &str) -> io::Result<()> {
+pub fn supervise(socket: &str) -> io::Result<()> {
     let number: i32 = socket.parse().map_err(io::Error::other)?;
     // SAFETY: no pointers are passed; a number that is not open is refused.
     system::check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
@@ -19,15 +19,16 @@ pub fn keep(socket: &str) -> io::Result<()> {
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     // SAFETY: no pointers are passed.
     let controller = system::process_descriptor(unsafe { libc::getppid() })?;
-    system::call_myself("airloom-keeper")?;
+    system::call_myself("airloom-init")?;
     let children = system::children()?;
-    let mut keeper = Keeper { channel: Channel::new(socket), groups: None, nodes: HashMap::new(), made: 0 };
-    let served = keeper.serve(&children, &controller);
-    keeper.end();
+    let mut supervisor =
+        Supervisor { channel: Channel::new(socket), groups: None, nodes: HashMap::new(), made: 0 };
+    let served = supervisor.serve(&children, &controller);
+    supervisor.end();
     served
 }
 
-struct Keeper {
+struct Supervisor {
     channel: Channel,
     groups: Option<Groups>,
     /// By process number of an init: its node.
@@ -35,7 +36,7 @@ struct Keeper {
     made: usize,
 }
 
-impl Keeper {
+impl Supervisor {
     fn serve(&mut self, children: &OwnedFd, controller: &OwnedFd) -> io::Result<()> {
         room::cut_off()?;
         self.channel.send(&Notice::Hello { protocol: PROTOCOL })?;
