@@ -9,6 +9,7 @@ from airloom.cli.options import Overrides, ScenarioFile, Seed
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from airloom.planning.link_settings import LinkSettings
     from airloom.planning.plan import Plan
 
 MOST_ROWS = 40
@@ -99,11 +100,20 @@ def _links(plan: Plan) -> Table:
     for column in ("link", "ends", "there", "back"):
         table.add_column(column, overflow="fold")
     for link in list(plan.links.values())[:MOST_ROWS]:
-        back = "same" if link.backward == link.forward else link.backward.text
-        table.add_row(link.name, f"{link.a} - {link.b}", link.forward.text, back)
+        back = "same" if link.backward == link.forward else _direction(link.backward)
+        table.add_row(link.name, f"{link.a} - {link.b}", _direction(link.forward), back)
     if len(plan.links) > MOST_ROWS:
         table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
     return table
+
+
+def _direction(settings: LinkSettings) -> str:
+    """Returns the properties of a direction, and its queue if frames may wait there."""
+    from airloom.planning.link_settings import QueueSettings
+
+    if settings.queue is None and settings.rate is None:
+        return settings.text
+    return f"{settings.text}\nqueue: {(settings.queue or QueueSettings()).text}"
 
 
 def _radios(plan: Plan) -> Table:
