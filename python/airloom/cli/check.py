@@ -52,8 +52,8 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         console.print(_links(plan))
     if plan.media:
         console.print(_radios(plan))
-    for lack in host_needs.lacks(plan):
-        console.print(f"note: {lack}", soft_wrap=True)
+    for note in (*plan.notes, *host_needs.lacks(plan)):
+        console.print(Text(f"note: {note}"), soft_wrap=True)
     guess = estimate(plan)
     runs = len(experiment.plans)
     each = f"{runs} runs of " if runs > 1 else ""
