@@ -53,6 +53,20 @@ def test_check_shows_what_would_be_built(shell, scenario):
     assert not (shell.folder / "out").exists()
 
 
+def test_check_shows_the_queues_of_both_directions(shell, scenario):
+    file = scenario(
+        "name: two\nnodes: {a: {}, b: {}, c: {}}\nlinks:\n"
+        "- {ends: [a, b], rate: 10 Mbit/s, queue: {discipline: fq-codel, ecn: true}, "
+        "backward: {queue: {time: 50 ms}}}\n"
+        "- {ends: [b, c]}\n"
+    )
+    done = shell.run("check", file)
+    assert done.returncode == 0
+    assert "fq-codel, 1000 packets, ECN" in done.stdout
+    assert "drop-tail, 50 ms" in done.stdout
+    assert done.stdout.count("queue: ") == 2, "an unlimited link has no queue"
+
+
 @pytest.mark.parametrize("command", ["check", "run", "up"])
 def test_a_refused_scenario_is_one_line_with_place_and_cure(shell, scenario, command):
     done = shell.run(

@@ -9,6 +9,7 @@ from airloom.cli.options import Overrides, ScenarioFile, Seed
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from airloom.planning.link_settings import LinkSettings
     from airloom.planning.plan import Plan
 
 MOST_ROWS = 40
@@ -51,8 +52,8 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         console.print(_links(plan))
     if plan.media:
         console.print(_radios(plan))
-    for lack in host_needs.lacks(plan):
-        console.print(f"note: {lack}", soft_wrap=True)
+    for note in (*plan.notes, *host_needs.lacks(plan)):
+        console.print(Text(f"note: {note}"), soft_wrap=True)
     guess = estimate(plan)
     runs = len(experiment.plans)
     each = f"{runs} runs of " if runs > 1 else ""
@@ -99,11 +100,20 @@ def _links(plan: Plan) -> Table:
     for column in ("link", "ends", "there", "back"):
         table.add_column(column, overflow="fold")
     for link in list(plan.links.values())[:MOST_ROWS]:
-        back = "same" if link.backward == link.forward else link.backward.text
-        table.add_row(link.name, f"{link.a} - {link.b}", link.forward.text, back)
+        back = "same" if link.backward == link.forward else _direction(link.backward)
+        table.add_row(link.name, f"{link.a} - {link.b}", _direction(link.forward), back)
     if len(plan.links) > MOST_ROWS:
         table.add_row("...", f"{len(plan.links) - MOST_ROWS} more", "", "")
     return table
+
+
+def _direction(settings: LinkSettings) -> str:
+    """Returns the properties of a direction, and its queue if frames may wait there."""
+    from airloom.planning.link_settings import QueueSettings
+
+    if settings.queue is None and settings.rate is None:
+        return settings.text
+    return f"{settings.text}\nqueue: {(settings.queue or QueueSettings()).text}"
 
 
 def _radios(plan: Plan) -> Table:

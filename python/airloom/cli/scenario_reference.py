@@ -12,7 +12,7 @@ from typing import Any
 from airloom.planning import addresses, lifetime, routes
 from airloom.scenario import model, paths
 from airloom.scenario.model import Model, Scenario
-from airloom.scenario.topology import generators
+from airloom.scenario.topology import generators, geography
 from airloom.units.quantities import QUANTITIES
 
 _PARTS: tuple[type[Model], ...] = (
@@ -37,6 +37,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Grant,
     model.Flow,
     model.Topology,
+    model.GraphAttributes,
     model.Medium,
     model.Propagation,
     model.Shadowing,
@@ -154,6 +155,38 @@ In a sweep of the topology, `$first` and `$last` are the first and the last gene
 Each run has its own seed: the first 63 bits of the SHA-256 of base seed, point and repetition. Adding
 points does not change the seed of other points. A scenario without sweep and repetitions uses its `seed`
 directly. A random topology is drawn from the base seed and is the same in all runs.
+"""
+
+_GRAPHS = """\
+### Graph files
+
+`generator: graphml` reads nodes and edges of a GraphML file with these attributes:
+
+| attribute | of | meaning |
+| --- | --- | --- |
+| `kind` | node | `switch` or `hub`: a switch of the engine; otherwise a node |
+| `label` | node | name, without accents; other characters become `-`; a second node of one name gets `-2` |
+| `Latitude`, `Longitude` | node | coordinates in degrees; both or none |
+| `LinkSpeedRaw` | edge | rate in bit/s |
+| `rate`, `delay` and all other keys of [Direction](#direction) | edge | the property, with its unit |
+
+An edge's own `rate` and `delay` take precedence over those from `LinkSpeedRaw` and coordinates, and these
+over `topology.link`. The names in capitals are those of the Internet Topology Zoo. `attributes` names
+others, or null for an attribute that shall not be read. A converted file of SNDlib, with coordinates in
+`x` and `y` and capacities in Mbit/s, is read like this:
+
+```yaml
+topology:
+  generator: graphml
+  file: germany50.graphml
+  attributes: {{latitude: y, longitude: x, rate: capacity, rate_unit: 1 Mbit/s}}
+```
+
+An attribute that `attributes` names and the file does not have is refused, and so is a value that is no
+number in its range. `airloom check` and the notes of the result list the attributes that are not read, and
+the edges without a delay because an end has no coordinates.
+
+{geography}
 """
 
 _RULES = """\
@@ -337,6 +370,7 @@ def page() -> str:
         "",
         _topologies(),
         "",
+        _GRAPHS.format(geography=_body(geography.__doc__)),
         _PATHS.format(paths=_body(paths.__doc__)),
         "## Addresses",
         "",

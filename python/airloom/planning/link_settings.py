@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from airloom.units.figures import readable
-from airloom.units.text import percent
+from airloom.units.text import percent, plural
 
 ETHERNET_OVERHEAD = 24
 """Default overhead in octets that the engine adds to each frame."""
@@ -74,6 +74,17 @@ class QueueSettings:
             "discipline": "drop-tail" if self.discipline is None else self.discipline.engine(),
             "ecn": self.ecn,
         }
+
+    @property
+    def text(self) -> str:
+        """Returns a short description: ``fq-codel, 1000 packets, ECN``."""
+        limits = (
+            f"{self.packets} {plural('packet', self.packets)}" if self.packets is not None else "",
+            readable(self.octets, "B", _DIGITS) if self.octets is not None else "",
+            readable(self.time, "ns", _DIGITS) if self.time is not None else "",
+        )
+        discipline = "drop-tail" if self.discipline is None else self.discipline.word
+        return ", ".join(part for part in (discipline, *limits, "ECN" if self.ecn else "") if part)
 
 
 @dataclass(frozen=True, slots=True)

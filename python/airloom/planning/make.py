@@ -113,6 +113,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
         hosts,
         media=_media(scenario, network, ports),
         tunnels=tunnels.plans(network, segments),
+        notes=tuple(network.notes),
     )
 
 

@@ -71,6 +71,8 @@ class Network:
     tunnels: dict[str, Tunnel] = field(default_factory=dict)
     slivers: dict[str, Sliver] = field(default_factory=dict)
     """Slivers by node name; the shared nodes are not in ``nodes``."""
+    notes: list[str] = field(default_factory=list)
+    """What a graph file says and the network does not contain."""
 
     def shared(self) -> dict[str, set[str]]:
         """Returns, for each node shared by slices, the radios that belong to slivers."""
@@ -112,6 +114,7 @@ def expand(scenario: Scenario) -> Network:
     wires: list[Wire] = []
     problems: list[Problem] = []
     generated: list[str] = []
+    notes: list[str] = []
     taken = _Names()
     for index, link in enumerate(scenario.links):
         if link.name is not None and not taken.claim(link.name):
@@ -125,7 +128,7 @@ def expand(scenario: Scenario) -> Network:
             )
     if scenario.topology is not None:
         graph = generate(scenario.topology, scenario.seed)
-        generated = graph.nodes
+        generated, notes = graph.nodes, graph.notes
         nodes.update(_generated(scenario.topology, generated, scenario.seed))
         alike, plain = scenario.topology.switch, Switch()
         switches.update({name: alike if one == plain else one for name, one in graph.switches.items()})
@@ -185,7 +188,8 @@ def expand(scenario: Scenario) -> Network:
         # A rejected sliver has no node, so references to it cannot be checked.
         raise Problems(problems + admitted.problems)
     nodes = {name: with_kind(scenario, node) for name, node in nodes.items()}
-    return Network(nodes, switches, wires, problems, generated, radios, dict(scenario.tunnels), slivers)
+    tunnels = dict(scenario.tunnels)
+    return Network(nodes, switches, wires, problems, generated, radios, tunnels, slivers, notes)
 
 
 def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Node]:

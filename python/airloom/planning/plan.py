@@ -229,6 +229,8 @@ class Plan:
     repetition: int = 0
     media: dict[str, MediumPlan] = field(default_factory=dict)
     tunnels: dict[str, TunnelPlan] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What the scenario's files say and the plan does not contain."""
 
     @property
     def shares(self) -> dict[str, float]:

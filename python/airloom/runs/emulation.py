@@ -142,8 +142,9 @@ class World:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Parts of the plan that this machine does not support, as far as known so far."""
-        return (*(self._nodes.notes if self._nodes is not None else ()), *self._unknown)
+        """What the plan leaves out, and its parts that this machine does not support, as far as known."""
+        of_nodes = self._nodes.notes if self._nodes is not None else ()
+        return (*self.plan.notes, *of_nodes, *self._unknown)
 
     @property
     def shares(self) -> dict[str, float]:

@@ -57,6 +57,18 @@ def test_what_is_left_out_is_the_engines_default() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("queue", "text"),
+    [
+        (QueueSettings(), "drop-tail, 1000 packets"),
+        (QueueSettings(1, 30_000, 50_000_000), "drop-tail, 1 packet, 30 kB, 50 ms"),
+        (QueueSettings(None, None, 5_000_000, Law("fq-codel"), True), "fq-codel, 5 ms, ECN"),
+    ],
+)
+def test_a_queue_says_its_discipline_and_its_limits(queue: QueueSettings, text: str) -> None:
+    assert queue.text == text
+
+
 def arrival(link: dict[str, object]) -> int:
     """When a frame of 100 octets arrives, in ns."""
     engine = _engine.Engine(1)

@@ -32,7 +32,16 @@ from airloom.scenario.model.jitter import (
     TableJitter,
     UniformJitter,
 )
-from airloom.scenario.model.links import Direction, GilbertElliott, Link, Loss, Queue, Switch, Topology
+from airloom.scenario.model.links import (
+    Direction,
+    GilbertElliott,
+    GraphAttributes,
+    Link,
+    Loss,
+    Queue,
+    Switch,
+    Topology,
+)
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
     Errors,
@@ -165,6 +174,7 @@ __all__ = [
     "FrameError",
     "GilbertElliott",
     "Grant",
+    "GraphAttributes",
     "Guest",
     "Interface",
     "Iperf3",

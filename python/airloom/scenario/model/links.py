@@ -177,6 +177,33 @@ class Switch(Model):
     )
 
 
+_Attribute = Annotated[str, Field(min_length=1)]
+
+
+class GraphAttributes(Model):
+    """Attributes of a GraphML file that are read; the defaults are those of the Internet Topology Zoo.
+
+    With null an attribute is not read. An edge's delay is that of fibre along the great circle between
+    the coordinates of its ends, unless the edge has an attribute `delay`.
+    """
+
+    name: _Attribute | None = Field(
+        default="label", description="attribute of nodes: the name; a node without it keeps its id"
+    )
+    latitude: _Attribute | None = Field(
+        default="Latitude", description="attribute of nodes: degrees north, -90 to 90"
+    )
+    longitude: _Attribute | None = Field(
+        default="Longitude", description="attribute of nodes: degrees east, -180 to 180"
+    )
+    rate: _Attribute | None = Field(
+        default="LinkSpeedRaw", description="attribute of edges: the rate in multiples of `rate_unit`"
+    )
+    rate_unit: Annotated[Rate, Field(ge=1)] = Field(
+        default=Rate("1 bit/s"), description="rate that 1 stands for, such as 1 Mbit/s"
+    )
+
+
 class Topology(Model):
     """Generator of nodes (``n1``, ``n2``, ...) and links."""
 
@@ -200,6 +227,10 @@ class Topology(Model):
         default=None, description="random: seed of the graph; by default the scenario's seed"
     )
     file: File | None = Field(default=None, description="graphml: the file")
+    attributes: GraphAttributes | None = Field(
+        default=None,
+        description="graphml: attributes that are read; by default those of the Topology Zoo",
+    )
     link: Direction = Field(default=Direction(), description="properties of every generated link")
     spacing: Length | None = Field(
         default=None, description="chain, star, grid, random: distance between nodes"

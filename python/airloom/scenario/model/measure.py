@@ -42,6 +42,7 @@ class Event(Model):
 Family = Literal["ipv4", "ipv6"]
 _USUAL_SIZE = 1470
 """Default payload of a UDP datagram in octets."""
+_START = "start, from time zero of the run; measurements without it, or with `0 s`, take turns"
 
 
 class Ping(Model):
@@ -55,7 +56,7 @@ class Ping(Model):
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
-    at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
+    at: Duration = Field(default=Duration(0), description=_START)
 
     @property
     def least(self) -> int:
@@ -88,7 +89,7 @@ class Iperf3(Model):
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
-    at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
+    at: Duration = Field(default=Duration(0), description=_START)
 
     @property
     def least(self) -> int:
@@ -135,7 +136,7 @@ class Traffic(Model):
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
-    at: Duration = Field(default=Duration(0), description="start, from time zero of the run")
+    at: Duration = Field(default=Duration(0), description=_START)
     stages: bool = Field(
         default=False, description="UDP, RTP: also measures the delay of each stage of the packets' path"
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from airloom.errors import ScenarioError
-from airloom.scenario.model import Direction, Link, Node, Topology
+from airloom.scenario.model import Direction, GraphAttributes, Link, Node, Topology
 from airloom.scenario.problems import Problem
 
 __all__ = [
@@ -79,21 +79,22 @@ def random(
     return _make("random", prefix, link, nodes=nodes, probability=probability, seed=seed)
 
 
-def graphml(file: str, **link: Any) -> Topology:
+def graphml(file: str, *, attributes: GraphAttributes | None = None, **link: Any) -> Topology:
     """The graph of a GraphML file. ``link`` has defaults for its edges."""
-    return _make("graphml", "n", link, file=file)
+    return _make("graphml", "n", link, file=file, attributes=attributes)
 
 
 def from_networkx(graph: Any, **link: Any) -> dict[str, Any]:
     """Nodes, switches and links of a networkx graph, as keywords of :class:`Scenario`.
 
     ``kind: switch`` or ``hub`` of a node, and properties of links such as ``rate`` on edges, are
-    taken over; ``link`` sets the properties that an edge lacks.
+    taken over, and the attributes of the Topology Zoo as from a file; ``link`` sets the properties
+    that an edge lacks. Names are the graph's keys.
     """
     from airloom.scenario.topology.graphml import of_networkx
 
     try:
-        found = of_networkx(graph)
+        found = of_networkx(graph, GraphAttributes(name=None))
     except Problem as problem:
         raise ScenarioError(problem.code, problem.message, cure=problem.cure) from None
     links = []

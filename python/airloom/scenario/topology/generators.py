@@ -16,7 +16,7 @@ fat-tree    k (even)                      (k/2)^2 ``core``, k pods of k/2 ``agg`
                                           routers, and k^3/4 hosts n1, n2, ...
 random      nodes, probability            uniform random spanning tree, and every other pair
                                           with the probability; drawn from ``seed``
-graphml     file                          nodes and edges of a GraphML file
+graphml     file, attributes              nodes and edges of a GraphML file
 ==========  ============================  =====================================================
 
 Sources: fat-tree after Al-Fares, Loukissas and Vahdat 2008; spanning tree by Pruefer's code; other
@@ -54,6 +54,8 @@ class Graph:
     nodes: list[str] = field(default_factory=list)
     switches: dict[str, Switch] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What a graph file says and the graph does not contain."""
 
 
 def _limit(nodes: int, links: int) -> None:
@@ -206,7 +208,7 @@ def _graphml(topology: Topology, seed: int) -> Graph:
     from airloom.scenario.topology.graphml import read
 
     assert topology.file is not None
-    return read(topology.file)
+    return read(topology.file, topology.attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,14 @@ def generate(topology: Topology, seed: int) -> Graph:
     if topology.seed is not None and topology.generator != "random":
         raise Problem(
             "topology.parameter", f"a {topology.generator} takes no 'seed'", ("topology", "seed"), key=True
+        )
+    if topology.attributes is not None and topology.generator != "graphml":
+        raise Problem(
+            "topology.parameter",
+            f"a {topology.generator} takes no 'attributes'",
+            ("topology", "attributes"),
+            "only a graphml does: leave it out",
+            key=True,
         )
     if topology.nodes is not None and topology.nodes < generator.fewest:
         raise Problem(

@@ -1,0 +1,120 @@
+"""Graph files in the form of the Topology Zoo and of SNDlib: names, rates and delays of the plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx
+import pytest
+
+from airloom.errors import ScenarioError
+from airloom.planning.gate import check
+from airloom.planning.plan import Plan
+from airloom.scenario.model import Scenario
+from airloom.scenario.topology import builders
+from airloom.scenario.topology.geography import fibre_delay, great_circle
+from helpers import REPOSITORY
+
+GRAPHS = REPOSITORY / "tests" / "data" / "graphs"
+
+
+def plan(file: str, attributes: dict[str, Any] | None = None, **link: Any) -> Plan:
+    topology = {
+        "generator": "graphml",
+        "file": str(GRAPHS / file),
+        "link": link,
+        **({} if attributes is None else {"attributes": attributes}),
+    }
+    return check(Scenario(name="x", topology=topology)).plans[0]  # type: ignore[arg-type]
+
+
+def test_a_quarter_of_the_equator_is_ten_thousand_kilometres() -> None:
+    assert great_circle((0, 0), (0, 90)) == pytest.approx(10_007_557, abs=1)
+    assert great_circle((90, 0), (-90, 123)) == pytest.approx(20_015_115, abs=1)
+    assert great_circle((10, 179), (10, -179)) == pytest.approx(great_circle((10, 0), (10, 2)))
+
+
+def test_light_in_fibre_takes_5_us_for_a_kilometre() -> None:
+    degree = great_circle((0, 0), (1, 0)) / 1000
+    assert fibre_delay((0, 0), (1, 0)) / degree == pytest.approx(5003.46, abs=0.01)
+    assert fibre_delay((12.5, 7), (12.5, 7)) == 0
+
+
+def test_the_topology_zoo_gives_names_rates_and_delays() -> None:
+    found = plan("zoo.graphml")
+    assert list(found.nodes) == ["Zurich", "Geneva-CERN", "Zurich-2", "3"]
+    links = {name: (link.forward.rate, link.forward.delay) for name, link in found.links.items()}
+    # 224.3 km of great circle
+    assert links == {
+        "Zurich-Geneva-CERN": (10_000_000_000, pytest.approx(1_122_000, abs=2_000)),
+        "Zurich-Zurich-2": (None, 0),
+        "Geneva-CERN-3": (155_000_000, 0),
+    }
+    assert all(link.forward == link.backward for link in found.links.values())
+
+
+def test_what_is_not_read_is_said() -> None:
+    assert plan("zoo.graphml").notes == (
+        "attributes of the graph that are not read: node Country, Internal; "
+        "edge LinkLabel, LinkSpeed, LinkSpeedUnits",
+        "edges without a delay, because an end has no coordinates: Geneva-CERN-3",
+    )
+    assert plan("sndlib.graphml").notes == (
+        "attributes of the graph that are not read: node x, y; edge capacity",
+    )
+
+
+def test_the_scenario_chooses_what_is_read() -> None:
+    found = plan("zoo.graphml", {"name": None, "latitude": None, "rate": None}, rate="1 Mbit/s", delay="7 ms")
+    assert list(found.nodes) == ["0", "1", "2", "3"]
+    assert {(link.forward.rate, link.forward.delay) for link in found.links.values()} == {
+        (1_000_000, 7_000_000)
+    }
+
+
+def test_sndlib_gives_capacities_and_coordinates() -> None:
+    found = plan(
+        "sndlib.graphml",
+        {"latitude": "y", "longitude": "x", "rate": "capacity", "rate_unit": "1 Mbit/s"},
+    )
+    links = {name: (link.forward.rate, link.forward.delay) for name, link in found.links.items()}
+    assert links == {
+        "Berlin-Hamburg": (622_080_000, fibre_delay((52.52, 13.48), (53.55, 10.0))),
+        "Berlin-Leipzig": (2_488_320_000, fibre_delay((52.52, 13.48), (51.34, 12.38))),
+    }
+    assert found.notes == ()
+
+
+def test_an_edges_own_properties_take_precedence() -> None:
+    graph = networkx.Graph()
+    graph.add_node("a", Latitude=1.0, Longitude=2.0, label="north")
+    graph.add_node("b", Latitude=0.0, Longitude=2.0)
+    graph.add_edge("a", "b", LinkSpeedRaw=2e6, rate="1 Mbit/s", delay="3 ms")
+    scenario = Scenario(name="x", **builders.from_networkx(graph, delay="9 ms"))
+    (found,) = check(scenario).plans
+    assert list(found.nodes) == ["a", "b"], "names are the graph's keys"
+    assert [(link.forward.rate, link.forward.delay) for link in found.links.values()] == [
+        (1_000_000, 3_000_000)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("node", "edge", "message"),
+    [
+        ({"Latitude": 91.0, "Longitude": 0.0}, {}, "node a: Latitude: 91.0 is not a number from -90 to 90"),
+        ({"Latitude": "here", "Longitude": 0.0}, {}, "node a: Latitude: 'here' is not a number"),
+        ({"Longitude": 0.0}, {}, "node a: it has Longitude, and no Latitude"),
+        ({}, {"LinkSpeedRaw": 0.0}, "edge a-b: LinkSpeedRaw: 0.0 is not a number from 1 to 1e"),
+        ({}, {"LinkSpeedRaw": float("nan")}, "edge a-b: LinkSpeedRaw: nan is not a number from 1 to 1e"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused(
+    node: dict[str, Any], edge: dict[str, Any], message: str
+) -> None:
+    graph = networkx.Graph()
+    graph.add_node("a", **node)
+    graph.add_edge("a", "b", **edge)
+    with pytest.raises(ScenarioError) as caught:
+        builders.from_networkx(graph)
+    assert caught.value.code == "topology.attribute"
+    assert caught.value.message.startswith(message)
