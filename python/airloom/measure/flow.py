@@ -167,6 +167,10 @@ class FlowReading:
             found.append(Metric("throughput_max", "bit/s", float(steady.max())))
         return found
 
+    def in_force(self) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
     def samples(self) -> pa.Table:
         """Per packet: delay, both jitters and pacing error; per interval: throughput and offered load."""
         arrived, later = self.arrived_at - self.zero, self.arrived_at[1:] - self.zero

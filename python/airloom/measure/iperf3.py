@@ -109,6 +109,10 @@ class Iperf3Reading:
             found.append(Metric("loss", "1", self.lost / self.packets))
         return found
 
+    def in_force(self) -> dict[str, str]:
+        """TCP: the congestion control of the sender."""
+        return {"congestion": self.congestion} if self.congestion else {}
+
     def samples(self) -> pa.Table:
         """Series per interval, each value at the interval's end."""
         tables = []

@@ -115,6 +115,10 @@ class PingReading:
             found.append(Metric("rtt_max_after_first", "ns", max(times[1:])))
         return found
 
+    def in_force(self) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
     def samples(self) -> pa.Table:
         """``rtt`` at the arrival time of each reply."""
         stamped = [(reply.received, reply.rtt) for reply in self.replies if reply.received is not None]

@@ -161,6 +161,9 @@ class Reading(Protocol):
     def samples(self) -> pa.Table:
         """The time series, with the columns of :data:`SAMPLE_SCHEMA`."""
 
+    def in_force(self) -> dict[str, str]:
+        """Settings that the programs report and the scenario may leave open, by key."""
+
 
 class Tool(Protocol):
     """One measurement: its programs, and how to read their output."""

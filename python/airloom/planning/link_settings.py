@@ -27,6 +27,8 @@ class RateTrace:
     opportunities: Sequence[int]
     period: int
     octets: int
+    path: str = field(default="", compare=False)
+    """Path of its file."""
 
     @property
     def mean(self) -> int:

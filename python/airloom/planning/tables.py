@@ -63,7 +63,7 @@ def trace(path: str) -> RateTrace:
         raise TableError(
             "trace.syntax", f"{name} has no length", cure="the last line gives the period in ms, above 0"
         )
-    return RateTrace(tuple(moments), moments[-1], MAHIMAHI_OCTETS)
+    return RateTrace(tuple(moments), moments[-1], MAHIMAHI_OCTETS, path)
 
 
 def packets(path: str, least: int, most: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airloom.report import radio, tables
+from airloom.report.in_force import in_force
 from airloom.report.tables import Table
 from airloom.results import RunReader
 
@@ -12,6 +13,7 @@ def all_tables(run: RunReader) -> list[Table]:
     built = (
         tables.first_figures(run),
         tables.measurements(run),
+        in_force(run),
         tables.guidance(run),
         tables.claims(run),
         tables.points(run),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airloom.report import curves, figures, plots, radio, series, tables, topology
+from airloom.report.in_force import in_force
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
 from airloom.results import Measurement, RunReader
@@ -54,7 +55,9 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     found = list(series.all_series(frame)) if not run.is_sweep else []
     chain = (
         Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
-        Chapter("Measurements", tables=_there(tables.first_figures(run), tables.measurements(run))),
+        Chapter(
+            "Measurements", tables=_there(tables.first_figures(run), tables.measurements(run), in_force(run))
+        ),
         Chapter("Claims", tables=_there(tables.claims(run))),
         Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),
         Chapter("Topology", drawings=_known(_picture(run)), text=_whose(run)),

@@ -40,18 +40,20 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
     envelopes = [series.envelope(one.t_ns, one.values) for one in group]
     scale = _scale(group)
     title = series.title_of(kind)
+    told = most_important(happenings)
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
         for number, (line, shape) in enumerate(zip(group, envelopes, strict=True)):
             colour = ink.series[number]
+            whole = shape.broken()
             if shape.joined:
-                low, high = shape.low / scale.factor, shape.high / scale.factor
-                axes.fill_between(shape.t_s, low, high, color=colour, alpha=0.22, linewidth=0)
+                low, high = whole.low / scale.factor, whole.high / scale.factor
+                axes.fill_between(whole.t_s, low, high, color=colour, alpha=0.22, linewidth=0)
             few = len(shape.t_s) <= 60
             axes.plot(
-                shape.t_s,
-                shape.mean / scale.factor,
+                whole.t_s,
+                whole.mean / scale.factor,
                 color=colour,
                 label=line.label,
                 marker="o" if few else "",
@@ -59,7 +61,10 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
                 linewidth=1.5 if few or shape.joined else 1.0,
                 drawstyle="steps-mid" if kind == "loss" else "default",
             )
-        for one in happenings:
+            if not few and shape.alone.any():
+                alone = shape.mean[shape.alone] / scale.factor
+                axes.plot(shape.t_s[shape.alone], alone, color=colour, marker="o", markersize=3, linestyle="")
+        for one in told:
             axes.axvline(one.t_ns / 1e9, color=ink.faint, linewidth=0.8, linestyle=(0, (2, 2)))
         finish(axes, "time, s", _axis(title, scale), ink, len(group))
         if kind in ("throughput", "loss"):
@@ -69,10 +74,12 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
     caption = _joined_note([(one.label, shape) for one, shape in zip(group, envelopes, strict=True)])
     if there > len(group):
         caption += f" {there - len(group)} more series are in samples.parquet."
-    if happenings:
-        told = "; ".join(f"{one.what} at {one.t_ns / 1e9:.3g} s" for one in happenings[:HAPPENINGS])
-        more = f" and {len(happenings) - HAPPENINGS} more" if len(happenings) > HAPPENINGS else ""
-        caption += f" Dashed: {told}{more}."
+    caption += _gaps_note([(one.label, shape) for one, shape in zip(group, envelopes, strict=True)])
+    if told:
+        listed = "; ".join(f"{one.what} at {one.t_ns / 1e9:.4g} s" for one in told)
+        caption += f" Dashed: {listed}."
+        if len(told) < len(happenings):
+            caption += f" {len(happenings) - len(told)} more are listed under Events."
     return Drawing(
         name=f"time-{kind}",
         title=f"{title} over time",
@@ -80,6 +87,20 @@ def _over_time(kind: str, group: list[Series], there: int, happenings: Sequence[
         caption=caption.strip(),
         draw=draw,
     )
+
+
+_IMPORTANCE = ("event", "failure", "controller", "program")
+
+
+def most_important(happenings: Sequence[Happening]) -> list[Happening]:
+    """Returns what a plot marks, in order of time: at most ``HAPPENINGS``, programs last.
+
+    Events of the scenario and failures come first. Starts and ends of programs are marked only if
+    nothing else happened.
+    """
+    known = [one for one in happenings if one.kind != "program"] or list(happenings)
+    ranked = sorted(known, key=lambda one: (_IMPORTANCE.index(one.kind), one.t_ns))
+    return sorted(ranked[:HAPPENINGS], key=lambda one: one.t_ns)
 
 
 def distributions(found: Sequence[Series]) -> list[Drawing]:
@@ -323,6 +344,19 @@ def _joined_note(shapes: Sequence[tuple[str, series.Envelope]]) -> str:
         f"{counts} samples are joined to {series.COLUMNS:,} intervals: the line is their mean, "
         "the band reaches from the smallest to the largest, so no extreme is hidden."
     )
+
+
+def _gaps_note(shapes: Sequence[tuple[str, series.Envelope]]) -> str:
+    """Returns the longest gap of each series that has one, in words."""
+    said = []
+    for label, shape in shapes:
+        gaps = shape.gaps
+        if not gaps:
+            continue
+        start, end = max(gaps, key=lambda gap: gap[1] - gap[0])
+        others = f" and {len(gaps) - 1} shorter gaps" if len(gaps) > 1 else ""
+        said.append(f"{label} has none from {start:.4g} s to {end:.4g} s{others}")
+    return f" Broken lines have no samples there: {'; '.join(said)}." if said else ""
 
 
 def logarithmic(axes: Axes, which: str) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 COLUMNS = 1000
 
+GAP = 3
+"""A line is broken where two samples are this many times their usual distance apart."""
+
 Floats = npt.NDArray[np.float64]
 
 HOUSE = ("host", "node", "engine", "radio", "radio-link")
@@ -32,8 +35,9 @@ _TITLES = {
     "delay": "One-way delay",
     "jitter": "Jitter",
     "loss": "Loss",
+    "offered": "Offered load",
 }
-ORDER = tuple(_TITLES)
+ORDER = ("throughput", "rtt", "delay", "jitter", "loss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,31 @@ class Envelope:
     def joined(self) -> bool:
         """True if several samples share a column."""
         return self.samples > len(self.t_s)
+
+    @property
+    def _cuts(self) -> npt.NDArray[np.bool_]:
+        """After which samples a gap begins: longer than three times nine of ten distances."""
+        apart = np.diff(self.t_s)
+        usual = float(np.quantile(apart, 0.9, method="lower")) if apart.size > 1 else np.inf
+        return np.asarray(apart > GAP * usual, np.bool_)
+
+    @property
+    def gaps(self) -> list[tuple[float, float]]:
+        """Intervals without samples, in s."""
+        return [(float(self.t_s[at]), float(self.t_s[at + 1])) for at in np.flatnonzero(self._cuts)]
+
+    def broken(self) -> Envelope:
+        """Returns it with a sample that is not a number in each gap, which breaks a drawn line."""
+        last = np.flatnonzero(self._cuts)
+        t_s = np.insert(self.t_s, last + 1, self.t_s[last])
+        mean, low, high = (np.insert(one, last + 1, np.nan) for one in (self.mean, self.low, self.high))
+        return Envelope(t_s, mean, low, high, self.samples)
+
+    @property
+    def alone(self) -> npt.NDArray[np.bool_]:
+        """Which samples have a gap on both sides, where a line has no length."""
+        cuts = self._cuts
+        return np.append(cuts, True) & np.insert(cuts, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +132,9 @@ def kind_of(metric: str, unit: str) -> str:
     """Returns the plot of a metric: one of :data:`ORDER`, or its own name."""
     dimension = UNITS.get(unit, (1.0, None))[1]
     words = metric.lower().replace(".", "_").split("_")
+    if metric == "offered":
+        # What a program hands to its socket comes in bursts far above the rate of any link.
+        return metric
     if dimension == RATE:
         return "throughput"
     if dimension == TIME:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -76,11 +76,17 @@ class Hotspot(Part):
     """Share of all samples."""
 
 
+HappeningKind = Literal["event", "failure", "controller", "program"]
+
+
 class Happening(Part):
     """An event of the scenario or of the run, at engine time ``t_ns``."""
 
     t_ns: int
     what: str
+    kind: HappeningKind = "event"
+    """``event`` of the scenario, ``failure`` of a program, ``controller`` connected or lost, start
+    or end of a ``program``."""
 
 
 class Vertex(Part):

@@ -101,6 +101,9 @@ class Result(Part):
     ledger: Ledger = Ledger()
     measurements: tuple[Measurement, ...] = ()
     claims: tuple[Claim, ...] = ()
+    in_force: dict[str, str] = {}
+    """Congestion controls, queues and traces in force, by path: ``measurements[tcp].congestion``.
+    Empty for a sweep: its runs have their own."""
 
     def to_json(self, measured: Sequence[str] | None = None) -> str:
         """Returns the text of ``result.json``; ``measured``: the measurements as text, if known.

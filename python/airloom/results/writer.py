@@ -71,6 +71,8 @@ class RunWriter:
         """JSON of each figure, encoded once: re-encoding thousands would disturb the run."""
         self._labels = {name: label_of(value) for name, value in (point or {}).items()}
         self._buffer = samples.Buffer(point_text(point or {}), repetition)
+        self.in_force: dict[str, str] = {}
+        """Settings in force by path, for the next ``result.json``."""
         self.ledger = Ledger()
         """The ledger so far; used for a run that is cut short."""
         self._head = Result(
@@ -207,6 +209,7 @@ class RunWriter:
         now = {
             "wall_seconds": round(time.monotonic() - self._began, 3),
             "measurements": tuple(self._measurements),
+            "in_force": self.in_force,
         }
         return self._head.model_copy(update=now | changes)
 

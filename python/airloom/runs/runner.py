@@ -18,6 +18,7 @@ from airloom.nodes.network.controller_proxy import Line
 from airloom.planning import timed_changes
 from airloom.planning.plan import Plan
 from airloom.planning.schedule import earliest_of, expected_of, moment_of
+from airloom.results.details import HappeningKind
 from airloom.runs.emulation import World
 from airloom.runs.measurement import Measuring
 from airloom.runs.programs import GRACE, Supervised, signal_number
@@ -54,7 +55,8 @@ class Conductor:
         """The signal that stopped the run early: ``SIGINT``, ``SIGTERM``."""
         self.ended_at = 0
         """Engine time at which the run began to stop: ns."""
-        self.happenings: list[tuple[int, str]] = []
+        self.happenings: list[tuple[int, str, HappeningKind]] = []
+        """Engine time in ns, text, kind."""
         self.programs: dict[str, Supervised] = {}
         self.measurings: dict[str, Measuring] = {}
         self._log_path = log_path
@@ -265,7 +267,7 @@ class Conductor:
         self.timeline.end()
 
     def _controller_changed(self, line: Line) -> None:
-        self._note(f"{line} {'connected' if line.connected else 'lost'}")
+        self._note(f"{line} {'connected' if line.connected else 'lost'}", "controller")
         self._go_on()
 
     def _is_done(self) -> bool:
@@ -332,12 +334,12 @@ class Conductor:
 
     def _program_changed(self, supervised: Supervised) -> None:
         if supervised.state == "failed" and supervised.failure is not None:
-            self._note(f"{supervised} failed")
+            self._note(f"{supervised} failed", "failure")
             if not self._stopping:
                 self.failure = self.failure or supervised.failure
                 self.timeline.end()
         elif supervised.state in ("running", "ended") or supervised.program.ready is not None:
-            self._note(f"{supervised} {_SAID[supervised.state]}")
+            self._note(f"{supervised} {_SAID[supervised.state]}", "program")
         self.timeline.post(self._end_when_quiet if self._stopping else self._go_on)
 
     def _end_when_quiet(self) -> None:
@@ -346,7 +348,7 @@ class Conductor:
 
     def _carry_out(self, event: Event) -> None:
         self._events_left -= 1
-        self._note(timed_changes.describe(event))
+        self._note(timed_changes.describe(event), "event")
         try:
             if event.program is not None:
                 self._program_event(event)
@@ -429,9 +431,9 @@ class Conductor:
             if thread is not None:
                 thread.join()
 
-    def _note(self, text: str) -> None:
+    def _note(self, text: str, kind: HappeningKind) -> None:
         at = self.world.now()
-        self.happenings.append((at, text))
+        self.happenings.append((at, text, kind))
         self.watcher.happened(at, text)
 
 

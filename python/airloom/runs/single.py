@@ -17,7 +17,7 @@ from airloom.host import binaries
 from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
-from airloom.planning import host_needs, inputs
+from airloom.planning import host_needs, in_force, inputs
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
@@ -65,6 +65,7 @@ class OneRun:
         self.plan = plan
         self.writer = writer
         self.watcher = watcher
+        writer.in_force = in_force.of_links(plan)
         self.measured: list[Measurement] = []
         self.pacing: list[Pacing] = []
         self._advice: list[Advice] = []
@@ -210,6 +211,8 @@ class OneRun:
         found = [as_measurement(measuring.name, metric) for metric in metrics.values()]
         self.measured += found
         self._note_flow(measuring.name, metrics)
+        path = f"measurements[{measuring.name}]"
+        self.writer.in_force |= {f"{path}.{word}": text for word, text in reading.in_force().items()}
         try:
             self.writer.measured(*found)
             self.writer.record_table(measuring.name, reading.samples())
@@ -313,7 +316,9 @@ class OneRun:
             programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
             guidance=tuple(self._advice),
             profile=self._hotspots,
-            happenings=tuple(Happening(t_ns=at, what=what) for at, what in conductor.happenings),
+            happenings=tuple(
+                Happening(t_ns=at, what=what, kind=kind) for at, what, kind in conductor.happenings
+            ),
             topology=topology_of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),

@@ -44,6 +44,7 @@ KEYS = {
     "ledger",
     "measurements",
     "claims",
+    "in_force",
 }
 
 
