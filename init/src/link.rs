@@ -143,19 +143,19 @@ impl Link {
     }
 
     /// Joins a connection to the control socket with the other end, in both directions.
-    pub fn visit(&mut self, id: u64, hear: (Kind, OwnedFd), tell: (Kind, OwnedFd)) {
-        self.source(hear.0, id, hear.1);
-        self.sink(tell.0, id, tell.1);
+    pub fn connect(&mut self, id: u64, reader: (Kind, OwnedFd), writer: (Kind, OwnedFd)) {
+        self.source(reader.0, id, reader.1);
+        self.sink(writer.0, id, writer.1);
     }
 
     /// Closes a connection that is not accepted.
-    pub fn turn_away(&mut self, id: u64) -> io::Result<()> {
+    pub fn refuse(&mut self, id: u64) -> io::Result<()> {
         frame::put(&mut self.out, Kind::Answer, id, &[]);
         self.flush()
     }
 
     /// Number of open connections.
-    pub fn visits(&self) -> usize {
+    pub fn connections(&self) -> usize {
         let sources = self.sources.iter().filter(|source| source.kind == Kind::Answer).count();
         sources + self.sinks.iter().filter(|sink| sink.kind == Kind::Answer).count()
     }
@@ -263,10 +263,10 @@ impl Link {
         let answers: Vec<u64> = answers
             .chain(self.sinks.iter().map(|one| (one.kind, one.program)))
             .filter(|(kind, _)| *kind == Kind::Answer)
-            .map(|(_, visit)| visit)
+            .map(|(_, connection)| connection)
             .collect();
-        self.sources.retain(|one| one.kind != Kind::Visit || answers.contains(&one.program));
-        self.sinks.retain(|one| one.kind != Kind::Visit || answers.contains(&one.program));
+        self.sources.retain(|one| one.kind != Kind::Request || answers.contains(&one.program));
+        self.sinks.retain(|one| one.kind != Kind::Request || answers.contains(&one.program));
     }
 
     fn read(&mut self) -> io::Result<bool> {

@@ -27,7 +27,7 @@ mod accounts;
 mod bounds;
 mod cell;
 mod channel;
-mod door;
+mod control_socket;
 mod frame;
 mod groups;
 mod guest;

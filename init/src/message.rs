@@ -382,8 +382,8 @@ pub enum Report {
         protocol: u32,
     },
     /// A program in the guest connected to the node's control socket; its octets follow in frames.
-    Visitor {
-        /// Number of the connection, from [`crate::door::FIRST`] on.
+    Connection {
+        /// Number of the connection, from [`crate::control_socket::FIRST`] on.
         id: u64,
     },
     /// The guest is ready to run programs.

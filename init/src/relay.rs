@@ -13,7 +13,7 @@ use crate::frame::Kind;
 use crate::link::{Arrived, Link};
 use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
-use crate::{accounts, cell, door, terminal};
+use crate::{accounts, cell, control_socket, terminal};
 
 /// Maximum number of octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
@@ -243,12 +243,14 @@ impl Relay {
                 self.held.push((id, report));
                 Vec::new()
             }
-            (Report::Visitor { id }, None) if id >= door::FIRST && self.link.visits() < door::MOST => {
-                if let Ok((hear, tell)) = door::knock() {
-                    self.link.visit(id, (Kind::Answer, hear), (Kind::Visit, tell));
+            (Report::Connection { id }, None)
+                if id >= control_socket::FIRST && self.link.connections() < control_socket::MOST =>
+            {
+                if let Ok((reader, writer)) = control_socket::connect() {
+                    self.link.connect(id, (Kind::Answer, reader), (Kind::Request, writer));
                 } else {
                     // If this fails, the guest has ended, which is reported elsewhere.
-                    let _ = self.link.turn_away(id);
+                    let _ = self.link.refuse(id);
                 }
                 Vec::new()
             }

@@ -1,4 +1,4 @@
-"""Translation of addresses in Mininet's door: out to the machine's network, here one of the test's own, and
+"""Translation of addresses in Mininet's API: out to the machine's network, here one of the test's own, and
 between networks of a script.
 """
 
