@@ -22,7 +22,7 @@ use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
 use crate::system::{self, check};
-use crate::{proc, room, terminal};
+use crate::{mount_namespace, proc, terminal};
 
 /// Maximum time until the channel's device appears.
 const APPEARING: Duration = Duration::from_secs(10);
@@ -58,7 +58,7 @@ pub fn part() -> io::Result<ExitCode> {
         return Ok(ExitCode::from(system::end_of(pid)?));
     }
     system::die_with_parent()?;
-    room::cut_off()?;
+    mount_namespace::unshare()?;
     Guest::new(Link::to_host(from, to)?, Some(beyond)).serve()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -215,7 +215,7 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, ControlSoc
         (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
     }
     let mut notes = Vec::new();
-    room::furnish(&world.name, &world.files, &world.visible)?;
+    mount_namespace::set_up(&world.name, &world.files, &world.visible)?;
     proc::cover(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
     Ok((notes, ControlSocket::open().map_err(|error| format!("the node's control socket: {error}"))?))

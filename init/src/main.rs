@@ -25,7 +25,6 @@
 
 mod accounts;
 mod bounds;
-mod cell;
 mod channel;
 mod control_socket;
 mod frame;
@@ -34,13 +33,14 @@ mod guest;
 mod image;
 mod link;
 mod message;
+mod mount_namespace;
 mod mounts;
 mod node;
 mod proc;
 mod program;
 mod programs;
 mod relay;
-mod room;
+mod sandbox;
 mod sealed;
 mod seccomp;
 mod supervisor;

@@ -13,7 +13,7 @@ use crate::frame::Kind;
 use crate::link::{Arrived, Link};
 use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
-use crate::{accounts, cell, control_socket, terminal};
+use crate::{accounts, control_socket, sandbox, terminal};
 
 /// Maximum number of octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
@@ -57,7 +57,7 @@ impl Relay {
         let mut streams =
             vec![OwnedFd::from(nothing), voice.try_clone().map_err(fail)?, voice, OwnedFd::from(far)];
         streams.extend(descriptors);
-        let pid = cell::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
+        let pid = sandbox::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
         let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
         let link = Link::to_machine(near.into()).map_err(fail)?;
         Ok(Self::new(Some(machine), link, host.id, host.world, host.patience_ms))

@@ -66,7 +66,7 @@ fn a_machine_that_does_not_read_is_told_again_until_it_does() {
         assert!(host.serve(&entries).unwrap());
         let first = told(&guest);
         wait_out(&mut host);
-        // Nine wake-up frames, and never more than there is room for.
+        // Nine wake-up frames, and never more than its window.
         assert_eq!(told(&guest), first + 9 * 13);
         assert!(told(&guest) <= super::LINE);
         // Wake-up frames are not part of the content.
@@ -75,7 +75,7 @@ fn a_machine_that_does_not_read_is_told_again_until_it_does() {
         reader.read_exact(&mut got).unwrap();
         assert_eq!(got, vec![7; waiting]);
         assert!(host.left().is_none());
-        assert_eq!(host.room, Some(super::LINE));
+        assert_eq!(host.window, Some(super::LINE));
     }
 }
 

@@ -46,7 +46,7 @@ _DEV_FIELDS = {
 class InnerNode(NetnsNode):
     """A node inside a guest."""
 
-    patience: float
+    timeout: float
     """Seconds for it to become ready."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
@@ -134,7 +134,7 @@ class InnerNode(NetnsNode):
     def _ready(self) -> InitClient:
         init = super()._ready()
         try:
-            notes = init.hosted(self.patience + _ANSWER)
+            notes = init.hosted(self.timeout + _ANSWER)
         except RunError as error:
             raise self._explained(error) from None
         with self._lock:

@@ -38,7 +38,7 @@ _SHARED = ("9pnet_virtio", "9p")
 _DISK = ("virtio_blk", "crc32c_generic")
 """Modules for a disk root. File systems request the checksum's module under another name."""
 _MODULES = Path("/lib/modules")
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 """Seconds for a guest to become ready; in software it takes ten on an idle processor."""
 _SCRATCH = 64 << 20
 _COPY = 1 << 30
@@ -96,7 +96,7 @@ class QemuNode(GuestNode):
             argv=(*argv, *cards),
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
-            patience=_PATIENCE,
+            timeout=_TIMEOUT,
             descriptors=(*held, *(path for _, path in vhost_sockets), *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             capabilities=(CAP_DAC_READ_SEARCH,),

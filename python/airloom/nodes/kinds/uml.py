@@ -57,7 +57,7 @@ _MAGIC = (
 )
 """File systems of disk images: name, offset and value of their magic number."""
 _READ_ONLY = ("squashfs",)
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Seconds for a guest to become ready; it takes 0.5 on an idle processor."""
 
 
@@ -88,7 +88,7 @@ class UmlNode(GuestNode):
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             root=root,
             memory=settings.memory + _SCRATCH + (_COPY if disk else 0),
-            patience=_PATIENCE,
+            timeout=_TIMEOUT,
             descriptors=(initramfs.descriptor(early), *vhost_paths),
             capabilities=(CAP_DAC_READ_SEARCH, *((CAP_NET_RAW,) if settings.network == "tap" else ())),
             modules=modules,
