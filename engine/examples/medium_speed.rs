@@ -36,7 +36,7 @@ fn saturated(n: u32, seconds: f64) -> (f64, f64) {
     world.run(at(0.2));
     let start = cpu_seconds();
     world.run(at(0.2 + seconds));
-    ((cpu_seconds() - start) / seconds, world.ground.delivered as f64 / (seconds + 0.2))
+    ((cpu_seconds() - start) / seconds, world.sinks.delivered as f64 / (seconds + 0.2))
 }
 
 /// `n` stations in one cell that send 800 frames a second in total to each other: cost, and share
@@ -61,7 +61,7 @@ fn shared(n: u32, seconds: f64) -> (f64, f64) {
             start.get_or_insert_with(cpu_seconds);
         }
     }
-    let share = world.ground.delivered as f64 / world.offered as f64;
+    let share = world.sinks.delivered as f64 / world.offered as f64;
     ((cpu_seconds() - start.unwrap_or_default()) / seconds, share)
 }
 
@@ -90,7 +90,7 @@ fn grid(seconds: f64) -> (f64, f64) {
         round += gap;
     }
     world.run(end);
-    let share = world.ground.delivered as f64 / world.offered as f64;
+    let share = world.sinks.delivered as f64 / world.offered as f64;
     ((cpu_seconds() - start) / seconds, share)
 }
 

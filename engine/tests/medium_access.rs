@@ -39,7 +39,7 @@ const SHORT: u64 = 20 + 4 * 56;
 
 /// Whole slots between `from` and the start of the only frame from the third radio to the fourth.
 fn slots_after(world: &World, from: Instant) -> u64 {
-    let arrivals: Vec<_> = world.ground.arrivals.iter().filter(|seen| seen.0.number() == 3).collect();
+    let arrivals: Vec<_> = world.sinks.arrivals.iter().filter(|seen| seen.0.number() == 3).collect();
     let [(_, _, arrival)] = arrivals[..] else { panic!("{arrivals:?}") };
     let begun = arrival.nanos() - Span::from_micros(SHORT).nanos();
     let waited = begun.checked_sub(from.nanos()).expect("it waits for the space");
@@ -57,7 +57,7 @@ fn the_extended_space_runs_while_the_channel_is_reserved() {
     let mut drawn = Vec::new();
     for seed in 0..20 {
         let (mut world, radios) = heard(seed, &settings, &pairs);
-        world.ground.keep_arrivals = true;
+        world.sinks.keep_arrivals = true;
         let start = at(1.0);
         world.offer(start, radios[0], Some(radios[1]), PAYLOAD);
         world.run(later(start, REQUEST + SIFS));
@@ -81,7 +81,7 @@ fn a_reservation_that_outlasts_the_extended_space_is_followed_by_the_plain_one()
     let mut drawn = Vec::new();
     for seed in 0..20 {
         let (mut world, radios) = heard(seed, &settings, &pairs);
-        world.ground.keep_arrivals = true;
+        world.sinks.keep_arrivals = true;
         world.medium.set_frame_error(radios[4], radios[2], 1.0);
         let start = at(1.0);
         world.offer(start, radios[0], Some(radios[1]), PAYLOAD);
@@ -106,7 +106,7 @@ fn stronger_received(settings: &RadioSettings, stronger_db: f64, micros: u64) ->
     world.run(later(at(1.0), micros));
     world.offer(later(at(1.0), micros), radios[2], None, 100);
     world.run(at(2.0));
-    world.ground.tallies.contains_key(&(2, 1))
+    world.sinks.tallies.contains_key(&(2, 1))
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_data_frame_and_its_acknowledgment() {
     world.offer(at(1.0), a, Some(b), PAYLOAD);
     world.run(at(2.0));
     // Each frame once as received, once as seen on the channel.
-    let records: Vec<_> = world.ground.sniffs.iter().map(|(radio, octets)| (*radio, read(octets))).collect();
+    let records: Vec<_> = world.sinks.sniffs.iter().map(|(radio, octets)| (*radio, read(octets))).collect();
     assert_eq!(records.len(), 4);
     let (radio, data) = &records[0];
     assert_eq!(*radio, Some(b));
@@ -90,7 +90,7 @@ fn collisions_and_repeats_can_be_seen() {
         world.saturate(at(0.0), from, nodes[0], PAYLOAD);
     }
     world.run(at(1.0));
-    let records: Vec<_> = world.ground.sniffs.iter().map(|(radio, octets)| (*radio, read(octets))).collect();
+    let records: Vec<_> = world.sinks.sniffs.iter().map(|(radio, octets)| (*radio, read(octets))).collect();
     let broken = records.iter().filter(|(_, record)| record.broken).count();
     let repeats = records.iter().filter(|(_, record)| record.frame[1] & 0x08 != 0).count();
     assert!(broken > 100 && repeats > 100, "{broken} {repeats}");
@@ -110,7 +110,7 @@ fn an_access_points_frames_have_their_forms() {
     world.offer(at(1.0), sta, Some(ap), PAYLOAD);
     world.offer(at(1.0), ap, Some(sta), PAYLOAD);
     world.run(at(1.5));
-    let records: Vec<_> = world.ground.sniffs.iter().map(|(_, octets)| read(octets)).collect();
+    let records: Vec<_> = world.sinks.sniffs.iter().map(|(_, octets)| read(octets)).collect();
     let of = |control: u8| records.iter().filter(|record| record.frame[0] == control).collect::<Vec<_>>();
     for control in [0x80, 0x40, 0x50, 0x00, 0x10, 0xd4] {
         assert!(!of(control).is_empty(), "{control:02x}");

@@ -48,7 +48,7 @@ fn scanning_takes_its_time_on_each_channel() {
         world.add(RadioSettings { channel: 36, membership: other, ..at_rate(12.0) }, 1.0, 0.0);
         let sta = world.add(station(active), 5.0, 0.0);
         world.offer(at(0.0), sta, Some(ap), PAYLOAD);
-        assert_eq!(world.ground.drops.get(&DropReason::NotAssociated), Some(&1));
+        assert_eq!(world.sinks.drops.get(&DropReason::NotAssociated), Some(&1));
         let joined = joins(&mut world, sta, 2.0).expect("joined");
         assert!((least..most).contains(&joined), "active {active}: {joined} s");
         assert_eq!(world.medium.access_point(sta), Some(ap));
@@ -63,7 +63,7 @@ fn stations_talk_through_their_access_point() {
     world.run(at(1.0));
     assert!(stations.iter().all(|&s| world.medium.access_point(s) == Some(ap)));
     let between = |world: &World, a: RadioId, b: RadioId| {
-        world.ground.tallies.get(&(a.number(), b.number())).map_or(0, |tally| tally.frames)
+        world.sinks.tallies.get(&(a.number(), b.number())).map_or(0, |tally| tally.frames)
     };
     for round in 0..100u64 {
         let now = at(1.0) + Span::from_millis(10 * round);
@@ -82,9 +82,9 @@ fn stations_talk_through_their_access_point() {
     let relayed = between(&world, stations[1], stations[0]);
     assert!((90..=100).contains(&relayed), "not acknowledged, so some collide: {relayed}");
     assert_eq!(between(&world, stations[1], stations[1]), 0);
-    let sum = world.ground.delivered + world.ground.drops.values().sum::<u64>();
-    assert_eq!(world.offered + world.ground.copies, sum, "one fate for each");
-    assert_eq!(world.ground.pool.in_use(), 0);
+    let sum = world.sinks.delivered + world.sinks.drops.values().sum::<u64>();
+    assert_eq!(world.offered + world.sinks.copies, sum, "one fate for each");
+    assert_eq!(world.sinks.pool.in_use(), 0);
     // Beacons every 102.4 ms.
     let beacons = world.medium.counts(ap).sent - world.medium.counts(ap).expected;
     assert!((29..=30).contains(&(beacons - 100)), "{beacons}");
@@ -119,8 +119,8 @@ fn a_moving_station_changes_its_access_point() {
     assert!((13.3..15.5).contains(&changes[1].1), "{changes:?}");
     let sent = world.offered;
     let got: u64 =
-        [west, east].map(|ap| world.ground.tallies[&(sta.number(), ap.number())].frames).iter().sum();
-    assert!(got as f64 > 0.97 * sent as f64, "{got} of {sent}, {:?}", world.ground.drops);
+        [west, east].map(|ap| world.sinks.tallies[&(sta.number(), ap.number())].frames).iter().sum();
+    assert!(got as f64 > 0.97 * sent as f64, "{got} of {sent}, {:?}", world.sinks.drops);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_station_without_beacons_looks_again() {
     world.run(at(2.0));
     assert_eq!(world.medium.access_point(sta), Some(ap));
     let change = |world: &mut World, on| {
-        world.medium.change(ap, &RadioChange::On(on), &mut world.ground);
+        world.medium.change(ap, &RadioChange::On(on), &mut world.sinks);
     };
     change(&mut world, false);
     world.run(at(5.0));
@@ -145,7 +145,7 @@ fn look_around(world: &mut World, radio: RadioId, channels: &[u16], active: bool
     let dwell_ns = if active { 30_000_000 } else { 120_000_000 };
     let scan = RadioChange::Scan { channels: channels.to_vec(), active, dwell_ns };
     let (start, times) = (world.medium.now(), world.medium.scanned(radio).times);
-    world.medium.change(radio, &scan, &mut world.ground);
+    world.medium.change(radio, &scan, &mut world.sinks);
     while world.medium.scanned(radio).times == times {
         world.run(world.medium.now() + Span::from_millis(1));
     }
@@ -175,11 +175,11 @@ fn a_node_looks_around_and_its_data_waits() {
             let mut got = 0;
             let mut delivered = |world: &World| {
                 let count = |t: &world::Tally| t.frames;
-                let now = world.ground.tallies.get(&(radio.number(), to.number())).map_or(0, count);
+                let now = world.sinks.tallies.get(&(radio.number(), to.number())).map_or(0, count);
                 now - core::mem::replace(&mut got, now)
             };
             let scan = RadioChange::Scan { channels: vec![40, 149], active: false, dwell_ns: 120_000_000 };
-            world.medium.change(radio, &scan, &mut world.ground);
+            world.medium.change(radio, &scan, &mut world.sinks);
             world.run(world.medium.now() + Span::from_millis(10));
             world.offer(world.medium.now(), radio, Some(to), PAYLOAD);
             world.run(world.medium.now() + Span::from_millis(220));
@@ -207,14 +207,14 @@ fn a_radio_that_is_off_finds_nothing_and_comes_home() {
     world.add(access_point(40), 0.0, 0.0);
     let radio = world.add(cell(36, ""), 5.0, 5.0);
     let scan = RadioChange::Scan { channels: vec![40, 44, 48], active: true, dwell_ns: 50_000_000 };
-    world.medium.change(radio, &scan, &mut world.ground);
+    world.medium.change(radio, &scan, &mut world.sinks);
     world.run(at(0.07));
     assert_eq!(world.medium.channel(radio).number, 44);
-    world.medium.change(radio, &RadioChange::On(false), &mut world.ground);
+    world.medium.change(radio, &RadioChange::On(false), &mut world.sinks);
     let scanned = world.medium.scanned(radio).clone();
     assert_eq!((scanned.times, scanned.found.len()), (1, 1), "what it had found by then");
     assert_eq!(world.medium.channel(radio).number, 36);
-    world.medium.change(radio, &scan, &mut world.ground);
+    world.medium.change(radio, &scan, &mut world.sinks);
     assert_eq!((world.medium.scanned(radio).times, world.medium.scanned(radio).found.len()), (2, 0));
     for bad in [
         RadioChange::Scan { channels: vec![7], active: true, dwell_ns: 50_000_000 },
@@ -233,8 +233,8 @@ fn a_station_without_its_network_looks_around_for_its_node_too() {
     world.run(at(0.5));
     let (found, _) = look_around(&mut world, sta, &[60], true);
     assert_eq!(found.len(), 1);
-    world.medium.change(sta, &RadioChange::Ssid("elsewhere".into()), &mut world.ground);
-    world.medium.change(ap, &RadioChange::Channel(44), &mut world.ground);
+    world.medium.change(sta, &RadioChange::Ssid("elsewhere".into()), &mut world.sinks);
+    world.medium.change(ap, &RadioChange::Channel(44), &mut world.sinks);
     assert!(joins(&mut world, sta, 3.0).is_some());
 }
 
@@ -245,11 +245,11 @@ fn independent_cells_are_told_apart_by_their_names() {
     let two: Vec<_> = (0..2u8).map(|n| world.add(cell(36, "two"), f64::from(n), 5.0)).collect();
     let heard = |world: &mut World, from: RadioId| {
         world.run(world.medium.now() + Span::from_millis(50));
-        let before = world.ground.tallies.clone();
+        let before = world.sinks.tallies.clone();
         world.offer(world.medium.now(), from, None, 100);
         world.run(world.medium.now() + Span::from_millis(50));
         let count = |t: Option<&world::Tally>| t.map_or(0, |t| t.frames);
-        let now = &world.ground.tallies;
+        let now = &world.sinks.tallies;
         now.keys().filter(|k| count(now.get(k)) > count(before.get(k))).map(|k| k.1).collect::<Vec<_>>()
     };
     assert_eq!(heard(&mut world, one[0]), [1, 2, 3]);
@@ -268,8 +268,8 @@ fn independent_cells_are_told_apart_by_their_names() {
     assert_eq!(names, [("one", false), ("two", false)]);
     // It joins one of them, and leaves it again.
     for (name, expected) in [("two", &[4, 5][..]), ("one", &[0, 1, 2, 3]), ("", &[])] {
-        world.medium.change(guest, &RadioChange::Ssid(name.into()), &mut world.ground);
-        world.medium.change(guest, &RadioChange::Channel(36), &mut world.ground);
+        world.medium.change(guest, &RadioChange::Ssid(name.into()), &mut world.sinks);
+        world.medium.change(guest, &RadioChange::Channel(36), &mut world.sinks);
         assert_eq!(heard(&mut world, guest), expected, "in {name:?}");
     }
     let wrong = RadioChange::Ssid("x".repeat(33));

@@ -50,7 +50,7 @@ fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
     if !together {
         world.medium.set_frame_error(sink, sink, 0.0);
     }
-    world.ground.keep_arrivals = true;
+    world.sinks.keep_arrivals = true;
     let mut accounts = Vec::new();
     let rounds = (scene.seconds * 50.0) as u32;
     if scene.load.is_none() {
@@ -87,11 +87,11 @@ fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
     }
     let frames: u64 = stations.iter().chain([&sink]).map(|&radio| world.medium.counts(radio).sent).sum();
     let told = world.medium.told() as f64 / frames as f64;
-    let arrivals = world.ground.arrivals.iter();
+    let arrivals = world.sinks.arrivals.iter();
     let seen = Seen {
         arrivals: arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect(),
         accounts,
-        drops: world.ground.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
+        drops: world.sinks.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
     };
     (seen, told)
 }
@@ -184,7 +184,7 @@ fn changing(seed: u64, together: bool) -> (Seen, f64) {
     if !together {
         world.medium.set_frame_error(sink, sink, 0.0);
     }
-    world.ground.keep_arrivals = true;
+    world.sinks.keep_arrivals = true;
     let (mut now, mut accounts) = (0.5, Vec::new());
     while now < 8.0 {
         now += dice.exponential() * 1e-3;
@@ -209,15 +209,15 @@ fn changing(seed: u64, together: bool) -> (Seen, f64) {
             5 => RadioChange::Rate(RateSettings::Minstrel),
             _ => RadioChange::On(true),
         };
-        world.medium.change(node, &change, &mut world.ground);
+        world.medium.change(node, &change, &mut world.sinks);
         accounts.push((world.medium.counts(to), world.medium.airtime(to, at(now))));
     }
     let frames: u64 = stations.iter().chain([&sink]).map(|&radio| world.medium.counts(radio).sent).sum();
-    let arrivals = world.ground.arrivals.iter();
+    let arrivals = world.sinks.arrivals.iter();
     let seen = Seen {
         arrivals: arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect(),
         accounts,
-        drops: world.ground.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
+        drops: world.sinks.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
     };
     (seen, world.medium.told() as f64 / frames as f64)
 }
@@ -258,7 +258,7 @@ fn reached(together: bool) -> (Vec<(u32, u32, Instant)>, Vec<RadioCounts>) {
         world.medium.set_frame_error(sink, sink, 0.0);
     }
     assert!(world.medium.power_at(sink, strong) < -117.0 && world.medium.power_at(strong, sink) > -90.0);
-    world.ground.keep_arrivals = true;
+    world.sinks.keep_arrivals = true;
     stations.iter().for_each(|&station| world.saturate(at(0.0), station, sink, PAYLOAD));
     for round in 1..200u32 {
         let now = at(f64::from(round) * 0.017);
@@ -266,7 +266,7 @@ fn reached(together: bool) -> (Vec<(u32, u32, Instant)>, Vec<RadioCounts>) {
         world.offer(now, strong, None, 1000);
     }
     world.run(at(4.0));
-    let arrivals = world.ground.arrivals.iter();
+    let arrivals = world.sinks.arrivals.iter();
     let arrivals = arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect();
     (arrivals, stations.iter().map(|&station| world.medium.counts(station)).collect())
 }

@@ -37,8 +37,8 @@ fn the_drivers_two_limits() {
         let (mut world, a, b) = pair(&settings);
         (0..60).for_each(|_| world.offer(at(0.0), a, Some(b), PAYLOAD));
         world.run(at(1.0));
-        assert_eq!(world.ground.delivered, kept, "{buffers} {tail}");
-        assert_eq!(world.ground.drops.get(&DropReason::RadioQueueFull).copied().unwrap_or(0), 60 - kept);
+        assert_eq!(world.sinks.delivered, kept, "{buffers} {tail}");
+        assert_eq!(world.sinks.drops.get(&DropReason::RadioQueueFull).copied().unwrap_or(0), 60 - kept);
         assert_eq!(world.medium.counts(a).refused, 60 - kept);
     }
     // With four lanes the tail limit applies to each lane, the buffer limit to all together.
@@ -49,7 +49,7 @@ fn the_drivers_two_limits() {
         world.offer_marked(at(0.0), a, b, PAYLOAD, 46);
     }
     world.run(at(1.0));
-    assert_eq!(world.ground.delivered, 70);
+    assert_eq!(world.sinks.delivered, 70);
 }
 
 #[test]
@@ -59,21 +59,21 @@ fn fragments_take_their_airtime_and_arrive_as_one() {
     let (mut world, a, b) = pair(&settings);
     world.offer(at(1.0), a, Some(b), PAYLOAD);
     world.run(at(2.0));
-    assert_eq!(world.ground.delivered, 1);
+    assert_eq!(world.sinks.delivered, 1);
     assert_eq!(world.medium.counts(a).sent, 3);
     let piece = |octets| tables::A.rates[5].airtime(octets).nanos();
     let between = 16_000 + 28_000 + 16_000 + 2 * 17;
     let expected = piece(600) + between + piece(600) + between + piece(390) + 17;
-    assert_eq!(world.ground.tallies[&(0, 1)].delay, expected);
+    assert_eq!(world.sinks.tallies[&(0, 1)].delay, expected);
     // Only the lost fragment is sent again.
     let (mut world, a, b) = pair(&settings);
     world.medium.set_frame_error(a, b, 0.3);
     (0..300).for_each(|_| world.offer(at(0.0), a, Some(b), PAYLOAD));
     world.run(at(5.0));
-    assert_eq!(world.ground.delivered + world.ground.drops.values().sum::<u64>(), 300);
+    assert_eq!(world.sinks.delivered + world.sinks.drops.values().sum::<u64>(), 300);
     let sent = world.medium.counts(a).sent as f64;
     assert!((sent / (900.0 / 0.7) - 1.0).abs() < 0.06, "{sent}");
-    assert_eq!(world.ground.pool.in_use(), 0);
+    assert_eq!(world.sinks.pool.in_use(), 0);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_frame_error_rate_leads_to_repeats_and_gives_up_at_the_limit() {
     world.medium.set_frame_error(a, b, 0.5);
     (0..1000).for_each(|_| world.offer(at(0.0), a, Some(b), 100));
     world.run(at(10.0));
-    let lost = world.ground.drops[&DropReason::RetryLimit] as f64;
+    let lost = world.sinks.drops[&DropReason::RetryLimit] as f64;
     // 0.5^7 of the frames.
     assert!((lost / 7.8 - 1.0).abs() < 1.0, "{lost}");
     // Lost acknowledgments: every frame arrives once, but some are given up nevertheless.
@@ -90,8 +90,8 @@ fn a_frame_error_rate_leads_to_repeats_and_gives_up_at_the_limit() {
     world.medium.set_frame_error(b, a, 0.5);
     (0..1000).for_each(|_| world.offer(at(0.0), a, Some(b), 100));
     world.run(at(10.0));
-    assert_eq!(world.ground.delivered, 1000);
-    assert!(world.ground.drops.is_empty(), "{:?}", world.ground.drops);
+    assert_eq!(world.sinks.delivered, 1000);
+    assert!(world.sinks.drops.is_empty(), "{:?}", world.sinks.drops);
     assert!(world.medium.counts(b).duplicates > 800);
     assert!(world.medium.counts(a).given_up > 0);
 }
@@ -103,7 +103,7 @@ fn a_request_and_its_clearance_take_their_time() {
     world.offer(at(1.0), a, Some(b), PAYLOAD);
     world.run(at(2.0));
     // RTS and CTS at 24 Mbit/s: 28 us each; then 248 us; four propagation delays of 17 ns.
-    assert_eq!(world.ground.tallies[&(0, 1)].delay, (28 + 16 + 28 + 16 + 248) * 1_000 + 3 * 17);
+    assert_eq!(world.sinks.tallies[&(0, 1)].delay, (28 + 16 + 28 + 16 + 248) * 1_000 + 3 * 17);
     world.offer(at(2.0), a, Some(b), 400);
     world.run(at(3.0));
     assert_eq!(world.medium.counts(a).requests, 1, "short frames go without");
@@ -126,7 +126,7 @@ fn voice_goes_before_background() {
         }
     }
     let frames: Vec<u64> =
-        stations.iter().map(|s| world.ground.tallies.get(&(s.number(), 0)).map_or(0, |t| t.frames)).collect();
+        stations.iter().map(|s| world.sinks.tallies.get(&(s.number(), 0)).map_or(0, |t| t.frames)).collect();
     assert!(frames.is_sorted_by(|a, b| a > b), "{frames:?}");
     assert!(frames[0] > 4 * frames[2] && frames[2] > 2 * frames[3], "{frames:?}");
 }
@@ -146,8 +146,8 @@ fn lanes_of_one_radio_collide_inside_it_and_the_higher_wins() {
     }
     world.run(at(2.0));
     assert_eq!(world.medium.counts(a).unanswered, 0, "nothing collides on the air");
-    assert!(world.ground.drops.is_empty());
-    assert_eq!(world.offered, world.ground.delivered);
+    assert!(world.sinks.drops.is_empty());
+    assert_eq!(world.offered, world.sinks.delivered);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn noise_lowers_the_ratio_while_it_is_on() {
     assert!((goodput(&mut world, 7.6, 7.95) / full - 1.0).abs() < 0.06);
     // On another channel it has no effect.
     for radio in [a, b] {
-        world.medium.change(radio, &RadioChange::Channel(64), &mut world.ground);
+        world.medium.change(radio, &RadioChange::Channel(64), &mut world.sinks);
     }
     assert!((goodput(&mut world, 9.05, 9.45) / full - 1.0).abs() < 0.06);
     let refused = NoiseSettings { power_dbm: 500.0, ..loud_settings() };
@@ -279,7 +279,7 @@ fn strong_noise_keeps_the_channel_busy() {
     world.run(at(1.9));
     assert_eq!(world.medium.counts(a).sent, 0, "it defers");
     world.run(at(3.0));
-    assert_eq!(world.ground.delivered, 1);
+    assert_eq!(world.sinks.delivered, 1);
     assert_eq!(world.medium.airtime(a, at(3.0)).busy, Span::from_secs(1));
 }
 
@@ -321,7 +321,7 @@ fn rayleigh_fading_loses_what_its_closed_form_says() {
     world.run(at(30.0));
     let mean = world.medium.power_at(a, b);
     let expected = libm::exp(-libm::pow(10.0, (-60.0 - mean) / 10.0));
-    let found = world.ground.delivered as f64 / 20_000.0;
+    let found = world.sinks.delivered as f64 / 20_000.0;
     assert!((found - expected).abs() < 0.01, "{found} against {expected}");
 }
 

@@ -17,7 +17,7 @@ fn single(settings: &RadioSettings, payload: u32, seconds: f64) -> f64 {
     world.run(at(0.1));
     world.start_counting(at(0.1));
     world.run(at(0.1 + seconds));
-    assert!(world.ground.drops.is_empty(), "{:?}", world.ground.drops);
+    assert!(world.sinks.drops.is_empty(), "{:?}", world.sinks.drops);
     world.goodput(a, b, Span::from_nanos((seconds * 1e9) as u64))
 }
 

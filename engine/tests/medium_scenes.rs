@@ -95,15 +95,15 @@ fn string(settings: &RadioSettings, hops: usize, length: f64) -> f64 {
     let heard: Vec<_> = (0..hops).map(|n| (n, n + 1, POWER - 66.0)).collect();
     let mut world = matrix(1, hops + 1, &heard);
     let nodes: Vec<_> = (0..=hops).map(|_| world.add(settings.clone(), 0.0, 0.0)).collect();
-    world.ground.keep_arrivals = true;
+    world.sinks.keep_arrivals = true;
     world.saturate(at(0.0), nodes[0], nodes[1], PAYLOAD);
     let (mut arrived, end) = (0u64, at(1.0 + length));
     while world.medium.next_at().is_some_and(|next| next <= end) {
         let next = world.medium.next_at().expect("something");
         world.run(next);
-        for (radio, frame, now) in std::mem::take(&mut world.ground.arrivals) {
+        for (radio, frame, now) in std::mem::take(&mut world.sinks.arrivals) {
             let here = radio.number() as usize;
-            world.ground.pool.release(frame.buffer);
+            world.sinks.pool.release(frame.buffer);
             if here == hops {
                 arrived += u64::from(now > at(1.0));
             } else {
@@ -163,7 +163,7 @@ fn offered_load_up_to_and_beyond_saturation() {
             now += gap;
         }
         world.run(at(12.0));
-        let tally = world.ground.tallies[&(a.number(), b.number())];
+        let tally = world.sinks.tallies[&(a.number(), b.number())];
         let found = world.goodput(a, b, seconds(10.0));
         let delay = tally.delay as f64 / tally.frames as f64 / 1e3;
         let jitter = tally.jitter as f64 / tally.frames as f64 / 1e3;
@@ -253,9 +253,9 @@ fn trace(extra: bool) -> Vec<(u32, u32, Instant)> {
     for (from, to) in [(0, 1), (2, 3), (4, 1), (7, 6)] {
         world.saturate(at(0.0), nodes[from], nodes[to], PAYLOAD);
     }
-    world.ground.keep_arrivals = true;
+    world.sinks.keep_arrivals = true;
     world.run(at(2.0));
-    let arrivals = world.ground.arrivals.iter();
+    let arrivals = world.sinks.arrivals.iter();
     arrivals
         .map(|(radio, frame, now)| (radio.number(), frame.origin, *now))
         .filter(|seen| seen.0 < 8)
@@ -282,14 +282,14 @@ fn a_broadcast_goes_to_all_in_range_once_and_unacknowledged() {
         world.offer(now, nodes[dice.below(5) as usize], None, 200);
     }
     world.run(at(2.0));
-    assert_eq!(world.ground.delivered, 400);
-    assert_eq!(world.ground.copies, 300);
+    assert_eq!(world.sinks.delivered, 400);
+    assert_eq!(world.sinks.copies, 300);
     world.offer(at(2.0), far, None, 200);
     world.offer(at(2.0), far, Some(nodes[0]), 200);
     world.run(at(3.0));
     let expected = BTreeMap::from([(airloom_engine::DropReason::OutOfRange, 2)]);
-    assert_eq!(world.ground.drops, expected);
-    assert_eq!(world.ground.pool.in_use(), 0, "every buffer is given back");
+    assert_eq!(world.sinks.drops, expected);
+    assert_eq!(world.sinks.pool.in_use(), 0, "every buffer is given back");
     // 242 octets of Ethernet make 264 on the air: 20 + 4 * ceil((22 + 2112) / 24) us at 6 Mbit/s.
     let sent: u64 = nodes.iter().map(|&n| world.medium.airtime(n, at(3.0)).transmitting.nanos()).sum();
     assert_eq!(sent, 100 * (20 + 4 * 89) * 1000);
@@ -317,11 +317,11 @@ fn moving_nodes_hear_exactly_those_within_range_at_the_instant() {
             .enumerate()
             .map(|(number, motion)| if number % 10 > 0 { motion.position(now) } else { Position::default() })
             .collect();
-        let (from, before) = (round % 30, world.ground.delivered);
+        let (from, before) = (round % 30, world.sinks.delivered);
         let near = (0..30).filter(|&to| to != from && places[to].distance(places[from]) <= RANGE).count();
         world.offer(now, nodes[from], None, 100);
         world.run(now + Span::from_millis(5));
-        assert_eq!(world.ground.delivered - before, near as u64, "round {round}");
+        assert_eq!(world.sinks.delivered - before, near as u64, "round {round}");
         heard += near;
     }
     assert!(heard > 4000, "{heard}");
@@ -341,15 +341,15 @@ fn nodes_put_elsewhere_are_heard_as_if_they_had_always_been_there() {
         let moved = nodes[(round % 20) as usize];
         let (x, y) = place(moved.number(), round);
         let change = RadioChange::Position(Position::new(x, y, 0.0));
-        world.medium.change(moved, &change, &mut world.ground);
+        world.medium.change(moved, &change, &mut world.sinks);
         for &from in &nodes {
-            let before = world.ground.delivered;
+            let before = world.sinks.delivered;
             let heard =
                 nodes.iter().filter(|&&to| to != from && world.medium.power_at(from, to) >= -82.0).count();
             let start = world.medium.now();
             world.offer(start, from, None, 100);
             world.run(start + Span::from_millis(10));
-            assert_eq!(world.ground.delivered - before, heard as u64, "round {round}");
+            assert_eq!(world.sinks.delivered - before, heard as u64, "round {round}");
         }
     }
 }

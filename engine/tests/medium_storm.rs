@@ -92,7 +92,7 @@ fn storm(seed: u64) -> (u64, u64, usize) {
                     },
                     _ => RadioChange::On(true),
                 };
-                world.medium.change(node, &change, &mut world.ground);
+                world.medium.change(node, &change, &mut world.sinks);
             }
             1 if dice.chance(0.2) => {
                 let noise = NoiseSettings {
@@ -117,20 +117,20 @@ fn storm(seed: u64) -> (u64, u64, usize) {
         }
         let mut inside = 0;
         world.medium.visit(&mut |_| inside += 1);
-        let fates = world.ground.delivered + world.ground.drops.values().sum::<u64>();
-        assert_eq!(world.offered + world.ground.copies, fates + inside, "at {now}");
+        let fates = world.sinks.delivered + world.sinks.drops.values().sum::<u64>();
+        assert_eq!(world.offered + world.sinks.copies, fates + inside, "at {now}");
     }
     now += Span::from_secs(20);
     world.run(now);
-    let fates = world.ground.delivered + world.ground.drops.values().sum::<u64>();
-    assert_eq!(world.offered + world.ground.copies, fates, "nothing is left over after a while");
+    let fates = world.sinks.delivered + world.sinks.drops.values().sum::<u64>();
+    assert_eq!(world.offered + world.sinks.copies, fates, "nothing is left over after a while");
     for &node in &nodes {
         let time = world.medium.airtime(node, now);
         let sum = time.idle + time.transmitting + time.receiving + time.collided + time.busy;
         assert!(sum.nanos().abs_diff(now.nanos()) < 10_000, "{time:?}");
     }
-    assert_eq!(world.ground.pool.in_use(), 0);
-    (world.ground.delivered, world.ground.copies, world.ground.sniffs.len())
+    assert_eq!(world.sinks.pool.in_use(), 0);
+    (world.sinks.delivered, world.sinks.copies, world.sinks.sniffs.len())
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub enum Kind {
     /// New size of a program's terminal: rows and columns, two octets each.
     Size,
     /// Octets that a program in the guest sent to the control socket; an empty body is the end.
-    Visit,
+    Request,
     /// Octets from the controller, towards the guest; an empty body closes the connection.
     Answer,
 }
@@ -42,7 +42,7 @@ impl Kind {
         Self::Error,
         Self::Credit,
         Self::Size,
-        Self::Visit,
+        Self::Request,
         Self::Answer,
     ];
 

@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use airloom_netns as nodes;
 
-use crate::door::{self, Door};
+use crate::control_socket::{self, ControlSocket};
 use crate::frame::Kind;
 use crate::link::{Arrived, Link};
 use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
 use crate::system::{self, check};
-use crate::{proc, room, terminal};
+use crate::{mount_namespace, proc, terminal};
 
 /// Maximum time until the channel's device appears.
 const APPEARING: Duration = Duration::from_secs(10);
@@ -58,7 +58,7 @@ pub fn part() -> io::Result<ExitCode> {
         return Ok(ExitCode::from(system::end_of(pid)?));
     }
     system::die_with_parent()?;
-    room::cut_off()?;
+    mount_namespace::unshare()?;
     Guest::new(Link::to_host(from, to)?, Some(beyond)).serve()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -82,7 +82,7 @@ struct Guest {
     /// For a part of a guest: the network namespace in which the kernel creates its interfaces.
     beyond: Option<File>,
     /// The node's control socket, once the guest has been set up.
-    door: Option<Door>,
+    control: Option<ControlSocket>,
     programs: Programs,
     /// End reports of programs with unread output.
     held: Vec<(u64, Report)>,
@@ -93,17 +93,17 @@ struct Guest {
 impl Guest {
     fn new(link: Link, beyond: Option<File>) -> Self {
         let (programs, held, terminals) = (Programs::default(), Vec::new(), Vec::new());
-        Self { link, beyond, door: None, programs, held, terminals }
+        Self { link, beyond, control: None, programs, held, terminals }
     }
 
     fn serve(&mut self) -> io::Result<()> {
         let children = system::children()?;
         self.link.send(&Report::Hello { protocol: PROTOCOL })?;
         loop {
-            let door = self.door.as_ref().filter(|_| self.link.visits() < door::MOST);
+            let control = self.control.as_ref().filter(|_| self.link.connections() < control_socket::MOST);
             // poll(2) ignores a negative descriptor.
-            let visitors = door.map_or(system::to_read(-1), Door::interest);
-            let mut entries = vec![system::to_read(children.as_raw_fd()), visitors];
+            let clients = control.map_or(system::to_read(-1), ControlSocket::interest);
+            let mut entries = vec![system::to_read(children.as_raw_fd()), clients];
             entries.extend(self.link.interests());
             system::poll(&mut entries, self.programs.left())?;
             if entries[0].revents != 0 {
@@ -113,7 +113,7 @@ impl Guest {
                 return Ok(());
             }
             if entries[1].revents != 0 {
-                self.admit()?;
+                self.accept()?;
             }
             while let Some(one) = self.link.next()? {
                 match one {
@@ -134,10 +134,13 @@ impl Guest {
     }
 
     /// Accepts a connection to the control socket and joins it with the controller.
-    fn admit(&mut self) -> io::Result<()> {
-        let Some((id, hear, tell)) = self.door.as_mut().map_or(Ok(None), Door::admit)? else { return Ok(()) };
-        self.link.send(&Report::Visitor { id })?;
-        self.link.visit(id, (Kind::Visit, hear), (Kind::Answer, tell));
+    fn accept(&mut self) -> io::Result<()> {
+        let Some((id, reader, writer)) = self.control.as_mut().map_or(Ok(None), ControlSocket::accept)?
+        else {
+            return Ok(());
+        };
+        self.link.send(&Report::Connection { id })?;
+        self.link.connect(id, (Kind::Request, reader), (Kind::Answer, writer));
         Ok(())
     }
 
@@ -158,8 +161,8 @@ impl Guest {
     fn obey(&mut self, order: Order) -> io::Result<()> {
         let report = match order {
             Order::World(world) => Some(match make(&world, self.beyond.as_ref()) {
-                Ok((notes, door)) => {
-                    self.door = Some(door);
+                Ok((notes, control)) => {
+                    self.control = Some(control);
                     Report::Ready { notes }
                 }
                 Err(why) => Report::Broken { why },
@@ -202,7 +205,7 @@ impl Guest {
 
 /// Sets up the guest; returns the features that its kernel lacks and the node's control socket, or
 /// the reason of the failure.
-fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, Door), String> {
+fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, ControlSocket), String> {
     match (&world.root, beyond) {
         (Root::Part, Some(beyond)) => {
             nodes::bring_here(&world.network, beyond.as_fd(), APPEARING)
@@ -212,10 +215,10 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, Door), Str
         (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
     }
     let mut notes = Vec::new();
-    room::furnish(&world.name, &world.files, &world.visible)?;
+    mount_namespace::set_up(&world.name, &world.files, &world.visible)?;
     proc::cover(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
-    Ok((notes, Door::open().map_err(|error| format!("the node's door: {error}"))?))
+    Ok((notes, ControlSocket::open().map_err(|error| format!("the node's control socket: {error}"))?))
 }
 
 /// Assembles the root file system of a whole guest and changes to it.

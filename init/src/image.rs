@@ -23,7 +23,7 @@ const DEVICES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", 
 
 /// Makes the image the root of this process; returns the features that this machine lacks, and the
 /// credentials of the programs.
-pub fn furnish(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bounds), String> {
+pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bounds), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")

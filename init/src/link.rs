@@ -29,7 +29,7 @@ const KEPT: usize = 128;
 /// last. User Mode Linux may miss the signal that input is available, but not the next one.
 const AGAIN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(512)];
 /// Maximum number of octets queued for a guest that does not read them.
-const PATIENCE: usize = 64 << 20;
+const MAX_QUEUED: usize = 64 << 20;
 
 #[derive(Debug)]
 struct Source {
@@ -67,8 +67,8 @@ pub struct Link {
     decoder: Decoder,
     out: Vec<u8>,
     /// Octets that the guest can still receive; None at the guest's end, which sends the credits.
-    room: Option<usize>,
-    /// Octets of `room` that are reserved for wake-up frames.
+    window: Option<usize>,
+    /// Octets of `window` that are reserved for wake-up frames.
     kept: usize,
     unread: Option<Unread>,
     sources: Vec<Source>,
@@ -101,16 +101,16 @@ impl Link {
         Self::new(from, to, None, 0)
     }
 
-    fn new(from: OwnedFd, to: OwnedFd, room: Option<usize>, kept: usize) -> io::Result<Self> {
+    fn new(from: OwnedFd, to: OwnedFd, window: Option<usize>, kept: usize) -> io::Result<Self> {
         system::set_nonblocking(&from)?;
         system::set_nonblocking(&to)?;
         let (decoder, out, unread) = (Decoder::default(), Vec::new(), None);
-        Ok(Self { from, to, decoder, out, room, kept, unread, sources: Vec::new(), sinks: Vec::new() })
+        Ok(Self { from, to, decoder, out, window, kept, unread, sources: Vec::new(), sinks: Vec::new() })
     }
 
     /// Number of octets that may be written now.
     fn may_write(&self) -> usize {
-        self.room.map_or(usize::MAX, |room| room.saturating_sub(self.kept))
+        self.window.map_or(usize::MAX, |window| window.saturating_sub(self.kept))
     }
 
     /// Time until the next wake-up frame may be due, if any.
@@ -143,19 +143,19 @@ impl Link {
     }
 
     /// Joins a connection to the control socket with the other end, in both directions.
-    pub fn visit(&mut self, id: u64, hear: (Kind, OwnedFd), tell: (Kind, OwnedFd)) {
-        self.source(hear.0, id, hear.1);
-        self.sink(tell.0, id, tell.1);
+    pub fn connect(&mut self, id: u64, reader: (Kind, OwnedFd), writer: (Kind, OwnedFd)) {
+        self.source(reader.0, id, reader.1);
+        self.sink(writer.0, id, writer.1);
     }
 
     /// Closes a connection that is not accepted.
-    pub fn turn_away(&mut self, id: u64) -> io::Result<()> {
+    pub fn refuse(&mut self, id: u64) -> io::Result<()> {
         frame::put(&mut self.out, Kind::Answer, id, &[]);
         self.flush()
     }
 
     /// Number of open connections.
-    pub fn visits(&self) -> usize {
+    pub fn connections(&self) -> usize {
         let sources = self.sources.iter().filter(|source| source.kind == Kind::Answer).count();
         sources + self.sinks.iter().filter(|sink| sink.kind == Kind::Answer).count()
     }
@@ -243,8 +243,8 @@ impl Link {
         }
         self.close_ended();
         self.flush()?;
-        if self.room.is_some() && self.out.len() > PATIENCE {
-            return Err(io::Error::other("it does not take what it is told"));
+        if self.window.is_some() && self.out.len() > MAX_QUEUED {
+            return Err(io::Error::other("it does not read its channel"));
         }
         Ok(None)
     }
@@ -263,10 +263,10 @@ impl Link {
         let answers: Vec<u64> = answers
             .chain(self.sinks.iter().map(|one| (one.kind, one.program)))
             .filter(|(kind, _)| *kind == Kind::Answer)
-            .map(|(_, visit)| visit)
+            .map(|(_, connection)| connection)
             .collect();
-        self.sources.retain(|one| one.kind != Kind::Visit || answers.contains(&one.program));
-        self.sinks.retain(|one| one.kind != Kind::Visit || answers.contains(&one.program));
+        self.sources.retain(|one| one.kind != Kind::Request || answers.contains(&one.program));
+        self.sinks.retain(|one| one.kind != Kind::Request || answers.contains(&one.program));
     }
 
     fn read(&mut self) -> io::Result<bool> {
@@ -276,7 +276,7 @@ impl Link {
             Ok(got) => {
                 self.unread = None;
                 self.decoder.feed(&buffer[..got]);
-                if self.room.is_none() {
+                if self.window.is_none() {
                     let body = frame::credit(Kind::Message, got);
                     frame::put(&mut self.out, Kind::Credit, 0, &body);
                 }
@@ -295,7 +295,7 @@ impl Link {
                 let Some((kind, more)) = frame.credit() else { return Ok(None) };
                 let program = frame.program;
                 if kind == Kind::Message {
-                    self.room = self.room.map(|room| room.saturating_add(more).min(LINE));
+                    self.window = self.window.map(|window| window.saturating_add(more).min(LINE));
                 }
                 let source = self.sources.iter_mut().find(|one| one.program == program && one.kind == kind);
                 if let Some(source) = source {
@@ -378,7 +378,7 @@ impl Link {
             match system::write(&self.to, &self.out[..self.out.len().min(most)]) {
                 Ok(written) => {
                     self.out.drain(..written);
-                    self.room = self.room.map(|room| room - written);
+                    self.window = self.window.map(|window| window - written);
                     most -= written;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -390,7 +390,7 @@ impl Link {
 
     /// Schedules wake-up frames until the machine has read everything.
     fn watch(&mut self) {
-        if self.kept == 0 || self.room == Some(LINE) {
+        if self.kept == 0 || self.window == Some(LINE) {
             self.unread = None;
         } else if self.unread.is_none() {
             self.unread = Some(Unread { at: Some(Instant::now() + AGAIN[0]), wait: AGAIN[0] });
@@ -406,7 +406,7 @@ impl Link {
         if self.out.is_empty() {
             frame::put(&mut self.out, Kind::Credit, 0, &[]);
         }
-        self.write(self.room.unwrap_or(0).min(frame::HEAD))
+        self.write(self.window.unwrap_or(0).min(frame::HEAD))
     }
 }
 

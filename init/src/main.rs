@@ -25,22 +25,22 @@
 
 mod accounts;
 mod bounds;
-mod cell;
 mod channel;
-mod door;
+mod control_socket;
 mod frame;
 mod groups;
 mod guest;
 mod image;
 mod link;
 mod message;
+mod mount_namespace;
 mod mounts;
 mod node;
 mod proc;
 mod program;
 mod programs;
 mod relay;
-mod room;
+mod sandbox;
 mod sealed;
 mod seccomp;
 mod supervisor;

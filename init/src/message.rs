@@ -175,7 +175,8 @@ pub struct Host {
     #[serde(default)]
     pub descriptors: usize,
     /// Its sandbox.
-    pub cell: Cell,
+    #[serde(rename = "cell")]
+    pub sandbox: Sandbox,
     /// How the host's kernel schedules it.
     #[serde(default)]
     pub scheduling: Scheduling,
@@ -200,7 +201,7 @@ pub struct Join {
 /// Sandbox of a guest's machine: all files of the host are readable, one directory is writable.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cell {
+pub struct Sandbox {
     /// Maximum size in octets of its file system in memory, at /dev/shm.
     pub memory: u64,
     /// Numbers of the capabilities that it keeps (`capabilities(7)`).
@@ -382,8 +383,8 @@ pub enum Report {
         protocol: u32,
     },
     /// A program in the guest connected to the node's control socket; its octets follow in frames.
-    Visitor {
-        /// Number of the connection, from [`crate::door::FIRST`] on.
+    Connection {
+        /// Number of the connection, from [`crate::control_socket::FIRST`] on.
         id: u64,
     },
     /// The guest is ready to run programs.

@@ -11,7 +11,7 @@ use crate::channel::Channel;
 use crate::message::{NodeRequest, Order, Report};
 use crate::programs::Programs;
 use crate::relay::Relay;
-use crate::{image, proc, room, system};
+use crate::{image, mount_namespace, proc, system};
 
 /// Sets up the node and serves its socket until the socket closes or the node ends.
 pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32 {
@@ -28,11 +28,11 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
         programs: Programs::default(),
         relay: None,
     };
-    let furnished = closed
+    let ready = closed
         .map_err(|error| format!("control group namespace: {error}"))
         .and_then(|()| entered.map_err(|error| format!("network namespace: {error}")))
-        .and_then(|()| furnish(request));
-    match furnished {
+        .and_then(|()| set_up(request));
+    match ready {
         Ok((notes, rights)) => {
             node.programs.bound(rights);
             node.channel.send(&Report::Ready { notes })?;
@@ -47,12 +47,12 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
 
 /// Sets up the node's file system; returns the features that this machine lacks, and
 /// the programs' privileges.
-fn furnish(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
+fn set_up(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
     if let Some(image) = &request.image {
-        return image::furnish(request, image).map(|(notes, bounds)| (notes, Rights::Image(bounds)));
+        return image::set_up(request, image).map(|(notes, bounds)| (notes, Rights::Image(bounds)));
     }
     let mut notes = Vec::new();
-    room::furnish(&request.name, &request.files, &request.visible)?;
+    mount_namespace::set_up(&request.name, &request.files, &request.visible)?;
     proc::replace(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     Ok((notes, Rights::Node))
 }

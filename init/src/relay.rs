@@ -13,7 +13,7 @@ use crate::frame::Kind;
 use crate::link::{Arrived, Link};
 use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
-use crate::{accounts, cell, door, terminal};
+use crate::{accounts, control_socket, sandbox, terminal};
 
 /// Maximum number of octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
@@ -57,7 +57,7 @@ impl Relay {
         let mut streams =
             vec![OwnedFd::from(nothing), voice.try_clone().map_err(fail)?, voice, OwnedFd::from(far)];
         streams.extend(descriptors);
-        let pid = cell::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
+        let pid = sandbox::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
         let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
         let link = Link::to_machine(near.into()).map_err(fail)?;
         Ok(Self::new(Some(machine), link, host.id, host.world, host.patience_ms))
@@ -243,12 +243,14 @@ impl Relay {
                 self.held.push((id, report));
                 Vec::new()
             }
-            (Report::Visitor { id }, None) if id >= door::FIRST && self.link.visits() < door::MOST => {
-                if let Ok((hear, tell)) = door::knock() {
-                    self.link.visit(id, (Kind::Answer, hear), (Kind::Visit, tell));
+            (Report::Connection { id }, None)
+                if id >= control_socket::FIRST && self.link.connections() < control_socket::MOST =>
+            {
+                if let Ok((reader, writer)) = control_socket::connect() {
+                    self.link.connect(id, (Kind::Answer, reader), (Kind::Request, writer));
                 } else {
                     // If this fails, the guest has ended, which is reported elsewhere.
-                    let _ = self.link.turn_away(id);
+                    let _ = self.link.refuse(id);
                 }
                 Vec::new()
             }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use crate::channel::Channel;
 use crate::groups::{Group, Groups};
 use crate::message::{NodeRequest, Notice, PROTOCOL, Request};
-use crate::{node, room, system};
+use crate::{mount_namespace, node, system};
 
 /// Serves the socket with the given descriptor number until it closes or the controller ends; then
 /// ends all nodes and removes the control groups.
@@ -38,7 +38,7 @@ struct Supervisor {
 
 impl Supervisor {
     fn serve(&mut self, children: &OwnedFd, controller: &OwnedFd) -> io::Result<()> {
-        room::cut_off()?;
+        mount_namespace::unshare()?;
         self.channel.send(&Notice::Hello { protocol: PROTOCOL })?;
         let fds = [self.channel.as_raw_fd(), children.as_raw_fd(), controller.as_raw_fd()];
         loop {
@@ -56,7 +56,7 @@ impl Supervisor {
             while let Some(request) = self.channel.next()? {
                 match request {
                     Request::Common { files } => {
-                        if let Err(why) = room::lay_over(&files) {
+                        if let Err(why) = mount_namespace::mount_over(&files) {
                             self.channel.send(&Notice::Refused { name: String::new(), why })?;
                         }
                     }

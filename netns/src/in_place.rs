@@ -50,19 +50,19 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
 }
 
 /// Moves the interfaces of a description, identified by their MAC addresses, from another network
-/// namespace into that of the calling thread. Waits up to `patience` for interfaces that have not
+/// namespace into that of the calling thread. Waits up to `timeout` for interfaces that have not
 /// yet returned from a node that has just ended.
 ///
 /// # Errors
 /// The first error, with the node's name.
-pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, patience: Duration) -> Result<(), Error> {
+pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Result<(), Error> {
     let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
     let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
     enter_network(from).map_err(kernel("the network of its guest"))?;
     let opened = Socket::open();
     enter_network(here.as_fd()).map_err(kernel("its network namespace"))?;
     let socket = opened.map_err(kernel("route socket"))?;
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     for interface in &node.interfaces {
         let index = loop {
             let there = links(&socket).map_err(kernel("interfaces"))?;

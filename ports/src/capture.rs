@@ -159,7 +159,7 @@ impl Capture {
         comment.iter().for_each(|piece| self.comment.push_str(piece));
         for number in frame.first..frame.first + frame.count {
             let octets = segment::complete(frame, pool, number, &mut self.scratch);
-            if !self.room(pcapng::room(octets)) {
+            if !self.reserve(pcapng::longest(octets)) {
                 self.counts.skipped += 1;
                 continue;
             }
@@ -199,7 +199,7 @@ impl Capture {
         let octets = sniffed.frame.map_or(0, |frame| segment::complete(&frame, pool, frame.first, scratch));
         self.air.clear();
         radiotap::write(sniffed, &self.scratch[..octets], &mut self.air);
-        if !self.room(pcapng::room(self.air.len())) {
+        if !self.reserve(pcapng::longest(self.air.len())) {
             self.counts.skipped += 1;
             return;
         }
@@ -257,7 +257,7 @@ impl Capture {
                     return None;
                 }
                 // An interface may be described anywhere before its first frame.
-                if !self.room(pcapng::room(name.len())) {
+                if !self.reserve(pcapng::longest(name.len())) {
                     self.counts.skipped += 1;
                     return None;
                 }
@@ -270,8 +270,8 @@ impl Capture {
         }
     }
 
-    /// Makes room for so many octets in the chunk; returns false if there is none.
-    fn room(&mut self, octets: usize) -> bool {
+    /// Reserves so many octets in a chunk; returns false if no chunk is free.
+    fn reserve(&mut self, octets: usize) -> bool {
         self.chunk.len() + octets <= CHUNK || self.next_chunk()
     }
 

@@ -70,7 +70,7 @@ pub struct Packet<'a> {
 
 /// Maximum number of octets that [`packet`] appends for a frame of `octets`.
 #[must_use]
-pub const fn room(octets: usize) -> usize {
+pub const fn longest(octets: usize) -> usize {
     octets + COMMENT + 64
 }
 
@@ -179,7 +179,7 @@ mod tests {
             let octets = [&head[..], &rest[..]];
             let direction = Some(Direction::Outbound);
             packet(&mut file, &Packet { interface: 0, at, octets, direction, comment: &comment });
-            prop_assert!(file.len() - before <= room(head.len() + rest.len()));
+            prop_assert!(file.len() - before <= longest(head.len() + rest.len()));
             let blocks = blocks(&file);
             prop_assert_eq!(blocks.len(), 3);
             prop_assert_eq!(blocks[0].0, SECTION_HEADER);

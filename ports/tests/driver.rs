@@ -40,14 +40,14 @@ fn a_delay_is_kept_both_ways() {
     let delay = LinkSettings { delay_ns: 5_000_000, ..LinkSettings::default() };
     let Some((namespaces, driver)) = world::pair(&delay, &delay) else { return };
     let (a, b) = (world::udp(&namespaces[0], "10.0.0.1:7"), world::udp(&namespaces[1], "10.0.0.2:7"));
-    let mut room = [0; 64];
+    let mut buffer = [0; 64];
     for round in 0..5 {
         let start = Instant::now();
         a.send_to(b"there", "10.0.0.2:7").expect("the node is up");
-        let (_, from) = b.recv_from(&mut room).expect("it comes");
+        let (_, from) = b.recv_from(&mut buffer).expect("it comes");
         b.send_to(b"back", from).expect("the node is up");
-        let length = a.recv(&mut room).expect("it comes");
-        assert_eq!(&room[..length], b"back");
+        let length = a.recv(&mut buffer).expect("it comes");
+        assert_eq!(&buffer[..length], b"back");
         // The first round includes address resolution.
         assert!(start.elapsed() >= Duration::from_millis(10), "round {round}");
     }

@@ -42,7 +42,7 @@ fn frames_leave_the_guest_whatever_their_pieces() {
 }
 
 #[test]
-fn frames_reach_the_guest_or_wait_and_what_finds_no_room_is_lost_by_name() {
+fn frames_reach_the_guest_or_wait_and_an_overflow_is_counted_with_its_reason() {
     for features in [0, MERGE, MERGE | EVENT_IDX | OFFLOADS] {
         let bench = Bench::new();
         let mut guest = Guest::up(&bench.path, features, 16);
@@ -297,7 +297,7 @@ fn rings_that_lie() {
         guest.describe(RECEIVE, 0, (GUEST, 0, WRITE, 0));
         offer(guest, RECEIVE, bench);
     };
-    hostile(act, "no room at all");
+    hostile(act, "has no buffer");
     for (octets, table) in [(15, GUEST), (0, GUEST), (16, GUEST + OCTETS), (32, GUEST + OCTETS - 16)] {
         let act = |guest: &mut Guest, bench: &Bench| {
             guest.describe(SEND, 0, (table, octets, INDIRECT, 0));

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 COMMAND = [sys.executable, "-m", "airloom"]
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds that a test waits for what must come; far more than it takes."""
 
 
@@ -44,7 +44,7 @@ class Shell:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=PATIENCE + lasts,
+            timeout=TIMEOUT + lasts,
             **more,
         )
 
@@ -74,7 +74,7 @@ class Shell:
         return found
 
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not condition():
             if time.monotonic() > end:
                 raise AssertionError(f"never: {what}")

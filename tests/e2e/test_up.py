@@ -21,7 +21,7 @@ STAR = (
 
 
 def sleeps(shell) -> bool:
-    """Whether the program of a visitor runs, in a node."""
+    """Whether the program of a client runs, in a node."""
     return any(command.startswith("sleep 1000") for command in shell.leftovers().values())
 
 
@@ -78,18 +78,18 @@ def test_exec_says_what_is_wrong(shell, up):
 
 
 def test_ctrl_c_reaches_the_program_of_exec(shell, up):
-    visitor = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
+    client = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
     shell.wait_until(lambda: sleeps(shell), "it sleeps")
-    visitor.send_signal(signal.SIGINT)
-    visitor.communicate(timeout=60)
-    assert visitor.returncode == 128 + signal.SIGINT
+    client.send_signal(signal.SIGINT)
+    client.communicate(timeout=60)
+    assert client.returncode == 128 + signal.SIGINT
 
 
-def test_a_visitor_that_is_killed_takes_its_program_along(shell, up):
-    visitor = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
+def test_a_client_that_is_killed_takes_its_program_along(shell, up):
+    client = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
     shell.wait_until(lambda: sleeps(shell), "it sleeps")
-    visitor.kill()
-    visitor.communicate(timeout=60)
+    client.kill()
+    client.communicate(timeout=60)
     shell.wait_until(lambda: not sleeps(shell), "it ended")
 
 
@@ -173,11 +173,11 @@ def test_ctrl_c_at_the_prompt_is_no_end(shell, scenario):
 
 
 def test_sigkill_of_a_laboratory_leaves_nothing(shell, up):
-    visitor = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
+    client = shell.start("exec", "--lab", str(up.pid), "h1", "--", "sleep", "1000")
     shell.wait_until(lambda: sleeps(shell), "it sleeps")
     up.kill()
-    _, errors = visitor.communicate(timeout=60)
-    assert visitor.returncode == 1
+    _, errors = client.communicate(timeout=60)
+    assert client.returncode == 1
     assert "the laboratory ended" in errors
     up.communicate(timeout=60)
     shell.gone()

@@ -25,7 +25,7 @@ def loaded_after(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_the_door_itself_loads_nothing_heavy():
+def test_the_package_itself_loads_nothing_heavy():
     assert loaded_after("import airloom") == set()
 
 

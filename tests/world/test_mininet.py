@@ -1,4 +1,4 @@
-"""Mininet's door, with real hosts: what scripts do with nodes, links, tests and the prompt."""
+"""Mininet's API, with real hosts: what scripts do with nodes, links, tests and the prompt."""
 
 from __future__ import annotations
 

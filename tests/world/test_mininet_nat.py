@@ -1,4 +1,4 @@
-"""Translation of addresses in Mininet's door: out to the machine's network, here one of the test's own, and
+"""Translation of addresses in Mininet's API: out to the machine's network, here one of the test's own, and
 between networks of a script.
 """
 
@@ -89,7 +89,7 @@ def stacks(outside: Machine) -> list[str]:
 
 
 def changes(outside: Machine) -> str:
-    """What a way out could leave behind."""
+    """What NAT could leave behind."""
     return outside.sh("ip -o addr; ip route show table all; ip rule; sysctl net.ipv4; iptables-save || :")
 
 
@@ -204,7 +204,7 @@ class TestOutward:
             said = process.stderr.readline()
             out, more = process.communicate("\n", timeout=90)
         assert process.returncode == 0
-        assert "node nat0: there is no way out of the laboratory any more" in said
+        assert "node nat0: NAT to the networks outside has ended" in said
         assert f"{PROGRAM} was killed by SIGKILL" in said
         assert "Destination Net Unreachable" in out
         assert PROGRAM not in more
@@ -241,9 +241,7 @@ def test_a_machine_without_the_stack_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     net = Mininet(topo=SingleSwitchTopo(1))
     try:
-        with pytest.raises(
-            HostError, match=f"node nat0: the way out .* needs the program {PROGRAM}"
-        ) as caught:
+        with pytest.raises(HostError, match=f"node nat0: NAT to .* needs the program {PROGRAM}") as caught:
             net.addNAT()
         assert caught.value.cure == f"sudo apt-get install {PROGRAM}"
         assert "nat0" not in Node.standing

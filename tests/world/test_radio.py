@@ -237,8 +237,8 @@ def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> N
 
 def test_a_line_of_nonsense_in_one_node_leaves_the_others_served(tmp_path: Path) -> None:
     say = (
-        "import socket; door = socket.socket(socket.AF_UNIX); door.connect('\\0airloom/radio');"
-        'door.sendall(b\'{"do":"scan","channels":[Infinity]}\\n\'); print(door.recv(4096).decode())'
+        "import socket; control = socket.socket(socket.AF_UNIX); control.connect('\\0airloom/radio');"
+        'control.sendall(b\'{"do":"scan","channels":[Infinity]}\\n\'); print(control.recv(4096).decode())'
     )
     with lab(tmp_path, **pair()) as up:
         refused = up["n1"].run([sys.executable, "-c", say], timeout=60)
@@ -246,7 +246,7 @@ def test_a_line_of_nonsense_in_one_node_leaves_the_others_served(tmp_path: Path)
         assert up["n2"].run(RADIO + "info", env=PACKAGE, timeout=60).ok
 
 
-def test_outside_a_node_there_is_no_door(tmp_path: Path) -> None:
+def test_outside_a_node_there_is_no_control_socket(tmp_path: Path) -> None:
     with lab(tmp_path, nodes={"h1": {}, "h2": {}}, links=[{"ends": ["h1", "h2"]}]) as up:
         done = up["h1"].run(RADIO + "info", env=PACKAGE)
         assert done.code == 1

@@ -1,4 +1,4 @@
-"""``airloom radio`` in nodes that have a kernel of their own: the door reaches inside, and no further."""
+"""``airloom radio`` in nodes with a kernel of their own: it reaches the radios of its node only."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PACKAGE = {"PYTHONPATH": str(Path(airloom.__file__).parents[1]), "PATH": os.envi
 SPEAK = """
 import json, socket, sys
 for words in sys.argv[1:]:
-    door = socket.socket(socket.AF_UNIX)
-    door.connect("\\0airloom/radio")
-    door.sendall(words.encode() + b"\\n")
-    print(b"".join(iter(lambda: door.recv(4096), b"")).decode(), end="")
+    control = socket.socket(socket.AF_UNIX)
+    control.connect("\\0airloom/radio")
+    control.sendall(words.encode() + b"\\n")
+    print(b"".join(iter(lambda: control.recv(4096), b"")).decode(), end="")
 """
 
 # As many as may be inside at a time, and more, who say nonsense, too much, or nothing.
@@ -65,7 +65,7 @@ def channels(up: airloom.Lab) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("kind", ["uml", "qemu"])
-def test_a_guest_speaks_at_the_door_of_its_own_node_only(tmp_path: Path, kind: str) -> None:
+def test_a_guest_speaks_through_the_control_socket_of_its_own_node_only(tmp_path: Path, kind: str) -> None:
     with lab(tmp_path, kind) as up:
 
         def speak(*requests: dict[str, Any]) -> list[dict[str, Any]]:
@@ -108,7 +108,7 @@ def test_a_guest_looks_at_its_radio_sets_it_and_looks_around(tmp_path: Path) -> 
         assert (refused.code, "[radio.channel]" in refused.stderr) == (1, True)
 
 
-def test_rude_visitors_in_a_guest_disturb_nobody_else(tmp_path: Path) -> None:
+def test_rude_clients_in_a_guest_disturb_nobody_else(tmp_path: Path) -> None:
     with lab(tmp_path, "uml") as up:
         rude = up["n1"].start([sys.executable, "-c", RUDE])
         info = [sys.executable, "-c", SPEAK, '{"do": "info"}']

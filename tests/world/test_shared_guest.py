@@ -27,10 +27,10 @@ pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 
 SPEAK = """
 import json, socket, sys
-door = socket.socket(socket.AF_UNIX)
-door.connect("\\0airloom/radio")
-door.sendall(sys.argv[1].encode() + b"\\n")
-print(b"".join(iter(lambda: door.recv(4096), b"")).decode(), end="")
+control = socket.socket(socket.AF_UNIX)
+control.connect("\\0airloom/radio")
+control.sendall(sys.argv[1].encode() + b"\\n")
+print(b"".join(iter(lambda: control.recv(4096), b"")).decode(), end="")
 """
 
 
@@ -254,7 +254,7 @@ def test_the_end_of_one_nodes_first_process_is_that_of_the_node_alone(tmp_path: 
         assert not up["b"].run("pgrep -f 'sleep 4712'", timeout=60).ok
 
 
-def test_each_of_them_has_a_door_to_its_own_radios(tmp_path: Path) -> None:
+def test_each_of_them_has_a_control_socket_of_its_own_radios(tmp_path: Path) -> None:
     nodes: dict[str, Any] = {
         name: {"inside": "box", "position": [f"{place} m", "0 m"], "radios": {"wlan0": {}}}
         for place, name in enumerate(("n1", "n2"))

@@ -97,14 +97,14 @@ pub fn udp_to(peer: SocketAddr) -> io::Result<UdpSocket> {
 
 /// A UDP socket that receives; with an unspecified IPv6 address also over IPv4.
 ///
-/// It requests the kernel's arrival stamps (`SO_TIMESTAMPNS`) and the traffic class. `room` is the
+/// It requests the kernel's arrival stamps (`SO_TIMESTAMPNS`) and the traffic class. `buffer` is the
 /// requested buffer size in octets; sizes beyond the system's limit need root.
-pub fn udp_at(address: SocketAddr, room: usize) -> io::Result<UdpSocket> {
+pub fn udp_at(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     let socket = UdpSocket::from(bound(address, libc::SOCK_DGRAM)?);
     let fd = socket.as_raw_fd();
-    let room = libc::c_int::try_from(room).unwrap_or(libc::c_int::MAX);
-    if set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, room).is_err() {
-        set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, room)?;
+    let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
+    if set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, buffer).is_err() {
+        set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer)?;
     }
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
     // A dual-stack socket has the options of both families; setting one that does
@@ -117,7 +117,7 @@ pub fn udp_at(address: SocketAddr, room: usize) -> io::Result<UdpSocket> {
 
 /// Receive buffer of a socket in octets, as the kernel counts: including its own overhead.
 #[must_use]
-pub fn room(socket: &UdpSocket) -> u32 {
+pub fn receive_buffer(socket: &UdpSocket) -> u32 {
     memory(socket)[1]
 }
 

@@ -52,7 +52,7 @@ fn writer(options: &options::Receive, kernel_stamps: bool) -> Result<Writer<std:
 }
 
 /// Time-outs of a receiver.
-struct Patience {
+struct Timeouts {
     began: Instant,
     latest: Option<Instant>,
     ending: bool,
@@ -61,14 +61,14 @@ struct Patience {
     linger: Span,
 }
 
-impl Patience {
+impl Timeouts {
     fn new(options: &options::Receive) -> Self {
         let options::Receive { wait, idle, linger, .. } = *options;
         Self { began: clock::now(), latest: None, ending: false, wait, idle, linger }
     }
 
     /// Records the arrival of a packet.
-    fn heard(&mut self, now: Instant) {
+    fn arrived(&mut self, now: Instant) {
         self.latest = Some(now);
     }
 
@@ -95,9 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_depends_on_what_was_heard() {
+    fn the_time_limit_depends_on_what_has_arrived() {
         let at = |nanos| Instant::from_nanos(nanos);
-        let mut patience = Patience {
+        let mut timeouts = Timeouts {
             began: at(100),
             latest: None,
             ending: false,
@@ -105,13 +105,13 @@ mod tests {
             idle: Span::from_nanos(20),
             linger: Span::from_nanos(5),
         };
-        assert_eq!(patience.over(at(149)), None);
-        assert_eq!(patience.over(at(150)), Some(Ended::Idle));
-        patience.heard(at(120));
-        assert_eq!(patience.over(at(139)), None);
-        assert_eq!(patience.over(at(140)), Some(Ended::Idle));
-        patience.ending = true;
-        assert_eq!(patience.over(at(124)), None);
-        assert_eq!(patience.over(at(125)), Some(Ended::Done));
+        assert_eq!(timeouts.over(at(149)), None);
+        assert_eq!(timeouts.over(at(150)), Some(Ended::Idle));
+        timeouts.arrived(at(120));
+        assert_eq!(timeouts.over(at(139)), None);
+        assert_eq!(timeouts.over(at(140)), Some(Ended::Idle));
+        timeouts.ending = true;
+        assert_eq!(timeouts.over(at(124)), None);
+        assert_eq!(timeouts.over(at(125)), Some(Ended::Done));
     }
 }

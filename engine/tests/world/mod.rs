@@ -30,7 +30,7 @@ pub struct Tally {
 
 /// Buffers and sinks.
 #[derive(Default)]
-pub struct Ground {
+pub struct Sinks {
     pub pool: Pool,
     pub counting_from: Instant,
     pub tallies: BTreeMap<(u32, u32), Tally>,
@@ -44,7 +44,7 @@ pub struct Ground {
     pub sniffs: Vec<(Option<RadioId>, Vec<u8>)>,
 }
 
-impl Outside for Ground {
+impl Outside for Sinks {
     fn octets(&self, frame: &Frame) -> &[u8] {
         self.pool.octets(frame.buffer)
     }
@@ -104,7 +104,7 @@ pub struct Source {
 /// A medium, its traffic sources and its environment.
 pub struct World {
     pub medium: Medium,
-    pub ground: Ground,
+    pub sinks: Sinks,
     pub sources: Vec<Source>,
     pub offered: u64,
     macs: Vec<[u8; 6]>,
@@ -133,7 +133,7 @@ impl World {
     pub fn new(seed: u64, loss: Box<dyn PathLoss>) -> Self {
         Self {
             medium: Medium::new(seed, "air", loss),
-            ground: Ground::default(),
+            sinks: Sinks::default(),
             sources: Vec::new(),
             offered: 0,
             macs: Vec::new(),
@@ -155,8 +155,8 @@ impl World {
 
     pub fn frame(&mut self, now: Instant, from: RadioId, to: Option<RadioId>, payload: u32) -> Frame {
         let length = HEADERS + payload;
-        let buffer = self.ground.pool.take(length as usize);
-        let octets = self.ground.pool.octets_mut(buffer);
+        let buffer = self.sinks.pool.take(length as usize);
+        let octets = self.sinks.pool.octets_mut(buffer);
         octets[..6].copy_from_slice(&to.map_or([0xff; 6], |to| self.macs[to.number() as usize]));
         octets[6..12].copy_from_slice(&self.macs[from.number() as usize]);
         octets[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0]);
@@ -175,15 +175,15 @@ impl World {
     pub fn offer(&mut self, now: Instant, from: RadioId, to: Option<RadioId>, payload: u32) {
         self.offered += 1;
         let frame = self.frame(now, from, to, payload);
-        self.medium.offer(from, now, frame, &mut self.ground);
+        self.medium.offer(from, now, frame, &mut self.sinks);
     }
 
     /// Offers a frame with a DSCP.
     pub fn offer_marked(&mut self, now: Instant, from: RadioId, to: RadioId, payload: u32, dscp: u8) {
         self.offered += 1;
         let frame = self.frame(now, from, Some(to), payload);
-        self.ground.pool.octets_mut(frame.buffer)[15] = dscp << 2;
-        self.medium.offer(from, now, frame, &mut self.ground);
+        self.sinks.pool.octets_mut(frame.buffer)[15] = dscp << 2;
+        self.medium.offer(from, now, frame, &mut self.sinks);
     }
 
     /// Adds a source that keeps ten frames queued.
@@ -195,10 +195,10 @@ impl World {
     /// Runs until `until`; sources refill as soon as a frame is finished.
     pub fn run(&mut self, until: Instant) {
         loop {
-            if !self.medium.step(until, &mut self.ground) {
+            if !self.medium.step(until, &mut self.sinks) {
                 break;
             }
-            while let Some(radio) = self.ground.finished.pop() {
+            while let Some(radio) = self.sinks.finished.pop() {
                 let now = self.medium.now();
                 let Some(source) = self.sources.iter().find(|source| source.from == radio).copied() else {
                     continue;
@@ -206,18 +206,18 @@ impl World {
                 self.offer(now, source.from, source.to, source.payload);
             }
         }
-        self.medium.advance(until, &mut self.ground);
+        self.medium.advance(until, &mut self.sinks);
     }
 
     /// Starts counting.
     pub fn start_counting(&mut self, at: Instant) {
-        self.ground.counting_from = at;
-        self.ground.tallies.clear();
+        self.sinks.counting_from = at;
+        self.sinks.tallies.clear();
     }
 
     /// Mbit/s of payload that arrived at `to` from `from`.
     pub fn goodput(&self, from: RadioId, to: RadioId, over: Span) -> f64 {
-        let tally = self.ground.tallies.get(&(from.number(), to.number())).copied().unwrap_or_default();
+        let tally = self.sinks.tallies.get(&(from.number(), to.number())).copied().unwrap_or_default();
         #[allow(clippy::cast_precision_loss)]
         let megabits = tally.octets as f64 * 8.0 / (over.nanos() as f64 * 1e-3);
         megabits

@@ -66,7 +66,7 @@ fn a_machine_that_does_not_read_is_told_again_until_it_does() {
         assert!(host.serve(&entries).unwrap());
         let first = told(&guest);
         wait_out(&mut host);
-        // Nine wake-up frames, and never more than there is room for.
+        // Nine wake-up frames, and never more than its window.
         assert_eq!(told(&guest), first + 9 * 13);
         assert!(told(&guest) <= super::LINE);
         // Wake-up frames are not part of the content.
@@ -75,7 +75,7 @@ fn a_machine_that_does_not_read_is_told_again_until_it_does() {
         reader.read_exact(&mut got).unwrap();
         assert_eq!(got, vec![7; waiting]);
         assert!(host.left().is_none());
-        assert_eq!(host.room, Some(super::LINE));
+        assert_eq!(host.window, Some(super::LINE));
     }
 }
 
@@ -123,33 +123,33 @@ fn a_program_that_nobody_reads_waits_and_others_do_not() {
 }
 
 #[test]
-fn a_visit_ends_with_its_answer_and_a_visitor_that_goes_is_noticed() {
+fn a_connection_ends_with_its_answer_and_a_client_that_disconnects_is_noticed() {
     let (mut host, mut guest) = pair();
-    let visit = |link: &mut Link, id, hear, tell| {
+    let connect = |link: &mut Link, id, reader, writer| {
         let (near, far) = UnixStream::pair().unwrap();
-        link.visit(id, (hear, far.try_clone().unwrap().into()), (tell, far.into()));
+        link.connect(id, (reader, far.try_clone().unwrap().into()), (writer, far.into()));
         near
     };
     for goes in [false, true] {
-        let mut visitor = visit(&mut guest, 9, Kind::Visit, Kind::Answer);
-        let mut door = visit(&mut host, 9, Kind::Answer, Kind::Visit);
-        assert_eq!((host.visits(), guest.visits()), (1, 1));
-        visitor.write_all(b"who?\n").unwrap();
-        let gone = goes.then(|| visitor.shutdown(std::net::Shutdown::Write).unwrap());
+        let mut client = connect(&mut guest, 9, Kind::Request, Kind::Answer);
+        let mut controller = connect(&mut host, 9, Kind::Answer, Kind::Request);
+        assert_eq!((host.connections(), guest.connections()), (1, 1));
+        client.write_all(b"who?\n").unwrap();
+        let gone = goes.then(|| client.shutdown(std::net::Shutdown::Write).unwrap());
         settle([&mut host, &mut guest]);
         let mut said = vec![0; 5];
-        door.read_exact(&mut said).unwrap();
+        controller.read_exact(&mut said).unwrap();
         assert_eq!(said, b"who?\n");
         if gone.is_some() {
-            assert_eq!(door.read(&mut said).unwrap(), 0);
+            assert_eq!(controller.read(&mut said).unwrap(), 0);
         }
-        door.write_all(b"you\n").unwrap();
-        drop(door);
+        controller.write_all(b"you\n").unwrap();
+        drop(controller);
         settle([&mut host, &mut guest]);
         let mut told = String::new();
-        visitor.read_to_string(&mut told).unwrap();
+        client.read_to_string(&mut told).unwrap();
         assert_eq!(told, "you\n");
-        assert_eq!((host.visits(), guest.visits()), (0, 0));
+        assert_eq!((host.connections(), guest.connections()), (0, 0));
         assert!(host.sources.is_empty() && guest.sources.is_empty() && host.sinks.is_empty());
     }
 }
@@ -157,11 +157,11 @@ fn a_visit_ends_with_its_answer_and_a_visitor_that_goes_is_noticed() {
 #[test]
 fn what_is_said_of_a_stream_comes_before_its_octets() {
     let (mut host, mut guest) = pair();
-    let (mut visitor, far) = UnixStream::pair().unwrap();
-    let (near, mut door) = UnixStream::pair().unwrap();
-    visitor.write_all(b"who?").unwrap();
-    guest.send(&serde_json::json!({"a": "visitor"})).unwrap();
-    guest.visit(9, (Kind::Visit, far.try_clone().unwrap().into()), (Kind::Answer, far.into()));
+    let (mut client, far) = UnixStream::pair().unwrap();
+    let (near, mut controller) = UnixStream::pair().unwrap();
+    client.write_all(b"who?").unwrap();
+    guest.send(&serde_json::json!({"a": "client"})).unwrap();
+    guest.connect(9, (Kind::Request, far.try_clone().unwrap().into()), (Kind::Answer, far.into()));
     let mut entries = guest.interests();
     system::poll(&mut entries, None).unwrap();
     guest.serve(&entries).unwrap();
@@ -170,24 +170,24 @@ fn what_is_said_of_a_stream_comes_before_its_octets() {
     system::poll(&mut entries, None).unwrap();
     assert!(host.serve(&entries).unwrap());
     assert!(matches!(host.next().unwrap(), Some(Arrived::Message(_))));
-    host.visit(9, (Kind::Answer, near.try_clone().unwrap().into()), (Kind::Visit, near.into()));
+    host.connect(9, (Kind::Answer, near.try_clone().unwrap().into()), (Kind::Request, near.into()));
     assert!(host.next().unwrap().is_none());
     settle([&mut host, &mut guest]);
     let mut said = [0; 4];
-    door.read_exact(&mut said).unwrap();
+    controller.read_exact(&mut said).unwrap();
     assert_eq!(&said, b"who?");
 }
 
 #[test]
-fn a_visitor_who_is_turned_away_hears_the_end() {
+fn a_refused_client_reads_the_end_of_the_stream() {
     let (mut host, mut guest) = pair();
-    let (mut visitor, far) = UnixStream::pair().unwrap();
-    guest.visit(9, (Kind::Visit, far.try_clone().unwrap().into()), (Kind::Answer, far.into()));
-    host.turn_away(9).unwrap();
-    visitor.write_all(b"nobody hears this").unwrap();
+    let (mut client, far) = UnixStream::pair().unwrap();
+    guest.connect(9, (Kind::Request, far.try_clone().unwrap().into()), (Kind::Answer, far.into()));
+    host.refuse(9).unwrap();
+    client.write_all(b"not read").unwrap();
     settle([&mut host, &mut guest]);
-    assert_eq!(guest.visits(), 0);
-    assert_eq!(visitor.read(&mut [0]).unwrap_or(0), 0);
+    assert_eq!(guest.connections(), 0);
+    assert_eq!(client.read(&mut [0]).unwrap_or(0), 0);
 }
 
 #[test]

@@ -115,8 +115,8 @@ impl Connection {
     }
 
     fn more(&mut self, until: usize) -> io::Result<usize> {
-        let room = &mut self.octets[self.filled..until];
-        let mut piece = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+        let free = &mut self.octets[self.filled..until];
+        let mut piece = libc::iovec { iov_base: free.as_mut_ptr().cast(), iov_len: free.len() };
         let mut control = [0u64; CONTROL];
         // SAFETY: a msghdr is integers and pointers, for which zero is a value.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };

@@ -20,8 +20,8 @@ use crate::vnet::{self, Meaning};
 
 /// Time that a guest has to react to a notification before it is repeated; doubled
 /// each time, up to the longest.
-const PATIENCE: Span = Span::from_micros(250);
-const LONGEST: Span = Span::from_millis(100);
+const REPEAT_AFTER: Span = Span::from_micros(250);
+const REPEAT_AFTER_MOST: Span = Span::from_millis(100);
 
 /// Index of the queue from which the guest receives.
 pub const RECEIVE: usize = 0;
@@ -390,7 +390,8 @@ impl Device {
         let merges = self.features & feature::MRG_RXBUF != 0;
         let octets = parts[0].len() + parts[1].len();
         let most = if merges { u16::MAX } else { 1 };
-        let found = queue.room(memory, vnet::OCTETS + octets, most).map_err(DisconnectReason::Receive)?;
+        let found =
+            queue.take_buffers(memory, vnet::OCTETS + octets, most).map_err(DisconnectReason::Receive)?;
         let Some(buffers) = found else {
             // The guest does not merge buffers for a frame, and its buffer is too short.
             let small = !merges && queue.offered().map_err(DisconnectReason::Receive)? > 0;
@@ -419,7 +420,7 @@ impl Device {
                 if queue.tells() {
                     self.counts.calls += 1;
                     take_count &= notifier.notify();
-                    let wait = PATIENCE;
+                    let wait = REPEAT_AFTER;
                     side.unheard = notifier.may_be_missed().then_some(Unheard { sign, at: now + wait, wait });
                 } else {
                     self.counts.spared += 1;
@@ -429,7 +430,7 @@ impl Device {
             if unheard.sign == queue.sign() {
                 self.counts.again += 1;
                 take_count &= notifier.notify();
-                unheard.wait = (unheard.wait * 2).min(LONGEST);
+                unheard.wait = (unheard.wait * 2).min(REPEAT_AFTER_MOST);
                 unheard.at = now + unheard.wait;
             } else {
                 side.unheard = None;

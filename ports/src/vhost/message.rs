@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_front_end_may_send_room_for_more_regions_than_it_has() {
+    fn a_front_end_may_send_space_for_more_regions_than_it_has() {
         // As User Mode Linux does: one region, and octets of a second one.
         let mut body = vec![0; 72];
         body[0] = 1;

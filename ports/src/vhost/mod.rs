@@ -177,7 +177,7 @@ impl Vhost {
                 LISTENER => self.accept(),
                 CONNECTION => self.message(),
                 kick if kick == KICKS[SEND] => self.take_count(),
-                _ => self.has_room(),
+                _ => self.buffers_offered(),
             };
             match done {
                 Ok(there) => more |= there,
@@ -200,7 +200,7 @@ impl Vhost {
     }
 
     /// Handles a notification about buffers.
-    fn has_room(&mut self) -> Result<bool, DisconnectReason> {
+    fn buffers_offered(&mut self) -> Result<bool, DisconnectReason> {
         if let Some(notifier) = &self.kicks[RECEIVE] {
             notifier.take_count().map_err(DisconnectReason::Notifier)?;
         }

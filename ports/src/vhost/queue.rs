@@ -53,7 +53,7 @@ pub enum Broken {
     #[error("a buffer is for the other direction")]
     Direction,
     /// A device-writable chain of length zero.
-    #[error("a chain to be filled has no room at all")]
+    #[error("a chain to be filled has no buffer")]
     Empty,
 }
 
@@ -97,7 +97,7 @@ impl Buffers {
         });
     }
 
-    /// Copies octets to offset `at` of the buffers, as many as there is room for.
+    /// Copies octets to offset `at` of the buffers, as many as fit.
     pub fn write(&self, memory: &Memory, at: usize, mut from: &[u8]) {
         self.visit(at, from.len(), |place, skip, octets| {
             let (part, rest) = from.split_at(octets);
@@ -216,7 +216,12 @@ impl Queue {
     ///
     /// # Errors
     /// The guest's violation of the queue's rules.
-    pub fn room(&mut self, memory: &Memory, octets: usize, most: u16) -> Result<Option<&Buffers>, Broken> {
+    pub fn take_buffers(
+        &mut self,
+        memory: &Memory,
+        octets: usize,
+        most: u16,
+    ) -> Result<Option<&Buffers>, Broken> {
         self.buffers.clear();
         let offered = self.offered()?;
         for number in 0..offered.min(most) {

@@ -33,7 +33,7 @@ ROUNDS = 3
 STATIONS = (10, 50)
 OWN_SECONDS, PEER_SECONDS = 5.0, 1.0
 """Simulated seconds of one round."""
-PATIENCE = 1800
+TIMEOUT = 1800
 """Timeout in seconds for fetching or building."""
 _MODULES = (
     "wifi", "internet", "mobility", "network", "core", "propagation", "spectrum", "stats", "antenna",
@@ -112,7 +112,7 @@ def doubled(scene: str, stations: int, progress: Progress) -> BenchResult:
 def asked(program: Path, *words: object) -> tuple[float, float]:
     """Returns a program's two numbers: processor seconds for a simulated second, and its yield."""
     done = subprocess.run(
-        [str(program), *map(str, words)], capture_output=True, text=True, check=True, timeout=PATIENCE
+        [str(program), *map(str, words)], capture_output=True, text=True, check=True, timeout=TIMEOUT
     )
     cost, yielded = done.stdout.split()
     return float(cost), float(yielded)
@@ -130,7 +130,7 @@ def built() -> Path:
         )
     target = Path(os.environ.get("CARGO_TARGET_DIR", tree / "target"))
     command = [cargo, "build", "--release", "--locked", "--quiet", "-p", "airloom-engine"]
-    subprocess.run([*command, "--example", "medium_speed"], cwd=tree, check=True, timeout=PATIENCE)
+    subprocess.run([*command, "--example", "medium_speed"], cwd=tree, check=True, timeout=TIMEOUT)
     return target / "release" / "examples" / "medium_speed"
 
 
@@ -165,7 +165,7 @@ def fetched(progress: Progress) -> Path:
 
 
 def _quietly(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise HostError("bench.peer.failed", f"{Path(command[0]).name}: {last}")

@@ -23,7 +23,7 @@ from airloom.scenario.model import Scenario
 SWITCHES = 50
 WITHIN = 30.0
 """Promised seconds until they are up, each connected to the controller."""
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 _SECONDS = 5
 
 
@@ -107,7 +107,7 @@ def main() -> None:
     ):
         lab["c0"].start([sys.executable, str(learning_switch())])
         while lab.unmet_controllers():
-            if time.monotonic() - begun > _PATIENCE:
+            if time.monotonic() - begun > _TIMEOUT:
                 raise SystemExit(f"not joined: {lab.unmet_controllers()}")
             time.sleep(0.02)
         joined = time.monotonic()

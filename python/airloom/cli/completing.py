@@ -19,18 +19,18 @@ Offer = list[tuple[str, str]]
 
 def labs(incomplete: str) -> Offer:
     """Returns the names of the running laboratories."""
-    from airloom.lab.visit import running
+    from airloom.lab.client import running
 
     return _begin({lab.name: f"process {lab.pid}" for lab in running()}, incomplete)
 
 
 def nodes(context: typer.Context, incomplete: str) -> Offer:
     """Returns the nodes of the laboratory of ``--lab``, or of the only one."""
-    from airloom.lab.visit import Visit, find
+    from airloom.lab.client import Client, find
 
     try:
-        with Visit(find(context.params.get("lab"))) as visit:
-            return _begin(dict.fromkeys(visit.info()["nodes"], ""), incomplete)
+        with Client(find(context.params.get("lab"))) as client:
+            return _begin(dict.fromkeys(client.info()["nodes"], ""), incomplete)
     except (LabError, OSError):
         return []
 

@@ -28,14 +28,14 @@ def exec_command(
 
     Example: airloom exec h1 -- ping -c 3 h2
     """
+    from airloom.lab.client import Client, find
     from airloom.lab.tty import attach
-    from airloom.lab.visit import Visit, find
 
     command = words[1:] if words[0] == "--" else words
     if not command:
         raise typer.BadParameter("which command?", param_hint="COMMAND")
-    with Visit(find(lab)) as visit:
-        code = attach(visit, node, command, terminal=terminal)
+    with Client(find(lab)) as client:
+        code = attach(client, node, command, terminal=terminal)
     raise typer.Exit(code)
 
 
@@ -54,21 +54,21 @@ def node_command(
 
     Example: airloom node h1 pause
     """
-    from airloom.lab.visit import Visit, find
+    from airloom.lab.client import Client, find
 
-    with Visit(find(lab)) as visit:
-        visit.control(node, action)
+    with Client(find(lab)) as client:
+        client.control(node, action)
 
 
 def shell_command(node: Node, lab: LabName = None) -> None:
     """Open a shell in a node of a laboratory that is up; `exit` ends it."""
+    from airloom.lab.client import Client, find
     from airloom.lab.tty import attach
-    from airloom.lab.visit import Visit, find
 
     for shell in dict.fromkeys((os.environ.get("SHELL", "/bin/sh"), "/bin/sh")):
         try:
-            with Visit(find(lab)) as visit:
-                code = attach(visit, node, [shell], terminal=True)
+            with Client(find(lab)) as client:
+                code = attach(client, node, [shell], terminal=True)
         except RunError as error:
             # A container may lack the user's own shell.
             if error.code != "program.start" or shell == "/bin/sh":

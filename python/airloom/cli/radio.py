@@ -66,11 +66,11 @@ def _is_scan(rest: list[str]) -> bool:
 
 def ask(request: dict[str, Any]) -> Any:
     """Returns the laboratory's answer to a request of the node that this process is in."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         try:
-            door.connect(_ADDRESS)
-            door.sendall(json.dumps(request).encode() + b"\n")
-            text = b"".join(iter(lambda: door.recv(1 << 16), b""))
+            control.connect(_ADDRESS)
+            control.sendall(json.dumps(request).encode() + b"\n")
+            text = b"".join(iter(lambda: control.recv(1 << 16), b""))
         except OSError:
             text = b""
     if not text:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airloom.cli.console import Console
     from airloom.report import Progress
 
-PATIENCE = 2.0
+TIMEOUT = 2.0
 """Seconds after which a progress bar appears."""
 
 
@@ -63,7 +63,7 @@ def command(
 
 @contextmanager
 def _patiently(console: Console) -> Iterator[Progress]:
-    """Yields a progress callback; its bar appears after ``PATIENCE`` seconds."""
+    """Yields a progress callback; its bar appears after ``TIMEOUT`` seconds."""
     from rich.progress import Progress as Bar
 
     began = time.monotonic()
@@ -72,7 +72,7 @@ def _patiently(console: Console) -> Iterator[Progress]:
 
     def show(what: str, share: float) -> None:
         bar.update(task, description=what, completed=share)
-        if time.monotonic() - began > PATIENCE:
+        if time.monotonic() - began > TIMEOUT:
             bar.start()
 
     try:

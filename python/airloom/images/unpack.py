@@ -69,8 +69,8 @@ class Counted:
 class Unpacker:
     """Unpacks layers over each other into this process's root."""
 
-    def __init__(self, room: int, mapped: bool) -> None:
-        self._room = room
+    def __init__(self, free: int, mapped: bool) -> None:
+        self._free = free
         self._mapped = mapped
         """True if files can be given to other users."""
 
@@ -106,8 +106,8 @@ class Unpacker:
             if _lstat(path) is None:
                 os.mkdir(path)
         elif member.isreg():
-            self._room -= member.size
-            if self._room < 0:
+            self._free -= member.size
+            if self._free < 0:
                 raise Refused("its files take more than half of the space that is free")
             source = cast(IO[bytes], tar.extractfile(member))
             with open(path, "xb") as file:

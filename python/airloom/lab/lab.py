@@ -324,13 +324,13 @@ class Lab:
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
-    ) -> Guest:
+    ) -> ClientProgram:
         """Starts a program for another terminal."""
         if node not in self.plan.nodes:
             raise self._no_node(node)
         stdin, stdout, stderr = descriptors
         handle = self._up().world.nodes[node]
-        return Guest(handle.start(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty))
+        return ClientProgram(handle.start(argv, env=env, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty))
 
     def control(self, node: str, action: str) -> None:
         """Controls a node or shared guest for another terminal."""
@@ -344,7 +344,7 @@ class Lab:
         return self._one
 
 
-class Guest:
+class ClientProgram:
     """A program started from another terminal."""
 
     def __init__(self, process: Process) -> None:

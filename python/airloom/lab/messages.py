@@ -32,7 +32,7 @@ from airloom.errors import LabError, RunError
 PREFIX = "airloom/"
 LONGEST = 1 << 20
 """Largest message in octets."""
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Time limit of each side for the next message, in seconds."""
 _KEY = 32
 """Octets of a key."""

@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from airloom.errors import LabError
 from airloom.host.files import content
+from airloom.lab.client import ACTIONS, Client, find
 from airloom.lab.tty import attach
-from airloom.lab.visit import ACTIONS, Visit, find
 from airloom.scenario.command_line import needs_shell
 from airloom.scenario.source import Source
 from airloom.units.text import visible
@@ -343,8 +343,8 @@ class Prompt(cmd.Cmd):
             words = ["/bin/sh", "-c", _replaced(command, self.lab.addresses)]
         else:
             words = with_addresses(shlex.split(command), self.lab.addresses)
-        with Visit(find(str(os.getpid()))) as visit:
-            code = attach(visit, node, words, terminal=self.interactive, keyboard=self.interactive)
+        with Client(find(str(os.getpid()))) as client:
+            code = attach(client, node, words, terminal=self.interactive, keyboard=self.interactive)
         self.failed |= code != 0
 
 

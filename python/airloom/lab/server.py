@@ -4,7 +4,7 @@ The laboratory listens on an abstract Unix socket, which has no file and disappe
 process. A client sends its standard input, output and error as descriptors, so the program in the
 node reads and writes them directly; for a shell it sends the slave side of a pseudoterminal. When
 the client disconnects, its program is killed. The messages are in :mod:`airloom.lab.messages`, the
-client is in :mod:`airloom.lab.visit`.
+client is in :mod:`airloom.lab.client`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST = 256
 """Most clients at a time."""
 
 
-class Guest(Protocol):
+class Program(Protocol):
     """A program that was started in a node for a client."""
 
     def wait(self) -> int:
@@ -36,7 +36,7 @@ class Guest(Protocol):
         """Sends a signal to the program."""
 
 
-class Host(Protocol):
+class Laboratory(Protocol):
     """The laboratory, as the server needs it."""
 
     def info(self) -> dict[str, Any]:
@@ -47,14 +47,14 @@ class Host(Protocol):
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
-    ) -> Guest:
+    ) -> Program:
         """Starts a program in a node on the client's descriptors."""
 
 
 class LiveServer:
     """Listens until closed. Each client has a thread; an exception in it ends only that connection."""
 
-    def __init__(self, name: str, host: Host) -> None:
+    def __init__(self, name: str, host: Laboratory) -> None:
         self._host = host
         self._key = Key()
         self.address = messages.address_of(name, os.getpid(), self._key.descriptor)
@@ -62,7 +62,7 @@ class LiveServer:
         self._socket.bind(self.address)
         self._socket.listen(16)
         self._closing = False
-        self._visitors: set[socket.socket] = set()
+        self._clients: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._listen, name="airloom-live", daemon=True)
         self._thread.start()
@@ -71,10 +71,10 @@ class LiveServer:
         """Stops listening and disconnects all clients."""
         with self._lock:
             self._closing = True
-            visitors = list(self._visitors)
-        for visitor in visitors:
+            clients = list(self._clients)
+        for client in clients:
             with contextlib.suppress(OSError):
-                visitor.shutdown(socket.SHUT_RDWR)
+                client.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
@@ -84,46 +84,46 @@ class LiveServer:
     def _listen(self) -> None:
         while not self._closing:
             try:
-                visitor, _ = self._socket.accept()
+                client, _ = self._socket.accept()
             except OSError:
                 return
             with self._lock:
                 if self._closing:
-                    visitor.close()
+                    client.close()
                     return
-                if len(self._visitors) >= _MOST:
-                    visitor.close()
+                if len(self._clients) >= _MOST:
+                    client.close()
                     continue
-                self._visitors.add(visitor)
-            threading.Thread(target=self._serve, args=(visitor,), daemon=True).start()
+                self._clients.add(client)
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
-    def _serve(self, visitor: socket.socket) -> None:
+    def _serve(self, client: socket.socket) -> None:
         try:
-            visitor.settimeout(messages.PATIENCE)
+            client.settimeout(messages.TIMEOUT)
             try:
-                self._greet(visitor)
-                self._answer(visitor)
+                self._authenticate(client)
+                self._answer(client)
             except LabError as error:
-                messages.send(visitor, messages.error_of(error))
+                messages.send(client, messages.error_of(error))
             except OSError:
                 raise
             except Exception as error:
                 message = f"the laboratory cannot do that: {type(error).__name__}: {error}"
-                messages.send(visitor, messages.error_of(RunError("live.failed", message)))
+                messages.send(client, messages.error_of(RunError("live.failed", message)))
         except OSError:
             pass  # the client disconnected
         finally:
             with self._lock:
-                self._visitors.discard(visitor)
+                self._clients.discard(client)
             with contextlib.suppress(OSError):
-                visitor.shutdown(socket.SHUT_RDWR)  # wakes the thread that receives signals
-            visitor.close()
+                client.shutdown(socket.SHUT_RDWR)  # wakes the thread that receives signals
+            client.close()
 
-    def _greet(self, visitor: socket.socket) -> None:
+    def _authenticate(self, client: socket.socket) -> None:
         """Accepts a client of the same user that has read the key."""
-        if messages.peer_of(visitor).uid != os.geteuid():
+        if messages.peer_of(client).uid != os.geteuid():
             raise RunError("live.stranger", "this laboratory belongs to another user")
-        octets, descriptors = messages.receive(visitor)
+        octets, descriptors = messages.receive(client)
         messages.closed(descriptors)
         if not octets:
             raise ConnectionResetError
@@ -131,44 +131,44 @@ class LiveServer:
         if not isinstance(hello, Hello) or not hmac.compare_digest(
             hello.key.encode(), self._key.text.encode()
         ):
-            raise RunError("live.stranger", "the visitor has not the laboratory's key")
-        messages.send(visitor, {"welcome": True})
+            raise RunError("live.stranger", "the client does not have the laboratory's key")
+        messages.send(client, {"welcome": True})
 
-    def _answer(self, visitor: socket.socket) -> None:
-        octets, descriptors = messages.receive(visitor)
+    def _answer(self, client: socket.socket) -> None:
+        octets, descriptors = messages.receive(client)
         try:
             if not octets:
                 return
             message = messages.parse(octets)
             if isinstance(message, Info):
-                messages.send(visitor, {"info": self._host.info()})
+                messages.send(client, {"info": self._host.info()})
                 return
             if isinstance(message, Switch):
                 self._host.control(message.node, message.action)
-                messages.send(visitor, {"done": True})
+                messages.send(client, {"done": True})
                 return
             if not isinstance(message, Exec) or len(descriptors) != 3:
                 raise RunError("live.message", "not understood: a program has three descriptors")
-            guest = self._host.admit(message.node, message.argv, message.env, descriptors, message.tty)
+            program = self._host.admit(message.node, message.argv, message.env, descriptors, message.tty)
         finally:
             messages.closed(descriptors)
-        visitor.settimeout(None)
-        threading.Thread(target=_hear_signals, args=(visitor, guest), daemon=True).start()
-        messages.send(visitor, {"started": True})
-        messages.send(visitor, {"exited": guest.wait()})
+        client.settimeout(None)
+        threading.Thread(target=_forward_signals, args=(client, program), daemon=True).start()
+        messages.send(client, {"started": True})
+        messages.send(client, {"exited": program.wait()})
 
 
-def _hear_signals(visitor: socket.socket, guest: Guest) -> None:
+def _forward_signals(client: socket.socket, program: Program) -> None:
     """Forwards signals; if the client disconnects or sends an invalid message, kills its program."""
     while True:
         number: int = signal.SIGKILL
         with contextlib.suppress(OSError, LabError):
-            octets, descriptors = messages.receive(visitor)
+            octets, descriptors = messages.receive(client)
             messages.closed(descriptors)
             message = messages.parse(octets)
             if isinstance(message, Signal):
                 number = message.signal
         with contextlib.suppress(LabError, OSError):
-            guest.signal(number)
+            program.signal(number)
         if number == signal.SIGKILL:
             return

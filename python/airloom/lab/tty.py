@@ -13,12 +13,12 @@ import termios
 import tty
 from collections.abc import Iterator, Mapping, Sequence
 
-from airloom.lab.visit import Visit, passing_signals
+from airloom.lab.client import Client, passing_signals
 
 _PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def attach(visit: Visit, node: str, argv: Sequence[str], *, terminal: bool, keyboard: bool = True) -> int:
+def attach(client: Client, node: str, argv: Sequence[str], *, terminal: bool, keyboard: bool = True) -> int:
     """Runs a program in a node on our standard descriptors; returns its exit code.
 
     Without ``keyboard`` its input is empty.
@@ -28,37 +28,37 @@ def attach(visit: Visit, node: str, argv: Sequence[str], *, terminal: bool, keyb
     """
     env = {name: os.environ[name] for name in ("TERM", "LANG", "COLORTERM") if name in os.environ}
     if terminal and os.isatty(0) and os.isatty(1):
-        return _relay(visit, node, argv, env)
-    with open(os.devnull, "rb") as nothing, passing_signals(visit.signal, _PASSED):
+        return _relay(client, node, argv, env)
+    with open(os.devnull, "rb") as nothing, passing_signals(client.signal, _PASSED):
         sys.stdout.flush()
-        visit.start(node, argv, env, [0 if keyboard else nothing.fileno(), 1, 2], tty=False)
-        return visit.wait()
+        client.start(node, argv, env, [0 if keyboard else nothing.fileno(), 1, 2], tty=False)
+        return client.wait()
 
 
-def _relay(visit: Visit, node: str, argv: Sequence[str], env: Mapping[str, str]) -> int:
+def _relay(client: Client, node: str, argv: Sequence[str], env: Mapping[str, str]) -> int:
     near, far = os.openpty()
     try:
         _copy_size(near)
         try:
-            visit.start(node, argv, env, [far, far, far], tty=True)
+            client.start(node, argv, env, [far, far, far], tty=True)
         finally:
             os.close(far)
         previous = signal.signal(signal.SIGWINCH, lambda *_: _copy_size(near))
         try:
-            with _raw(0), passing_signals(visit.signal, (signal.SIGTERM, signal.SIGHUP)):
-                _pump(visit, near)
+            with _raw(0), passing_signals(client.signal, (signal.SIGTERM, signal.SIGHUP)):
+                _pump(client, near)
         finally:
             signal.signal(signal.SIGWINCH, previous)
-        return visit.wait()
+        return client.wait()
     finally:
         os.close(near)
 
 
-def _pump(visit: Visit, near: int) -> None:
+def _pump(client: Client, near: int) -> None:
     """Relays octets both ways until the program has ended and all its output is read."""
     keyboard = True
     while True:
-        inputs = [near, visit.fileno(), *([0] if keyboard else [])]
+        inputs = [near, client.fileno(), *([0] if keyboard else [])]
         ready, _, _ = select.select(inputs, [], [])
         if near in ready:
             try:
@@ -68,7 +68,7 @@ def _pump(visit: Visit, near: int) -> None:
                     raise
                 return  # no process has the slave side open any more
             _write(1, octets)
-        elif visit.fileno() in ready:
+        elif client.fileno() in ready:
             return  # the program has ended and all its output was read
         if 0 in ready:
             octets = os.read(0, 65536)

@@ -26,7 +26,7 @@ _NOTHING_CAME = 5
 
 _LARGEST = 64 * 2**20
 """Maximum size of a trace in octets."""
-_PATIENCE = 60_000_000_000
+_TIMEOUT = 60_000_000_000
 """Time that its programs may run beyond the flow's duration: ns."""
 
 
@@ -41,7 +41,7 @@ class TrafficTool:
         """The receiver exits when it has received the sender's end mark."""
         ask, place = self.ask, self.place
         port = str(place.port)
-        limit = int(ask.duration) + _PATIENCE
+        limit = int(ask.duration) + _TIMEOUT
         followed = ("--stages",) if ask.stages else ()
         common = ("--port", port, "--protocol", ask.protocol, "--record", "-", "--json", *followed)
         # No idle timeout ends the receiver: links may be down for long in an experiment.
@@ -74,7 +74,7 @@ class TrafficTool:
                 service=True,
                 ready=Listening("tcp" if ask.protocol == "tcp" else "udp", place.port),
                 linger=5_000_000_000,
-                limit=int(ask.at) + limit + _PATIENCE,
+                limit=int(ask.at) + limit + _TIMEOUT,
                 expect=frozenset({0, _NOTHING_CAME}),
             ),
             Step(

@@ -19,7 +19,7 @@ from airloom.errors import LabError
 from airloom.lab.repl import History, Misuse, Prompt, _replaced
 from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import output
-from airloom.mininet.session import ground
+from airloom.mininet.session import session
 from airloom.mininet.switches import OVSSwitch
 from airloom.mininet.term import makeTerms
 from airloom.mininet.util import dumpNetConnections, dumpPorts
@@ -44,7 +44,7 @@ class _Lab:
         return {name: address for name in self._net if (address := self._net[name].IP())}
 
     def verdict(self) -> Any:
-        return ground().verdict()
+        return session().verdict()
 
 
 class CLI(Prompt):

@@ -14,7 +14,7 @@ from airloom.errors import ScenarioError
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.host_process import path_of
 from airloom.mininet.hosts import Node
-from airloom.mininet.session import ground
+from airloom.mininet.session import session
 from airloom.mininet.util import waitListening
 from airloom.nodes.kinds.openvswitch import reach
 from airloom.planning.plan import ControllerPlan
@@ -64,7 +64,7 @@ class Controller(Node):
 
     def start(self) -> None:
         """Starts the program, if a switch needs it, and waits until it listens."""
-        if not ground().open_switches():
+        if not session().open_switches():
             return
         path_of(
             self.command,
@@ -111,7 +111,7 @@ class Controller(Node):
                 self._launch(self.port + _STEP * group)
             port = self._listening[group]
         own = super().IP()
-        if own and ground().reaches_machine:
+        if own and session().reaches_machine:
             return ControllerPlan(own, port)  # over the network that was created for it
         return ControllerPlan("127.0.0.1", port, self.name)
 

@@ -18,7 +18,7 @@ from airloom.errors import LabError
 from airloom.mininet.errors import Unsupported
 
 _HERE = "airloom.mininet"
-DOORS = (
+MODULES = (
     "clean",
     "cli",
     "link",
@@ -35,7 +35,7 @@ DOORS = (
 """Modules of Mininet that a script may import."""
 
 
-class _Door(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Import hook: finds this package's module for each of Mininet's."""
 
     def find_spec(
@@ -45,11 +45,11 @@ class _Door(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if package != "mininet":
             return None
         examples = rest.partition(".")[0] == "examples"
-        if rest and rest not in DOORS and not examples:
+        if rest and rest not in MODULES and not examples:
             raise Unsupported(
                 f"import {fullname}",
                 "that module has no counterpart here",
-                cure=f"there are: {', '.join(DOORS)}",
+                cure=f"there are: {', '.join(MODULES)}",
             )
         return importlib.util.spec_from_loader(fullname, self, is_package=rest in ("", "examples"))
 
@@ -67,10 +67,10 @@ class _Door(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def install() -> None:
     """Maps ``mininet`` to this package from now on, even where Mininet is installed."""
-    if not any(isinstance(finder, _Door) for finder in sys.meta_path):
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         for name in [name for name in sys.modules if name.partition(".")[0] == "mininet"]:
             del sys.modules[name]
-        sys.meta_path.insert(0, _Door())
+        sys.meta_path.insert(0, _Finder())
 
 
 def run_script(path: str, arguments: Sequence[str]) -> dict[str, Any]:

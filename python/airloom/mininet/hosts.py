@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from airloom.mininet.commands import Commands
 from airloom.mininet.errors import Misused, Unsupported
-from airloom.mininet.session import current, ground
+from airloom.mininet.session import current, session
 from airloom.mininet.util import numCores
 from airloom.nodes.kinds.netns import NetnsNode
 
@@ -56,7 +56,7 @@ class Node(Commands):
 
     def _stand(self) -> None:
         """Creates the node."""
-        self._handle = ground().add_host(self.name, self._cpu(), not self.inNamespace)
+        self._handle = session().add_host(self.name, self._cpu(), not self.inNamespace)
 
     def _cpu(self) -> float | None:
         """Returns the node's share of one processor."""
@@ -74,11 +74,11 @@ class Node(Commands):
         """Airloom's handle of the node."""
         if self._handle is None:
             raise Misused("gone", f"node {self.name} is not up")
-        stands = current()
-        if stands is not None and stands.process != os.getpid():
+        opened = current()
+        if opened is not None and opened.process != os.getpid():
             raise Misused(
                 "process",
-                f"node {self.name} belongs to process {stands.process}; this one was forked from it, and "
+                f"node {self.name} belongs to process {opened.process}; this one was forked from it, and "
                 "starts no programs there",
                 cure="threading.Thread instead of multiprocessing.Process, or host.popen before the fork",
             )
@@ -264,14 +264,14 @@ class Node(Commands):
     def terminate(self) -> None:
         """Ends the node and all its programs."""
         self.closeShell()
-        stands = current()
+        opened = current()
         for intf in self.intfList():
             intf.forsake()
         if self._handle is not None:
             self._handle = None
             self.standing.pop(self.name, None)
-            if stands is not None:
-                stands.drop(self.name)
+            if opened is not None:
+                opened.drop(self.name)
 
     def cleanup(self) -> None:
         """Ends the node."""

@@ -23,7 +23,7 @@ from airloom.mininet import interfaces
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.hosts import Node, call_with
 from airloom.mininet.log import warn
-from airloom.mininet.session import Port, ground
+from airloom.mininet.session import Port, session
 from airloom.mininet.switches import LearningSwitch, OVSSwitch, Switch
 from airloom.planning.link_settings import Law, LinkSettings, QueueSettings
 
@@ -129,15 +129,15 @@ class Intf:
         if link is not None:
             self._way, self._engine_port = link.adopt(self)
         elif isinstance(node, Switch):
-            engine = ground().world.engine
+            engine = session().world.engine
             outside = f"{node.name}:{name}"
             engine.add_interface_port(outside, name)
             if isinstance(node, LearningSwitch):
                 inner = node.engineName
             else:
-                self._engine_port = ground().plug(node.name, name)
+                self._engine_port = session().plug(node.name, name)
                 inner = self._engine_port.name
-            ground().join(outside, outside, inner, {}, {})
+            session().join(outside, outside, inner, {}, {})
         else:
             raise Unsupported(
                 f"Intf({name!r}, node={node})", "only a switch can take an interface of the machine"
@@ -237,7 +237,7 @@ class Intf:
     def move(self, node: Any) -> None:
         """Moves the interface, with its end of the link, to another node's namespace."""
         if self._engine_port is not None:
-            ground().move(self._engine_port, self.name, node.name)
+            session().move(self._engine_port, self.name, node.name)
 
     def rename(self, newname: str) -> str:
         """Renames the interface."""
@@ -296,7 +296,7 @@ class Intf:
         if self.link is not None:
             self.link.cut()
         if self._engine_port is not None:
-            (ground().let_go if keep else ground().unplug)(self._engine_port)
+            (session().let_go if keep else session().unplug)(self._engine_port)
 
     def status(self) -> str:
         """``OK`` or ``MISSING``."""
@@ -359,26 +359,26 @@ class Link:
         self.intf2: Any = None
         self.isUp = True
         self._cut = False
-        stands = ground()
+        opened = session()
         label = f"{names[0]}-{names[1]}"
         careless = all(isinstance(node, Switch) and _floods(node) for node in ends)
         if careless:
-            stands.bridge(label, node1.name, node2.name)
+            opened.bridge(label, node1.name, node2.name)
         self._bridge = label if careless else None
         self._plugs: list[Port | None] = []
         try:
             for node, name in zip(ends, names, strict=True):
-                self._plugs.append(None if isinstance(node, LearningSwitch) else stands.plug(node.name, name))
+                self._plugs.append(None if isinstance(node, LearningSwitch) else opened.plug(node.name, name))
             a, b = (
                 node.engineName if plug is None else plug.name
                 for node, plug in zip(ends, self._plugs, strict=True)
             )
-            self.engineName = stands.join(label, a, b, {}, {})
+            self.engineName = opened.join(label, a, b, {}, {})
         except BaseException:
             for plug in self._plugs:
                 if plug is not None:
-                    stands.unplug(plug)
-            stands.unbridge(label)
+                    opened.unplug(plug)
+            opened.unbridge(label)
             raise
         self.intf1 = (cls1 or intf or Intf)(
             names[0], node=node1, port=port1, link=self, mac=addr1, **{**params, **(params1 or {})}
@@ -402,13 +402,13 @@ class Link:
 
     def shape(self, way: str, settings: LinkSettings) -> None:
         """Applies settings to one direction."""
-        ground().world.set_link(self.engineName, way, settings)
+        session().world.set_link(self.engineName, way, settings)
 
     def carry(self, up: bool) -> None:
         """Lets the link carry frames, or blocks them."""
         if not self._cut:
             self.isUp = up
-            ground().world.engine.set_link_up(self.engineName, up)
+            session().world.engine.set_link_up(self.engineName, up)
 
     def cut(self) -> None:
         """Disconnects the link permanently; the interfaces remain."""
@@ -417,7 +417,7 @@ class Link:
         self.carry(False)
         self._cut = True
         if self._bridge is not None:
-            ground().unbridge(self._bridge)
+            session().unbridge(self._bridge)
 
     def delete(self) -> None:
         """Removes the link and its interfaces."""

@@ -38,19 +38,19 @@ the laboratory nor the host uses: .2 is the gateway, .3 the host's resolver, .10
 _TABLE, _ARRIVED, _OWN = 100, 40_000, 40_001
 """The routing table with the default route to the stack, and the priorities of the rules that
 select it for forwarded frames and for the node's own programs, after the node's main table."""
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 """Timeout in seconds until the stack is ready."""
 
 
-class WayOut:
+class ExternalAccess:
     """The NAT of one node."""
 
     def __init__(self, node: str, namespace: int, subnet: IPv4Network) -> None:
-        program = path_of(PROGRAM, f"node {node}: the way out of the laboratory")
+        program = path_of(PROGRAM, f"node {node}: NAT to the networks outside")
         taken = [subnet, *_of_machine()]
         network = next((one for one in _NETWORKS if not any(map(one.overlaps, taken))), None)
         if network is None:
-            raise Misused("nat", f"{node}: subnet {subnet} and the machine leave no network for the way out")
+            raise Misused("nat", f"{node}: subnet {subnet} and the machine leave no network for NAT")
         self._node, self._namespace, self._subnet = node, namespace, subnet
         self._gateway = str(network[2])
         self._closing = False
@@ -71,9 +71,10 @@ class WayOut:
         try:
             poller = select.poll()
             poller.register(ready, select.POLLIN)
-            if not poller.poll(_PATIENCE * 1000) or not os.read(ready, 1):
+            if not poller.poll(_TIMEOUT * 1000) or not os.read(ready, 1):
                 raise RunError(
-                    "mininet.nat", f"node {node}: {PROGRAM} gives no way out: {self._stack.said()}"
+                    "mininet.nat",
+                    f"node {node}: {PROGRAM} does not connect it to the outside: {self._stack.said()}",
                 )
             within(namespace, self._route)
         except BaseException:
@@ -100,7 +101,7 @@ class WayOut:
         self._closing = True
         os.close(self._alive)
         try:
-            self._stack.wait(_PATIENCE)
+            self._stack.wait(_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._stack.kill()
             self._stack.wait()
@@ -111,7 +112,7 @@ class WayOut:
         if not self._closing:
             how = said(Exit(code) if code >= 0 else Exit(signal=-code))
             error(
-                f"*** node {self._node}: there is no way out of the laboratory any more: "
+                f"*** node {self._node}: NAT to the networks outside has ended: "
                 f"{PROGRAM} {how}: {self._stack.said()}\n"
             )
 

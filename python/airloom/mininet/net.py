@@ -307,9 +307,9 @@ class Mininet:
         """Creates the topology, if there is one, and configures the hosts."""
         if self.topo:
             self.buildFromTopo(self.topo)
-        stands = current()
-        if stands is not None:
-            stands.wake([host.name for host in self.hosts])
+        opened = current()
+        if opened is not None:
+            opened.wake([host.name for host in self.hosts])
         info("*** Configuring hosts\n")
         self.configHosts()
         if self.autoStaticArp:
@@ -395,10 +395,10 @@ class Mininet:
         info("\n*** Done\n")
 
     def _tellVerdict(self) -> None:
-        stands = current()
-        if stands is None or not stands.world.running:
+        opened = current()
+        if opened is None or not opened.world.running:
             return
-        verdict = stands.verdict()
+        verdict = opened.verdict()
         info(f"*** Verdict: {verdict.status}\n")
         for reason in verdict.reasons:
             (info if verdict.status == "degraded" else output)(f"*** {reason}\n")

@@ -6,9 +6,9 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from airloom.mininet.errors import Misused
-from airloom.mininet.nat import WayOut
+from airloom.mininet.nat import ExternalAccess
 from airloom.mininet.node import LinuxBridge, Node
-from airloom.mininet.session import ground
+from airloom.mininet.session import session
 from airloom.mininet.util import ipStr, netParse
 
 __all__ = ["NAT", "LinuxBridge"]
@@ -31,7 +31,7 @@ class NAT(Node):
         **params: Any,
     ) -> None:
         self.subnet, self.localIntf, self.flush = subnet, localIntf, flush
-        self._way_out: WayOut | None = None
+        self._external_access: ExternalAccess | None = None
         super().__init__(name, **params)
 
     def _stand(self) -> None:
@@ -43,9 +43,9 @@ class NAT(Node):
             subnet = IPv4Network(f"{ipStr(base)}/{length}", strict=False)
         except ValueError as error:
             raise Misused("nat", f"{self.name}: subnet {self.subnet!r}: {error}") from None
-        self._handle = ground().add_host(self.name, self._cpu())
+        self._handle = session().add_host(self.name, self._cpu())
         try:
-            self._way_out = ground().open_way_out(self.name, subnet)
+            self._external_access = session().open_external_access(self.name, subnet)
         except BaseException:
             self.terminate()
             raise
@@ -54,9 +54,9 @@ class NAT(Node):
         """Configures the node and its rules."""
         results = super().config(**params)
         local = str(self.localIntf or self.defaultIntf() or "")
-        if self._way_out is not None:
+        if self._external_access is not None:
             if local:
-                self._way_out.admit(local)
+                self._external_access.admit(local)
             return results
         if self.flush:
             self._rule("-F")

@@ -19,7 +19,7 @@ from airloom.errors import HostError
 from airloom.host import privilege
 from airloom.mininet import interfaces
 from airloom.mininet.errors import Misused
-from airloom.mininet.nat import WayOut
+from airloom.mininet.nat import ExternalAccess
 from airloom.nodes import doctor
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
@@ -44,7 +44,7 @@ class Port:
         self.tap = tap
 
 
-class Ground:
+class Session:
     """The emulation and its nodes."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Ground:
         self._hosts: dict[str, NetnsNode] = {}
         self._in_machine: set[str] = set()
         """Hosts in the host machine's network namespace."""
-        self._ways_out: dict[str, WayOut] = {}
+        self._external_access: dict[str, ExternalAccess] = {}
         self._switches: set[str] = set()
         self._ports: dict[str, Port] = {}
         self._paths: dict[str, tuple[str, str]] = {}
@@ -67,7 +67,7 @@ class Ground:
             World(plan, visible=[path for path in _SHARED if path.is_dir()])
         )
         self._watch = self._stack.enter_context(HostWatch(self.world))
-        self._stack.callback(self._close_ways_out)
+        self._stack.callback(self._close_external_access)
         self.world.begin()
 
     # Nodes
@@ -103,15 +103,15 @@ class Ground:
         """True if a node connects the network to the host machine's network."""
         return bool(self._in_machine)
 
-    def open_way_out(self, name: str, subnet: IPv4Network) -> WayOut:
+    def open_external_access(self, name: str, subnet: IPv4Network) -> ExternalAccess:
         """Connects a node to the host machine's network, for packets from ``subnet``."""
-        made = WayOut(name, self._hosts[name].namespace.fileno(), subnet)
-        self._ways_out[name] = made
+        made = ExternalAccess(name, self._hosts[name].namespace.fileno(), subnet)
+        self._external_access[name] = made
         return made
 
-    def _close_ways_out(self) -> None:
-        while self._ways_out:
-            self._ways_out.popitem()[1].close()
+    def _close_external_access(self) -> None:
+        while self._external_access:
+            self._external_access.popitem()[1].close()
 
     def add_openvswitch(self, name: str) -> OpenVSwitchNode:
         """Adds an Open vSwitch node without bridges."""
@@ -147,8 +147,8 @@ class Ground:
 
     def drop(self, name: str) -> None:
         """Ends a node or a switch; the end of the last one closes the emulation."""
-        if name in self._ways_out:
-            self._ways_out.pop(name).close()
+        if name in self._external_access:
+            self._external_access.pop(name).close()
         if name in self._hosts:
             del self._hosts[name]
             self._in_machine.discard(name)
@@ -264,31 +264,31 @@ class Ground:
             )
 
 
-_ground: Ground | None = None
+_session: Session | None = None
 
 
-def ground() -> Ground:
+def session() -> Session:
     """Returns the session; opens one if there is none."""
-    global _ground
-    if _ground is None:
+    global _session
+    if _session is None:
         doctor.require_basics(restart=True)
-        _ground = Ground()
-    return _ground
+        _session = Session()
+    return _session
 
 
-def current() -> Ground | None:
+def current() -> Session | None:
     """Returns the open session, or None."""
-    return _ground
+    return _session
 
 
 def close() -> None:
     """Closes the session, if there is one."""
-    global _ground
-    old, _ground = _ground, None
+    global _session
+    old, _session = _session, None
     if old is not None and old.process == os.getpid():
         old.close()
 
 
 atexit.register(close)
 
-__all__ = ["Ground", "Port", "close", "current", "ground"]
+__all__ = ["Port", "Session", "close", "current", "session"]

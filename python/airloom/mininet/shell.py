@@ -16,7 +16,7 @@ from airloom.errors import RunError
 from airloom.nodes.kind import NodeHandle, Process
 
 SENTINEL = "\x7f"
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Timeout in seconds until a shell is ready."""
 _PIECE = 1 << 16
 
@@ -81,11 +81,11 @@ class Shell:
 
     def _until_ready(self) -> None:
         seen = ""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _TIMEOUT
         while not seen.endswith(SENTINEL):
             if not self.readable(max(0.0, until - time.monotonic())):
                 raise RunError(
-                    "mininet.shell", f"node {self._name}: its shell is not ready in {_PATIENCE:g} s"
+                    "mininet.shell", f"node {self._name}: its shell is not ready in {_TIMEOUT:g} s"
                 )
             piece = self.read()
             if not piece:

@@ -8,7 +8,7 @@ from typing import Any
 from airloom.mininet.controllers import DefaultControllers
 from airloom.mininet.errors import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.hosts import Node
-from airloom.mininet.session import current, ground
+from airloom.mininet.session import current, session
 from airloom.mininet.shell import Shell
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
@@ -80,7 +80,7 @@ class LearningSwitch(Switch):
         super().__init__(name, **params)
 
     def _stand(self) -> None:
-        self.engineName = ground().add_switch(self.name)
+        self.engineName = session().add_switch(self.name)
 
     @property
     def pid(self) -> int | None:
@@ -180,7 +180,7 @@ class OVSSwitch(Switch):
         super().__init__(name, **params)
 
     def _stand(self) -> None:
-        self._handle = ground().add_openvswitch(self.name)
+        self._handle = session().add_openvswitch(self.name)
 
     @property
     def handle(self) -> OpenVSwitchNode:

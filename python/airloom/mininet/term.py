@@ -21,7 +21,7 @@ from airloom.mininet.errors import Unsupported
 from airloom.mininet.host_process import Beside, path_of
 from airloom.mininet.shell import start_on
 
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 """Timeout in seconds until a window opens."""
 
 
@@ -77,7 +77,7 @@ def _await(window: Beside, far: int, node: Any) -> None:
     poller = select.poll()
     poller.register(far, select.POLLIN)
     with contextlib.suppress(OSError):  # the window has ended
-        if poller.poll(_PATIENCE * 1000) and os.read(far, 64).endswith(b"\n"):
+        if poller.poll(_TIMEOUT * 1000) and os.read(far, 64).endswith(b"\n"):
             return
     window.kill()
     why = window.said()

@@ -154,7 +154,7 @@ class NodeHandle(ABC):
     kind: str
     taps: Mapping[str, int]
     """Interface name: file descriptor of its TAP; empty for kinds without engine ports."""
-    doors: Mapping[str, int] = {}
+    vhost_sockets: Mapping[str, int] = {}
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
 
     @property

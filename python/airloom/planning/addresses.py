@@ -151,10 +151,10 @@ def _family(segments: list[Segment], version: int, pool: IPv4Network | IPv6Netwo
             wanted.append(index)
     if pool is None or not wanted:
         return problems
-    lengths = [_length(segments[index], version, roomy=True) for index in wanted]
+    lengths = [_length(segments[index], version, spacious=True) for index in wanted]
     nets = _allocate(pool, lengths, reserved)
     if nets is None:
-        lengths = [_length(segments[index], version, roomy=False) for index in wanted]
+        lengths = [_length(segments[index], version, spacious=False) for index in wanted]
         nets = _allocate(pool, lengths, reserved)
     if nets is None:
         return [
@@ -171,13 +171,13 @@ def _family(segments: list[Segment], version: int, pool: IPv4Network | IPv6Netwo
     return problems
 
 
-def _length(segment: Segment, version: int, *, roomy: bool) -> int:
+def _length(segment: Segment, version: int, *, spacious: bool) -> int:
     if version == 6:
         return 64
     if len(segment.wires) == 1:
         return 30
     tight = 32 - (len(segment.ports) + 1).bit_length()
-    return min(24 if roomy else 30, tight)
+    return min(24 if spacious else 30, tight)
 
 
 def _allocate(

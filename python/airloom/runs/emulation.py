@@ -30,7 +30,7 @@ from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import underlay
-from airloom.runs.radio_control import RadioDoors
+from airloom.runs.radio_control import RadioControl
 
 _PAUSE = 0.001
 """Seconds between two checks for guests that request service."""
@@ -107,7 +107,7 @@ class World:
             with self._meeting(self._engine):
                 nodes.settle()
             if self.plan.media:
-                stack.callback(RadioDoors(self).close)
+                stack.callback(RadioControl(self).close)
             self._stack = stack.pop_all()
         return self
 
@@ -354,10 +354,10 @@ class World:
                 if not engine.meet_guests():
                     over.wait(_PAUSE)
 
-        if not any(node.doors for node in self.nodes.values()):
+        if not any(node.vhost_sockets for node in self.nodes.values()):
             yield
             return
-        thread = threading.Thread(target=meet, name="airloom-doors", daemon=True)
+        thread = threading.Thread(target=meet, name="airloom-vhost", daemon=True)
         thread.start()
         try:
             yield
@@ -412,14 +412,14 @@ class World:
         )
 
     def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
-        taps, doors = self.nodes[node.name].taps, self.nodes[node.name].doors
+        taps, vhost_sockets = self.nodes[node.name].taps, self.nodes[node.name].vhost_sockets
         for interface in node.interfaces:
             port = f"{node.name}:{interface.name}"
             if interface.real is not None:
                 engine.add_interface_port(port, interface.real)
-            elif interface.name in doors:
+            elif interface.name in vhost_sockets:
                 mac, mtu = interface.mac, interface.mtu
-                engine.add_vhost_port(port, doors[interface.name], mac, mtu, node.transit)
+                engine.add_vhost_port(port, vhost_sockets[interface.name], mac, mtu, node.transit)
             elif interface.name in taps:
                 engine.add_tap_port(port, taps[interface.name], node.transit)
 

@@ -4,7 +4,7 @@ Every node with radios has a listening socket with the abstract name :data:`ADDR
 network namespace. Abstract names are visible in their namespace only, so every client is a program
 in the node, and the socket gives access to the node's radios only. A guest has its own kernel: its
 first process listens there under the same name, and the node's first process forwards the data
-(``init/src/door.rs``).
+(``init/src/control_socket.rs``).
 
 A request and its answer are one line of JSON each: ``{"do": "info", "radio": "wlan0"}`` returns
 ``{"answer": ...}`` or ``{"error": {"code", "message", "cure"}}``; see
@@ -12,7 +12,7 @@ A request and its answer are one line of JSON each: ``{"do": "info", "radio": "w
 all others are answered at once.
 
 Programs in nodes are not trusted. One thread serves all nodes. An exception on a connection closes
-only that connection. A connection that does not send or read is closed after :data:`PATIENCE`.
+only that connection. A connection that does not send or read is closed after :data:`TIMEOUT`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ADDRESS = "\0airloom/radio"
 _MOST = 16
 """Maximum number of open connections per node."""
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Seconds that a connection may take to send its request, and again to read its answer."""
 AWAY = 120.0
 """Maximum duration of a scan in seconds; scanning all channels takes less than half of it."""
@@ -55,53 +55,53 @@ class _Connection:
         self.socket = socket
         self.scans: list[Scan] = []
         """The scans that its answer waits for."""
-        self.until = time.monotonic() + PATIENCE
-        self._heard = bytearray()
+        self.until = time.monotonic() + TIMEOUT
+        self._received = bytearray()
         self._answer = bytearray()
 
-    def hear(self) -> bytes | None:
+    def receive(self) -> bytes | None:
         """Reads. Returns the request when it is complete: at the first line end or the stream's
         end.
         """
-        piece = self.socket.recv(LONGEST + 1 - len(self._heard))
-        self._heard += piece
-        line, end, _ = self._heard.partition(b"\n")
+        piece = self.socket.recv(LONGEST + 1 - len(self._received))
+        self._received += piece
+        line, end, _ = self._received.partition(b"\n")
         return bytes(line) if end or not piece or len(line) > LONGEST else None
 
-    def begin_to_tell(self, found: dict[str, Any]) -> None:
+    def answer(self, found: dict[str, Any]) -> None:
         """Stores the answer to send."""
         self._answer += json.dumps(found).encode() + b"\n"
-        self.until = time.monotonic() + PATIENCE
+        self.until = time.monotonic() + TIMEOUT
 
-    def tell(self) -> bool:
+    def send(self) -> bool:
         """Sends more of the answer. Returns True when all of it is sent."""
         del self._answer[: self.socket.send(self._answer)]
         return not self._answer
 
 
-class RadioDoors:
+class RadioControl:
     """Control sockets of all nodes with radios, served by one thread while the emulation is open."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._selector = selectors.DefaultSelector()
         self._connections: list[_Connection] = []
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
         nodes = dict.fromkeys(radio.node for medium in world.plan.media.values() for radio in medium.radios)
         namespaces = {}
         for name in nodes:
             handle = world.nodes[name]
             if isinstance(handle, NetnsNode):
                 namespaces[name] = handle.namespace.fileno()
-        for name, door in _open(namespaces).items():
-            self._selector.register(door, selectors.EVENT_READ, name)
+        for name, listener in _open(namespaces).items():
+            self._selector.register(listener, selectors.EVENT_READ, name)
         self._thread = threading.Thread(target=self._serve, name="airloom-radio", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Closes all sockets; an open one would keep its node's namespace alive."""
-        os.eventfd_write(self._bell, 1)
+        os.eventfd_write(self._wakeup, 1)
         self._thread.join()
         for connection in list(self._connections):
             self._end(connection)
@@ -109,23 +109,23 @@ class RadioDoors:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
         self._selector.close()
-        os.close(self._bell)
+        os.close(self._wakeup)
 
     def _serve(self) -> None:
         while True:
             for key, mask in self._selector.select(self._pause()):
-                if key.fileobj == self._bell:
+                if key.fileobj == self._wakeup:
                     return
                 if isinstance(key.data, _Connection):
-                    self._guarded(key.data, self._hear if mask & selectors.EVENT_READ else self._tell)
+                    self._served(key.data, self._receive if mask & selectors.EVENT_READ else self._send)
                 else:
                     assert isinstance(key.fileobj, socket.socket)
-                    self._admit(key.data, key.fileobj)
+                    self._accept(key.data, key.fileobj)
             for connection in list(self._connections):
                 if connection.until < time.monotonic():
                     self._end(connection)
                 elif connection.scans:
-                    self._guarded(connection, self._look_after_scans)
+                    self._served(connection, self._finish_scans)
 
     def _pause(self) -> float | None:
         """Seconds until the next timeout; None if there is none."""
@@ -134,7 +134,7 @@ class RadioDoors:
         ends = [connection.until for connection in self._connections]
         return max(0.0, min(ends) - time.monotonic()) if ends else None
 
-    def _guarded(self, connection: _Connection, act: Callable[[_Connection], None]) -> None:
+    def _served(self, connection: _Connection, act: Callable[[_Connection], None]) -> None:
         """Serves a connection; an error closes only this connection."""
         try:
             act(connection)
@@ -143,9 +143,9 @@ class RadioDoors:
         except Exception:
             self._end(connection)
 
-    def _admit(self, node: str, door: socket.socket) -> None:
+    def _accept(self, node: str, listener: socket.socket) -> None:
         try:
-            accepted, _ = door.accept()
+            accepted, _ = listener.accept()
         except OSError:  # the client closed before accept, or no descriptor is free
             time.sleep(GLANCE)
             return
@@ -157,8 +157,8 @@ class RadioDoors:
         self._connections.append(connection)
         self._selector.register(accepted, selectors.EVENT_READ, connection)
 
-    def _hear(self, connection: _Connection) -> None:
-        line = connection.hear()
+    def _receive(self, connection: _Connection) -> None:
+        line = connection.receive()
         if line is None:
             return
         self._selector.unregister(connection.socket)
@@ -173,22 +173,22 @@ class RadioDoors:
 
         found = _said(reply)
         if not connection.scans:
-            self._begin_to_tell(connection, found)
+            self._answer(connection, found)
 
-    def _look_after_scans(self, connection: _Connection) -> None:
+    def _finish_scans(self, connection: _Connection) -> None:
         """Answers the connection if its radios have finished scanning."""
         found = _said(lambda: answer_of(self._world, connection.scans))
         if found != {"answer": None}:
             connection.scans = []
-            self._begin_to_tell(connection, found)
+            self._answer(connection, found)
 
-    def _begin_to_tell(self, connection: _Connection, found: dict[str, Any]) -> None:
+    def _answer(self, connection: _Connection, found: dict[str, Any]) -> None:
         """Sends the answer as the client reads it. A slow client delays only its own node."""
-        connection.begin_to_tell(found)
+        connection.answer(found)
         self._selector.register(connection.socket, selectors.EVENT_WRITE, connection)
 
-    def _tell(self, connection: _Connection) -> None:
-        if connection.tell():
+    def _send(self, connection: _Connection) -> None:
+        if connection.send():
             self._end(connection)
 
     def _end(self, connection: _Connection) -> None:
@@ -215,24 +215,24 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     found: dict[str, socket.socket] = {}
     errors: list[OSError] = []
 
-    def visit() -> None:
+    def listen() -> None:
         try:
             for name, namespace in namespaces.items():
                 enter(namespace)
-                door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                found[name] = door
-                door.bind(ADDRESS)
-                door.listen(_MOST)
-                door.setblocking(False)
+                listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                found[name] = listener
+                listener.bind(ADDRESS)
+                listener.listen(_MOST)
+                listener.setblocking(False)
         except OSError as error:
             errors.append(error)
 
-    thread = threading.Thread(target=visit, name="airloom-doors")
+    thread = threading.Thread(target=listen, name="airloom-radio-sockets")
     thread.start()
     thread.join()
     if errors:
-        for door in found.values():
-            door.close()
+        for listener in found.values():
+            listener.close()
         raise HostError("host.radio", f"a node's radio cannot be opened to it: {errors[0].strerror}")
     return found
 

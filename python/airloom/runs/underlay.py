@@ -319,8 +319,8 @@ def _sockets(tunnel: TunnelPlan) -> Sockets:
         if tunnel.remote.version == 4:
             # The frame has its own checksums; RFC 7348 requires zero here.
             made.send.setsockopt(socket.SOL_SOCKET, _SO_NO_CHECK, 1)
-    _room(made.receive, _SO_RCVBUFFORCE, socket.SO_RCVBUF, _RECEIVE_OCTETS)
-    _room(made.send, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_OCTETS)
+    _set_buffer(made.receive, _SO_RCVBUFFORCE, socket.SO_RCVBUF, _RECEIVE_OCTETS)
+    _set_buffer(made.send, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_OCTETS)
     discover = _PMTUDISC_DONT if tunnel.fragment else _PMTUDISC_DO
     if tunnel.remote.version == 4:
         made.send.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, discover)
@@ -353,7 +353,7 @@ def _listening(tunnel: TunnelPlan, port: int) -> socket.socket:
     return receive
 
 
-def _room(made: socket.socket, forced: int, plain: int, octets: int) -> None:
+def _set_buffer(made: socket.socket, forced: int, plain: int, octets: int) -> None:
     """A buffer above the system's limit needs privilege; without it the limit applies."""
     try:
         made.setsockopt(socket.SOL_SOCKET, forced, octets)

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.errors import RunError, ScenarioError
+from airloom.lab import client as live
 from airloom.lab import messages
-from airloom.lab import visit as live
 from airloom.lab.server import LiveServer
 
 
-class Guest:
+class Program:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
 
@@ -31,11 +31,11 @@ class Guest:
         self.process.send_signal(number)
 
 
-class Host:
-    """Runs the programs here, which is all that the door can tell."""
+class Laboratory:
+    """Runs the programs in this process; the server cannot tell the difference."""
 
     def __init__(self) -> None:
-        self.guests: list[Guest] = []
+        self.programs: list[Program] = []
 
     def info(self) -> dict[str, Any]:
         return {"nodes": ["h1"]}
@@ -45,19 +45,19 @@ class Host:
 
     def admit(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
-    ) -> Guest:
+    ) -> Program:
         if node != "h1":
             raise ScenarioError("node.unknown", f"there is no node {node}", cure="nodes are: h1")
         stdin, stdout, stderr = descriptors
         process = subprocess.Popen(list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=dict(env))
-        self.guests.append(Guest(process))
-        return self.guests[-1]
+        self.programs.append(Program(process))
+        return self.programs[-1]
 
 
 @pytest.fixture
 def lab():
     name = f"t{os.getpid()}-{threading.get_ident()}"
-    host = Host()
+    host = Laboratory()
     server = LiveServer(name, host)
     yield name, host
     server.close()
@@ -66,12 +66,12 @@ def lab():
 
 def run(name: str, argv: list[str], node: str = "h1") -> tuple[int, bytes]:
     reading, writing = os.pipe()
-    with live.Visit(live.find(name)) as visit:
+    with live.Client(live.find(name)) as client:
         try:
-            visit.start(node, argv, {"WORD": "hello"}, [0, writing, 2], tty=False)
+            client.start(node, argv, {"WORD": "hello"}, [0, writing, 2], tty=False)
         finally:
             os.close(writing)
-        code = visit.wait()
+        code = client.wait()
     with os.fdopen(reading, "rb") as pipe:
         return code, pipe.read()
 
@@ -81,8 +81,8 @@ def test_output_and_exit_code_come_through(lab):
 
 
 def test_info(lab):
-    with live.Visit(live.find(lab[0])) as visit:
-        assert visit.info() == {"nodes": ["h1"]}
+    with live.Client(live.find(lab[0])) as client:
+        assert client.info() == {"nodes": ["h1"]}
 
 
 def test_an_error_crosses_with_its_code_and_cure(lab):
@@ -92,17 +92,17 @@ def test_an_error_crosses_with_its_code_and_cure(lab):
 
 
 def test_a_signal_reaches_the_program(lab):
-    with live.Visit(live.find(lab[0])) as visit:
-        visit.start("h1", ["/bin/sleep", "100"], {}, [0, 1, 2], tty=False)
-        visit.signal(15)
-        assert visit.wait() == 128 + 15
+    with live.Client(live.find(lab[0])) as client:
+        client.start("h1", ["/bin/sleep", "100"], {}, [0, 1, 2], tty=False)
+        client.signal(15)
+        assert client.wait() == 128 + 15
 
 
-def test_a_visitor_that_leaves_takes_its_program_along(lab):
+def test_a_client_that_leaves_takes_its_program_along(lab):
     name, host = lab
-    with live.Visit(live.find(name)) as visit:
-        visit.start("h1", ["/bin/sleep", "100"], {}, [0, 1, 2], tty=False)
-    assert host.guests[0].wait() == 128 + 9
+    with live.Client(live.find(name)) as client:
+        client.start("h1", ["/bin/sleep", "100"], {}, [0, 1, 2], tty=False)
+    assert host.programs[0].wait() == 128 + 9
 
 
 def test_an_unknown_laboratory_is_named_with_those_that_are_up(lab):
@@ -112,20 +112,20 @@ def test_an_unknown_laboratory_is_named_with_those_that_are_up(lab):
 
 
 def test_nonsense_is_answered_with_an_error(lab):
-    with live.Visit(live.find(lab[0])) as visit:
-        messages.send(visit._socket, {"do": "exec"})
+    with live.Client(live.find(lab[0])) as client:
+        messages.send(client._socket, {"do": "exec"})
         with pytest.raises(RunError, match="not understood"):
-            visit.wait()
+            client.wait()
 
 
 def test_a_mistake_of_the_laboratory_is_answered_and_ends_nothing(lab):
-    with live.Visit(live.find(lab[0])) as visit, pytest.raises(RunError, match="ZeroDivisionError"):
-        visit.control("h1", "pause")
+    with live.Client(live.find(lab[0])) as client, pytest.raises(RunError, match="ZeroDivisionError"):
+        client.control("h1", "pause")
     assert run(lab[0], ["true"]) == (0, b"")
 
 
 def heard(octets: list[bytes], address: str, descriptors: list[int]) -> list[Any]:
-    """What the laboratory answers to packets, one after the other, without the visitor's own checks."""
+    """What the laboratory answers to packets, one after the other, without the client's own checks."""
     answers = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
         channel.settimeout(60)
@@ -142,7 +142,7 @@ def heard(octets: list[bytes], address: str, descriptors: list[int]) -> list[Any
 
 @pytest.fixture(scope="module")
 def lasting():
-    server = LiveServer(f"l{os.getpid()}", Host())
+    server = LiveServer(f"l{os.getpid()}", Laboratory())
     yield server
     server.close()
 
@@ -159,7 +159,7 @@ _DO = st.sampled_from(("hello", "info", "exec", "node", "signal"))
 
 
 @given(first=st.binary(min_size=1, max_size=300), known=st.booleans(), message=_MESSAGES, do=_DO)
-def test_whatever_a_visitor_says_the_laboratory_is_there_for_the_next(lasting, first, known, message, do):
+def test_whatever_a_client_says_the_laboratory_is_there_for_the_next(lasting, first, known, message, do):
     hello = json.dumps({"do": "hello", "key": lasting._key.text}).encode()
     packets = [hello, json.dumps({**message, "do": do}).encode()] if known else [first, first]
     heard(packets, lasting.address, [0])
@@ -194,9 +194,9 @@ sys.stdin.readline()
 for one in sockets:
     try:
         while True:
-            visitor, _ = one.accept()
-            visitor.settimeout(0.5)
-            octets, descriptors, _, _ = socket.recv_fds(visitor, 1 << 20, 8)
+            client, _ = one.accept()
+            client.settimeout(0.5)
+            octets, descriptors, _, _ = socket.recv_fds(client, 1 << 20, 8)
             print(len(octets), len(descriptors), flush=True)
     except OSError:
         pass
@@ -236,7 +236,7 @@ def test_a_stranger_who_listens_as_a_laboratory_is_told_nothing(lab, squat):
     )
     assert run(name, ["true"]) == (0, b"")  # and is not ambiguous
     with pytest.raises(RunError) as caught:
-        live.Visit(live.Running("only", stranger.pid, f"\0airloom/only/{stranger.pid}/3"))
+        live.Client(live.Running("only", stranger.pid, f"\0airloom/only/{stranger.pid}/3"))
     assert caught.value.code == "live.stranger"
     assert sum(octets + count for octets, count in told(stranger)) == 0
 
@@ -245,7 +245,7 @@ def test_a_process_without_a_key_is_told_no_more_than_nothing(squat):
     """Another program of the same user that only has the right name: no descriptor, no environment."""
     other = squat(["airloom/forged/PID/999"])
     with pytest.raises(RunError) as caught:
-        live.Visit(live.Running("forged", other.pid, f"\0airloom/forged/{other.pid}/999"))
+        live.Client(live.Running("forged", other.pid, f"\0airloom/forged/{other.pid}/999"))
     assert caught.value.code == "live.stranger"
     assert sum(octets + count for octets, count in told(other)) == 0
 

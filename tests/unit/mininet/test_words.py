@@ -1,4 +1,4 @@
-"""Mininet's door: topologies, addresses, options and refusals, without a network."""
+"""Mininet's API: topologies, addresses, options and refusals, without a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate: overrides, sweeps, seeds, events and the door for Python."""
+"""The gate: overrides, sweeps, seeds, events and the Python API."""
 
 from __future__ import annotations
 
@@ -304,6 +304,6 @@ def test_importing_scenarios_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_front_door_leads_here() -> None:
+def test_the_package_exports_the_gate() -> None:
     assert airloom.Scenario is Scenario
     assert airloom.check is check

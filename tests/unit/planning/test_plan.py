@@ -174,7 +174,7 @@ def test_packets_live_long_enough_for_a_long_chain() -> None:
     assert not switched.nodes["n1"].sysctl
 
 
-def test_a_pool_that_is_too_small_for_roomy_networks_gets_tight_ones() -> None:
+def test_a_pool_that_is_too_small_for_spacious_networks_gets_tight_ones() -> None:
     parts: dict[str, Any] = {
         "nodes": {f"h{number}": Node() for number in range(6)},
         "switches": {"s0": Switch(), "s1": Switch()},

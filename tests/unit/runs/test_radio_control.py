@@ -60,7 +60,7 @@ class World:
         return {"times": self.times, "found": []}
 
 
-class Doors:
+class Service:
     """The service of that world, and ways to talk to it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ class Doors:
             listener.setblocking(False)
         self.addresses = {node: listener.getsockname() for node, listener in listeners.items()}
         monkeypatch.setattr(radio_control, "_open", lambda _: listeners)
-        self.service = radio_control.RadioDoors(self.world)  # type: ignore[arg-type]
+        self.service = radio_control.RadioControl(self.world)  # type: ignore[arg-type]
 
     def connect(self, node: str) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -100,23 +100,23 @@ def heard(connection: socket.socket) -> Any:
 
 
 @pytest.fixture(scope="module")
-def doors():
+def sockets():
     with pytest.MonkeyPatch.context() as patch:
-        found = Doors(patch)
+        found = Service(patch)
     yield found
     found.service.close()
 
 
-def test_a_channel_without_end_ends_nothing(doors):
-    answer = doors.say("a", b'{"do":"scan","channels":[Infinity]}\n')
+def test_a_channel_without_end_ends_nothing(sockets):
+    answer = sockets.say("a", b'{"do":"scan","channels":[Infinity]}\n')
     assert answer["error"]["code"] in ("radio.channel", "radio.request")
-    assert doors.ask("b", {"do": "info"})["answer"][0]["radio"] == "wlan0"
+    assert sockets.ask("b", {"do": "info"})["answer"][0]["radio"] == "wlan0"
 
 
 @given(octets=st.binary(max_size=LONGEST + 10))
-def test_any_octets_leave_the_other_nodes_served(doors, octets):
-    doors.say("a", octets)
-    assert doors.ask("b", {"do": "info"})["answer"][0]["channel"] == 36
+def test_any_octets_leave_the_other_nodes_served(sockets, octets):
+    sockets.say("a", octets)
+    assert sockets.ask("b", {"do": "info"})["answer"][0]["channel"] == 36
 
 
 _VALUES = st.recursive(
@@ -131,56 +131,56 @@ _REQUESTS = st.fixed_dictionaries({"do": st.sampled_from(WORDS)}).flatmap(
 
 
 @given(request=_REQUESTS | _VALUES)
-def test_any_json_is_answered_and_leaves_the_other_nodes_served(doors, request):
-    answer = doors.ask("a", request)
+def test_any_json_is_answered_and_leaves_the_other_nodes_served(sockets, request):
+    answer = sockets.ask("a", request)
     assert set(answer) in ({"answer"}, {"error"})
     assert answer.get("error", {}).get("code") != "radio.failed"
-    assert doors.ask("b", {"do": "link"})["answer"][0]["radio"] == "wlan0"
+    assert sockets.ask("b", {"do": "link"})["answer"][0]["radio"] == "wlan0"
 
 
 @given(key=st.sampled_from(("channel", "power", "rate", "rts", "ssid", "up")), value=_VALUES)
-def test_any_value_of_a_setting_is_answered(doors, key, value):
-    answer = doors.ask("a", {"do": "set", "key": key, "value": value})
+def test_any_value_of_a_setting_is_answered(sockets, key, value):
+    answer = sockets.ask("a", {"do": "set", "key": key, "value": value})
     assert answer.get("error", {}).get("code") != "radio.failed"
 
 
-def test_a_line_that_is_too_long_is_refused(doors):
-    answer = doors.say("a", b" " * (LONGEST + 1))
+def test_a_line_that_is_too_long_is_refused(sockets):
+    answer = sockets.say("a", b" " * (LONGEST + 1))
     assert answer is None or answer["error"]["code"] == "radio.request"
     with pytest.raises(RunError, match="at most 4096 octets"):
         parse(b" " * (LONGEST + 1))
 
 
-def test_what_follows_the_line_plays_no_part(doors):
-    assert doors.say("a", b'{"do": "info"}\n{"do": ')["answer"][0]["mac"] == "02:00:00:00:00:01"
+def test_what_follows_the_line_plays_no_part(sockets):
+    assert sockets.say("a", b'{"do": "info"}\n{"do": ')["answer"][0]["mac"] == "02:00:00:00:00:01"
 
 
-def test_a_mistake_of_this_program_ends_no_other_connection(doors):
-    doors.world.broken = True
+def test_a_mistake_of_this_program_ends_no_other_connection(sockets):
+    sockets.world.broken = True
     try:
-        assert doors.ask("a", {"do": "info"})["error"]["code"] == "radio.failed"
+        assert sockets.ask("a", {"do": "info"})["error"]["code"] == "radio.failed"
     finally:
-        doors.world.broken = False
-    assert "answer" in doors.ask("b", {"do": "info"})
+        sockets.world.broken = False
+    assert "answer" in sockets.ask("b", {"do": "info"})
 
 
 def test_one_node_cannot_take_the_connections_of_another(monkeypatch):
-    doors = Doors(monkeypatch)
-    held = [doors.connect("a") for _ in range(40)]
+    sockets = Service(monkeypatch)
+    held = [sockets.connect("a") for _ in range(40)]
     try:
-        assert "answer" in doors.ask("b", {"do": "info"})
+        assert "answer" in sockets.ask("b", {"do": "info"})
     finally:
         for connection in held:
             connection.close()
-        doors.service.close()
+        sockets.service.close()
 
 
 def test_a_connection_that_says_nothing_is_closed(monkeypatch):
-    monkeypatch.setattr(radio_control, "PATIENCE", 0.05)
-    doors = Doors(monkeypatch)
-    with doors.connect("a") as silent:
+    monkeypatch.setattr(radio_control, "TIMEOUT", 0.05)
+    sockets = Service(monkeypatch)
+    with sockets.connect("a") as silent:
         assert heard(silent) is None
-    doors.service.close()
+    sockets.service.close()
 
 
 def test_requests_are_what_they_say():

@@ -286,7 +286,7 @@ def test_a_kernel_that_does_not_boot_is_named_with_its_last_words(up: Up, tmp_pa
 
 
 def test_a_kernel_that_hangs_is_given_up(up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airloom.nodes.kinds.uml._PATIENCE", 1.0)
+    monkeypatch.setattr("airloom.nodes.kinds.uml._TIMEOUT", 1.0)
     kernel = tmp_path / "kernel"
     kernel.write_text('#!/bin/sh\n[ "$1" = --version ] || exec sleep 1000\necho 1.0\n')
     kernel.chmod(0o755)
@@ -302,7 +302,7 @@ def test_a_guest_that_hangs_is_named_and_can_be_switched_off_and_on(
     g = nodes["g"]
     assert isinstance(g, GuestNode)
     run(g, "true")
-    monkeypatch.setattr("airloom.nodes.process.init._PATIENCE", 2.0)
+    monkeypatch.setattr("airloom.nodes.process.init._TIMEOUT", 2.0)
     os.kill(g.processes()[0], signal.SIGSTOP)
     with pytest.raises(RunError, match="node g: its first process does not answer within 2 s"):
         g.exec(["true"])

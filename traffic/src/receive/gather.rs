@@ -31,10 +31,10 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// For a socket with `room` octets of buffer that is first read at `now`; no pause exceeds
+    /// For a socket with `buffer` octets of buffer that is first read at `now`; no pause exceeds
     /// `most`.
-    pub(super) fn new(room: u32, most: Span, now: Instant) -> Self {
-        let filled = Span::from_nanos(u64::from(room) * 1_000_000 / FASTEST);
+    pub(super) fn new(buffer: u32, most: Span, now: Instant) -> Self {
+        let filled = Span::from_nanos(u64::from(buffer) * 1_000_000 / FASTEST);
         Self { longest: LONGEST.min(filled).min(most), emptied: now, taken: 0 }
     }
 
@@ -60,28 +60,28 @@ impl Gathering {
 mod tests {
     use super::*;
 
-    const ROOM: u32 = 64 << 20;
+    const BUFFER: u32 = 64 << 20;
 
     /// The pause for a socket that returned `taken` packets after `since`.
-    fn pause(room: u32, taken: usize, since: Span) -> Option<Span> {
+    fn pause(buffer: u32, taken: usize, since: Span) -> Option<Span> {
         let begun = Instant::from_nanos(7);
-        let mut gathering = Gathering::new(room, Span::from_secs(1), begun);
+        let mut gathering = Gathering::new(buffer, Span::from_secs(1), begun);
         gathering.took(taken);
         gathering.pause(begun + since)
     }
 
     #[test]
     fn a_stream_gathers_and_a_dialogue_does_not() {
-        assert_eq!(pause(ROOM, 1, Span::from_micros(11_760)), Some(LONGEST));
-        assert_eq!(pause(ROOM, 1, Span::from_millis(30)), None);
-        assert_eq!(pause(ROOM, 0, Span::from_millis(50)), None, "silence");
-        assert_eq!(pause(ROOM, 1, Span::ZERO), None, "no rate to know from one moment");
+        assert_eq!(pause(BUFFER, 1, Span::from_micros(11_760)), Some(LONGEST));
+        assert_eq!(pause(BUFFER, 1, Span::from_millis(30)), None);
+        assert_eq!(pause(BUFFER, 0, Span::from_millis(50)), None, "silence");
+        assert_eq!(pause(BUFFER, 1, Span::ZERO), None, "no rate to know from one moment");
     }
 
     #[test]
     fn a_fast_stream_gathers_as_much_as_one_read_takes() {
-        assert_eq!(pause(ROOM, 10, Span::from_millis(1)), Some(Span::from_nanos(6_400_000)));
-        assert_eq!(pause(ROOM, 20, Span::from_millis(1)), None, "too fast to be worth it");
+        assert_eq!(pause(BUFFER, 10, Span::from_millis(1)), Some(Span::from_nanos(6_400_000)));
+        assert_eq!(pause(BUFFER, 20, Span::from_millis(1)), None, "too fast to be worth it");
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn each_pause_follows_from_what_the_last_one_brought() {
         let mut now = Instant::from_nanos(7);
-        let mut gathering = Gathering::new(ROOM, Span::from_secs(1), now);
+        let mut gathering = Gathering::new(BUFFER, Span::from_secs(1), now);
         for (taken, after, wanted) in [
             (64, 5, None),
             (16, 5, Some(8)),

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use airloom_engine::time::Instant;
 
-use super::{LOOK, Patience};
+use super::{LOOK, Timeouts};
 use crate::clock;
 use crate::net;
 use crate::options::Receive;
@@ -21,7 +21,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     listener.set_nonblocking(true).map_err(Failure::begin("cannot wait for a connection"))?;
     let mut writer = super::writer(options, false)?;
     eprintln!("airloom-traffic: receiving at TCP {at}");
-    let mut patience = Patience::new(options);
+    let mut timeouts = Timeouts::new(options);
     let connection = loop {
         match listener.accept() {
             Ok((stream, _)) => break Some(stream),
@@ -29,16 +29,16 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
             Err(cause) => return Err(Failure::Socket { what: format!("waiting at TCP {at}"), cause }),
         }
         let now = clock::now();
-        if let Some(ended) = patience.over(now) {
+        if let Some(ended) = timeouts.over(now) {
             summary.ended_by = ended;
             break None;
         }
-        net::ready(&listener, false, patience.until().since(now))
+        net::ready(&listener, false, timeouts.until().since(now))
             .map_err(Failure::socket(format!("waiting at TCP {at}")))?;
     };
     drop(listener);
     let outcome = match connection {
-        Some(stream) => read_all(stream, &mut patience, summary, |record| match record {
+        Some(stream) => read_all(stream, &mut timeouts, summary, |record| match record {
             Some(record) => writer.push(record),
             None => writer.flush(),
         }),
@@ -55,13 +55,13 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
 /// Reads to the end; passes every chunk's record to `note`, and `None` when no data are available.
 fn read_all(
     mut stream: TcpStream,
-    patience: &mut Patience,
+    timeouts: &mut Timeouts,
     summary: &mut Summary,
     mut note: impl FnMut(Option<&Record>),
 ) -> Result<(), Failure> {
     let failed = || Failure::socket("reading from the connection");
     stream.set_nonblocking(true).map_err(failed())?;
-    patience.heard(clock::now());
+    timeouts.arrived(clock::now());
     let mut chunk = vec![0; CHUNK];
     loop {
         match stream.read(&mut chunk) {
@@ -77,7 +77,7 @@ fn read_all(
                     Record { sequence: summary.octets, first: Instant::ZERO, second: now, size, flags: 0 };
                 note(Some(&record));
                 summary.add(now, size);
-                patience.heard(now);
+                timeouts.arrived(now);
             }
             Err(error) if is_brief(error.kind()) => {
                 if !net::ready(&stream, false, LOOK).map_err(failed())? {
@@ -86,7 +86,7 @@ fn read_all(
             }
             Err(error) => return Err(failed()(error)),
         }
-        if let Some(ended) = patience.over(clock::now()) {
+        if let Some(ended) = timeouts.over(clock::now()) {
             summary.ended_by = ended;
             return Ok(());
         }

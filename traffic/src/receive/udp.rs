@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use airloom_engine::time::{Instant, Span};
 
 use super::gather::Gathering;
-use super::{LOOK, Patience};
+use super::{LOOK, Timeouts};
 use crate::clock::{self, Offset};
 use crate::net;
 use crate::net::batch::{Arrived, Incoming, RECEIVE};
@@ -45,10 +45,10 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
         foreign: 0,
     };
     let mut incoming = Incoming::default();
-    let mut patience = Patience::new(options);
+    let mut timeouts = Timeouts::new(options);
     // With `--stages` the program must read each packet at once, because it records that time.
     let mut gathering = (flow.kernel_stamps && !options.common.stages).then(|| {
-        Gathering::new(net::room(&socket), Span::from_nanos(options.idle.nanos() / 4), clock::now())
+        Gathering::new(net::receive_buffer(&socket), Span::from_nanos(options.idle.nanos() / 4), clock::now())
     });
     // Offset of the clocks when the socket was empty: packets read now arrived later.
     let mut then = Offset::measure();
@@ -75,11 +75,11 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
                             writer.passed(Stage::Read, record.sequence, now);
                         }
                         summary.add(record.second, record.size);
-                        patience.heard(now);
+                        timeouts.arrived(now);
                     }
-                    None if flow.announced.is_some() && !patience.ending => {
-                        patience.ending = true;
-                        patience.heard(now);
+                    None if flow.announced.is_some() && !timeouts.ending => {
+                        timeouts.ending = true;
+                        timeouts.arrived(now);
                         gathering = None;
                     }
                     None => {}
@@ -88,7 +88,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
         }
         match closing {
             None => {
-                if let Some(ended) = patience.over(now) {
+                if let Some(ended) = timeouts.over(now) {
                     // Packets that have already arrived are still read, for a limited time.
                     summary.ended_by = ended;
                     closing = Some(now + DRAIN);
@@ -105,7 +105,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
             _ if closing.is_some() || !emptied => {}
             Some(pause) => clock::sleep_until(now + pause),
             None => {
-                if let Err(cause) = wait(&socket, &patience, now, &mut writer) {
+                if let Err(cause) = wait(&socket, &timeouts, now, &mut writer) {
                     break Err(Failure::Socket { what: format!("waiting at UDP {at}"), cause });
                 }
             }
@@ -123,8 +123,8 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
 }
 
 /// Waits for a packet, and writes out the records if none arrives for a moment.
-fn wait(socket: &UdpSocket, patience: &Patience, now: Instant, writer: &mut Writer<File>) -> io::Result<()> {
-    let left = patience.until().since(now);
+fn wait(socket: &UdpSocket, timeouts: &Timeouts, now: Instant, writer: &mut Writer<File>) -> io::Result<()> {
+    let left = timeouts.until().since(now);
     if !net::ready(socket, false, LOOK.min(left))? {
         writer.flush();
         net::ready(socket, false, left.saturating_sub(LOOK))?;

@@ -140,14 +140,14 @@ impl Sender<'_> {
     #[allow(clippy::cast_possible_truncation)] // the packet carries the low 32 bits
     fn prepare(&mut self, index: usize, kind: Kind, sequence: u64, at: Span, now: Instant) {
         let header = Header { kind, flow: self.flow, sequence: sequence as u32, sent: now.nanos() };
-        let room = self.out.header(index);
+        let octets = self.out.header(index);
         let own = match &self.rtp {
-            None => room.first_chunk_mut(),
+            None => octets.first_chunk_mut(),
             Some(rtp) => {
-                if let Some(front) = room.first_chunk_mut() {
+                if let Some(front) = octets.first_chunk_mut() {
                     rtp.write(sequence, at.nanos(), front);
                 }
-                room.last_chunk_mut()
+                octets.last_chunk_mut()
             }
         };
         if let Some(own) = own {

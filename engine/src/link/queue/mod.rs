@@ -84,23 +84,23 @@ impl Limits {
     }
 
     /// Number of frames of a run that fit into the queue.
-    fn room(&self, totals: &Totals, frame: &Frame, charge: Charge) -> u16 {
+    fn free(&self, totals: &Totals, frame: &Frame, charge: Charge) -> u16 {
         let sizes = frame.sizes();
-        let fit = |room: u64, cost: &dyn Fn(u32) -> u64| {
+        let fit = |free: u64, cost: &dyn Fn(u32) -> u64| {
             let fulls = u64::from(sizes.fulls);
-            let fit = room.checked_div(cost(sizes.full)).unwrap_or(fulls).min(fulls);
+            let fit = free.checked_div(cost(sizes.full)).unwrap_or(fulls).min(fulls);
             let tail = sizes.tail > 0 && fit == fulls;
-            fit + u64::from(tail && room - fit * cost(sizes.full) >= cost(sizes.tail))
+            fit + u64::from(tail && free - fit * cost(sizes.full) >= cost(sizes.tail))
         };
-        let mut room = self.frames.saturating_sub(totals.tally.frames);
+        let mut free = self.frames.saturating_sub(totals.tally.frames);
         if self.octets < u64::MAX {
-            room = room.min(fit(self.octets.saturating_sub(totals.tally.octets), &u64::from));
+            free = free.min(fit(self.octets.saturating_sub(totals.tally.octets), &u64::from));
         }
         if self.charged < u64::MAX {
             let one = |octets| charge.of_frame(octets);
-            room = room.min(fit(self.charged.saturating_sub(totals.charged), &one));
+            free = free.min(fit(self.charged.saturating_sub(totals.charged), &one));
         }
-        u16::try_from(room).unwrap_or(u16::MAX).min(frame.count)
+        u16::try_from(free).unwrap_or(u16::MAX).min(frame.count)
     }
 }
 
@@ -268,7 +268,7 @@ impl Queue {
             Kind::Tail(waiting) => {
                 let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) else { return };
                 let calm = if desk.ecn {
-                    self.limits.half().room(desk.totals, &flight.frame, desk.charge).max(exempt)
+                    self.limits.half().free(desk.totals, &flight.frame, desk.charge).max(exempt)
                 } else {
                     u16::MAX
                 };
@@ -350,7 +350,7 @@ impl Kind {
 
 /// Enqueues as much of a run as fits, and drops the rest.
 fn admit(desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) -> Option<InFlight> {
-    let fit = limits.room(desk.totals, &flight.frame, desk.charge).max(exempt);
+    let fit = limits.free(desk.totals, &flight.frame, desk.charge).max(exempt);
     let (fits, rest) = desk.split(flight, fit);
     if let Some(flight) = rest {
         desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);

@@ -50,7 +50,7 @@ class Machine:
     """The guest's root file system, as ``Root`` in ``init/src/message.rs``."""
     memory: int
     """Octets of the host's memory that it may use as files."""
-    patience: float
+    timeout: float
     """Seconds for the guest to become ready."""
     descriptors: tuple[int, ...] = ()
     """Passed to it as descriptors from 4 on."""
@@ -165,14 +165,14 @@ class GuestNode(InnerNode):
                 "policy": _POLICIES[settings.policy],
                 "priority": settings.priority,
             },
-            "patience_ms": round(machine.patience * 1000),
+            "patience_ms": round(machine.timeout * 1000),
             "world": {
                 **self._world(machine.root),
                 "modules": machine.modules,
                 "module_folder": machine.module_folder,
             },
         }
-        self.patience = machine.patience
+        self.timeout = machine.timeout
         init.host(order, [self.log, *machine.descriptors])
 
     def _how(self, message: Message) -> str:

@@ -18,7 +18,7 @@ from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.measure.clock import ClockReading
 from airloom.nodes.guests import tap_bridge
-from airloom.nodes.guests.vhost_sockets import Door
+from airloom.nodes.guests.vhost_sockets import VhostSocket
 from airloom.nodes.kind import Site
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.process.channel import Message
@@ -46,7 +46,7 @@ _DEV_FIELDS = {
 class InnerNode(NetnsNode):
     """A node inside a guest."""
 
-    patience: float
+    timeout: float
     """Seconds for it to become ready."""
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
@@ -54,8 +54,8 @@ class InnerNode(NetnsNode):
         self.guest = plan
         """The plan of the node inside the guest."""
         names = [one.name for one in plan.interfaces if one.real is None and one.name not in self.taps]
-        self._doors = {name: Door.open() for name in names}
-        self.doors = {name: door.listener.fileno() for name, door in self._doors.items()}
+        self._sockets = {name: VhostSocket.open() for name in names}
+        self.vhost_sockets = {name: one.listener.fileno() for name, one in self._sockets.items()}
 
     @property
     def settings(self) -> GuestPlan:
@@ -69,10 +69,10 @@ class InnerNode(NetnsNode):
         return [one for one in self.guest.interfaces if one.name in self.taps]
 
     @property
-    def knockers(self) -> list[tuple[InterfacePlan, int]]:
+    def vhost_paths(self) -> list[tuple[InterfacePlan, int]]:
         """Interfaces that the engine serves, with the descriptors for the machine's connections."""
         plans = {one.name: one for one in self.guest.interfaces}
-        return [(plans[name], door.knocker) for name, door in self._doors.items()]
+        return [(plans[name], one.path) for name, one in self._sockets.items()]
 
     @property
     def namespace_number(self) -> int:
@@ -108,9 +108,9 @@ class InnerNode(NetnsNode):
 
     def close(self) -> None:
         super().close()
-        for door in self._doors.values():
-            door.close()
-        self._doors = {}
+        for one in self._sockets.values():
+            one.close()
+        self._sockets = {}
 
     def lose(self, why: str) -> None:
         """Marks the node as failed because the part inside the guest has ended."""
@@ -134,7 +134,7 @@ class InnerNode(NetnsNode):
     def _ready(self) -> InitClient:
         init = super()._ready()
         try:
-            notes = init.hosted(self.patience + _ANSWER)
+            notes = init.hosted(self.timeout + _ANSWER)
         except RunError as error:
             raise self._explained(error) from None
         with self._lock:

@@ -31,14 +31,14 @@ from airloom.planning.plan import GuestPlan, NodePlan
 
 _INIT = "/proc/1/exe"
 """The guest's own first process, as an executable."""
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Seconds for a part to become ready; after a restart its interfaces have to be returned first."""
 
 
 class PartNode(InnerNode):
     """One of several nodes of a guest."""
 
-    patience = _PATIENCE
+    timeout = _TIMEOUT
     machine: GuestNode
 
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
@@ -105,7 +105,7 @@ class PartNode(InnerNode):
                 stderr=self.machine.log,
                 on_exit=lambda exit: self._parted(init, exit),
             )
-            order = {"patience_ms": round(self.patience * 1000), "world": self._world({"from": "part"})}
+            order = {"patience_ms": round(self.timeout * 1000), "world": self._world({"from": "part"})}
             init.join(order, near.fileno())
         self._joined = init
 

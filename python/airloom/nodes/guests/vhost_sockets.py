@@ -14,27 +14,27 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class VhostSocket:
     """A listening socket, and the descriptor through which a guest's machine connects to it."""
 
     listener: socket.socket
-    knocker: int
+    path: int
     """A descriptor of the socket's file (``O_PATH``): connect to ``/proc/self/fd/N``."""
 
     @classmethod
-    def open(cls) -> Door:
+    def open(cls) -> VhostSocket:
         """Creates a socket that no other process can reach by path."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
-            path = Path(folder, "door")
-            listener.bind(str(path))
+            file = Path(folder, "vhost")
+            listener.bind(str(file))
             # The machine runs as another user. No other process can reach the file: its folder is
             # private.
-            path.chmod(0o666)
+            file.chmod(0o666)
             listener.listen(1)
-            return cls(listener, os.open(path, os.O_PATH | os.O_CLOEXEC))
+            return cls(listener, os.open(file, os.O_PATH | os.O_CLOEXEC))
 
     def close(self) -> None:
         """Closes the socket; no more connections are possible."""
         self.listener.close()
-        os.close(self.knocker)
+        os.close(self.path)

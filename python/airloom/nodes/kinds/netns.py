@@ -301,10 +301,10 @@ class NetnsNode(NodeHandle):
         elif self._init is not None:
             self._init.signal_all(signal.SIGSTOP if halt else signal.SIGCONT)
 
-    def _off(self, patience: float, ended: Callable[[], None] | None = None) -> None:
+    def _off(self, timeout: float, ended: Callable[[], None] | None = None) -> None:
         """After its processes have ended: takes the interfaces down."""
-        if self._init is not None and not self._over.wait(patience):
-            raise RunError("node.end", f"node {self.name}: its processes do not end within {patience:g} s")
+        if self._init is not None and not self._over.wait(timeout):
+            raise RunError("node.end", f"node {self.name}: its processes do not end within {timeout:g} s")
         self._forget()
         if ended is not None:
             ended()

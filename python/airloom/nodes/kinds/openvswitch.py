@@ -34,7 +34,7 @@ PACKAGE = "openvswitch-switch"
 _PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _READY = b"ready\n"
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Seconds for Open vSwitch to become ready; it needs 0.25."""
 _REACHED = 3.0
 """Seconds for an external controller to accept a connection."""
@@ -168,14 +168,14 @@ class OpenVSwitchNode(NetnsNode):
         if reading is None:
             return
         said = b""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + _TIMEOUT
         poller = select.poll()
         poller.register(reading, select.POLLIN)
         try:
             while _READY not in said:
                 left = until - time.monotonic()
                 if left <= 0 or not poller.poll(left * 1000):
-                    raise self._failed(f"not ready within {_PATIENCE:g} s", said)
+                    raise self._failed(f"not ready within {_TIMEOUT:g} s", said)
                 piece = os.read(reading, 4096)
                 if not piece:
                     raise self._failed("its daemons have ended", said)

@@ -38,7 +38,7 @@ _SHARED = ("9pnet_virtio", "9p")
 _DISK = ("virtio_blk", "crc32c_generic")
 """Modules for a disk root. File systems request the checksum's module under another name."""
 _MODULES = Path("/lib/modules")
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 """Seconds for a guest to become ready; in software it takes ten on an idle processor."""
 _SCRATCH = 64 << 20
 _COPY = 1 << 30
@@ -82,20 +82,22 @@ class QemuNode(GuestNode):
         # The first device on the bus, so that it is the first in the guest.
         argv += ["-device", "virtio-serial-pci,addr=0x3", "-chardev", "socket,id=channel,fd=3"]
         argv += ["-device", "virtserialport,chardev=channel,nr=1", *disk]
-        doors = [door for node in self.inside for door in node.knockers]
-        if doors:
+        vhost_sockets = [one for node in self.inside for one in node.vhost_paths]
+        if vhost_sockets:
             # The engine maps this memory.
             argv += ["-object", f"memory-backend-memfd,id=memory,size={memory},share=on"]
             argv += ["-machine", "memory-backend=memory"]
-            cards = self._served(4 + len(held), [interface for interface, _ in doors], by.name == "kvm")
+            cards = self._served(
+                4 + len(held), [interface for interface, _ in vhost_sockets], by.name == "kvm"
+            )
         else:
             cards = self._cards(4 + len(held), by.name == "kvm")
         return Machine(
             argv=(*argv, *cards),
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
-            patience=_PATIENCE,
-            descriptors=(*held, *(knocker for _, knocker in doors), *self._given),
+            timeout=_TIMEOUT,
+            descriptors=(*held, *(path for _, path in vhost_sockets), *self._given),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             capabilities=(CAP_DAC_READ_SEARCH,),
             devices=("kvm",) if by.name == "kvm" else (),
@@ -115,8 +117,8 @@ class QemuNode(GuestNode):
         """Arguments for vhost-user network cards; their sockets are descriptors from ``first`` on."""
         words: list[str] = []
         for number, one in enumerate(interfaces):
-            words += ["-chardev", f"socket,id=door{number},path=/proc/self/fd/{first + number}"]
-            words += ["-netdev", f"vhost-user,id=net{number},chardev=door{number}"]
+            words += ["-chardev", f"socket,id=vhost{number},path=/proc/self/fd/{first + number}"]
+            words += ["-netdev", f"vhost-user,id=net{number},chardev=vhost{number}"]
             # Without KVM, QEMU 7.2 expects KVM's interrupts if such a card has more than one
             # vector.
             words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]

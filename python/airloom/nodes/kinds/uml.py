@@ -57,7 +57,7 @@ _MAGIC = (
 )
 """File systems of disk images: name, offset and value of their magic number."""
 _READ_ONLY = ("squashfs",)
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 """Seconds for a guest to become ready; it takes 0.5 on an idle processor."""
 
 
@@ -81,15 +81,15 @@ class UmlNode(GuestNode):
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
             for number, interface in enumerate(self.behind_taps)
         ]
-        knockers = [knocker for node in self.inside for _, knocker in node.knockers]
-        argv += [f"virtio_uml.device=/proc/self/fd/{number}:1" for number, _ in enumerate(knockers, 5)]
+        vhost_paths = [path for node in self.inside for _, path in node.vhost_paths]
+        argv += [f"virtio_uml.device=/proc/self/fd/{number}:1" for number, _ in enumerate(vhost_paths, 5)]
         return Machine(
             argv=(*argv, "--", "guest", "/dev/ttyS0"),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             root=root,
             memory=settings.memory + _SCRATCH + (_COPY if disk else 0),
-            patience=_PATIENCE,
-            descriptors=(initramfs.descriptor(early), *knockers),
+            timeout=_TIMEOUT,
+            descriptors=(initramfs.descriptor(early), *vhost_paths),
             capabilities=(CAP_DAC_READ_SEARCH, *((CAP_NET_RAW,) if settings.network == "tap" else ())),
             modules=modules,
             module_folder=str(folder.parent) if folder is not None and not early else None,

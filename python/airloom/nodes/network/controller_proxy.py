@@ -28,7 +28,7 @@ _MOST_WAITING = 1 << 20
 """Maximum number of octets buffered per direction."""
 _AGAIN = 0.02, 0.5
 """First and longest pause before the next attempt to connect to a controller, in seconds."""
-_PATIENCE = 3.0
+_TIMEOUT = 3.0
 """Seconds for a controller to accept a connection."""
 _FEATURES_REPLY = 6
 """OFPT_FEATURES_REPLY, which completes the handshake; the same number in all versions."""
@@ -112,8 +112,8 @@ class Relay:
         self._joining: list[Line] = []
         self._leaving: set[Line] = set()
         self._closing = False
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name="airloom-relay", daemon=True)
         self._thread.start()
 
@@ -138,7 +138,7 @@ class Relay:
         with self._lock:
             self.lines.append(line)
             self._joining.append(line)
-        os.eventfd_write(self._bell, 1)
+        os.eventfd_write(self._wakeup, 1)
         return line
 
     def shut(self, lines: list[Line]) -> None:
@@ -146,7 +146,7 @@ class Relay:
         with self._lock:
             self.lines = [line for line in self.lines if line not in lines]
             self._leaving.update(lines)
-        os.eventfd_write(self._bell, 1)
+        os.eventfd_write(self._wakeup, 1)
 
     def on_change(self, act: Callable[[Line], None]) -> None:
         """Sets the function that the proxy's thread calls when a switch and a controller connect or
@@ -166,7 +166,7 @@ class Relay:
         if self._closing:
             return
         self._closing = True
-        os.eventfd_write(self._bell, 1)
+        os.eventfd_write(self._wakeup, 1)
         self._thread.join()
 
     # On the thread
@@ -181,14 +181,14 @@ class Relay:
             for line in self.lines:
                 line.listener.close()
             self._selector.close()
-            os.close(self._bell)
+            os.close(self._wakeup)
 
     def _serve(self) -> None:
         due = min((call.due for call in self._calls if not call.up), default=None)
         timeout = None if due is None else max(0.0, due - time.monotonic())
         for key, events in self._selector.select(timeout):
             if key.data is None:
-                os.eventfd_read(self._bell)
+                os.eventfd_read(self._wakeup)
                 self._rearrange()
             elif isinstance(key.data, Line):
                 self._accept(key.data)
@@ -245,7 +245,7 @@ class Relay:
         far.setblocking(False)
         far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         call.far = far
-        call.due = time.monotonic() + _PATIENCE
+        call.due = time.monotonic() + _TIMEOUT
         number = far.connect_ex(address)
         if number in (0, errno.EINPROGRESS):
             self._watch(call)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from airloom.host.network_namespace import within
 
-ROOM = 8 << 20
+BUFFER = 8 << 20
 """Buffer size in octets for each port."""
 _PIDFD_GETFD = 438
 _SO_RCVBUFFORCE = 33
@@ -57,7 +57,7 @@ def _enlarge(process: int) -> None:
                 return
             with socket.socket(fileno=descriptor) as theirs:
                 if theirs.family == socket.AF_PACKET:
-                    theirs.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, ROOM)
+                    theirs.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER)
     finally:
         os.close(daemon)
 

@@ -102,8 +102,8 @@ class Switchboard:
         self._lock = threading.Lock()
         self._joining: list[tuple[Channel, Heard, Ended]] = []
         self._closing = False
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name="airloom-nodes", daemon=True)
         self._thread.start()
 
@@ -114,7 +114,7 @@ class Switchboard:
         with self._lock:
             if not self._closing:
                 self._joining.append((channel, heard, ended))
-                os.eventfd_write(self._bell, 1)
+                os.eventfd_write(self._wakeup, 1)
                 return
         ended(None)
 
@@ -124,7 +124,7 @@ class Switchboard:
             if self._closing:
                 return
             self._closing = True
-            os.eventfd_write(self._bell, 1)
+            os.eventfd_write(self._wakeup, 1)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -134,15 +134,15 @@ class Switchboard:
                 pass
         finally:
             for key in list(self._selector.get_map().values()):
-                if key.fileobj is not self._bell and key.data is not None:
+                if key.fileobj is not self._wakeup and key.data is not None:
                     self._end(*key.data)
             self._selector.close()
-            os.close(self._bell)
+            os.close(self._wakeup)
 
     def _serve(self) -> bool:
         for key, _ in self._selector.select():
             if key.data is None:
-                os.eventfd_read(self._bell)
+                os.eventfd_read(self._wakeup)
                 with self._lock:
                     joining, self._joining = self._joining, []
                     closing = self._closing

@@ -20,7 +20,7 @@ from airloom.nodes.kind import Completed, Exit, Process
 from airloom.nodes.process import reports
 from airloom.nodes.process.channel import Channel, Message, Switchboard
 
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Seconds for a node's first process to answer."""
 _MOST_OUTPUT = 64 << 20
 """Maximum octets of output that are kept per command."""
@@ -104,7 +104,7 @@ class InitClient:
     def ready(self) -> tuple[str, ...]:
         """Waits until the node's namespaces are ready. Returns what this machine does not support."""
         with self._lock:
-            self._lock.wait_for(lambda: self._gone or self._ready is not None, _PATIENCE)
+            self._lock.wait_for(lambda: self._gone or self._ready is not None, _TIMEOUT)
             message = self._ready
         if message is None:
             raise self._lost()
@@ -163,9 +163,9 @@ class InitClient:
             (their_in, my_in), (my_out, their_out), (my_err, their_err) = (
                 stack.enter_context(_pipe()) for _ in range(3)
             )
-            bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            stack.callback(os.close, bell)
-            over = _Bell(bell)
+            wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            stack.callback(os.close, wakeup)
+            over = _Wakeup(wakeup)
             program = self.start(
                 argv,
                 env=env,
@@ -177,10 +177,10 @@ class InitClient:
             for end in (their_in, their_out, their_err):
                 end.close()
             try:
-                texts, in_time = _exchange(input, my_in, my_out, my_err, bell, until)
+                texts, in_time = _exchange(input, my_in, my_out, my_err, wakeup, until)
                 if not in_time:
                     program.signal(signal.SIGKILL)
-                exit = program.wait(_PATIENCE)
+                exit = program.wait(_TIMEOUT)
             finally:
                 over.silence()
                 program.signal(signal.SIGKILL)
@@ -203,11 +203,11 @@ class InitClient:
             self._expected.add(self._hosting)
         self._send({"op": op, "id": self._hosting, **order}, descriptors)
 
-    def hosted(self, patience: float) -> tuple[str, ...]:
-        """Waits up to ``patience`` seconds for the guest. Returns what it does not support."""
+    def hosted(self, timeout: float) -> tuple[str, ...]:
+        """Waits up to ``timeout`` seconds for the guest. Returns what it does not support."""
         number = self._hosting
         with self._lock:
-            self._lock.wait_for(lambda: self._gone or number in self._answers, patience)
+            self._lock.wait_for(lambda: self._gone or number in self._answers, timeout)
             answer = self._answers.get(number)
         if answer is None:
             raise self._lost()
@@ -262,7 +262,7 @@ class InitClient:
         try:
             self._send(message, descriptors)
             with self._lock:
-                self._lock.wait_for(lambda: self._gone or number in self._answers, _PATIENCE)
+                self._lock.wait_for(lambda: self._gone or number in self._answers, _TIMEOUT)
                 answer = self._answers.pop(number, None)
         finally:
             with self._lock:
@@ -283,7 +283,7 @@ class InitClient:
         return RunError("program.start", f"node {self.node}: cannot start {what}: {why}", cure=cure)
 
     def _lost(self) -> RunError:
-        why = "has ended" if self._gone else f"does not answer within {_PATIENCE:g} s"
+        why = "has ended" if self._gone else f"does not answer within {_TIMEOUT:g} s"
         if self._misspoke is not None:
             why = f"does not speak as agreed: it said {self._misspoke}"
         return RunError("node.gone", f"node {self.node}: its first process {why}")
@@ -340,7 +340,7 @@ def _pipe() -> Iterator[tuple[_End, _End]]:
         writer.close()
 
 
-class _Bell:
+class _Wakeup:
     """Signals an eventfd from another thread, unless it was closed before."""
 
     def __init__(self, descriptor: int) -> None:

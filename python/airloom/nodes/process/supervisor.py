@@ -25,7 +25,7 @@ _PROTOCOL = 7
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """Seconds for the supervisor to send its greeting; versions before 2 send none."""
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Seconds for the supervisor to answer; it normally takes microseconds."""
 
 
@@ -95,10 +95,10 @@ class Supervisor:
             return
         self._send({"op": "shares"})
         with self._lock:
-            there = self._lock.wait_for(lambda: self._gone or self._shares is not None, _PATIENCE)
+            there = self._lock.wait_for(lambda: self._gone or self._shares is not None, _TIMEOUT)
             answer, self._shares = self._shares, None
         if answer is None:
-            raise self._broken("it has ended" if there else f"no answer within {_PATIENCE:g} s")
+            raise self._broken("it has ended" if there else f"no answer within {_TIMEOUT:g} s")
         if answer["why"] is not None:
             raise HostError(
                 "host.cpu-share",
@@ -174,7 +174,7 @@ class Supervisor:
             self._closed = True
         self._channel.close()
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -214,11 +214,11 @@ class Supervisor:
 
     def _answer(self, name: str) -> Message:
         with self._lock:
-            there = self._lock.wait_for(lambda: self._gone or self._waiting[name] is not None, _PATIENCE)
+            there = self._lock.wait_for(lambda: self._gone or self._waiting[name] is not None, _TIMEOUT)
             answer = self._waiting.pop(name)
             if answer is not None:
                 return answer
-        raise self._broken("it has ended" if there else f"no answer within {_PATIENCE:g} s")
+        raise self._broken("it has ended" if there else f"no answer within {_TIMEOUT:g} s")
 
     def _broken(self, why: str | None) -> RunError:
         return RunError("run.keeper", f"the supervisor of the nodes does not answer: {self.failure or why}")

@@ -21,12 +21,12 @@ pub const FIRST: u64 = 1 << 63;
 
 /// The listening socket in a guest.
 #[derive(Debug)]
-pub struct Door {
+pub struct ControlSocket {
     listener: UnixListener,
     next: u64,
 }
 
-impl Door {
+impl ControlSocket {
     /// Opens the socket in the network namespace of this process.
     pub fn open() -> io::Result<Self> {
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(NAME)?)?;
@@ -36,11 +36,11 @@ impl Door {
 
     /// Accepts the next connection, if any: returns its number and the descriptors to
     /// read from and to write to.
-    pub fn admit(&mut self) -> io::Result<Option<(u64, OwnedFd, OwnedFd)>> {
-        let Ok((visitor, _)) = self.listener.accept() else { return Ok(None) };
+    pub fn accept(&mut self) -> io::Result<Option<(u64, OwnedFd, OwnedFd)>> {
+        let Ok((client, _)) = self.listener.accept() else { return Ok(None) };
         self.next += 1;
-        let (hear, tell) = both(visitor)?;
-        Ok(Some((self.next, hear, tell)))
+        let (reader, writer) = split(client)?;
+        Ok(Some((self.next, reader, writer)))
     }
 
     /// The poll entry for new connections.
@@ -52,11 +52,11 @@ impl Door {
 /// Connects to the controller's socket in the network namespace of this process; returns the
 /// descriptors to read from and to write to. The backlog is [`MOST`] connections, so that
 /// connect(2) does not block.
-pub fn knock() -> io::Result<(OwnedFd, OwnedFd)> {
-    both(UnixStream::connect_addr(&SocketAddr::from_abstract_name(NAME)?)?)
+pub fn connect() -> io::Result<(OwnedFd, OwnedFd)> {
+    split(UnixStream::connect_addr(&SocketAddr::from_abstract_name(NAME)?)?)
 }
 
-fn both(socket: UnixStream) -> io::Result<(OwnedFd, OwnedFd)> {
+fn split(socket: UnixStream) -> io::Result<(OwnedFd, OwnedFd)> {
     socket.set_nonblocking(true)?;
     Ok((socket.try_clone()?.into(), socket.into()))
 }

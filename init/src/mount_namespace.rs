@@ -19,14 +19,14 @@ const OWN: [(&str, u32); 4] = [("/tmp", 0o1777), ("/run", 0o755), ("/var/tmp", 0
 
 /// Gives this process a mount namespace of its own with private propagation: later mounts
 /// are not visible on the host.
-pub fn cut_off() -> io::Result<()> {
+pub fn unshare() -> io::Result<()> {
     // SAFETY: no pointers are passed.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)
 }
 
 /// Mounts files over existing ones, read-only, for this process and its descendants.
-pub fn lay_over(files: &BTreeMap<String, String>) -> Result<(), String> {
+pub fn mount_over(files: &BTreeMap<String, String>) -> Result<(), String> {
     let fail = |what: &str, error: io::Error| format!("{what}: {error}");
     memory("/tmp", 0o700).map_err(|error| fail("file system in memory", error))?;
     for (number, (path, content)) in files.iter().enumerate() {
@@ -41,7 +41,7 @@ pub fn lay_over(files: &BTreeMap<String, String>) -> Result<(), String> {
 }
 
 /// Sets up the node's own folders and files, except /proc and /sys; the error is its reason.
-pub fn furnish(name: &str, files: &BTreeMap<String, String>, visible: &[String]) -> Result<(), String> {
+pub fn set_up(name: &str, files: &BTreeMap<String, String>, visible: &[String]) -> Result<(), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")

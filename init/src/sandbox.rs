@@ -17,10 +17,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::bounds::{Rights, drop_from_bounds, is_mapped};
-use crate::message::{Cell, Host, Scheduling, Start};
+use crate::message::{Host, Sandbox, Scheduling, Start};
+use crate::mount_namespace::unshare;
 use crate::mounts::{self, hold, memory, mount, restrict};
 use crate::program::{Refused, start_after};
-use crate::room::cut_off;
 use crate::system::{check, text};
 
 /// The only writable directory.
@@ -49,12 +49,12 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
             move |error| (what, error)
         };
         schedule(&host.scheduling)?;
-        close_in(&host.cell, user).map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
+        close_in(&host.sandbox, user).map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
         // User Mode Linux reserves the random gap behind its program as its own memory.
         // SAFETY: no pointers are passed.
         check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) })
             .map_err(step("personality"))?;
-        drop_rights(&host.cell.capabilities, user).map_err(step("giving up rights"))
+        drop_rights(&host.sandbox.capabilities, user).map_err(step("giving up rights"))
     })
 }
 
@@ -87,11 +87,11 @@ fn schedule(wish: &Scheduling) -> Result<(), Refused> {
 }
 
 /// Gives this process a read-only view of the host's files, with only the permitted devices.
-fn close_in(cell: &Cell, user: Option<u32>) -> io::Result<()> {
-    cut_off()?;
+fn close_in(sandbox: &Sandbox, user: Option<u32>) -> io::Result<()> {
+    unshare()?;
     let devices: Vec<(&str, File)> = DEVICES
         .into_iter()
-        .chain(cell.devices.iter().map(String::as_str))
+        .chain(sandbox.devices.iter().map(String::as_str))
         .filter_map(|name| hold(&Path::new("/dev").join(name)).ok().map(|fd| (name, fd)))
         .collect();
     memory("/dev", 0o755)?;
@@ -104,7 +104,7 @@ fn close_in(cell: &Cell, user: Option<u32>) -> io::Result<()> {
     restrict("/dev", 0, libc::MOUNT_ATTR_NODEV)?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
     let owner = user.map_or_else(String::new, |user| format!(",uid={user},gid={user}"));
-    let options = format!("mode=700,size={}{owner}", cell.memory);
+    let options = format!("mode=700,size={}{owner}", sandbox.memory);
     mount(Some("tmpfs"), SCRATCH, Some("tmpfs"), flags, Some(&options))
 }
 

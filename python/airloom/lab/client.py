@@ -64,7 +64,7 @@ def _connected(lab: Running) -> socket.socket:
     try:
         channel.settimeout(0)  # do not wait if the accept queue is full
         channel.connect(lab.address)
-        channel.settimeout(messages.PATIENCE)
+        channel.settimeout(messages.TIMEOUT)
         if messages.peer_of(channel) != messages.Peer(lab.pid, os.geteuid()):
             raise RunError(
                 "live.stranger",
@@ -98,7 +98,7 @@ def find(name: str | None) -> Running:
     )
 
 
-class Visit:
+class Client:
     """A client's connection to a laboratory."""
 
     def __init__(self, lab: Running) -> None:
@@ -112,7 +112,7 @@ class Visit:
             self._socket.close()
             raise
 
-    def __enter__(self) -> Visit:
+    def __enter__(self) -> Client:
         return self
 
     def __exit__(self, *_: object) -> None:
