@@ -119,6 +119,17 @@ def test_measurements_take_turns_unless_they_have_a_time(tmp_path):
     assert span["timed"][0] < span["first"][1]
 
 
+def test_a_link_is_up_while_its_ends_see_each_other(tmp_path):
+    flow = {"from": "a", "to": "b", "interval": "1 ms", "size": "100 B", "duration": "2 s", "at": "500 ms"}
+    scenario = pair(
+        {"visibility": [["0 s", "1 s"], ["1500 ms", "3 s"]]},
+        measurements=[ping(), {"name": "flow", "traffic": flow}],
+    )
+    result = airloom.run(scenario, out=tmp_path / "out")
+    assert abs(figure(result, "flow", "loss") - 0.25) < 0.03, "500 ms of 2 s are out of sight"
+    assert result.result.ledger.dropped["link-down"] > 400
+
+
 def test_events_change_links_at_their_time(tmp_path):
     scenario = pair(
         {"delay": "1 ms"},

@@ -22,6 +22,7 @@ from airloom.planning.plan import Plan
 from airloom.planning.reach import unreachable
 from airloom.planning.rules import problems
 from airloom.planning.sweep import MOST_PLANS, derived_seed, points
+from airloom.planning.visibility import with_events
 from airloom.scenario import paths
 from airloom.scenario import problems as refusal
 from airloom.scenario.model import Scenario
@@ -114,7 +115,7 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
         network = expand(scenario)
         scenario = named(containers.with_commands(scenario, network), network)
         refusal.raise_first(problems(scenario, network), source)
-        plan = planning.make(scenario, network)
+        plan = planning.make(with_events(scenario, network), network)
         refusal.raise_first(unreachable(plan), source)
     except refusal.Problem as problem:
         raise refusal.of_problems([problem], source) from None

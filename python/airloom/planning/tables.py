@@ -1,4 +1,4 @@
-"""Reads files of numbers: rate traces, delay tables, packet traces and frame error rates."""
+"""Reads files of numbers: rate traces, delays, packets, intervals and frame error rates."""
 
 from __future__ import annotations
 
@@ -96,6 +96,21 @@ def delays(path: str) -> list[int]:
     if len(values) < 2:
         raise TableError("table.syntax", f"{Path(path).name} has fewer than two values")
     return sorted(values)
+
+
+def intervals(path: str) -> list[tuple[Duration, Duration]]:
+    """Reads intervals of time: lines of ``START, END``, each with its unit."""
+    found: list[tuple[Duration, Duration]] = []
+    for place, line in _lines(path):
+        start, _, end = line.partition(",")
+        try:
+            found.append((Duration(start), Duration(end)))
+        except UnitError as error:
+            cure = "write a line `START, END` for each interval, such as 0 s, 90 s"
+            raise TableError("trace.syntax", f"{place}: {error.message}", cure=cure) from None
+    if not found:
+        raise TableError("trace.syntax", f"{Path(path).name} has no interval")
+    return found
 
 
 def frame_errors(path: str) -> list[dict[str, Any]]:

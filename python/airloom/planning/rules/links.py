@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airloom.planning import visibility
 from airloom.planning.network import Network, Wire
 from airloom.planning.ports import ports_of
 from airloom.planning.rules import ranges
@@ -48,6 +49,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         yield from ports_of(network)[1]
         yield from _loops(scenario, network)
         yield from _native(scenario, network)
+        yield from visibility.problems(scenario, network)
 
 
 def direction(said: Direction, path: Path_) -> Iterator[Problem]:

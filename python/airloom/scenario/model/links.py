@@ -117,6 +117,17 @@ Trunk = Annotated[
 ]
 
 
+def _visibility_kind(value: Any) -> str:
+    return "<file>" if isinstance(value, str) else "<list>"
+
+
+Visibility = Annotated[
+    Annotated[File, Tag("<file>")]
+    | Annotated[list[tuple[Duration, Duration]], Field(min_length=1), Tag("<list>")],
+    Discriminator(_visibility_kind),
+]
+
+
 class Link(Direction):
     """Point-to-point link. Each end is a ``node``, ``node:interface``, switch, hub or tunnel."""
 
@@ -130,6 +141,11 @@ class Link(Direction):
     )
     addresses: tuple[Annotated[list[Address], Listed], Annotated[list[Address], Listed]] | None = Field(
         default=None, description="addresses of the two ends, one list for each"
+    )
+    visibility: Visibility | None = Field(
+        default=None,
+        description="intervals in which the link is up; otherwise it is down: `[[0 s, 9 s], [12 s, 1 min]]` "
+        "from time zero, or a file with a line `START, END` for each; always by default",
     )
     vlan: Vlan | None = Field(default=None, description="at a switch: VLAN of an access link, untagged")
     trunk: Trunk | None = Field(default=None, description="at a switch: tagged VLANs of a trunk, or `all`")
