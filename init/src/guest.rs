@@ -17,7 +17,7 @@ use airloom_netns as nodes;
 
 use crate::control_socket::{self, ControlSocket};
 use crate::frame::Kind;
-use crate::link::{Arrived, Link};
+use crate::guest_channel::{Arrived, GuestChannel};
 use crate::message::{Order, PROTOCOL, Report, Root, Start, World};
 use crate::mounts::{bind, folders, mount};
 use crate::programs::Programs;
@@ -59,7 +59,7 @@ pub fn part() -> io::Result<ExitCode> {
     }
     system::die_with_parent()?;
     mount_namespace::unshare()?;
-    Guest::new(Link::to_host(from, to)?, Some(beyond)).serve()?;
+    Guest::new(GuestChannel::to_host(from, to)?, Some(beyond)).serve()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,12 +73,12 @@ fn whole(device: &str) -> io::Result<Guest> {
     let channel = OwnedFd::from(wait_for(Path::new(device))?);
     // A device that is not a terminal passes every octet anyway.
     let _ = terminal::raw(channel.as_raw_fd());
-    Ok(Guest::new(Link::to_host(channel.try_clone()?, channel)?, None))
+    Ok(Guest::new(GuestChannel::to_host(channel.try_clone()?, channel)?, None))
 }
 
 /// A guest, or a part of one.
 struct Guest {
-    link: Link,
+    channel: GuestChannel,
     /// For a part of a guest: the network namespace in which the kernel creates its interfaces.
     beyond: Option<File>,
     /// The node's control socket, once the guest has been set up.
@@ -91,31 +91,31 @@ struct Guest {
 }
 
 impl Guest {
-    fn new(link: Link, beyond: Option<File>) -> Self {
+    fn new(channel: GuestChannel, beyond: Option<File>) -> Self {
         let (programs, held, terminals) = (Programs::default(), Vec::new(), Vec::new());
-        Self { link, beyond, control: None, programs, held, terminals }
+        Self { channel, beyond, control: None, programs, held, terminals }
     }
 
     fn serve(&mut self) -> io::Result<()> {
         let children = system::children()?;
-        self.link.send(&Report::Hello { protocol: PROTOCOL })?;
+        self.channel.send(&Report::Hello { protocol: PROTOCOL })?;
         loop {
-            let control = self.control.as_ref().filter(|_| self.link.connections() < control_socket::MOST);
+            let control = self.control.as_ref().filter(|_| self.channel.connections() < control_socket::MOST);
             // poll(2) ignores a negative descriptor.
             let clients = control.map_or(system::to_read(-1), ControlSocket::interest);
             let mut entries = vec![system::to_read(children.as_raw_fd()), clients];
-            entries.extend(self.link.interests());
+            entries.extend(self.channel.interests());
             system::poll(&mut entries, self.programs.left())?;
             if entries[0].revents != 0 {
                 system::drain(&children);
             }
-            if !self.link.serve(&entries[2..])? {
+            if !self.channel.serve(&entries[2..])? {
                 return Ok(());
             }
             if entries[1].revents != 0 {
                 self.accept()?;
             }
-            while let Some(one) = self.link.next()? {
+            while let Some(one) = self.channel.next()? {
                 match one {
                     Arrived::Message(body) => self.obey(serde_json::from_slice(&body)?)?,
                     Arrived::Size(program, size) => {
@@ -139,18 +139,18 @@ impl Guest {
         else {
             return Ok(());
         };
-        self.link.send(&Report::Connection { id })?;
-        self.link.connect(id, (Kind::Request, reader), (Kind::Answer, writer));
+        self.channel.send(&Report::Connection { id })?;
+        self.channel.connect(id, (Kind::Request, reader), (Kind::Answer, writer));
         Ok(())
     }
 
     /// Reports the ends of programs whose output has all been sent.
     fn release(&mut self) -> io::Result<()> {
         for (id, report) in std::mem::take(&mut self.held) {
-            if self.link.drain(id)? {
-                self.link.forget_input(id);
+            if self.channel.drain(id)? {
+                self.channel.forget_input(id);
                 self.terminals.retain(|(program, _)| *program != id);
-                self.link.send(&report)?;
+                self.channel.send(&report)?;
             } else {
                 self.held.push((id, report));
             }
@@ -170,33 +170,33 @@ impl Guest {
             Order::Start(start) => Some(self.start(&start)?),
             order => self.programs.obey(&order),
         };
-        report.map_or(Ok(()), |report| self.link.send(&report))
+        report.map_or(Ok(()), |report| self.channel.send(&report))
     }
 
     fn start(&mut self, start: &Start) -> io::Result<Report> {
         let streams = if let Some(size) = start.size {
             let (shown, program) = terminal::open(size)?;
-            self.link.sink(Kind::Input, start.id, shown.try_clone()?);
-            self.link.source(Kind::Output, start.id, shown.try_clone()?);
+            self.channel.sink(Kind::Input, start.id, shown.try_clone()?);
+            self.channel.source(Kind::Output, start.id, shown.try_clone()?);
             self.terminals.push((start.id, shown));
             vec![program.try_clone()?, program.try_clone()?, program]
         } else {
             let (input, feed) = system::pipe()?;
             let (shown, output) = system::pipe()?;
-            self.link.sink(Kind::Input, start.id, feed);
-            self.link.source(Kind::Output, start.id, shown);
+            self.channel.sink(Kind::Input, start.id, feed);
+            self.channel.source(Kind::Output, start.id, shown);
             let error = if start.merged {
                 output.try_clone()?
             } else {
                 let (shown, error) = system::pipe()?;
-                self.link.source(Kind::Error, start.id, shown);
+                self.channel.source(Kind::Error, start.id, shown);
                 error
             };
             vec![input, output, error]
         };
         let report = self.programs.start(start, &streams);
         if matches!(report, Report::Refused { .. }) {
-            self.link.forget(start.id);
+            self.channel.forget(start.id);
             self.terminals.retain(|(program, _)| *program != start.id);
         }
         Ok(report)

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::bounds::Bounds;
+use crate::credentials::Credentials;
 use crate::message::{Image, NodeRequest};
 use crate::mounts::{
     self, STRICT, bind_held, folder, folders, held_path, hold, hold_all, memory, mount, sethostname, unmount,
@@ -23,7 +23,7 @@ const DEVICES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", 
 
 /// Makes the image the root of this process; returns the features that this machine lacks, and the
 /// credentials of the programs.
-pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Bounds), String> {
+pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Credentials), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")
@@ -70,8 +70,8 @@ pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Boun
     }
     sethostname(&request.name).map_err(at("host name"))?;
     folders(Path::new(&image.folder)).map_err(at(&image.folder))?;
-    let bounds = Bounds::of(&image.user)?.or_root(&mut notes);
-    Ok((notes, bounds))
+    let credentials = Credentials::of(&image.user)?.or_root(&mut notes);
+    Ok((notes, credentials))
 }
 
 /// Makes a writable overlay on the image the root; the old root is at "." until it is unmounted.

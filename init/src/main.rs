@@ -10,7 +10,7 @@
 //! A node may be a **guest** with its own kernel. The machine of the guest is then the only program
 //! of the node init, and `airloom-init guest DEVICE` is the first process in the guest, with the
 //! same orders and reports. The node init forwards them, and the octets of programs' streams, over
-//! the device ([`relay`], [`link`]).
+//! the device ([`relay`], [`guest_channel`]).
 //!
 //! Several nodes may share one guest. The guest's init then starts one `airloom-init part` for each
 //! of them, like a program: a set of namespaces of the guest's kernel, with that program's standard
@@ -23,15 +23,15 @@
 
 #![cfg(target_os = "linux")]
 
-mod accounts;
-mod bounds;
+mod cgroups;
 mod channel;
 mod control_socket;
+mod cpu_time;
+mod credentials;
 mod frame;
-mod groups;
 mod guest;
+mod guest_channel;
 mod image;
-mod link;
 mod message;
 mod mount_namespace;
 mod mounts;
@@ -41,7 +41,7 @@ mod program;
 mod programs;
 mod relay;
 mod sandbox;
-mod sealed;
+mod sealed_copy;
 mod seccomp;
 mod supervisor;
 mod system;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
         (Some("keep"), Some(socket)) => {
-            match sealed::run_sealed().and_then(|()| supervisor::supervise(&socket)) {
+            match sealed_copy::run().and_then(|()| supervisor::supervise(&socket)) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
                     eprintln!("airloom-init: {error}");

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use airloom_netns as nodes;
 
-use crate::bounds::Rights;
 use crate::channel::Channel;
+use crate::credentials::Rights;
 use crate::message::{NodeRequest, Order, Report};
 use crate::programs::Programs;
 use crate::relay::Relay;
@@ -49,7 +49,7 @@ fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) 
 /// the programs' privileges.
 fn set_up(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
     if let Some(image) = &request.image {
-        return image::set_up(request, image).map(|(notes, bounds)| (notes, Rights::Image(bounds)));
+        return image::set_up(request, image).map(|(notes, credentials)| (notes, Rights::Image(credentials)));
     }
     let mut notes = Vec::new();
     mount_namespace::set_up(&request.name, &request.files, &request.visible)?;

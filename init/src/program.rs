@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use crate::bounds::Rights;
+use crate::credentials::Rights;
 use crate::message::Start;
 use crate::system::{check, default_signals, pipe, text};
 
@@ -194,7 +194,7 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     use super::{candidates, start};
-    use crate::bounds::Rights;
+    use crate::credentials::Rights;
     use crate::message::Start;
 
     fn wish(argv: &[&str], folder: &str) -> Start {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use crate::bounds::Rights;
+use crate::credentials::Rights;
 use crate::message::{Order, Report, Start};
-use crate::{accounts, program, system};
+use crate::{cpu_time, program, system};
 
 /// Maximum number of octets returned of a file.
 const MOST_TEXT: u64 = 4 << 20;
@@ -74,7 +74,7 @@ impl Programs {
                 None
             }
             Order::Cpu { id } => {
-                let (user_ns, system_ns) = accounts::processor_time();
+                let (user_ns, system_ns) = cpu_time::of_processes();
                 Some(Report::Cpu { id: *id, user_ns, system_ns })
             }
             Order::Read { id, path } => Some(Report::Content { id: *id, text: text_of(path) }),

@@ -10,10 +10,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use crate::frame::Kind;
-use crate::link::{Arrived, Link};
+use crate::guest_channel::{Arrived, GuestChannel};
 use crate::message::{Host, Join, Order, PROTOCOL, Report, Start, World};
 use crate::system::{self, Ended};
-use crate::{accounts, control_socket, sandbox, terminal};
+use crate::{control_socket, cpu_time, sandbox, terminal};
 
 /// Maximum number of octets of its console that are kept.
 const MOST_LOG: usize = 16 << 20;
@@ -30,7 +30,7 @@ const PARTING: Duration = Duration::from_secs(5);
 pub struct Relay {
     /// None for a part of a guest whose machine another node init has started.
     machine: Option<Machine>,
-    link: Link,
+    channel: GuestChannel,
     /// The node's exit code, once it has left a guest that it shares.
     parted: Option<i32>,
     /// Number of the order that started it, until the order is answered.
@@ -59,19 +59,19 @@ impl Relay {
         streams.extend(descriptors);
         let pid = sandbox::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
         let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
-        let link = Link::to_machine(near.into()).map_err(fail)?;
-        Ok(Self::new(Some(machine), link, host.id, host.world, host.patience_ms))
+        let channel = GuestChannel::to_machine(near.into()).map_err(fail)?;
+        Ok(Self::new(Some(machine), channel, host.id, host.world, host.patience_ms))
     }
 
     /// Joins a part of a guest at the other end of a channel.
     pub fn join(join: Join, channel: OwnedFd) -> io::Result<Self> {
-        Ok(Self::new(None, Link::to_part(channel)?, join.id, join.world, join.patience_ms))
+        Ok(Self::new(None, GuestChannel::to_part(channel)?, join.id, join.world, join.patience_ms))
     }
 
-    fn new(machine: Option<Machine>, link: Link, id: u64, world: World, patience_ms: u64) -> Self {
+    fn new(machine: Option<Machine>, channel: GuestChannel, id: u64, world: World, patience_ms: u64) -> Self {
         Self {
             machine,
-            link,
+            channel,
             parted: None,
             asked: Some(id),
             world: Some(world),
@@ -96,23 +96,23 @@ impl Relay {
     pub fn interests(&self) -> Vec<libc::pollfd> {
         let console = self.machine.as_ref().and_then(|machine| machine.console.from.as_ref());
         let console = console.map_or(-1, AsRawFd::as_raw_fd);
-        std::iter::once(system::to_read(console)).chain(self.link.interests()).collect()
+        std::iter::once(system::to_read(console)).chain(self.channel.interests()).collect()
     }
 
     /// Maximum time to wait.
     pub fn left(&self) -> Option<Duration> {
         let look = (!self.terminals.is_empty()).then_some(LOOK);
         let until = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-        [look, until, self.link.left()].into_iter().flatten().min()
+        [look, until, self.channel.left()].into_iter().flatten().min()
     }
 
     /// Performs all possible input and output; returns the reports to send.
     pub fn serve(&mut self, ready: &[libc::pollfd]) -> Vec<Report> {
-        let Some((console, link)) = ready.split_first() else { return Vec::new() };
+        let Some((console, channel)) = ready.split_first() else { return Vec::new() };
         if let Some(machine) = self.machine.as_mut().filter(|_| console.revents != 0) {
             machine.console.read();
         }
-        let mut reports = match self.link.serve(link) {
+        let mut reports = match self.channel.serve(channel) {
             Ok(true) => self.hear(),
             Ok(false) => self.hang_up(),
             Err(error) => self.give_up(format!("its guest does not speak as agreed: {error}")),
@@ -120,7 +120,7 @@ impl Relay {
         for (program, terminal) in &mut self.terminals {
             if let Some(size) = terminal.new_size() {
                 // If this fails, the guest has ended, which is reported elsewhere.
-                let _ = self.link.send_size(*program, size);
+                let _ = self.channel.send_size(*program, size);
             }
         }
         if self.until.is_some_and(|until| until <= Instant::now()) {
@@ -151,10 +151,10 @@ impl Relay {
             }
         }
         start.merged = start.tty || system::is_same_file(&output, &error);
-        self.link.source(Kind::Input, id, input);
-        self.link.sink(Kind::Output, id, output);
+        self.channel.source(Kind::Input, id, input);
+        self.channel.sink(Kind::Output, id, output);
         if !start.merged {
-            self.link.sink(Kind::Error, id, error);
+            self.channel.sink(Kind::Error, id, error);
         }
         self.pass(&Order::Start(start))
     }
@@ -169,7 +169,7 @@ impl Relay {
                 return None;
             }
             (Order::Cpu { id }, Some(_)) => {
-                let (user_ns, system_ns) = accounts::processor_time();
+                let (user_ns, system_ns) = cpu_time::of_processes();
                 return Some(Report::Cpu { id: *id, user_ns, system_ns });
             }
             (Order::Stop { grace_ms }, _) => {
@@ -179,7 +179,7 @@ impl Relay {
         }
         self.clock_asked = system::monotonic();
         // If this fails, the guest has ended, which is reported elsewhere.
-        let _ = self.link.send(order);
+        let _ = self.channel.send(order);
         None
     }
 
@@ -204,7 +204,7 @@ impl Relay {
     fn hear(&mut self) -> Vec<Report> {
         let mut reports = Vec::new();
         let broken = loop {
-            let body = match self.link.next() {
+            let body = match self.channel.next() {
                 Ok(Some(Arrived::Message(body))) => body,
                 Ok(Some(Arrived::Size(..))) => continue,
                 Ok(None) => return reports,
@@ -233,24 +233,24 @@ impl Relay {
             }
             (Report::Broken { why }, Some(_)) => self.give_up(why),
             (Report::Refused { id, what, errno }, None) => {
-                self.link.forget(id);
+                self.channel.forget(id);
                 self.terminals.retain(|(program, _)| *program != id);
                 vec![Report::Refused { id, what, errno }]
             }
             (report @ Report::Exited { .. }, None) => {
                 let Report::Exited { id, .. } = report else { return Vec::new() };
-                self.link.forget_input(id);
+                self.channel.forget_input(id);
                 self.held.push((id, report));
                 Vec::new()
             }
             (Report::Connection { id }, None)
-                if id >= control_socket::FIRST && self.link.connections() < control_socket::MOST =>
+                if id >= control_socket::FIRST && self.channel.connections() < control_socket::MOST =>
             {
                 if let Ok((reader, writer)) = control_socket::connect() {
-                    self.link.connect(id, (Kind::Answer, reader), (Kind::Request, writer));
+                    self.channel.connect(id, (Kind::Answer, reader), (Kind::Request, writer));
                 } else {
                     // If this fails, the guest has ended, which is reported elsewhere.
-                    let _ = self.link.refuse(id);
+                    let _ = self.channel.refuse(id);
                 }
                 Vec::new()
             }
@@ -267,7 +267,7 @@ impl Relay {
     /// Returns the end reports of programs whose output has all been written.
     fn release(&mut self) -> Vec<Report> {
         let (now, later) =
-            std::mem::take(&mut self.held).into_iter().partition(|(id, _)| self.link.is_flushed(*id));
+            std::mem::take(&mut self.held).into_iter().partition(|(id, _)| self.channel.is_flushed(*id));
         self.held = later;
         let now: Vec<(u64, Report)> = now;
         for (id, _) in &now {

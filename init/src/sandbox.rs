@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::bounds::{Rights, drop_from_bounds, is_mapped};
+use crate::credentials::{Rights, drop_from_bounding_set, is_mapped};
 use crate::message::{Host, Sandbox, Scheduling, Start};
 use crate::mount_namespace::unshare;
 use crate::mounts::{self, hold, memory, mount, restrict};
@@ -149,7 +149,7 @@ fn drop_rights(kept: &[u32], user: Option<u32>) -> io::Result<()> {
             check(libc::setresuid(user, user, user))?;
         }
     }
-    drop_from_bounds(|number| !kept.contains(&number))?;
+    drop_from_bounding_set(|number| !kept.contains(&number))?;
     // SAFETY: no pointers are passed.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
     // The kernel's `struct __user_cap_header_struct`, version 3, and two `__user_cap_data_struct`.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use crate::cgroups::{Group, Groups};
 use crate::channel::Channel;
-use crate::groups::{Group, Groups};
 use crate::message::{NodeRequest, Notice, PROTOCOL, Request};
 use crate::{mount_namespace, node, system};
 

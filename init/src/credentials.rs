@@ -45,14 +45,14 @@ pub enum Rights {
     /// All privileges that do not affect the machine: a node on the host's kernel and files.
     Node,
     /// The user of an image, with the capabilities that container engines grant.
-    Image(Bounds),
+    Image(Credentials),
 }
 
 impl Rights {
     /// The `HOME=` entry of the environment, if the programs get one.
     pub fn home_in_env(&self) -> Option<String> {
         match self {
-            Self::Image(bounds) => Some(format!("HOME={}", bounds.home)),
+            Self::Image(credentials) => Some(format!("HOME={}", credentials.home)),
             _ => None,
         }
     }
@@ -62,19 +62,19 @@ impl Rights {
         match self {
             Self::All => Ok(()),
             Self::Node => {
-                drop_from_bounds(|number| MACHINES.contains(&number))?;
+                drop_from_bounding_set(|number| MACHINES.contains(&number))?;
                 // Within these limits no capability is needed, so the limits are zero.
                 none_of(libc::RLIMIT_RTPRIO)?;
                 none_of(libc::RLIMIT_NICE)
             }
-            Self::Image(bounds) => bounds.enter(),
+            Self::Image(credentials) => credentials.enter(),
         }
     }
 }
 
 /// Drops capabilities from the bounding set of this process: programs that it executes
 /// as root do not regain them.
-pub fn drop_from_bounds(is_dropped: impl Fn(u32) -> bool) -> io::Result<()> {
+pub fn drop_from_bounding_set(is_dropped: impl Fn(u32) -> bool) -> io::Result<()> {
     for number in (0..=LAST_CAPABILITY).filter(|&number| is_dropped(number)) {
         // SAFETY: no pointers are passed.
         match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number), 0, 0, 0) }) {
@@ -105,14 +105,14 @@ pub fn is_mapped(uid: u32, gid: u32) -> bool {
 
 /// The user and groups of a node's programs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct Credentials {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
     home: String,
 }
 
-impl Bounds {
+impl Credentials {
     /// Resolves `user[:group]` in the root file system of this process.
     pub fn of(user: &str) -> Result<Self, String> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Bounds {
 
     fn enter(&self) -> io::Result<()> {
         seccomp::refuse_control_group_namespaces()?;
-        drop_from_bounds(|number| !KEPT.contains(&number))?;
+        drop_from_bounding_set(|number| !KEPT.contains(&number))?;
         // SAFETY: the list outlives the call and its length is given.
         let grouped = check(unsafe { libc::setgroups(self.groups.len(), self.groups.as_ptr()) });
         // In the user namespace of an unprivileged user, setgroups(2) is not permitted.
@@ -193,31 +193,38 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Bounds;
+    use super::Credentials;
 
     const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\napp:x:1000:1001::/srv/app:/bin/sh\nbroken\n";
     const GROUP: &str = "root:x:0:\napp:x:1001:\nwheel:x:10:root,app\nvideo:x:44:app\n";
 
-    fn bounds(said: &str) -> Result<Bounds, String> {
-        Bounds::from_texts(said, PASSWD, GROUP)
+    fn credentials(said: &str) -> Result<Credentials, String> {
+        Credentials::from_texts(said, PASSWD, GROUP)
     }
 
     #[test]
     fn a_user_is_a_name_or_a_number_with_or_without_a_group() {
-        let app = Bounds { uid: 1000, gid: 1001, groups: vec![10, 44, 1001], home: "/srv/app".to_owned() };
-        assert_eq!(bounds("app"), Ok(app));
-        assert_eq!(bounds("1000").unwrap().groups, [10, 44, 1001]);
-        let wheel = Bounds { uid: 1000, gid: 10, groups: vec![10], home: "/srv/app".to_owned() };
-        assert_eq!(bounds("app:wheel"), Ok(wheel));
-        assert_eq!(bounds("").unwrap().home, "/root");
-        let stranger = Bounds { uid: 7, gid: 8, groups: vec![8], home: "/".to_owned() };
-        assert_eq!(bounds("7:8"), Ok(stranger));
+        let app =
+            Credentials { uid: 1000, gid: 1001, groups: vec![10, 44, 1001], home: "/srv/app".to_owned() };
+        assert_eq!(credentials("app"), Ok(app));
+        assert_eq!(credentials("1000").unwrap().groups, [10, 44, 1001]);
+        let wheel = Credentials { uid: 1000, gid: 10, groups: vec![10], home: "/srv/app".to_owned() };
+        assert_eq!(credentials("app:wheel"), Ok(wheel));
+        assert_eq!(credentials("").unwrap().home, "/root");
+        let stranger = Credentials { uid: 7, gid: 8, groups: vec![8], home: "/".to_owned() };
+        assert_eq!(credentials("7:8"), Ok(stranger));
     }
 
     #[test]
     fn who_is_not_there_is_named() {
-        assert_eq!(bounds("nobody").unwrap_err(), "the image's user \"nobody\" is not in its /etc/passwd");
-        assert_eq!(bounds("app:none").unwrap_err(), "the image's group \"none\" is not in its /etc/group");
-        assert!(Bounds::from_texts("", "", "").is_ok());
+        assert_eq!(
+            credentials("nobody").unwrap_err(),
+            "the image's user \"nobody\" is not in its /etc/passwd"
+        );
+        assert_eq!(
+            credentials("app:none").unwrap_err(),
+            "the image's group \"none\" is not in its /etc/group"
+        );
+        assert!(Credentials::from_texts("", "", "").is_ok());
     }
 }

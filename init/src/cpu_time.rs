@@ -7,7 +7,7 @@ use crate::system::stat_fields;
 
 /// Returns user and system time in nanoseconds. Time of ended processes whose parent never
 /// waited for them is not counted.
-pub fn processor_time() -> (u64, u64) {
+pub fn of_processes() -> (u64, u64) {
     // SAFETY: an rusage is plain integers, and the buffer outlives the call.
     let ended = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -14,7 +14,7 @@ use crate::system::check;
 
 /// Starts this program again from a sealed copy; returns if it already runs from one, or on
 /// failure.
-pub fn run_sealed() -> io::Result<()> {
+pub fn run() -> io::Result<()> {
     if fs::read_link("/proc/self/exe")?.to_string_lossy().starts_with("/memfd:airloom-init") {
         return Ok(());
     }

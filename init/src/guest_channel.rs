@@ -60,7 +60,7 @@ struct Unread {
 
 /// A channel and the streams on it.
 #[derive(Debug)]
-pub struct Link {
+pub struct GuestChannel {
     /// Descriptors for reading and writing; for a device both are the same.
     from: OwnedFd,
     to: OwnedFd,
@@ -84,7 +84,7 @@ pub enum Arrived {
     Size(u64, [u16; 2]),
 }
 
-impl Link {
+impl GuestChannel {
     /// Takes ownership of the host's end of a machine's channel.
     pub fn to_machine(fd: OwnedFd) -> io::Result<Self> {
         Self::new(fd.try_clone()?, fd, Some(LINE), KEPT)
@@ -195,7 +195,7 @@ impl Link {
         self.sinks.iter().all(|sink| sink.program != program || sink.pending.is_empty())
     }
 
-    /// The poll entries; pass them to [`Link::serve`] with their results.
+    /// The poll entries; pass them to [`GuestChannel::serve`] with their results.
     pub fn interests(&self) -> Vec<libc::pollfd> {
         let entry = |fd: i32, events| libc::pollfd { fd, events, revents: 0 };
         let writes = if self.out.is_empty() || self.may_write() == 0 { 0 } else { libc::POLLOUT };
@@ -216,7 +216,7 @@ impl Link {
     }
 
     /// Performs all possible input and output; returns false at the end of the channel.
-    /// [`Link::next`] returns the received items.
+    /// [`GuestChannel::next`] returns the received items.
     pub fn serve(&mut self, ready: &[libc::pollfd]) -> io::Result<bool> {
         let Some(([from, _], streams)) = ready.split_first_chunk::<2>() else { return Ok(true) };
         let (sources, sinks) = streams.split_at(self.sources.len());

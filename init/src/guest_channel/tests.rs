@@ -4,29 +4,29 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use super::{Arrived, Link};
+use super::{Arrived, GuestChannel};
 use crate::frame::{Kind, WINDOW};
 use crate::system;
 
-fn pair() -> (Link, Link) {
+fn pair() -> (GuestChannel, GuestChannel) {
     let (near, far) = UnixStream::pair().unwrap();
     let far = OwnedFd::from(far);
-    let host = Link::to_host(far.try_clone().unwrap(), far).unwrap();
-    (Link::to_machine(OwnedFd::from(near)).unwrap(), host)
+    let host = GuestChannel::to_host(far.try_clone().unwrap(), far).unwrap();
+    (GuestChannel::to_machine(OwnedFd::from(near)).unwrap(), host)
 }
 
 /// Runs both ends until neither has anything left to do.
-fn settle(ends: [&mut Link; 2]) -> Vec<Arrived> {
+fn settle(ends: [&mut GuestChannel; 2]) -> Vec<Arrived> {
     let [a, b] = ends;
     let mut arrived = Vec::new();
     loop {
         let mut idle = true;
-        for link in [&mut *a, &mut *b] {
-            let mut entries = link.interests();
+        for channel in [&mut *a, &mut *b] {
+            let mut entries = channel.interests();
             system::poll(&mut entries, Some(std::time::Duration::ZERO)).unwrap();
             idle &= entries.iter().all(|entry| entry.revents == 0);
-            assert!(link.serve(&entries).unwrap());
-            arrived.extend(std::iter::from_fn(|| link.next().unwrap()));
+            assert!(channel.serve(&entries).unwrap());
+            arrived.extend(std::iter::from_fn(|| channel.next().unwrap()));
         }
         if idle {
             return arrived;
@@ -35,11 +35,11 @@ fn settle(ends: [&mut Link; 2]) -> Vec<Arrived> {
 }
 
 /// Waits as the node init does, until no wake-up frame is due any more.
-fn wait_out(link: &mut Link) {
-    while let Some(left) = link.left() {
-        let mut entries = link.interests();
+fn wait_out(channel: &mut GuestChannel) {
+    while let Some(left) = channel.left() {
+        let mut entries = channel.interests();
         system::poll(&mut entries, Some(left)).unwrap();
-        assert!(link.serve(&entries).unwrap());
+        assert!(channel.serve(&entries).unwrap());
     }
 }
 
@@ -55,7 +55,7 @@ fn a_machine_that_does_not_read_is_told_again_until_it_does() {
         host.send(&serde_json::json!({"a": "message"})).unwrap();
         program.write_all(&vec![7; waiting]).unwrap();
         assert!(host.left().is_some());
-        let told = |guest: &Link| {
+        let told = |guest: &GuestChannel| {
             let mut octets: libc::c_int = 0;
             // SAFETY: the kernel writes one integer.
             unsafe { libc::ioctl(guest.from.as_raw_fd(), libc::FIONREAD, &raw mut octets) };
@@ -125,9 +125,9 @@ fn a_program_that_nobody_reads_waits_and_others_do_not() {
 #[test]
 fn a_connection_ends_with_its_answer_and_a_client_that_disconnects_is_noticed() {
     let (mut host, mut guest) = pair();
-    let connect = |link: &mut Link, id, reader, writer| {
+    let connect = |channel: &mut GuestChannel, id, reader, writer| {
         let (near, far) = UnixStream::pair().unwrap();
-        link.connect(id, (reader, far.try_clone().unwrap().into()), (writer, far.into()));
+        channel.connect(id, (reader, far.try_clone().unwrap().into()), (writer, far.into()));
         near
     };
     for goes in [false, true] {
