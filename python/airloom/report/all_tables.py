@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airloom.report import radio, tables
+from airloom.report import grid, radio, sweeps, tables
 from airloom.report.tables import Table
 from airloom.results import RunReader
 
@@ -10,7 +10,7 @@ from airloom.results import RunReader
 def all_tables(run: RunReader) -> list[Table]:
     """Returns every table with rows, in the order of the page."""
     built = (
-        tables.first_figures(run),
+        *(_of_sweep(run) if run.is_sweep else (tables.first_figures(run),)),
         tables.measurements(run),
         tables.guidance(run),
         tables.claims(run),
@@ -25,3 +25,9 @@ def all_tables(run: RunReader) -> list[Table]:
         tables.programs(run),
     )
     return [one for one in built if one.rows]
+
+
+def _of_sweep(run: RunReader) -> list[Table]:
+    """Returns the pivot table of each measured quantity."""
+    whole = grid.of_sweep(run)
+    return [sweeps.table(whole, one) for one in sweeps.quantities(whole)]
