@@ -121,7 +121,7 @@ def test_measurements_take_turns_unless_they_have_a_time(tmp_path):
 
 def test_events_change_links_at_their_time(tmp_path):
     scenario = pair(
-        {"delay": "1 ms"},
+        {"delay": "1 ms", "carrier": "keep"},
         measurements=[ping(count=60, interval="20 ms")],
         events=[
             {"at": "500 ms", "link": "a-b", "set": {"delay": "15 ms"}},
@@ -142,6 +142,7 @@ def test_events_change_links_at_their_time(tmp_path):
 
 def test_a_node_that_is_stopped_and_started_again(tmp_path):
     scenario = pair(
+        {"carrier": "keep"},  # otherwise the sender's kernel would stop sending
         measurements=[ping(count=60, interval="20 ms")],
         programs=[{"node": "b", "run": "sleep 60", "name": "service", "until_end": True}],
         events=[

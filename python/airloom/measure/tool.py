@@ -159,7 +159,9 @@ class Reading(Protocol):
         """The figures for ``result.json``."""
 
     def samples(self) -> pa.Table:
-        """The time series, with the columns of :data:`SAMPLE_SCHEMA`."""
+        """The time series, an Arrow table with a row for each value: ``metric``, ``unit``, ``t_ns``
+        (ns from the run's time zero), ``value`` and ``node``.
+        """
 
 
 class Tool(Protocol):
