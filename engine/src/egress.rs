@@ -36,6 +36,12 @@ pub trait Egress {
         let _ = (port, at, frame, pool);
     }
 
+    /// The link at a port came up or went down, and the carrier of the interface behind the port
+    /// follows it ([`crate::settings::Carrier`]).
+    fn carrier(&mut self, port: PortId, up: bool) {
+        let _ = (port, up);
+    }
+
     /// The emulated network dropped a frame, or a run of segments of a super-frame.
     fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: DropReason, pool: &Pool) {
         let _ = (place, at, frame, why, pool);

@@ -47,6 +47,20 @@ pub struct LinkSettings {
     pub gap_ns: u64,
     /// Latency added by the equipment at the far end.
     pub receiver: Receiver,
+    /// Carrier of the interface at the far end while the link is down.
+    pub carrier: Carrier,
+}
+
+/// Carrier of a wire's receiving interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// The interface loses its carrier while the link is down.
+    #[default]
+    Follow,
+    /// The interface keeps its carrier: the link fails beyond the equipment that it is connected
+    /// to.
+    Keep,
 }
 
 /// Behaviour of a wire when the host delivers its frames late, on the wall clock; a stepped engine
@@ -302,6 +316,7 @@ impl Default for LinkSettings {
             late: Late::default(),
             gap_ns: 0,
             receiver: Receiver::default(),
+            carrier: Carrier::default(),
         }
     }
 }

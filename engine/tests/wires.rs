@@ -2,7 +2,7 @@
 
 mod common;
 
-use airloom_engine::settings::{LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
+use airloom_engine::settings::{Carrier, LinkSettings, QueueSettings, Rate, Segments, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, DropReason, End, Engine, LinkId, PortId};
 use common::{Book, mac, offer, offer_octets, offer_super, run_dry};
@@ -287,4 +287,27 @@ fn a_carried_run_crosses_a_wire_of_which_nothing_is_said_while_it_still_comes() 
     offer_super(&mut engine, a, 0, 5 * 946, 946);
     run_dry(&mut engine, &mut book);
     assert_eq!(book.times(b), [5 * 800_000; 5]);
+}
+
+#[test]
+fn the_carrier_of_both_ports_follows_a_link_unless_it_is_kept() {
+    let keep = LinkSettings { carrier: Carrier::Keep, ..LinkSettings::default() };
+    let mut engine = Engine::new(1);
+    let ports = ["a", "b", "c"].map(|name| engine.add_port(name, false).expect("new"));
+    let switch = engine.add_switch("s", &SwitchSettings::Hub).expect("new");
+    let ends = ports.map(End::Port);
+    let plain = LinkSettings::default();
+    // The receiver of the second direction is the port a, which keeps its carrier.
+    let near = engine.connect("near", ends[0], ends[1], &plain, &keep).expect("both are there");
+    let far = engine.connect("far", ends[2], End::Switch(switch), &plain, &plain).expect("both are there");
+    let mut book = Book::default();
+    for (at, change) in
+        [(1, Change::Down(near)), (2, Change::Down(far)), (3, Change::Up(far)), (4, Change::Up(near))]
+    {
+        engine.schedule(Instant::from_nanos(at), change).expect("valid");
+    }
+    engine.advance(Instant::from_nanos(1), &mut book);
+    assert_eq!(book.carriers, [(ports[1], false)]);
+    engine.advance(Instant::from_nanos(9), &mut book);
+    assert_eq!(book.carriers, [(ports[1], false), (ports[2], false), (ports[2], true), (ports[1], true)]);
 }

@@ -67,6 +67,9 @@ pub struct Report {
     pub figures: Box<dyn erased_serde::Serialize + Send>,
 }
 
+/// Work that may block, such as a system call that waits for the kernel's RTNL lock.
+pub type Blocking = Box<dyn FnOnce() + Send>;
+
 /// One attachment of the engine to the outside. No method may block, and [`Port::receive`] and
 /// [`Port::deliver`] do not allocate.
 pub trait Port: AsAny + Send {
@@ -114,6 +117,13 @@ pub trait Port: AsAny + Send {
     fn notify(&mut self, now: Instant) -> Instant {
         let _ = now;
         Instant::NEVER
+    }
+
+    /// Sets the carrier of the interface behind the port. Returns the part that may block, which
+    /// then runs outside of the engine's thread.
+    fn set_carrier(&mut self, up: bool) -> Option<Blocking> {
+        let _ = up;
+        None
     }
 
     /// Called before the wall clock starts to drive the engine.

@@ -66,6 +66,10 @@ impl<E: Egress> Egress for Recorder<'_, E> {
         handed
     }
 
+    fn carrier(&mut self, port: PortId, up: bool) {
+        self.inner.carrier(port, up);
+    }
+
     fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: DropReason, pool: &Pool) {
         let names = self.names;
         let comment: &[&str] = match place {

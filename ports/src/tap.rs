@@ -5,13 +5,14 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use airloom_engine::frame::Pool;
 use airloom_engine::{Delivery, HostLoss};
 
 use crate::error::Error;
-use crate::port::{Incoming, Outgoing, Port};
+use crate::port::{Blocking, Incoming, Outgoing, Port};
 use crate::rx::RxBuffers;
 use crate::sys::{check, interface_request, set_nonblocking};
 use crate::{tx, vnet};
@@ -19,6 +20,7 @@ use crate::{tx, vnet};
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
 const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
 const TUNGETVNETHDRSZ: libc::c_ulong = 0x8004_54d7;
+const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
 const TUNGETIFF: libc::c_ulong = 0x8004_54d2;
 
 const TUN_F_CSUM: u32 = 0x01;
@@ -44,7 +46,7 @@ static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 /// The engine's side of a TAP interface.
 #[derive(Debug)]
 pub struct Tap {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     offload: Offload,
     /// True once its namespace ended.
     gone: bool,
@@ -84,7 +86,7 @@ impl Tap {
         }
         set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
-        Ok(Self { fd, offload, gone: false })
+        Ok(Self { fd: Arc::new(fd), offload, gone: false })
     }
 
     /// The offloads that this TAP leaves to its reader and accepts from its writer.
@@ -121,6 +123,17 @@ impl Port for Tap {
             return Delivery::Lost(HostLoss::NodeGone);
         }
         tx::write(self.fd.as_raw_fd(), vnet::OCTETS, outgoing.frame, outgoing.pool)
+    }
+
+    /// The ioctl takes the RTNL lock, which other processes may hold for milliseconds.
+    fn set_carrier(&mut self, up: bool) -> Option<Blocking> {
+        let fd = Arc::clone(&self.fd);
+        Some(Box::new(move || {
+            let up = libc::c_int::from(up);
+            // SAFETY: TUNSETCARRIER reads one int that outlives the call. It fails only if the
+            // interface is gone.
+            unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETCARRIER, &raw const up) };
+        }))
     }
 
     fn is_gone(&self) -> bool {

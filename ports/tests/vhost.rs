@@ -2,9 +2,10 @@
 
 mod guest;
 
+use std::io::Read;
 use std::os::fd::AsRawFd;
 
-use airloom_engine::{DropReason, HostLoss};
+use airloom_engine::{Change, DropReason, HostLoss};
 use airloom_ports::vhost::{Standing, Vhost};
 use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
 use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
@@ -456,4 +457,45 @@ fn a_guest_that_takes_its_memory_away_harms_only_itself() {
     assert!(cause().is_some_and(|cause| cause.contains("memory is gone")));
     assert!(b.is_parted());
     assert_eq!(bench.port(Vhost::standing), Standing::Up, "the other one goes on");
+}
+
+#[test]
+fn a_guest_is_told_of_its_carrier_and_a_later_guest_finds_it() {
+    // VIRTIO_NET_F_STATUS; VHOST_USER_SET_BACKEND_REQ_FD and VHOST_USER_GET_CONFIG.
+    let (status, set_channel, get_config) = (1 << 16, 21, 24);
+    let bench = Bench::new();
+    let set = |up| {
+        let done = bench.driver.ask(move |driven| {
+            let link = driven.world.names.links.id("wire").expect("there");
+            let now = driven.world.engine.now();
+            let change = if up { Change::Up(link) } else { Change::Down(link) };
+            driven.world.engine.schedule(now, change).expect("valid");
+        });
+        done.expect("it runs");
+    };
+    let carrier = |guest: &Guest| {
+        let answer = guest.ask(get_config, &[words(&[6, 2, 0]), vec![0; 2]].concat());
+        u16::from_le_bytes([answer[12], answer[13]])
+    };
+    let guest = Guest::up(&bench.path, status, 8);
+    let (mut near, far) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    guest.ack(set_channel, &[], &[far.as_raw_fd()]);
+    assert_eq!(carrier(&guest), 1);
+    near.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("not zero");
+    for (up, number) in [(false, 0), (true, 1), (false, 0)] {
+        set(up);
+        let mut notice = [0; 12];
+        near.read_exact(&mut notice).expect("a notice comes");
+        assert_eq!(notice.to_vec(), message(2, 1, &[]));
+        assert_eq!(carrier(&guest), number);
+    }
+    drop(guest);
+    bench.cause();
+    let guest = Guest::up(&bench.path, status, 8);
+    assert_eq!(carrier(&guest), 0, "the link is still down");
+    // Nobody reads the notices now: the engine goes on.
+    for _ in 0..2_000 {
+        set(true);
+    }
+    until(|| carrier(&guest) == 1);
 }

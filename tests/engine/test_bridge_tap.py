@@ -1,18 +1,23 @@
 """The engine between real kernels' network stacks."""
 
+import fcntl
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 
 import pytest
 
 from helpers.namespaces import inside, node
+from helpers.nodes import eventually
 
 _engine = pytest.importorskip("airloom._engine")
 
 pytestmark = pytest.mark.world
+
+SIOCGIFFLAGS, IFF_RUNNING = 0x8913, 0x40
 
 
 def udp(namespace, address):
@@ -63,7 +68,8 @@ def transfer(nodes, count: int) -> None:
 
 
 def test_a_change_of_a_link_shows_in_what_programs_see(nodes):
-    engine = join(nodes, {"delay_ns": 1_000_000}, {})
+    # With its carrier, the sender's kernel hands frames over while the link is down.
+    engine = join(nodes, {"delay_ns": 1_000_000}, {"carrier": "keep"})
     zero = engine.start()
     assert zero > 0
     a, b = udp(nodes[0], ("10.0.0.1", 7)), udp(nodes[1], ("10.0.0.2", 7))
@@ -88,6 +94,27 @@ def test_a_change_of_a_link_shows_in_what_programs_see(nodes):
     a.close()
     b.close()
     assert engine.ledger()["host_lost"] == {}
+
+
+def test_the_interfaces_of_a_link_lose_their_carrier_with_it(nodes):
+    engine = join(nodes)
+
+    def running(namespace) -> bool:
+        def ask() -> bool:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+                answer = fcntl.ioctl(asker, SIOCGIFFLAGS, struct.pack("16s24x", b"eth0"))
+            return bool(struct.unpack_from("H", answer, 16)[0] & IFF_RUNNING)
+
+        return inside(namespace, ask)
+
+    engine.start()
+    for up in (False, True):
+        engine.set_link_up("wire", up)
+        eventually(lambda up=up: [running(one) for one in nodes] == [up, up], f"running {up}")
+    engine.set_link_up("wire", False)
+    # It is done before the engine ends.
+    engine.stop()
+    eventually(lambda: [running(one) for one in nodes] == [False, False], "not running")
 
 
 def test_the_books_and_the_lateness_of_a_run_agree(nodes):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shutil
 import signal
 from typing import Any
 
@@ -15,6 +17,7 @@ from airloom import RunError, Scenario, ScenarioError
 from airloom.cli import app
 from airloom.lab.client import Client, find
 from airloom.lab.repl import Prompt
+from helpers import REPOSITORY
 
 pytestmark = pytest.mark.world
 
@@ -72,6 +75,54 @@ def test_a_program_that_goes_on(lab):
     assert program.log.name == "server.log"
 
 
+def test_a_program_is_ready_when_its_check_succeeds(lab):
+    server = lab["h2"].start("python3 -u -m http.server 80", ready={"port": 80, "within": "20 s"})
+    assert lab["h2"].listens(80)
+    log = lab["h2"].start("sh -c 'sleep 0.2; echo now; sleep 60'", ready={"log": "^now$"})
+    assert log.output == "now\n"
+    lab["h1"].start("sh -c 'sleep 0.2; touch /tmp/there; sleep 60'", ready={"command": "test -e /tmp/there"})
+    assert lab["h1"].run("test -e /tmp/there").ok
+    server.stop()
+    later = lab["h2"].start("sh -c 'sleep 0.2; exec python3 -m http.server 81'")
+    lab["h2"].wait_port(81, timeout=20)
+    assert later.code is None
+
+
+def test_a_program_that_does_not_become_ready_is_an_error(lab):
+    with pytest.raises(RunError, match="sh in node h2 ended with exit code 3, and was not ready") as caught:
+        lab["h2"].start("sh -c 'exit 3'", ready={"port": 80})
+    assert "sh.log" in (caught.value.cure or "")
+    with pytest.raises(RunError, match="was not ready within 0.1 s: waited for 'never' in its log"):
+        lab["h2"].start("sleep 60", ready={"log": "never", "within": "100 ms"})
+    assert not lab["h2"].run("pgrep -x sleep").ok
+    with pytest.raises(TimeoutError, match="no program in h2 listens on udp port 9"):
+        lab["h2"].wait_port(9, "udp", timeout=0.1)
+
+
+@pytest.mark.parametrize(
+    ("ready", "message"),
+    [({}, "no check is given"), ({"prot": 80}, "prot"), ({"port": 80, "log": "x"}, "2 checks are given")],
+)
+def test_a_wrong_check_starts_nothing(lab, ready, message):
+    with pytest.raises(ScenarioError, match=message):
+        lab["h2"].start("sleep 61", ready=ready)
+    assert not lab["h2"].run("pgrep -x sleep").ok
+
+
+def test_the_example_of_the_quickstart_prints_its_page(tmp_path, monkeypatch, capsys):
+    page = (REPOSITORY / "docs" / "start" / "quickstart.md").read_text()
+    (scenario,) = re.findall(r"^`two.yaml`:\n\n```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (example,) = re.findall(r"^From Python:\n\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    if shutil.which("curl") is None:
+        pytest.skip("no curl: sudo apt-get install curl")
+    (tmp_path / "two.yaml").write_text(scenario)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    said = capsys.readouterr().out
+    assert "Directory listing" in said
+    assert "'throughput':" in said
+
+
 def test_a_program_that_is_not_there(lab):
     with pytest.raises(RunError, match="no-such-program"):
         lab["h2"].start("no-such-program")
@@ -85,6 +136,7 @@ def test_links_change_while_it_is_up(lab):
     assert 44 <= rtt_ms(lab, "h1", "h2") < 48
     link.set(direction="backward", delay="2 ms")
     assert 26 <= rtt_ms(lab, "h1", "h2") < 30
+    link.set(carrier="keep")  # with a carrier, the senders' kernels go on sending
     link.down()
     assert not lab["h1"].run("ping -c 1 -W 0.3 h2").ok
     link.up()

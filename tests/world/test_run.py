@@ -132,7 +132,7 @@ def test_a_link_is_up_while_its_ends_see_each_other(tmp_path):
 
 def test_events_change_links_at_their_time(tmp_path):
     scenario = pair(
-        {"delay": "1 ms"},
+        {"delay": "1 ms", "carrier": "keep"},
         measurements=[ping(count=60, interval="20 ms")],
         events=[
             {"at": "500 ms", "link": "a-b", "set": {"delay": "15 ms"}},
@@ -153,6 +153,7 @@ def test_events_change_links_at_their_time(tmp_path):
 
 def test_a_node_that_is_stopped_and_started_again(tmp_path):
     scenario = pair(
+        {"carrier": "keep"},  # otherwise the sender's kernel would stop sending
         measurements=[ping(count=60, interval="20 ms")],
         programs=[{"node": "b", "run": "sleep 60", "name": "service", "until_end": True}],
         events=[

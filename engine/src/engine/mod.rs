@@ -468,6 +468,9 @@ fn apply(
             let up = matches!(change, Change::Up(_));
             for wire in [2 * link.0, 2 * link.0 + 1] {
                 wires[wire as usize].set_up(context, up);
+                if let Some(port) = wires[wire as usize].carrier_port() {
+                    context.egress.carrier(port, up);
+                }
                 if !up {
                     switches.iter_mut().for_each(|switch| switch.forget(wire));
                 }

@@ -22,7 +22,7 @@ use crate::calendar::Class;
 use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
 use crate::egress::Clock;
-use crate::element::{Direction, End, LinkId, Place};
+use crate::element::{Direction, End, LinkId, Place, PortId};
 use crate::engine::context::{Context, Event, HandOver, source};
 use crate::frame::segment;
 use crate::frame::{ETHERNET_HEADER, Frame};
@@ -35,7 +35,7 @@ use crate::link::queue::Queue;
 use crate::link::receiver::Receiver;
 use crate::link::serializer::Serializer;
 use crate::random::Stream;
-use crate::settings::{Late, LinkSettings, Segments};
+use crate::settings::{Carrier, Late, LinkSettings, Segments};
 use crate::time::{Instant, Span};
 
 /// Context of a wire in its engine.
@@ -134,6 +134,14 @@ impl Wire {
     /// True if the link is up.
     pub fn is_up(&self) -> bool {
         self.up
+    }
+
+    /// The port at the far end, if the carrier of its interface follows the link.
+    pub fn carrier_port(&self) -> Option<PortId> {
+        match (self.to, self.settings.carrier) {
+            (End::Port(port), Carrier::Follow) => Some(port),
+            _ => None,
+        }
     }
 
     /// The element at the far end.

@@ -33,6 +33,8 @@ pub struct Dropped {
 pub struct Book {
     pub deliveries: Vec<Arrival>,
     pub drops: Vec<Dropped>,
+    /// Carrier changes of interfaces, in order.
+    pub carriers: Vec<(PortId, bool)>,
     /// If set, the host loses every n-th delivery.
     pub lose_every: Option<usize>,
     pub calls: usize,
@@ -50,6 +52,10 @@ impl Egress for Book {
             self.deliveries.push(Arrival { port, at: at.nanos(), octets, together: frame.count });
         }
         Delivery::Taken
+    }
+
+    fn carrier(&mut self, port: PortId, up: bool) {
+        self.carriers.push((port, up));
     }
 
     fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: DropReason, _pool: &Pool) {

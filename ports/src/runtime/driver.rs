@@ -122,7 +122,7 @@ impl Driver {
         poller.add(timer.as_raw_fd(), TIMER)?;
         let (commands, orders) = channel();
         let clock = WallClock::start();
-        world.start(clock);
+        world.start(clock)?;
         let driven = Driven {
             world,
             clock,

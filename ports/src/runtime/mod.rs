@@ -8,9 +8,11 @@
 //! | `spin_policy` | when to sleep and when to spin |
 //! | `coalescing` | fewer wakes for dense streams of frames |
 //! | `priority`, `affinity`, `pm_qos` | the thread's scheduling class, its processor, processor sleep states |
+//! | `background` | system calls that may block, on another thread |
 //! | [`lateness`], [`status`] | how late frames and wakes were; the loop's own account |
 
 mod affinity;
+pub(crate) mod background;
 mod coalescing;
 pub mod driver;
 pub mod lateness;

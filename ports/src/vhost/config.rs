@@ -15,6 +15,7 @@ pub(super) mod feature {
     pub const HOST_TSO6: u64 = 1 << 12;
     pub const HOST_ECN: u64 = 1 << 13;
     pub const MRG_RXBUF: u64 = 1 << 15;
+    pub const STATUS: u64 = 1 << 16;
     pub const INDIRECT_DESC: u64 = 1 << 28;
     pub const EVENT_IDX: u64 = 1 << 29;
     pub const PROTOCOL_FEATURES: u64 = 1 << 30;
@@ -36,6 +37,7 @@ pub const FEATURES: u64 = feature::CSUM
     | feature::HOST_TSO6
     | feature::HOST_ECN
     | feature::MRG_RXBUF
+    | feature::STATUS
     | feature::INDIRECT_DESC
     | feature::EVENT_IDX
     | feature::PROTOCOL_FEATURES
@@ -45,7 +47,8 @@ pub const FEATURES: u64 = feature::CSUM
     | feature::HOST_USO;
 
 /// Protocol features: an answer to every message, the MTU, a back-end channel, the configuration, a
-/// reset. The channel is never used, but User Mode Linux requests no interrupt without it.
+/// reset. The channel tells of changes of the configuration, and User Mode Linux requests no interrupt
+/// without it.
 pub(super) const REPLY_ACK: u64 = 1 << 3;
 pub(super) const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
 
@@ -59,10 +62,12 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// The configuration as the guest reads it: address, status, queue pairs, MTU.
-    pub(super) fn octets(self) -> [u8; CONFIG] {
+    /// The configuration as the guest reads it: address, status, queue pairs, MTU. The status has
+    /// one bit, VIRTIO_NET_S_LINK_UP.
+    pub(super) fn octets(self, carrier: bool) -> [u8; CONFIG] {
         let mut octets = [0; CONFIG];
         octets[..6].copy_from_slice(&self.mac);
+        octets[6..8].copy_from_slice(&u16::from(carrier).to_le_bytes());
         octets[8..10].copy_from_slice(&1u16.to_le_bytes());
         octets[10..12].copy_from_slice(&self.mtu.to_le_bytes());
         octets

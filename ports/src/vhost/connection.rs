@@ -82,19 +82,7 @@ impl Connection {
     /// # Errors
     /// [`DisconnectReason::Deaf`] if the other side does not read, or [`DisconnectReason::Socket`].
     pub fn send(&self, octets: &[u8]) -> Result<(), DisconnectReason> {
-        // SAFETY: the octets outlive the call.
-        let sent = unsafe {
-            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-            libc::send(self.socket.as_raw_fd(), octets.as_ptr().cast(), octets.len(), flags)
-        };
-        match usize::try_from(sent) {
-            Ok(sent) if sent == octets.len() => Ok(()),
-            Ok(_) => Err(DisconnectReason::Deaf),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Err(DisconnectReason::Deaf),
-                error => Err(gone(error)),
-            },
-        }
+        send(self.socket.as_raw_fd(), octets)
     }
 
     /// Receives until `until` octets are present; returns false if more have to arrive.
@@ -154,6 +142,26 @@ impl Connection {
 impl AsRawFd for Connection {
     fn as_raw_fd(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+}
+
+/// Sends a message on a stream socket.
+///
+/// # Errors
+/// [`DisconnectReason::Deaf`] if the other side does not read, or [`DisconnectReason::Socket`].
+pub(super) fn send(socket: RawFd, octets: &[u8]) -> Result<(), DisconnectReason> {
+    // SAFETY: the octets outlive the call.
+    let sent = unsafe {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        libc::send(socket, octets.as_ptr().cast(), octets.len(), flags)
+    };
+    match usize::try_from(sent) {
+        Ok(sent) if sent == octets.len() => Ok(()),
+        Ok(_) => Err(DisconnectReason::Deaf),
+        Err(_) => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Err(DisconnectReason::Deaf),
+            error => Err(gone(error)),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! The network device of a guest: the features negotiated with its front end, and its two queues.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::egress::Delivery;
@@ -10,9 +10,10 @@ use airloom_engine::time::{Instant, Span};
 
 use super::backlog::Backlog;
 use super::config::{DeviceConfig, FEATURES, PROTOCOL, REPLY_ACK, feature};
+use super::connection;
 use super::disconnect::DisconnectReason;
 use super::memory::Memory;
-use super::message::{QueuePlaces, Request};
+use super::message::{self, QueuePlaces, Request};
 use super::notifier::Notifier;
 use super::queue::{self, Queue, Writer};
 use crate::port::LARGEST_FRAME;
@@ -115,8 +116,10 @@ pub struct Device {
     memory: Option<Memory>,
     sides: [Side; 2],
     backlog: Backlog,
-    /// Kept open: closing it would be an event for the guest.
+    /// Socket for requests to the front end. Kept open: closing it would be an event for the guest.
     channel: Option<OwnedFd>,
+    /// Carrier of the guest's interface.
+    carrier: bool,
     /// Counters since the device was created, over all its guests.
     pub counts: Counts,
 }
@@ -128,12 +131,13 @@ impl Device {
         let sides = [Side::default(), Side::default()];
         let counts = Counts::default();
         let backlog = Backlog::default();
-        Self { config, features: 0, protocol: 0, memory: None, sides, backlog, channel: None, counts }
+        let (features, protocol, carrier) = (0, 0, true);
+        Self { config, features, protocol, memory: None, sides, backlog, channel: None, carrier, counts }
     }
 
     /// Removes the guest's state.
     pub fn reset(&mut self) {
-        *self = Self { counts: self.counts, ..Self::new(self.config) };
+        *self = Self { counts: self.counts, carrier: self.carrier, ..Self::new(self.config) };
     }
 
     /// True once the guest's driver uses both queues.
@@ -238,13 +242,23 @@ impl Device {
             Request::SetChannel => self.channel = files.pop(),
             Request::GetConfig(offset, octets) => {
                 let (from, octets) = (*offset as usize, *octets as usize);
-                let whole = self.config.octets();
+                let whole = self.config.octets(self.carrier);
                 let part = whole.get(from..from + octets).unwrap_or(&[]);
                 let head = [*offset, u32::try_from(part.len()).unwrap_or(0), 0].map(u32::to_ne_bytes);
                 reply(&[head.as_flattened(), part].concat());
             }
         }
         Ok(outcome)
+    }
+
+    /// Sets the carrier of the guest's interface, and tells the front end that the configuration
+    /// changed. If the channel is full, the front end has not read an earlier notice yet, which
+    /// then also stands for this one; if it is closed, so will be the connection.
+    pub fn set_carrier(&mut self, up: bool) {
+        self.carrier = up;
+        if let (true, Some(channel)) = (self.features & feature::STATUS != 0, &self.channel) {
+            let _ = connection::send(channel.as_raw_fd(), &message::config_change());
+        }
     }
 
     /// Receives one frame from the guest.

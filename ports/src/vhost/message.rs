@@ -15,6 +15,8 @@ pub const REGIONS: usize = 8;
 pub const CONFIG: usize = 256;
 
 const VERSION: u32 = 1;
+/// Number of the back end's request VHOST_USER_BACKEND_CONFIG_CHANGE_MSG.
+const CONFIG_CHANGE: u32 = 2;
 const VERSION_MASK: u32 = 3;
 const REPLY: u32 = 4;
 const NEED_REPLY: u32 = 8;
@@ -195,6 +197,15 @@ impl Request {
             _ => return Err(Flaw::Unknown),
         })
     }
+}
+
+/// Encodes the notice to the front end that the device's configuration changed.
+#[must_use]
+pub fn config_change() -> [u8; HEADER] {
+    let mut octets = [0; HEADER];
+    octets[..4].copy_from_slice(&CONFIG_CHANGE.to_ne_bytes());
+    octets[4..8].copy_from_slice(&VERSION.to_ne_bytes());
+    octets
 }
 
 /// Encodes the answer to a request.

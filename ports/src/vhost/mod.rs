@@ -30,7 +30,7 @@ pub use device::Counts;
 pub use disconnect::DisconnectReason;
 
 use crate::error::Error;
-use crate::port::{Incoming, Outgoing, Port, Report};
+use crate::port::{Blocking, Incoming, Outgoing, Port, Report};
 use crate::runtime::poller::Poller;
 use crate::rx::RxBuffers;
 use crate::sys::{check, set_nonblocking};
@@ -353,6 +353,11 @@ impl Port for Vhost {
             self.disconnect(reason);
             Delivery::Lost(HostLoss::NodeGone)
         })
+    }
+
+    fn set_carrier(&mut self, up: bool) -> Option<Blocking> {
+        self.device.set_carrier(up);
+        None
     }
 
     fn notify(&mut self, now: Instant) -> Instant {

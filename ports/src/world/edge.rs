@@ -4,7 +4,9 @@ use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 
+use crate::error::Error;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
+use crate::runtime::background::Background;
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
 
@@ -19,6 +21,8 @@ pub struct Attachment {
     pub(crate) batch: u32,
     /// Last time at which the port was known to be empty.
     pub(crate) looked: Instant,
+    /// False while the interface behind the port is without carrier.
+    carrier: bool,
 }
 
 /// All ports of an engine, and the destination of its frames.
@@ -33,6 +37,8 @@ pub struct Edge {
     pub(crate) answers: Vec<(PortId, Vec<u8>)>,
     /// None while the engine is stepped.
     clock: Option<WallClock>,
+    /// Runs what may block; None while the engine is stepped.
+    background: Option<Background>,
     scratch: Box<[u8]>,
 }
 
@@ -45,30 +51,47 @@ impl Edge {
             with_peers: Vec::new(),
             answers: Vec::new(),
             clock: None,
+            background: None,
             scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
         }
     }
 
     /// Starts to follow a clock.
-    pub(crate) fn start(&mut self, clock: WallClock) {
+    pub(crate) fn start(&mut self, clock: WallClock) -> Result<(), Error> {
         self.clock = Some(clock);
+        self.background = Some(Background::start()?);
         self.ports.iter_mut().for_each(|attached| attached.port.start());
+        Ok(())
     }
 
     /// Attaches a port; it gets the next number.
     pub(crate) fn attach(&mut self, port: Box<dyn Port>) {
         let number = self.ports.len();
         let (missed, longest) = (0, port.longest_frame());
-        self.ports.push(Attachment { port, missed, longest, batch: 1, looked: Instant::ZERO });
+        let (batch, looked, carrier) = (1, Instant::ZERO, true);
+        self.ports.push(Attachment { port, missed, longest, batch, looked, carrier });
         self.prepare(number);
     }
 
-    /// Replaces a port.
+    /// Replaces a port. The new one has the carrier of the old one.
     pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) {
         let attached = &mut self.ports[number];
         attached.longest = port.longest_frame();
         attached.port = port;
+        if !attached.carrier {
+            self.set_carrier(number, false);
+        }
         self.prepare(number);
+    }
+
+    fn set_carrier(&mut self, number: usize, up: bool) {
+        let attached = &mut self.ports[number];
+        attached.carrier = up;
+        match (attached.port.set_carrier(up), &self.background) {
+            (None, _) => {}
+            (Some(work), None) => work(),
+            (Some(work), Some(background)) => background.run(work),
+        }
     }
 
     fn prepare(&mut self, number: usize) {
@@ -111,6 +134,10 @@ impl Edge {
 }
 
 impl Egress for Edge {
+    fn carrier(&mut self, port: PortId, up: bool) {
+        self.set_carrier(port.index(), up);
+    }
+
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let index = port.index();
         if let Some(clock) = &self.clock {

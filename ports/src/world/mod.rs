@@ -49,12 +49,16 @@ impl World {
     }
 
     /// Starts to follow a clock.
-    pub(crate) fn start(&mut self, clock: WallClock) {
+    ///
+    /// # Errors
+    /// [`Error::Loop`] if the kernel refuses a thread.
+    pub(crate) fn start(&mut self, clock: WallClock) -> Result<(), Error> {
         self.clock = Some(clock);
-        self.edge.start(clock);
+        self.edge.start(clock)?;
         if let Some(capture) = &mut self.capture {
             capture.follow(clock.zero_since_1970());
         }
+        Ok(())
     }
 
     /// Adds a port; `transit` is true if its node forwards frames.

@@ -17,6 +17,7 @@ from typing import Any
 import airloom
 from airloom.lab.handles import LiveGuest, LiveLink, LiveNode, LiveProgram
 from airloom.lab.radio import LiveRadio
+from airloom.measure import Metric, Reading
 from airloom.results import Claim, Measurement, RunReader
 from airloom.scenario.topology import builders
 
@@ -24,7 +25,17 @@ _PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("Runs", (airloom.run, airloom.check, RunReader, airloom.RunResult, Measurement, Claim, airloom.Verdict)),
     (
         "A live laboratory",
-        (airloom.Lab, LiveNode, LiveProgram, airloom.Completed, LiveLink, LiveRadio, LiveGuest),
+        (
+            airloom.Lab,
+            LiveNode,
+            LiveProgram,
+            airloom.Completed,
+            LiveLink,
+            LiveRadio,
+            LiveGuest,
+            Reading,
+            Metric,
+        ),
     ),
     ("Scenarios", (airloom.Scenario,)),
     ("Errors", (airloom.ScenarioError, airloom.HostError, airloom.LabError, airloom.RunError)),

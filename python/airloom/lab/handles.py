@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Any
 
 from airloom.errors import RunError, ScenarioError
 from airloom.lab.radio import move
+from airloom.lab.readiness import ready_of, wait_ready
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import Exit, NodeHandle, Process, State
 from airloom.planning.plan import LinkPlan, NodePlan
 from airloom.planning.settings import changed
 from airloom.runs.emulation import World
-from airloom.runs.programs import signal_number
+from airloom.runs.programs import POLL, signal_number
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Direction
 
@@ -202,8 +204,16 @@ class LiveNode(Switched):
         name: str | None = None,
         env: Mapping[str, str] | None = None,
         folder: str | None = None,
+        ready: Mapping[str, Any] | None = None,
     ) -> LiveProgram:
-        """Starts a program and returns; its output goes to a log in the results."""
+        """Starts a program and returns; its output goes to a log in the results.
+
+        With ``ready`` it returns when the program is ready. The keys are those of a scenario's
+        ``ready``: ``{"port": 80}``, ``{"log": "listening"}`` or ``{"command": "..."}``, with
+        ``"within": "10 s"``. A program that is not ready in time is stopped and raises
+        :class:`~airloom.RunError`.
+        """
+        check = None if ready is None else ready_of(ready)
         argv = words_of(command if isinstance(command, str) else list(command))
         stem = name or Path(argv[0]).name
         log = self._log_path(self.name, stem)
@@ -212,11 +222,31 @@ class LiveNode(Switched):
             count += 1
             log = self._log_path(self.name, f"{stem}-{count}")
         process = self._handle.start(argv, env=env, folder=folder, stdout=log)
-        return LiveProgram(self.name, argv, process, log)
+        program = LiveProgram(self.name, argv, process, log)
+        if check is not None:
+            handle, within = self._handle, check.within / 1e9
+            wait_ready(
+                check,
+                program,
+                self.listens,
+                lambda words: code_of(handle.exec(words, timeout=within, env=env, folder=folder).exit),
+            )
+        return program
 
     def listens(self, port: int, protocol: str = "tcp") -> bool:
         """True if a program in the node listens on the port."""
         return self._handle.listens("udp" if protocol == "udp" else "tcp", port)
+
+    def wait_port(self, port: int, protocol: str = "tcp", timeout: float = 10.0) -> None:
+        """Waits until a program in the node listens on the port.
+
+        Raises :class:`TimeoutError` after ``timeout`` seconds.
+        """
+        until = time.monotonic() + timeout
+        while not self.listens(port, protocol):
+            if time.monotonic() >= until:
+                raise TimeoutError(f"no program in {self.name} listens on {protocol} port {port}")
+            time.sleep(POLL / 1e9)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Packets, octets, errors and drops by interface, from the node's kernel."""
@@ -281,7 +311,7 @@ class LiveLink:
                 self._now[one] = after
 
     def down(self) -> None:
-        """Sets the link down: frames are dropped as ``link-down``."""
+        """Sets the link down: frames are dropped as ``link-down``, and interfaces lose their carrier."""
         self._world.set_link_up(self.name, False)
         self._up = False
 

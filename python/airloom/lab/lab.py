@@ -276,8 +276,9 @@ class Lab:
     def measure(self, name: str | None = None, **tool: Mapping[str, Any]) -> Reading:
         """Runs a measurement and waits for its end. Keys are those of a scenario.
 
-        ``lab.measure("rtt", ping={"from": "h1", "to": "h2", "count": 10})``; the figures and
-        samples also go into the results.
+        ``lab.measure("rtt", ping={"from": "h1", "to": "h2", "count": 10})``. The reading has
+        ``metrics()``, the figures by name and unit, and ``samples()``, the time series as an Arrow
+        table; both also go into the results.
         """
         one = self._up()
         with self._counting:

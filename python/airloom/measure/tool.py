@@ -159,7 +159,9 @@ class Reading(Protocol):
         """The figures for ``result.json``."""
 
     def samples(self) -> pa.Table:
-        """The time series, with the columns of :data:`SAMPLE_SCHEMA`."""
+        """The time series, an Arrow table with a row for each value: ``metric``, ``unit``, ``t_ns``
+        (ns from the run's time zero), ``value`` and ``node``.
+        """
 
     def in_force(self) -> dict[str, str]:
         """Settings that the programs report and the scenario may leave open, by key."""

@@ -128,6 +128,7 @@ class LinkSettings:
     queue: QueueSettings | None = None
     segments: Literal["timed", "carried"] = "timed"
     late: Literal["catch-up", "slip"] = "catch-up"
+    carrier: Literal["follow", "keep"] = "follow"
     gap: int = 0
     receiver: Receiver | None = None
 
@@ -174,6 +175,8 @@ class LinkSettings:
             found["segments"] = self.segments
         if self.late != "catch-up":
             found["late"] = self.late
+        if self.carrier != "follow":
+            found["carrier"] = self.carrier
         if self.gap:
             found["gap_ns"] = self.gap
         if self.receiver is not None and (receiver := self.receiver.engine()):

@@ -39,7 +39,8 @@ def changed(settings: LinkSettings, change: Direction) -> LinkSettings:
         update["jitter"] = _jitter(change.jitter)
     if change.loss is not None:
         update["loss"] = _loss(change.loss)
-    for name in ("jitter_reorders", "duplicate", "corrupt", "reorder", "mtu", "segments", "late"):
+    same = ("jitter_reorders", "duplicate", "corrupt", "reorder", "mtu", "segments", "late", "carrier")
+    for name in same:
         value = getattr(change, name)
         if value is not None:
             update[name] = value

@@ -22,7 +22,7 @@ from airloom.nodes.kind import Exit, NodeHandle, Process
 from airloom.runs.timeline import Timeline
 from airloom.scenario import patterns
 from airloom.scenario.command_line import words_of
-from airloom.scenario.model import Program
+from airloom.scenario.model import Program, Ready
 from airloom.units.text import seconds
 
 GRACE = 2_000_000_000
@@ -67,6 +67,13 @@ def signal_number(name: str) -> int:
         raise RunError(
             "signal.unknown", f"there is no signal {name}", cure="such as TERM, HUP or USR1"
         ) from None
+
+
+def condition(ready: Ready) -> str:
+    """What a readiness check waits for, as text."""
+    if ready.log is not None:
+        return f"{ready.log!r} in its log"
+    return f"a listener on port {ready.port}" if ready.port is not None else f"success of {ready.command!r}"
 
 
 class Reading:
@@ -321,14 +328,7 @@ class Supervised:
         ready = self.program.ready
         if life != self._life or self.state != "running" or ready is None:
             return
-        what = (
-            f"{ready.log!r} in its log"
-            if ready.log is not None
-            else f"a listener on port {ready.port}"
-            if ready.port is not None
-            else f"success of {ready.command!r}"
-        )
-        self._fail(f"was not ready within {seconds(ready.within)}: waited for {what}")
+        self._fail(f"was not ready within {seconds(ready.within)}: waited for {condition(ready)}")
 
     def _fail(self, what: str, cure: str | None = None) -> None:
         lines = self.tail()

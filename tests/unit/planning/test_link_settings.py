@@ -32,6 +32,7 @@ EVERYTHING = LinkSettings(
     queue=QueueSettings(None, 30_000, None, Law("codel", {"target_ns": 1, "interval_ns": 2}), True),
     segments="carried",
     late="slip",
+    carrier="keep",
     gap=4_000,
     receiver=Receiver(7_000, 50_000, Law("exponential", {"mean_ns": 20_000}), 1_000_000),
 )

@@ -11,7 +11,7 @@ from airloom.planning.network import Network
 from airloom.planning.rules.names import unique
 from airloom.planning.rules.nodes import node_exists
 from airloom.scenario import patterns
-from airloom.scenario.model import Program, Scenario
+from airloom.scenario.model import Program, Ready, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
@@ -60,19 +60,24 @@ def _program(program: Program, path: Path_, scenario: Scenario, network: Network
         elif "\0" in value:
             yield Problem("program.env", "a NUL in the value", (*path, "env", name), "leave it out")
     if program.ready is not None:
-        given = [name for name in ("log", "port", "command") if getattr(program.ready, name) is not None]
-        if len(given) != 1:
-            yield Problem(
-                "program.ready",
-                f"{len(given)} checks are given" if given else "no check is given",
-                (*path, "ready"),
-                "exactly one of log, port, command",
-            )
-        if program.ready.log is not None:
-            try:
-                patterns.checked(program.ready.log)
-            except patterns.PatternError as error:
-                yield Problem("program.ready", f"not a regular expression: {error}", (*path, "ready", "log"))
+        yield from ready(program.ready, (*path, "ready"))
+
+
+def ready(check: Ready, path: Path_) -> Iterator[Problem]:
+    """Yields everything that is wrong with a readiness check."""
+    given = [name for name in ("log", "port", "command") if getattr(check, name) is not None]
+    if len(given) != 1:
+        yield Problem(
+            "program.ready",
+            f"{len(given)} checks are given" if given else "no check is given",
+            path,
+            "exactly one of log, port, command",
+        )
+    if check.log is not None:
+        try:
+            patterns.checked(check.log)
+        except patterns.PatternError as error:
+            yield Problem("program.ready", f"not a regular expression: {error}", (*path, "log"))
 
 
 def _order(programs: list[Program]) -> Iterator[Problem]:

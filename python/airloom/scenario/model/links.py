@@ -102,6 +102,11 @@ class Direction(Model):
         description="when the host is late: catch-up (default) makes up for up to 1 ms; slip never exceeds "
         "the rate and loses the time",
     )
+    carrier: Literal["follow", "keep"] | None = Field(
+        default=None,
+        description="carrier of the receiving interface: follow (default) loses it while the link is down; "
+        "keep does not",
+    )
 
 
 Vlan = Annotated[int, Field(ge=1, le=4094, strict=True)]

@@ -1,0 +1,70 @@
+"""Waits until a program of a live laboratory is ready, by the words of a scenario's ``ready``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from airloom.errors import RunError
+from airloom.planning.rules import programs as rules
+from airloom.runs.programs import POLL, Reading, condition
+from airloom.scenario import problems
+from airloom.scenario.command_line import words_of
+from airloom.scenario.model import Ready
+from airloom.scenario.source import Source
+from airloom.units.text import seconds
+
+if TYPE_CHECKING:
+    from airloom.lab.handles import LiveProgram
+
+Start = Callable[[Sequence[str]], int]
+"""Runs a command in the program's node to its end; returns the exit code."""
+
+
+def ready_of(words: Mapping[str, Any]) -> Ready:
+    """Returns the validated readiness check; raises :class:`~airloom.ScenarioError`."""
+    source = Source(dict(words), None, Path())
+    try:
+        made = Ready.model_validate(dict(words))
+    except ValidationError as error:
+        raise problems.of_shape(error, source) from None
+    problems.raise_first(rules.ready(made, ()), source)
+    return made
+
+
+def wait_ready(ready: Ready, program: LiveProgram, listens: Callable[[int], bool], run: Start) -> None:
+    """Waits until the check succeeds.
+
+    Raises :class:`~airloom.RunError` if the program ends before, or after the time-out, and then
+    stops the program.
+    """
+    reading = Reading(program.log, 0)
+    until = time.monotonic() + ready.within / 1e9
+    while not _is_ready(ready, reading, listens, run):
+        code = program.code
+        if code is not None:
+            how = f"ended with exit code {code}, and was not ready: waited for {condition(ready)}"
+        elif time.monotonic() < until:
+            if not reading.left:
+                time.sleep(POLL / 1e9)
+            continue
+        else:
+            program.stop()
+            how = f"was not ready within {seconds(ready.within)}: waited for {condition(ready)}"
+        raise RunError(
+            "program.failed",
+            f"{program.argv[0]} in node {program.node} {how}",
+            cure=f"its output is in {program.log}",
+        )
+
+
+def _is_ready(ready: Ready, reading: Reading, listens: Callable[[int], bool], run: Start) -> bool:
+    if ready.log is not None:
+        return reading.has(ready.log)
+    if ready.port is not None:
+        return listens(ready.port)
+    return ready.command is None or run(words_of(ready.command)) == 0
