@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, str] = {
     "bringup": "thousands of nodes: time up, memory, and that nothing stays",
     "chain": "TCP over 20 and 50 router hops of 100 Mbit/s",
     "delay": "how exactly delays of 0.1 to 100 ms are kept",
+    "gigabit": "TCP over hops of 1 Gbit/s, 20 hops of 100 Mbit/s, 10 Gbit/s, a fat tree; what they cost",
     "grid": "radio in real time: 400 nodes and 100 flows on 12 channels; one flow's cost",
     "guests": "User Mode Linux guests: time to the first program, one and twenty; memory",
     "kinds": "what each kind of node carries beside the native stack, and at a radio",

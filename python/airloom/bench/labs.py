@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -106,3 +107,15 @@ def busy_seconds() -> float:
     with open("/proc/stat") as file:
         user, nice, system, _idle, _wait, irq, softirq, *_ = map(int, file.readline().split()[1:])
     return (user + nice + system + irq + softirq) / 100
+
+
+def engine_seconds() -> float:
+    """Returns the processor time of this process's threads that drive engines, in seconds."""
+    ticks = 0
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread may end meanwhile
+            name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+            if name == "airloom-engine":
+                user, system = rest.split()[11:13]
+                ticks += int(user) + int(system)
+    return ticks / os.sysconf("SC_CLK_TCK")

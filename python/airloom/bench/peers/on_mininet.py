@@ -4,6 +4,7 @@ A plain Mininet script: it imports nothing of Airloom, and prints one line of JS
 
     on_mininet.py standing HOSTS             a row of switches with a host each: time up and down, memory
     on_mininet.py tcp SWITCHES SECONDS       one TCP flow from end to end of such a row, without shaping
+    on_mininet.py fat-tree K RATE SECONDS    TCP from each host to the next, by links of RATE Mbit/s
     on_mininet.py stream TRAFFIC RATE MTU FOLDER FAMILY WORD...   two hosts, a switch, one recorded flow
 """
 
@@ -63,6 +64,57 @@ def tcp(switches: int, seconds: int) -> dict[str, Any]:
     listening.wait()
     net.stop()
     return {"bits_a_second": json.loads(said)["end"]["sum_received"]["bits_per_second"]}
+
+
+def fat_tree(k: int, rate: float, seconds: int) -> dict[str, Any]:
+    """Returns bit/s of all flows together, one from each host to the next, without the first second.
+
+    The switches find a tree among the links (802.1D). Neighbours are numbered one after the other,
+    so no two flows share a direction of a link.
+    """
+    net = Mininet(switch=LinuxBridge, host=Host, link=TCLink, controller=None)
+    half, bridges = k // 2, 0
+
+    def switch() -> Any:
+        nonlocal bridges
+        bridges += 1
+        return net.addSwitch(f"s{bridges}", stp=True)
+
+    def join(*pair: Any) -> None:
+        net.addLink(*pair, bw=rate)
+
+    cores = [switch() for _ in range(half * half)]
+    hosts: list[Any] = []
+    for _ in range(k):
+        aggregations, edges = [switch() for _ in range(half)], [switch() for _ in range(half)]
+        for position, aggregation in enumerate(aggregations):
+            for other in cores[position * half : (position + 1) * half] + edges:
+                join(aggregation, other)
+        for edge in edges:
+            for _ in range(half):
+                hosts.append(net.addHost(f"h{len(hosts) + 1}"))
+                join(edge, hosts[-1])
+    net.start()
+    net.waitConnected()
+    pairs = list(zip(hosts, hosts[1:] + hosts[:1], strict=True))
+    deadline = time.monotonic() + 120
+    for client, server in pairs:
+        while " 0% packet loss" not in client.cmd(f"ping -c 1 -W 1 {server.IP()}"):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{client.name} does not reach {server.name}")
+    servers = [host.popen(["iperf3", "-s", "-1"]) for host in hosts]
+    time.sleep(1)
+    clients = [
+        client.popen(
+            ["iperf3", "-c", server.IP(), "-t", str(seconds + 1), "-O", "1", "-C", "cubic", "-J"], text=True
+        )
+        for client, server in pairs
+    ]
+    said = [json.loads(client.communicate()[0]) for client in clients]
+    for server in servers:
+        server.wait()
+    net.stop()
+    return {"bits_a_second": sum(one["end"]["sum_received"]["bits_per_second"] for one in said)}
 
 
 def stream(traffic: str, rate: str, mtu: str, folder: str, family: str, *words: str) -> dict[str, Any]:
@@ -127,6 +179,8 @@ def main() -> None:
         said = standing(int(words[0]))
     elif what == "tcp":
         said = tcp(int(words[0]), int(words[1]))
+    elif what == "fat-tree":
+        said = fat_tree(int(words[0]), float(words[1]), int(words[2]))
     else:
         said = stream(*words)
     print(json.dumps(said), flush=True)

@@ -1,0 +1,139 @@
+"""TCP at 1 and 10 Gbit/s with every segment timed, and its cost relative to the kernel's own links."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from airloom.bench import BenchResult, Progress
+from airloom.bench.labs import busy_seconds, chain, engine_seconds, pair, tcp, up
+from airloom.bench.peers import installed_mininet
+from airloom.scenario.model import Queue, Scenario, Topology
+
+SECONDS = 6
+SEGMENT = 1448
+"""TCP payload in octets of a frame of 1514, with time stamps."""
+HOPS = (1, 4, 16)
+GIGABIT = 930e6
+"""Promised goodput in bit/s over links of 1 Gbit/s."""
+MOST_BUSY = 0.9
+"""Promised processors over the longest chain."""
+SLOW_HOPS, SLOW = 20, 94e6
+"""Hops of 100 Mbit/s, and their promised goodput in bit/s."""
+TEN_GIGABIT = 8e9
+PORTS, AGGREGATE = 4, 6e9
+"""Ports of a switch of the fat tree, and the promised goodput in bit/s of all its flows."""
+KERNEL = "veth pairs and HTB"
+BRIDGES = "Mininet with Linux bridges and HTB"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One measurement: goodput in bit/s, and the number of busy processors meanwhile."""
+
+    goodput: float
+    busy: float
+    """Of the whole machine."""
+    engine: float
+    """Of the engine's thread."""
+
+    def per_segment(self, hops: int) -> float:
+        """Processor time in s of the engine's thread for one full segment on one hop."""
+        return self.engine / (self.goodput / (8 * SEGMENT) * hops)
+
+
+def run(progress: Progress) -> list[BenchResult]:
+    """Measures each case beside the same with the kernel's own links."""
+    results = []
+    for hops in HOPS:
+        results += _hops(progress, hops, "1 Gbit/s", GIGABIT, MOST_BUSY if hops == HOPS[-1] else None)
+    results += _hops(progress, SLOW_HOPS, "100 Mbit/s", SLOW, None)
+    progress(f"10 Gbit/s over {KERNEL}")
+    kernel = _flow(pair("native", **_link("10 Gbit/s")))
+    for switches, way in ((0, "one link"), (1, "one switch")):
+        progress(f"10 Gbit/s over {way}")
+        ours = _flow(pair(switches=switches, **_link("10 Gbit/s")))
+        results += _beside(f"{way} of 10 Gbit/s", switches + 1, ours, kernel, TEN_GIGABIT, None)
+    return results + _fat_tree(progress)
+
+
+def _hops(
+    progress: Progress, hops: int, rate: str, least: float, most_busy: float | None
+) -> list[BenchResult]:
+    what = f"{hops} hops of {rate}" if hops > 1 else f"1 hop of {rate}"
+    progress(what)
+    ours = _flow(chain(hops + 1, packets=1000, rate=rate))
+    progress(f"{what}: {KERNEL}")
+    kernel = _flow(chain(hops + 1, "native", packets=1000, rate=rate))
+    return _beside(what, hops, ours, kernel, least, most_busy)
+
+
+def _beside(
+    what: str, hops: int, ours: Cost, kernel: Cost, least: float, most_busy: float | None
+) -> list[BenchResult]:
+    return [
+        BenchResult(
+            f"TCP goodput over {what}", "bit/s", ours.goodput, KERNEL, kernel.goodput,
+            ours.goodput / kernel.goodput, f"at least {least / 1e6:g} Mbit/s", ours.goodput >= least,
+        ),
+        BenchResult(
+            f"processors busy with {what}", "1", ours.busy, KERNEL, kernel.busy, ours.busy / kernel.busy,
+            None if most_busy is None else f"less than {most_busy:g}",
+            None if most_busy is None else ours.busy < most_busy,
+        ),
+        BenchResult(f"... in the engine's thread: {what}", "1", ours.engine),
+        BenchResult(f"... for a segment and hop: {what}", "us", ours.per_segment(hops) * 1e6),
+    ]  # fmt: skip
+
+
+def _link(rate: str) -> dict[str, Any]:
+    return {"rate": rate, "queue": Queue(packets=1000)}
+
+
+def _flow(scenario: Scenario) -> Cost:
+    """Measures one flow from the first node to the last."""
+    with up(scenario) as lab:
+        nodes = lab.nodes
+        begun, busy, engine = time.monotonic(), busy_seconds(), engine_seconds()
+        goodput = tcp(lab, nodes[0], nodes[-1], SECONDS)
+        length = time.monotonic() - begun
+        return Cost(goodput, (busy_seconds() - busy) / length, (engine_seconds() - engine) / length)
+
+
+def _fat_tree(progress: Progress) -> list[BenchResult]:
+    """TCP from each host of a fat tree to the next one, all at once."""
+    what = f"a fat tree of {PORTS}-port switches, {PORTS**3 // 4} flows"
+    progress(what)
+    topology = Topology.model_validate({"generator": "fat-tree", "k": PORTS, "link": _link("1 Gbit/s")})
+    ours = _permutation(Scenario(name="bench-fat-tree", topology=topology))
+    theirs = None
+    if installed_mininet.python():
+        progress(f"{what}: {BRIDGES}")
+        found = installed_mininet.on_mininet("fat-tree", PORTS, 1000, SECONDS)
+        theirs = float(found["bits_a_second"])
+    else:
+        progress(f"{what}: without Mininet, which is not installed ({installed_mininet.CURE})")
+    return [
+        BenchResult(
+            f"TCP goodput over {what}", "bit/s", ours, BRIDGES if theirs else None, theirs,
+            ours / theirs if theirs else None,
+            f"at least {AGGREGATE / 1e9:g} Gbit/s", ours >= AGGREGATE,
+        )
+    ]  # fmt: skip
+
+
+def _permutation(scenario: Scenario) -> float:
+    """Returns bit/s of all flows together, one from each host to the next, without the first second."""
+    with up(scenario) as lab:
+        hosts = [name for name in lab.nodes if name.startswith("n")]
+        pairs = list(zip(hosts, hosts[1:] + hosts[:1], strict=True))
+        servers = [lab[host].start(["iperf3", "-s", "-1"]) for host in hosts]
+        time.sleep(1)
+        words = ["-t", str(SECONDS + 1), "-O", "1", "-C", "cubic", "-J"]
+        clients = [lab[source].start(["iperf3", "-c", lab.addresses[to], *words]) for source, to in pairs]
+        for process in [*clients, *servers]:
+            process.wait(60)
+        rates = [json.loads(one.output)["end"]["sum_received"]["bits_per_second"] for one in clients]
+        return float(sum(rates))
