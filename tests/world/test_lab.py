@@ -92,7 +92,7 @@ def test_a_program_that_does_not_become_ready_is_an_error(lab):
     with pytest.raises(RunError, match="sh in node h2 ended with exit code 3, and was not ready") as caught:
         lab["h2"].start("sh -c 'exit 3'", ready={"port": 80})
     assert "sh.log" in (caught.value.cure or "")
-    with pytest.raises(RunError, match="was not ready within 0.1 s: waited for 'never' in its log"):
+    with pytest.raises(RunError, match=r"was not ready within 0\.1 s: waited for 'never' in its log"):
         lab["h2"].start("sleep 60", ready={"log": "never", "within": "100 ms"})
     assert not lab["h2"].run("pgrep -x sleep").ok
     with pytest.raises(TimeoutError, match="no program in h2 listens on udp port 9"):
