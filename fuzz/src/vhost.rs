@@ -73,7 +73,7 @@ fn messages(mut data: &[u8]) {
         if let Ok(Some((buffer, ..))) = device.take(&mut pool) {
             pool.release(buffer);
         }
-        let _ = device.tell(Instant::ZERO);
+        let _ = device.notify_guest(Instant::ZERO);
     }
     if let Some((head, _)) = data.split_first_chunk::<HEADER>() {
         let _ = Header::read(*head);
@@ -136,8 +136,8 @@ fn rings(how: u8, data: &[u8]) {
     engine.advance(Instant::NEVER, &mut Towards { device: &mut device, scratch });
     let _ = device.catch_up();
     let _ = device.listen();
-    let _ = device.tell(Instant::ZERO);
-    let _ = device.tell(device.reminder().unwrap_or(Instant::ZERO));
+    let _ = device.notify_guest(Instant::ZERO);
+    let _ = device.notify_guest(device.reminder().unwrap_or(Instant::ZERO));
     assert_eq!(engine.ledger().in_flight().frames, 0);
     assert_eq!(engine.pool().in_use(), 0);
 }

@@ -117,7 +117,7 @@ impl Guest {
             }
             while let Some(one) = self.channel.next()? {
                 match one {
-                    Arrived::Message(body) => self.obey(serde_json::from_slice(&body)?)?,
+                    Arrived::Message(body) => self.execute(serde_json::from_slice(&body)?)?,
                     Arrived::Size(program, size) => {
                         if let Some((_, shown)) = self.terminals.iter().find(|(id, _)| *id == program) {
                             terminal::set_size(shown, size)?;
@@ -127,7 +127,7 @@ impl Guest {
             }
             self.held.extend(self.programs.reap());
             self.release()?;
-            if self.programs.left().is_some_and(|left| left == Duration::ZERO || nobody_left()) {
+            if self.programs.left().is_some_and(|left| left == Duration::ZERO || no_process_left()) {
                 return Ok(());
             }
         }
@@ -158,7 +158,7 @@ impl Guest {
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) -> io::Result<()> {
+    fn execute(&mut self, order: Order) -> io::Result<()> {
         let report = match order {
             Order::World(world) => Some(match make(&world, self.beyond.as_ref()) {
                 Ok((notes, control)) => {
@@ -168,7 +168,7 @@ impl Guest {
                 Err(why) => Report::Broken { why },
             }),
             Order::Start(start) => Some(self.start(&start)?),
-            order => self.programs.obey(&order),
+            order => self.programs.execute(&order),
         };
         report.map_or(Ok(()), |report| self.channel.send(&report))
     }
@@ -208,8 +208,7 @@ impl Guest {
 fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, ControlSocket), String> {
     match (&world.root, beyond) {
         (Root::Part, Some(beyond)) => {
-            nodes::bring_here(&world.network, beyond.as_fd(), APPEARING)
-                .map_err(|error| error.to_string())?;
+            nodes::move_here(&world.network, beyond.as_fd(), APPEARING).map_err(|error| error.to_string())?;
         }
         (root, None) => make_root(world, root)?,
         (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
@@ -356,7 +355,7 @@ fn wait_for(device: &Path) -> io::Result<File> {
 }
 
 /// True if no program is left; the kernel's own processes have no command line.
-fn nobody_left() -> bool {
+fn no_process_left() -> bool {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())

@@ -44,7 +44,7 @@ pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Cred
     if let Err(error) = mount(Some("sysfs"), "/sys", Some("sysfs"), STRICT | libc::MS_RDONLY, None) {
         notes.push(format!("there is no /sys in it: {error}"));
     }
-    furnish_devices(&devices).map_err(at("/dev"))?;
+    create_devices(&devices).map_err(at("/dev"))?;
     proc::close_settings().and_then(|()| proc::hide()).map_err(at("/proc"))?;
 
     for (path, fd) in &shown {
@@ -99,7 +99,7 @@ fn own_places() -> io::Result<()> {
     mount(Some("proc"), "/proc", Some("proc"), STRICT, None)
 }
 
-fn furnish_devices(devices: &[(&str, File)]) -> io::Result<()> {
+fn create_devices(devices: &[(&str, File)]) -> io::Result<()> {
     memory("/dev", 0o755)?;
     for (name, fd) in devices {
         mounts::show(&Path::new("/dev").join(name), fd, 0)?;

@@ -20,7 +20,7 @@ pub fn serve(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> i32
 
 fn serve_until_end(request: &NodeRequest, namespace: &OwnedFd, socket: OwnedFd) -> io::Result<i32> {
     system::die_with_parent()?;
-    system::call_myself(&format!("node {}", request.name))?;
+    system::set_process_name(&format!("node {}", request.name))?;
     let closed = close_to_programs();
     let entered = nodes::enter_network(namespace.as_fd());
     let mut node = Node {
@@ -92,7 +92,7 @@ impl Node {
                 for report in relay.serve(&entries[2..]) {
                     self.channel.send(&report)?;
                 }
-                if let Some(code) = relay.parted() {
+                if let Some(code) = relay.exit_code() {
                     return Ok(code);
                 }
             }
@@ -108,11 +108,11 @@ impl Node {
                 return Ok(0);
             }
             while let Some(order) = self.channel.next()? {
-                self.obey(order)?;
+                self.execute(order)?;
             }
             // When this process ends, the kernel kills the remaining processes of the node.
             let left = self.programs.left();
-            if left.is_some_and(|left| left == Duration::ZERO || nobody_left()) {
+            if left.is_some_and(|left| left == Duration::ZERO || no_process_left()) {
                 self.reap()?;
                 return Ok(0);
             }
@@ -140,7 +140,7 @@ impl Node {
         Ok(None)
     }
 
-    fn obey(&mut self, order: Order) -> io::Result<()> {
+    fn execute(&mut self, order: Order) -> io::Result<()> {
         let report = match (order, &mut self.relay) {
             (Order::Host(host), _) => {
                 let descriptors = self.channel.take(host.descriptors + 1)?;
@@ -163,7 +163,7 @@ impl Node {
                 Some(self.programs.start(&start, &self.channel.descriptors::<3>()?))
             }
             (order, Some(relay)) => relay.pass(&order),
-            (order, None) => self.programs.obey(&order),
+            (order, None) => self.programs.execute(&order),
         };
         match report {
             Some(report) => self.channel.send(&report),
@@ -173,6 +173,6 @@ impl Node {
 }
 
 /// True if no other process is left in the node.
-fn nobody_left() -> bool {
+fn no_process_left() -> bool {
     system::kill(-1, 0).is_err()
 }

@@ -60,7 +60,7 @@ impl Programs {
     }
 
     /// Executes an order on the programs; returns the answer, if the order has one.
-    pub fn obey(&mut self, order: &Order) -> Option<Report> {
+    pub fn execute(&mut self, order: &Order) -> Option<Report> {
         match order {
             Order::Signal { id, signal } => {
                 if let Some((&pid, _)) = self.numbers.iter().find(|(_, known)| *known == id) {

@@ -21,9 +21,9 @@ const MOST_LOG: usize = 16 << 20;
 /// group, not to this process.
 const LOOK: Duration = Duration::from_millis(250);
 /// Exit code of a node that closed its part of a guest.
-const PARTED: i32 = 3;
+const PART_CLOSED: i32 = 3;
 /// Time that a guest may take to end, beyond the grace period of its programs.
-const PARTING: Duration = Duration::from_secs(5);
+const STOP_MARGIN: Duration = Duration::from_secs(5);
 
 /// A guest, or a part of one, and the data in transit.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Relay {
     machine: Option<Machine>,
     channel: GuestChannel,
     /// The node's exit code, once it has left a guest that it shares.
-    parted: Option<i32>,
+    exit_code: Option<i32>,
     /// Number of the order that started it, until the order is answered.
     asked: Option<u64>,
     world: Option<World>,
@@ -72,7 +72,7 @@ impl Relay {
         Self {
             machine,
             channel,
-            parted: None,
+            exit_code: None,
             asked: Some(id),
             world: Some(world),
             until: Some(Instant::now() + Duration::from_millis(patience_ms)),
@@ -88,8 +88,8 @@ impl Relay {
     }
 
     /// The node's exit code, once it has left a guest that it shares.
-    pub fn parted(&self) -> Option<i32> {
-        self.parted
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit_code
     }
 
     /// The poll entries; pass them to [`Relay::serve`] with their results.
@@ -113,8 +113,8 @@ impl Relay {
             machine.console.read();
         }
         let mut reports = match self.channel.serve(channel) {
-            Ok(true) => self.hear(),
-            Ok(false) => self.hang_up(),
+            Ok(true) => self.receive(),
+            Ok(false) => self.channel_closed(),
             Err(error) => self.give_up(format!("its guest does not speak as agreed: {error}")),
         };
         for (program, terminal) in &mut self.terminals {
@@ -173,7 +173,7 @@ impl Relay {
                 return Some(Report::Cpu { id: *id, user_ns, system_ns });
             }
             (Order::Stop { grace_ms }, _) => {
-                self.until = Some(Instant::now() + Duration::from_millis(*grace_ms) + PARTING);
+                self.until = Some(Instant::now() + Duration::from_millis(*grace_ms) + STOP_MARGIN);
             }
             _ => {}
         }
@@ -201,7 +201,7 @@ impl Relay {
         }
     }
 
-    fn hear(&mut self) -> Vec<Report> {
+    fn receive(&mut self) -> Vec<Report> {
         let mut reports = Vec::new();
         let broken = loop {
             let body = match self.channel.next() {
@@ -278,12 +278,12 @@ impl Relay {
 
     /// Handles the end of the channel. The end of a machine is reported when its process has been
     /// reaped.
-    fn hang_up(&mut self) -> Vec<Report> {
+    fn channel_closed(&mut self) -> Vec<Report> {
         if self.machine.is_some() {
             self.kill();
             return Vec::new();
         }
-        self.parted.get_or_insert(0);
+        self.exit_code.get_or_insert(0);
         let why = "its part of the guest ended before it was ready".to_owned();
         self.asked.take().map(|id| Report::Unhosted { id, why }).into_iter().collect()
     }
@@ -300,7 +300,7 @@ impl Relay {
         match &self.machine {
             Some(machine) => drop(system::kill(machine.pid, libc::SIGKILL)),
             // A part ends with its channel.
-            None => self.parted = Some(PARTED),
+            None => self.exit_code = Some(PART_CLOSED),
         }
     }
 }

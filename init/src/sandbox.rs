@@ -49,7 +49,8 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
             move |error| (what, error)
         };
         schedule(&host.scheduling)?;
-        close_in(&host.sandbox, user).map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
+        isolate_files(&host.sandbox, user)
+            .map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
         // User Mode Linux reserves the random gap behind its program as its own memory.
         // SAFETY: no pointers are passed.
         check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) })
@@ -87,7 +88,7 @@ fn schedule(wish: &Scheduling) -> Result<(), Refused> {
 }
 
 /// Gives this process a read-only view of the host's files, with only the permitted devices.
-fn close_in(sandbox: &Sandbox, user: Option<u32>) -> io::Result<()> {
+fn isolate_files(sandbox: &Sandbox, user: Option<u32>) -> io::Result<()> {
     unshare()?;
     let devices: Vec<(&str, File)> = DEVICES
         .into_iter()

@@ -19,7 +19,7 @@ pub fn supervise(socket: &str) -> io::Result<()> {
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     // SAFETY: no pointers are passed.
     let controller = system::process_descriptor(unsafe { libc::getppid() })?;
-    system::call_myself("airloom-init")?;
+    system::set_process_name("airloom-init")?;
     let children = system::children()?;
     let mut supervisor =
         Supervisor { channel: Channel::new(socket), groups: None, nodes: HashMap::new(), made: 0 };

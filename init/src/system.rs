@@ -241,7 +241,7 @@ pub fn die_with_parent() -> io::Result<()> {
 }
 
 /// Sets the name of this process in process lists.
-pub fn call_myself(name: &str) -> io::Result<()> {
+pub fn set_process_name(name: &str) -> io::Result<()> {
     let name = text(name)?;
     // SAFETY: the string outlives the call; the kernel takes 15 octets of it.
     check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)

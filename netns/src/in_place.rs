@@ -55,7 +55,7 @@ pub fn configure_here(node: &NodeSpec) -> Result<(), Error> {
 ///
 /// # Errors
 /// The first error, with the node's name.
-pub fn bring_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Result<(), Error> {
+pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Result<(), Error> {
     let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
     let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
     enter_network(from).map_err(kernel("the network of its guest"))?;

@@ -31,6 +31,6 @@ pub mod tap;
 pub use bring_up::{bring_up, tear_down};
 pub use error::Error;
 pub use htb::Shape;
-pub use in_place::{bring_here, configure_here};
+pub use in_place::{configure_here, move_here};
 pub use namespace::{Counters, Namespace, counters_of, enter_network, inside};
 pub use spec::{InterfaceSpec, NeighbourSpec, NodeSpec, RouteSpec, VethEnd, VethSpec, read_mac};

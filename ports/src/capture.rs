@@ -55,7 +55,7 @@ enum Part {
 
 /// Source of frames from a medium: one radio, or a whole channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ear {
+pub enum Source {
     /// Medium and radio.
     Radio(u32, u32),
     /// Medium and centre in MHz.
@@ -71,7 +71,7 @@ pub struct Capture {
     /// State of every port, by number.
     parts: Vec<Part>,
     /// Interface numbers of sniffers in the file; None for one that is not captured.
-    ears: BTreeMap<Ear, Option<u32>>,
+    sources: BTreeMap<Source, Option<u32>>,
     interfaces: u32,
     chunk: Vec<u8>,
     full: SyncSender<Vec<u8>>,
@@ -122,7 +122,7 @@ impl Capture {
             path: path.to_owned(),
             wanted,
             parts: Vec::new(),
-            ears: BTreeMap::new(),
+            sources: BTreeMap::new(),
             interfaces: 0,
             chunk: Vec::with_capacity(CHUNK),
             full,
@@ -171,17 +171,17 @@ impl Capture {
         }
     }
 
-    /// Adds a frame with its radiotap header, as received by `ear`. `port` is the port of a radio.
+    /// Adds a frame with its radiotap header, as received by `source`. `port` is the port of a radio.
     /// A channel has no port; its frames are kept if all ports are captured.
     pub fn sniffed(
         &mut self,
-        ear: Ear,
+        source: Source,
         port: Option<&str>,
         sniffed: &Sniffed,
         pool: &Pool,
         name: impl FnOnce() -> String,
     ) {
-        let known = self.ears.get(&ear).copied();
+        let known = self.sources.get(&source).copied();
         let interface = known.unwrap_or_else(|| {
             let wanted = |wanted: &BTreeSet<String>| port.is_some_and(|port| wanted.contains(port));
             let name = self.wanted.as_ref().is_none_or(wanted).then(name);
@@ -191,7 +191,7 @@ impl Capture {
                 self.interfaces += 1;
                 self.interfaces - 1
             });
-            self.ears.insert(ear, number);
+            self.sources.insert(source, number);
             number
         });
         let Some(interface) = interface else { return };

@@ -9,7 +9,7 @@ use airloom_engine::medium::capture::Sniffed;
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, DropReason, Egress, MediumId, Place, PortId};
 
-use crate::capture::{Capture, Ear};
+use crate::capture::{Capture, Source};
 use crate::pcapng::Direction;
 use crate::world::names::Names;
 use crate::world::radio::Radios;
@@ -91,12 +91,12 @@ impl<E: Egress> Egress for Recorder<'_, E> {
             Some((radio, port)) => {
                 let port = self.names.ports.name(port.index());
                 let named = || format!("{port} on the air");
-                self.capture.sniffed(Ear::Radio(number, radio.number()), Some(port), sniffed, pool, named);
+                self.capture.sniffed(Source::Radio(number, radio.number()), Some(port), sniffed, pool, named);
             }
             None => {
                 let (medium, channel) = (self.names.media.name(medium.index()), sniffed.channel);
                 let named = || format!("{medium}, channel {}", channel.number);
-                self.capture.sniffed(Ear::Channel(number, channel.mhz), None, sniffed, pool, named);
+                self.capture.sniffed(Source::Channel(number, channel.mhz), None, sniffed, pool, named);
             }
         }
         self.inner.sniffed(medium, sniffed, pool);

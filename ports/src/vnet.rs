@@ -31,7 +31,7 @@ pub struct Meaning {
 impl Meaning {
     /// A description that fits no frame, for headers that cannot be described: the engine drops
     /// such a frame as malformed and counts it.
-    pub const NONSENSE: Self = Self {
+    pub const INVALID: Self = Self {
         segmentation: Some(Segmentation { protocol: Protocol::Udp, header: 0, size: 0 }),
         checksum: None,
     };
@@ -48,7 +48,7 @@ pub fn read(vnet: &[u8; OCTETS], octets: &[u8]) -> Meaning {
         GSO_TCPV4 => Protocol::Tcp4,
         GSO_TCPV6 => Protocol::Tcp6,
         GSO_UDP_L4 => Protocol::Udp,
-        _ => return Meaning::NONSENSE,
+        _ => return Meaning::INVALID,
     };
     // The length of the headers is computed from the frame; the field in this header may be a hint.
     let header = checksum.and_then(|checksum| headers(protocol, octets, checksum));
@@ -57,7 +57,7 @@ pub fn read(vnet: &[u8; OCTETS], octets: &[u8]) -> Meaning {
             let segmentation = Some(Segmentation { protocol, header, size: field(4) });
             Meaning { segmentation, checksum }
         }
-        None => Meaning::NONSENSE,
+        None => Meaning::INVALID,
     }
 }
 

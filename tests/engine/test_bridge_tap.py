@@ -117,7 +117,7 @@ def test_the_interfaces_of_a_link_lose_their_carrier_with_it(nodes):
     eventually(lambda: [running(one) for one in nodes] == [False, False], "not running")
 
 
-def test_the_books_and_the_lateness_of_a_run_agree(nodes):
+def test_the_ledger_and_the_lateness_of_a_run_agree(nodes):
     engine = join(nodes)
     engine.start()
     transfer(nodes, 2_000_000)

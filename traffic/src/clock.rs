@@ -109,7 +109,7 @@ impl Offset {
 }
 
 /// Sets the timer slack of this thread to its minimum; the default is 50 us.
-pub fn sharpen() {
+pub fn minimize_timer_slack() {
     // SAFETY: this option takes a plain number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
@@ -120,7 +120,7 @@ const SLICE: Span = Span::from_micros(100);
 /// Requests short time slices. A task that needs the processor briefly then gets it at once,
 /// instead of after the slice of a computing program: without this, one of 80 packets waited for a
 /// slice of a millisecond (Linux 6.12 and later, `sched_setattr(2)`; no effect before).
-pub fn be_brief() {
+pub fn request_short_slices() {
     // SAFETY: plain integers, of which all zero is a valid value.
     let mut now: libc::sched_attr = unsafe { std::mem::zeroed() };
     #[allow(clippy::cast_possible_truncation)] // 48

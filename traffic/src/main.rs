@@ -43,7 +43,7 @@ fn run(
     work: impl FnOnce(&mut Summary) -> Result<(), Failure>,
 ) -> ExitCode {
     stop::install();
-    clock::sharpen();
+    clock::minimize_timer_slack();
     let mut summary = Summary::new(end, common.protocol, flow);
     let outcome = work(&mut summary);
     if let Err(failure) = &outcome {

@@ -18,7 +18,7 @@ const LEAD: Span = Span::from_millis(5);
 
 /// A sender that is late by more than this at the end of its time stops instead of sending the
 /// rest.
-const OVERTIME: Span = Span::from_millis(100);
+const GRACE: Span = Span::from_millis(100);
 
 /// Sends a flow. The summary is also valid after an error.
 pub fn run(options: &options::Send, summary: &mut Summary) -> Result<(), Failure> {
@@ -38,8 +38,8 @@ struct Window {
 impl Window {
     fn open(options: &options::Send) -> Self {
         let start = clock::now() + LEAD;
-        let overtime = if matches!(options.pattern, Pattern::Flood) { Span::ZERO } else { OVERTIME };
-        Self { start, end: start + options.duration + overtime }
+        let grace = if matches!(options.pattern, Pattern::Flood) { Span::ZERO } else { GRACE };
+        Self { start, end: start + options.duration + grace }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::frame::segment;
 use crate::frame::{Frame, Pool};
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::link::in_flight::{InFlight, InFlightQueue};
-use crate::link::wire::{Site, Wire};
+use crate::link::wire::{Wire, WirePlace};
 use crate::medium::{RadioChange, RadioId};
 use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use crate::switch::Switch;
@@ -164,8 +164,8 @@ impl Engine {
             let wire = number(self.wires.len());
             let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
             let begins = matches!(from, End::Port(_));
-            let site = Site { number: wire, name, seed: self.seed, begins, to, waits_for_last };
-            self.wires.push(Wire::new(site, settings, self.calendar.now()));
+            let place = WirePlace { number: wire, name, seed: self.seed, begins, to, waits_for_last };
+            self.wires.push(Wire::new(place, settings, self.calendar.now()));
             self.ledger.wires.push(WireAccount::default());
             match from {
                 End::Port(port) => self.ports[port.index()].out = Some(Out::Wire(wire)),
@@ -317,10 +317,10 @@ impl Engine {
                 }
             }
             while let Some(hand_over) = context.work.pop_front() {
-                self.shortcuts.shake_if(&mut context.ways_changed);
+                self.shortcuts.invalidate_if(&mut context.ways_changed);
                 carry_on(&mut context, &mut self.shortcuts, wires, switches, hand_over);
             }
-            self.shortcuts.shake_if(&mut context.ways_changed);
+            self.shortcuts.invalidate_if(&mut context.ways_changed);
         }
         if until < Instant::NEVER {
             self.calendar.pass(until);

@@ -40,7 +40,7 @@ use crate::time::{Instant, Span};
 
 /// Context of a wire in its engine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Site<'a> {
+pub(crate) struct WirePlace<'a> {
     pub number: u32,
     /// Name of the link.
     pub name: &'a str,
@@ -95,8 +95,8 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub fn new(site: Site, settings: &LinkSettings, now: Instant) -> Self {
-        let Site { number, name, seed, begins, to, waits_for_last } = site;
+    pub fn new(place: WirePlace, settings: &LinkSettings, now: Instant) -> Self {
+        let WirePlace { number, name, seed, begins, to, waits_for_last } = place;
         let direction = if number % 2 == 0 { Direction::Forward } else { Direction::Backward };
         let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
         let serializer = Serializer::new(&settings.rate, now, now);
@@ -155,7 +155,7 @@ impl Wire {
     }
 
     /// If this wire is transparent and ends at a switch, the largest frame it passes, in octets.
-    pub fn leads_on(&self) -> Option<u32> {
+    pub fn switch_mtu(&self) -> Option<u32> {
         (self.bare && matches!(self.to, End::Switch(_))).then_some(self.largest_frame())
     }
 
@@ -232,7 +232,7 @@ impl Wire {
             return;
         }
         let whole = self.sends_whole();
-        self.mind_pause(context);
+        self.delay_by_pause(context);
         if context.now < self.free || !self.queue.is_empty() {
             self.queue.put(context, self.place, flight, 0);
         } else if !self.queue.may_be_passed() && !self.serializer.is_unlimited() {
@@ -456,7 +456,7 @@ impl Wire {
     }
 
     /// Delays a frame that arrives during a pause until its end.
-    fn mind_pause(&mut self, context: &mut Context) {
+    fn delay_by_pause(&mut self, context: &mut Context) {
         if self.shut > context.now && self.free <= context.now && self.queue.is_empty() {
             self.serializer.pause(self.shut.since(self.free));
             self.free = self.shut;

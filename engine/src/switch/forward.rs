@@ -65,7 +65,7 @@ fn send(
         wires[wire as usize].enter(context, flight);
         return;
     };
-    let Some(frame) = switch.dress(wire, class, &flight.frame, context.pool) else {
+    let Some(frame) = switch.leaving(wire, class, &flight.frame, context.pool) else {
         context.drop(Place::Switch(switch.id), flight.frame, DropReason::Malformed);
         return;
     };

@@ -110,8 +110,8 @@ impl Switch {
     }
 
     /// The frame as it leaves on `wire`; `None` if its headers leave no room for a tag.
-    pub fn dress(&self, wire: u32, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
-        vlan::dress(self.member(wire), class, frame, pool)
+    pub fn leaving(&self, wire: u32, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
+        vlan::leaving(self.member(wire), class, frame, pool)
     }
 
     /// Applies new settings; a switch that remains a switch keeps its table.

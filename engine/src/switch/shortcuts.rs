@@ -2,7 +2,7 @@
 //!
 //! A frame that crosses many switches misses the CPU caches for most of their tables, wires and
 //! counters. Where the path to one known address crosses two switches or more with only transparent
-//! wires ([`Wire::leads_on`]) between them, the engine caches it. The next frame from the same wire
+//! wires ([`Wire::switch_mtu`]) between them, the engine caches it. The next frame from the same wire
 //! with the same addresses goes straight to the last wire of the path, as with the flow cache of a
 //! software switch.
 //!
@@ -109,7 +109,7 @@ impl Default for Shortcuts {
 impl Shortcuts {
     /// Records that a state that shortcuts depend on has changed; deferred updates were applied
     /// before.
-    pub fn shake_if(&mut self, changed: &mut bool) {
+    pub fn invalidate_if(&mut self, changed: &mut bool) {
         self.shaken |= core::mem::take(changed);
     }
 
@@ -150,8 +150,8 @@ impl Shortcuts {
             return false;
         }
         if switch.begins.0 != self.generation {
-            let leads_on = |&wire: &u32| wires[wire as usize].leads_on().is_some();
-            switch.begins = (self.generation, switch.is_plain() && switch.trunks.iter().any(leads_on));
+            let switch_mtu = |&wire: &u32| wires[wire as usize].switch_mtu().is_some();
+            switch.begins = (self.generation, switch.is_plain() && switch.trunks.iter().any(switch_mtu));
         }
         // A result from before a change is void.
         switch.begins.1 || self.shaken
@@ -244,7 +244,7 @@ impl Shortcuts {
             largest = fits;
             until = until.min(good);
             slot.hops.push(Hop { switch, wire });
-            let Some(mtu) = wires[wire as usize].leads_on().filter(|_| slot.hops.len() < LONGEST) else {
+            let Some(mtu) = wires[wire as usize].switch_mtu().filter(|_| slot.hops.len() < LONGEST) else {
                 break true;
             };
             fits = largest.min(mtu);

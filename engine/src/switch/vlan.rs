@@ -117,7 +117,7 @@ pub(crate) fn leaves(member: &Member, class: Class) -> bool {
 
 /// The frame as it leaves at `member`, tagged or untagged. It gets a new buffer only if its tag
 /// changes. `None` if its headers leave no room for a tag.
-pub(crate) fn dress(member: &Member, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
+pub(crate) fn leaving(member: &Member, class: Class, frame: &Frame, pool: &mut Pool) -> Option<Frame> {
     let wanted = member.untagged() != Some(class.vlan);
     let bare = if class.tagged { TAG } else { 0 };
     if !wanted {

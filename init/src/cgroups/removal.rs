@@ -143,7 +143,7 @@ fn reap(watched: &OwnedFd, groups: &[PathBuf]) -> io::Result<()> {
         check(libc::dup3(watched.as_raw_fd(), 0, libc::O_CLOEXEC))?;
         check(libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0))?;
     }
-    system::call_myself("airloom-reaper")?;
+    system::set_process_name("airloom-reaper")?;
     let mut octet = 0_u8;
     // SAFETY: the buffer outlives the call and its length is given. No process writes to the pipe.
     while unsafe { libc::read(0, (&raw mut octet).cast(), 1) } != 0 {}

@@ -38,7 +38,7 @@ impl Affinity {
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let now = Usage::read(thread);
                 let better = match (&before, &now) {
-                    (Some(before), Some(now)) if is_realtime(thread) => now.idler(before),
+                    (Some(before), Some(now)) if is_realtime(thread) => now.less_busy(before),
                     _ => None,
                 };
                 if let Some(better) = better.filter(|_| better == found) {
@@ -94,7 +94,7 @@ impl Usage {
     }
 
     /// The processor that other tasks leave more idle than the current one.
-    fn idler(&self, before: &Self) -> Option<usize> {
+    fn less_busy(&self, before: &Self) -> Option<usize> {
         if self.here != before.here {
             return None; // some of its usage was on another processor
         }
@@ -186,19 +186,19 @@ mod tests {
         let before = usage(1, 50, &[0, 0, 0]);
         // Other tasks use 150 ms of its own processor, 25 and 450 of the others.
         let crowded = usage(1, 350, &[475, 50, 50]);
-        assert_eq!(crowded.idler(&before), Some(0));
+        assert_eq!(crowded.less_busy(&before), Some(0));
         // A task that never sleeps gets the remaining fifth.
-        assert_eq!(usage(1, 440, &[475, 20, 0]).idler(&before), Some(0));
+        assert_eq!(usage(1, 440, &[475, 20, 0]).less_busy(&before), Some(0));
         // Alone on its processor, it stays, whatever its usage.
-        assert_eq!(usage(1, 525, &[495, 25, 495]).idler(&before), None);
+        assert_eq!(usage(1, 525, &[495, 25, 495]).less_busy(&before), None);
         // The gain is too small.
-        assert_eq!(usage(1, 50, &[475, 450, 0]).idler(&before), None);
+        assert_eq!(usage(1, 50, &[475, 450, 0]).less_busy(&before), None);
         // It has just moved.
-        assert_eq!(crowded.idler(&usage(0, 50, &[0, 0, 0])), None);
+        assert_eq!(crowded.less_busy(&usage(0, 50, &[0, 0, 0])), None);
     }
 
     #[test]
-    fn who_is_realtime_leaves_the_processor_of_one_who_may_run_nowhere_else() {
+    fn a_realtime_thread_leaves_the_processor_of_a_pinned_task() {
         let (told, hears) = mpsc::channel();
         let ended = &AtomicBool::new(false);
         thread::scope(|scope| {
@@ -209,7 +209,7 @@ mod tests {
                 while !ended.load(Ordering::Relaxed) {}
             });
             scope.spawn(move || {
-                let moves = told_to_move(told);
+                let moves = asked_to_move(told);
                 ended.store(true, Ordering::Relaxed);
                 assert!(moves, "another processor had more to give for seconds, and it stayed");
             });
@@ -219,7 +219,7 @@ mod tests {
     /// Works and sleeps in turn like the loop, beside a busy thread that gets the
     /// processor's number. Returns false if it is never moved although a better processor
     /// existed for some periods in a row.
-    fn told_to_move(told: mpsc::Sender<usize>) -> bool {
+    fn asked_to_move(told: mpsc::Sender<usize>) -> bool {
         let _placing = Affinity::begin();
         // SAFETY: no arguments.
         let thread = unsafe { libc::gettid() };
@@ -242,7 +242,7 @@ mod tests {
             if now.here != began {
                 return true;
             }
-            chances = if now.idler(&before).is_some() { chances + 1 } else { 0 };
+            chances = if now.less_busy(&before).is_some() { chances + 1 } else { 0 };
             most = most.max(chances);
             before = now;
         }

@@ -232,15 +232,15 @@ impl Loop {
         let priority = Priority::take();
         self.driven.preferred = priority.is_allowed();
         let _latency = pm_qos::request();
-        let error = self.turn_until_stopped(priority).err();
+        let error = self.run_loop(priority).err();
         (self.driven, error)
     }
 
-    fn turn_until_stopped(&mut self, mut priority: Priority) -> Result<(), Error> {
+    fn run_loop(&mut self, mut priority: Priority) -> Result<(), Error> {
         let clock = self.driven.clock;
         let mut looked = clock.now();
         let mut spin_policy = SpinPolicy::new(self.cost_of_sleep()?);
-        spin_policy.mind(self.driven.world.engine.slips(), false);
+        spin_policy.set_allowance(self.driven.world.engine.slips(), false);
         let mut coalescing = Coalescing::default();
         let mut woken = looked;
         self.driven.status.begin(looked);
@@ -257,7 +257,7 @@ impl Loop {
             let mut stopped = false;
             for index in 0..look.ready {
                 match self.driven.poller.ready(index) {
-                    COMMANDS => stopped = !self.obey(),
+                    COMMANDS => stopped = !self.execute(),
                     TIMER => self.timer.expired(),
                     number => {
                         let (frames, octets) = self.take_in(usize::try_from(number).unwrap_or(0), look.since);
@@ -284,7 +284,7 @@ impl Loop {
             second.turns += 1;
             if self.driven.status.close(end, SECOND) {
                 self.driven.world.each_second();
-                spin_policy.mind(self.driven.world.engine.slips(), self.driven.status.spare());
+                spin_policy.set_allowance(self.driven.world.engine.slips(), self.driven.status.spare());
                 priority.used(self.driven.status.seconds().last().map_or(Span::ZERO, |second| second.cpu));
                 if let Some(cost) = self.driven.status.cost_of_sleep() {
                     spin_policy.learn(cost);
@@ -426,7 +426,7 @@ impl Loop {
     }
 
     /// Executes the pending commands; returns false once the command channel is closed.
-    fn obey(&mut self) -> bool {
+    fn execute(&mut self) -> bool {
         let mut count = [0u8; 8];
         // SAFETY: eight octets that outlive the call. An empty counter was read before.
         unsafe { libc::read(self.eventfd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };

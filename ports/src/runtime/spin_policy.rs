@@ -68,7 +68,7 @@ impl SpinPolicy {
     }
 
     /// Sets whether late wake-ups reduce the rate, and whether the machine has an idle processor.
-    pub fn mind(&mut self, punctual: bool, spare: bool) {
+    pub fn set_allowance(&mut self, punctual: bool, spare: bool) {
         self.allowance = match (punctual, spare) {
             (false, _) => USUAL,
             (true, false) => PUNCTUAL,
@@ -133,7 +133,7 @@ mod tests {
     fn where_links_slip_fewer_wakes_are_late() {
         let learned = |punctual, spare| {
             let mut spin_policy = SpinPolicy::new(Span::from_micros(5));
-            spin_policy.mind(punctual, spare);
+            spin_policy.set_allowance(punctual, spare);
             (0..100_000u64).for_each(|round| spin_policy.woke(Span::from_micros(20 + round * 17 % 41)));
             spin_policy.before().0
         };

@@ -72,7 +72,7 @@ pub struct Tunnel {
 }
 
 /// A received frame: the Ethernet header that it needs, if any, and the rest.
-struct Came<'a> {
+struct Received<'a> {
     head: Option<[u8; ETHERNET]>,
     rest: &'a [u8],
 }
@@ -97,11 +97,11 @@ impl Tunnel {
     }
 
     /// Receives the next frame, if any.
-    fn next_frame(&mut self) -> io::Result<Came<'_>> {
+    fn next_frame(&mut self) -> io::Result<Received<'_>> {
         loop {
             let packet = match self.rx.next(&self.receive) {
                 Ok(packet) => packet,
-                Err(error) if is_news(&error) => {
+                Err(error) if is_icmp_error(&error) => {
                     self.counts.unreachable += 1;
                     continue;
                 }
@@ -109,7 +109,7 @@ impl Tunnel {
             };
             let slot = packet.slot;
             match open(&self.encapsulation, self.remote, &packet, &mut self.last) {
-                Ok((head, frame)) => return Ok(Came { head, rest: self.rx.octets(slot, frame) }),
+                Ok((head, frame)) => return Ok(Received { head, rest: self.rx.octets(slot, frame) }),
                 Err(why) => self.counts.refused[why as usize] += 1,
             }
         }
@@ -124,7 +124,7 @@ impl Tunnel {
                 Err(error) => error,
             };
             // The error of an earlier packet is reported once, by the next send.
-            if is_news(&error) && !told {
+            if is_icmp_error(&error) && !told {
                 self.counts.unreachable += 1;
                 told = true;
                 continue;
@@ -153,7 +153,7 @@ impl Port for Tunnel {
 
     fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
         // After any error of the socket the next packet may still arrive.
-        let Ok(Came { head, rest }) = self.next_frame() else { return Incoming::Empty };
+        let Ok(Received { head, rest }) = self.next_frame() else { return Incoming::Empty };
         let head = head.as_ref().map_or(&[][..], |head| &head[..]);
         let length = head.len() + rest.len();
         let buffer = pool.take(length);
@@ -257,7 +257,7 @@ fn open(
 }
 
 /// True for an ICMP error about an earlier packet, rather than an error of this one.
-fn is_news(error: &io::Error) -> bool {
+fn is_icmp_error(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENOPROTOOPT | libc::EPROTO | libc::ENETUNREACH)

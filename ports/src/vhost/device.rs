@@ -65,9 +65,9 @@ pub struct Outcome {
 
 /// A notification to which the guest has not reacted yet.
 #[derive(Debug)]
-struct Unheard {
-    /// [`Queue::sign`] at the notification.
-    sign: (u16, u16),
+struct Unanswered {
+    /// [`Queue::guest_indices`] at the notification.
+    indices: (u16, u16),
     /// Time of the next repetition.
     at: Instant,
     /// Current interval before the repetition.
@@ -83,7 +83,7 @@ struct Side {
     kicked: bool,
     enabled: bool,
     call: Option<Notifier>,
-    unheard: Option<Unheard>,
+    unanswered: Option<Unanswered>,
     queue: Option<Queue>,
 }
 
@@ -93,7 +93,7 @@ impl Side {
         if let Some(queue) = self.queue.take() {
             self.base = queue.next_available();
         }
-        self.unheard = None;
+        self.unanswered = None;
     }
 }
 
@@ -279,7 +279,7 @@ impl Device {
         queue.give_back(0);
         let meaning = match &pool.octets(buffer)[..length] {
             whole if length == octets => vnet::read(&header, whole),
-            _ => Meaning::NONSENSE,
+            _ => Meaning::INVALID,
         };
         self.counts.taken += 1;
         self.counts.taken_octets += octets as u64;
@@ -425,29 +425,32 @@ impl Device {
     /// Notifies the guest if it requests that, and repeats notifications without a reaction.
     /// Returns false if the guest's notifier is closed.
     #[must_use]
-    pub fn tell(&mut self, now: Instant) -> bool {
+    pub fn notify_guest(&mut self, now: Instant) -> bool {
         let mut take_count = true;
         for side in &mut self.sides {
             let (Some(queue), Some(notifier)) = (&mut side.queue, &side.call) else { continue };
-            if queue.has_news() {
-                let sign = queue.sign();
-                if queue.tells() {
+            if queue.has_returned() {
+                let indices = queue.guest_indices();
+                if queue.wants_notification() {
                     self.counts.calls += 1;
                     take_count &= notifier.notify();
                     let wait = REPEAT_AFTER;
-                    side.unheard = notifier.may_be_missed().then_some(Unheard { sign, at: now + wait, wait });
+                    side.unanswered =
+                        notifier.may_be_missed().then_some(Unanswered { indices, at: now + wait, wait });
                 } else {
                     self.counts.spared += 1;
                 }
             }
-            let Some(unheard) = side.unheard.as_mut().filter(|unheard| unheard.at <= now) else { continue };
-            if unheard.sign == queue.sign() {
+            let Some(unanswered) = side.unanswered.as_mut().filter(|unanswered| unanswered.at <= now) else {
+                continue;
+            };
+            if unanswered.indices == queue.guest_indices() {
                 self.counts.again += 1;
                 take_count &= notifier.notify();
-                unheard.wait = (unheard.wait * 2).min(REPEAT_AFTER_MOST);
-                unheard.at = now + unheard.wait;
+                unanswered.wait = (unanswered.wait * 2).min(REPEAT_AFTER_MOST);
+                unanswered.at = now + unanswered.wait;
             } else {
-                side.unheard = None;
+                side.unanswered = None;
             }
         }
         take_count
@@ -456,7 +459,7 @@ impl Device {
     /// Time at which a notification is to be repeated, unless the guest reacts before.
     #[must_use]
     pub fn reminder(&self) -> Option<Instant> {
-        self.sides.iter().filter_map(|side| Some(side.unheard.as_ref()?.at)).min()
+        self.sides.iter().filter_map(|side| Some(side.unanswered.as_ref()?.at)).min()
     }
 
     fn agree(&mut self, features: u64) -> Result<(), DisconnectReason> {

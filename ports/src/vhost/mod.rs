@@ -363,7 +363,7 @@ impl Port for Vhost {
     fn notify(&mut self, now: Instant) -> Instant {
         if self.device.memory_is_lost() {
             self.disconnect(DisconnectReason::MemoryLost);
-        } else if !self.device.tell(now) {
+        } else if !self.device.notify_guest(now) {
             self.disconnect(DisconnectReason::Closed);
         }
         self.device.reminder().unwrap_or(Instant::NEVER)

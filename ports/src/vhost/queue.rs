@@ -255,14 +255,14 @@ impl Queue {
         self.used.store(INDEX, self.next_used);
     }
 
-    /// True if chains were returned since the last call of [`Queue::tells`].
+    /// True if chains were returned since the last call of [`Queue::wants_notification`].
     #[must_use]
-    pub fn has_news(&self) -> bool {
+    pub fn has_returned(&self) -> bool {
         self.told != self.next_used
     }
 
     /// Whether the guest requests a notification of the chains returned since the last call.
-    pub fn tells(&mut self) -> bool {
+    pub fn wants_notification(&mut self) -> bool {
         let (old, new) = (self.told, self.next_used);
         self.told = new;
         // The used index must be visible before the guest's event index is read.
@@ -278,7 +278,7 @@ impl Queue {
     /// Values that the guest changes when it processes returned chains: its event
     /// index and its available index.
     #[must_use]
-    pub fn sign(&self) -> (u16, u16) {
+    pub fn guest_indices(&self) -> (u16, u16) {
         let wish = self.available.load(RING + AVAILABLE * usize::from(self.size));
         (wish, self.available.load(INDEX))
     }

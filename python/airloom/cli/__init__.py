@@ -77,9 +77,9 @@ app.command("exec", context_settings={"ignore_unknown_options": True, "allow_int
 app.command("shell")(enter.shell_command)
 app.command("node")(enter.node_command)
 app.command("radio")(radio.command)
-_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False}
-app.command("mn", context_settings={**_THROUGH, "help_option_names": []})(mn.mn_command)
-app.command("mn-run", context_settings=_THROUGH, options_metavar="SCRIPT [ARGUMENT...]")(mn.run_command)
+_PASS_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False}
+app.command("mn", context_settings={**_PASS_THROUGH, "help_option_names": []})(mn.mn_command)
+app.command("mn-run", context_settings=_PASS_THROUGH, options_metavar="SCRIPT [ARGUMENT...]")(mn.run_command)
 app.command("compare")(compare.command)
 app.command("calibrate")(calibrate.command)
 app.command("report")(report.command)
@@ -116,7 +116,7 @@ def _ended() -> int | str | None:
         return ended.code
     except LabError as error:
         for each in (error, *error.further):
-            _tell(each)
+            _print_error(each)
         return error.exit_code
     except KeyboardInterrupt:
         print("airloom: stopped", file=sys.stderr)
@@ -141,15 +141,17 @@ def _refused(error: OSError) -> int:
     if error.errno == errno.EPIPE:  # the reader of the output has closed the pipe
         return 1
     if error.filename is None:
-        cure = "make room where it goes, or send it elsewhere"
-        _tell(RunError("output.unwritable", f"the output cannot be written: {error.strerror}", cure=cure))
+        cure = "free space there, or write to another place"
+        _print_error(
+            RunError("output.unwritable", f"the output cannot be written: {error.strerror}", cure=cure)
+        )
     else:
         cure = "name a place that can be written, or allow it"
-        _tell(RunError("file.refused", str(error.strerror), where=str(error.filename), cure=cure))
+        _print_error(RunError("file.refused", str(error.strerror), where=str(error.filename), cure=cure))
     return 1
 
 
-def _tell(error: LabError) -> None:
+def _print_error(error: LabError) -> None:
     print(visible(f"airloom: {error}"), file=sys.stderr)
 
 

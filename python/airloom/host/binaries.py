@@ -72,7 +72,7 @@ def is_hidden(path: Path) -> bool:
     return not HIDDEN.isdisjoint(path.parents)
 
 
-def hidden_places() -> list[Path]:
+def hidden_folders() -> list[Path]:
     """Returns the folders of Airloom, its interpreter and programs that nodes would not see."""
     found = {Path(sys.prefix), Path(__file__).parents[2]}
     with contextlib.suppress(HostError):  # reported when the program is used

@@ -107,7 +107,7 @@ class Client:
         except OSError as error:
             raise RunError("live.gone", f"laboratory {lab.name} does not answer: {error.strerror}") from error
         try:
-            self._greet(lab)
+            self._authenticate(lab)
         except BaseException:
             self._socket.close()
             raise
@@ -124,22 +124,22 @@ class Client:
 
     def info(self) -> dict[str, Any]:
         """Returns the laboratory's description."""
-        self._say(Info())
-        answer: dict[str, Any] = self._hear("info")
+        self._send(Info())
+        answer: dict[str, Any] = self._receive("info")
         return answer
 
     def control(self, node: str, action: str) -> None:
         """Pauses, resumes, stops, kills or starts a node."""
-        self._say(messages.made(Switch, node=node, action=action))
-        self._hear("done")
+        self._send(messages.made(Switch, node=node, action=action))
+        self._receive("done")
 
     def start(
         self, node: str, argv: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], tty: bool
     ) -> None:
         """Starts a program in a node on these descriptors."""
         request = messages.made(Exec, node=node, argv=list(argv), env=dict(env), tty=tty)
-        self._say(request, descriptors)
-        self._hear("started")
+        self._send(request, descriptors)
+        self._receive("started")
 
     def signal(self, number: int) -> None:
         """Sends a signal to the program."""
@@ -148,9 +148,9 @@ class Client:
 
     def wait(self) -> int:
         """Waits for the end of the program; returns its exit code."""
-        return int(self._hear("exited"))
+        return int(self._receive("exited"))
 
-    def _greet(self, lab: Running) -> None:
+    def _authenticate(self, lab: Running) -> None:
         parts = messages.parts_of(lab.address)
         assert parts is not None
         try:
@@ -161,11 +161,11 @@ class Client:
                 f"the key of laboratory {lab.name} (process {lab.pid}) cannot be read: {error.strerror}",
                 cure="use the same user, with the same rights, as `airloom up`",
             ) from None
-        self._say(Hello(key=key))
-        self._hear("welcome")
+        self._send(Hello(key=key))
+        self._receive("welcome")
         self._socket.settimeout(None)
 
-    def _say(self, message: Any, descriptors: Sequence[int] = ()) -> None:
+    def _send(self, message: Any, descriptors: Sequence[int] = ()) -> None:
         try:
             messages.send(self._socket, message, descriptors)
         except OSError as error:
@@ -173,7 +173,7 @@ class Client:
                 raise RunError("live.message", "the command is longer than this system lets pass") from None
             raise RunError("live.ended", "the laboratory ended") from None
 
-    def _hear(self, word: str) -> Any:
+    def _receive(self, word: str) -> Any:
         """Receives the laboratory's reply of this type."""
         try:
             octets, descriptors = messages.receive(self._socket)

@@ -108,10 +108,8 @@ class Lab:
             one = OneRun(plan, writer, self._watcher, capture=self._capture, measure=False)
             stack.enter_context(one)
             self._one = one
-            one.conductor.begin(open_ended=True)
-            self._thread = threading.Thread(
-                target=one.conductor.timeline.run, name="airloom-lab", daemon=True
-            )
+            one.runner.begin(open_ended=True)
+            self._thread = threading.Thread(target=one.runner.timeline.run, name="airloom-lab", daemon=True)
             self._thread.start()
             stack.callback(self._end_timeline)
             self._links = {name: LiveLink(link, one.world) for name, link in plan.links.items()}
@@ -127,7 +125,7 @@ class Lab:
         with self._stack:
             self._end_timeline()
             if one is not None:
-                one.conductor.stop()
+                one.runner.stop()
                 self._one = None
                 if error is None:
                     one.close()
@@ -135,7 +133,7 @@ class Lab:
 
     def _end_timeline(self) -> None:
         if self._thread is not None and self._one is not None:
-            timeline = self._one.conductor.timeline
+            timeline = self._one.runner.timeline
             timeline.post(timeline.end)
             self._thread.join()
             self._thread = None
@@ -196,7 +194,7 @@ class Lab:
         one = self._up()
         plan = grown(self.plan, name, properties, [dict(link) for link in links])
         one.world.grow(plan, name)
-        self.plan = one.plan = one.conductor.plan = plan
+        self.plan = one.plan = one.runner.plan = plan
         self._links |= {
             link: LiveLink(made, one.world) for link, made in plan.links.items() if link not in self._links
         }
@@ -298,17 +296,15 @@ class Lab:
 
         def act() -> None:
             try:
-                found.append(
-                    one.conductor.measure_now(label, made, one.writer.folder / "measurements", settle)
-                )
+                found.append(one.runner.measure_now(label, made, one.writer.folder / "measurements", settle))
             except Exception as error:  # passed to the caller; the laboratory continues
                 refused.append(error)
                 over.set()
 
-        one.conductor.timeline.post(act)
+        one.runner.timeline.post(act)
         while not over.wait(0.2):
             if self._thread is None or not self._thread.is_alive():
-                raise one.conductor.failure or RunError("lab.closed", "the laboratory is not up")
+                raise one.runner.failure or RunError("lab.closed", "the laboratory is not up")
         if refused:
             raise refused[0]
         measuring = found[0]

@@ -28,7 +28,7 @@ def path_of(program: str, who: str, cure: str | None = None) -> str:
     return path
 
 
-class Beside(subprocess.Popen[bytes]):
+class HostProcess(subprocess.Popen[bytes]):
     """A host program without input, isolated from the terminal's Ctrl-C; stores its errors."""
 
     def __init__(self, words: Sequence[str], descriptors: Sequence[int]) -> None:

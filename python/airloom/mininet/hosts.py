@@ -266,7 +266,7 @@ class Node(Commands):
         self.closeShell()
         opened = current()
         for intf in self.intfList():
-            intf.forsake()
+            intf.detach()
         if self._handle is not None:
             self._handle = None
             self.standing.pop(self.name, None)

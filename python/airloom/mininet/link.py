@@ -283,7 +283,7 @@ class Intf:
         """Removes the interface from its node; its link then carries no frames."""
         self._leave(keep=False)
 
-    def forsake(self) -> None:
+    def detach(self) -> None:
         """Leaves the removal of the interface to the end of its node."""
         self._leave(keep=True)
 
@@ -296,7 +296,7 @@ class Intf:
         if self.link is not None:
             self.link.cut()
         if self._engine_port is not None:
-            (session().let_go if keep else session().unplug)(self._engine_port)
+            (session().release if keep else session().unplug)(self._engine_port)
 
     def status(self) -> str:
         """``OK`` or ``MISSING``."""

@@ -23,7 +23,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 from airloom.errors import HostError, RunError
 from airloom.host.network_namespace import within
 from airloom.mininet.errors import Misused
-from airloom.mininet.host_process import Beside, path_of
+from airloom.mininet.host_process import HostProcess, path_of
 from airloom.mininet.log import error
 from airloom.nodes.kind import Exit
 from airloom.runs.programs import said
@@ -60,7 +60,7 @@ class ExternalAccess:
             words = [program, "--netns-type=path", f"--cidr={network}", "--disable-host-loopback"]
             words += ["--configure", "--enable-sandbox", f"--exit-fd={ends}", f"--ready-fd={says_ready}"]
             words += [f"/proc/self/fd/{namespace}", INTERFACE]
-            self._stack = Beside(words, [namespace, ends, says_ready])
+            self._stack = HostProcess(words, [namespace, ends, says_ready])
         except BaseException:
             os.close(ready)
             os.close(self._alive)
@@ -82,7 +82,7 @@ class ExternalAccess:
             raise
         finally:
             os.close(ready)
-        threading.Thread(target=self._watch, name=f"{node}-way-out", daemon=True).start()
+        threading.Thread(target=self._watch, name=f"{node}-nat", daemon=True).start()
 
     def admit(self, interface: str) -> None:
         """Accepts packets from the subnet that arrive at this interface, and no others."""

@@ -188,7 +188,7 @@ class Session:
         self._detach(port)
         interfaces.remove_tap(port.tap)
 
-    def let_go(self, port: Port) -> None:
+    def release(self, port: Port) -> None:
         """Leaves the removal of an interface to the end of its host's namespace."""
         self._detach(port)
         os.close(port.tap.descriptor)

@@ -18,7 +18,7 @@ from typing import Any
 
 from airloom.errors import HostError, RunError
 from airloom.mininet.errors import Unsupported
-from airloom.mininet.host_process import Beside, path_of
+from airloom.mininet.host_process import HostProcess, path_of
 from airloom.mininet.shell import start_on
 
 _TIMEOUT = 20.0
@@ -45,7 +45,7 @@ def makeTerm(
         _echo(far, False)  # xterm writes its window number first
         try:
             words = [program, "-display", display, "-title", f"{title}: {node.name}"]
-            window = Beside([*words, f"-S{os.ttyname(far)}/{near}"], [near])
+            window = HostProcess([*words, f"-S{os.ttyname(far)}/{near}"], [near])
         finally:
             os.close(near)
         try:
@@ -72,7 +72,7 @@ def cleanUpScreens() -> None:
     """Does nothing: a window ends with its node."""
 
 
-def _await(window: Beside, far: int, node: Any) -> None:
+def _await(window: HostProcess, far: int, node: Any) -> None:
     """Waits until xterm has written its window number, the first line of its output."""
     poller = select.poll()
     poller.register(far, select.POLLIN)

@@ -50,7 +50,7 @@ class Nodes:
         self._site = Site(
             supervisor,
             tuple(path.resolve() for path in visible),
-            tuple(path.resolve() for path in binaries.hidden_places()),
+            tuple(path.resolve() for path in binaries.hidden_folders()),
             on_failure,
             tuple(plan.links.values()),
             self._namespace_of,

@@ -242,7 +242,7 @@ def _samples(case: Case) -> Samples:
         frame = run.samples()
         groups = frame.groupby(["measurement", "metric", "unit"], observed=True, sort=False)
         for (name, metric, unit), rows in groups if len(frame) else ():
-            if name in series.HOUSE or unit not in UNITS:
+            if name in series.BUILT_IN or unit not in UNITS:
                 continue
             t = rows["t_ns"].to_numpy(np.float64) / 1e9
             order = np.argsort(t, kind="stable")

@@ -216,7 +216,7 @@ _HOST = (
 
 def host(frame: pd.DataFrame) -> Drawing | None:
     """Returns pressure, steal and use of the processors over time."""
-    found = [(label, series.house(frame, name, metric)) for name, metric, label in _HOST]
+    found = [(label, series.built_in(frame, name, metric)) for name, metric, label in _HOST]
     found = [(label, rows) for label, rows in found if len(rows)]
     if not found:
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DOINGS = ("transmitting", "receiving", "collided", "busy", "idle")
+STATES = ("transmitting", "receiving", "collided", "busy", "idle")
 """States of a radio's airtime, in the order of the bars."""
 NAMED = 60
 """Maximum number of nodes with a name on the map."""
@@ -171,7 +171,7 @@ def _names(axes: Axes, found: Sequence[Way], ink: Ink) -> None:
 def shares(radio: RadioUse) -> dict[str, float]:
     """Returns the shares of a radio's time by state."""
     total = sum(radio.airtime_ns.values())
-    return {doing: radio.airtime_ns.get(doing, 0) / total if total else 0.0 for doing in DOINGS}
+    return {state: radio.airtime_ns.get(state, 0) / total if total else 0.0 for state in STATES}
 
 
 def _airtime(radios: Sequence[RadioUse]) -> Drawing | None:
@@ -184,20 +184,20 @@ def _airtime(radios: Sequence[RadioUse]) -> Drawing | None:
     media = {medium for medium, _ in by_channel}
     labels = [channel if len(media) == 1 else f"{medium}: {channel}" for medium, channel in by_channel]
     means = {
-        doing: [float(np.mean([one[doing] for one in group])) for group in by_channel.values()]
-        for doing in DOINGS
+        state: [float(np.mean([one[state] for one in group])) for group in by_channel.values()]
+        for state in STATES
     }
 
     def draw(figure: Figure, ink: Ink) -> None:
         axes = figure.add_subplot()
         colours = (ink.series[0], ink.series[2], ink.bad, ink.series[4], ink.grid)
         left = np.zeros(len(labels))
-        for doing, colour in zip(DOINGS, colours, strict=True):
-            width = np.array(means[doing]) * 100
-            axes.barh(labels, width, left=left, color=colour, label=doing, height=0.62)
+        for state, colour in zip(STATES, colours, strict=True):
+            width = np.array(means[state]) * 100
+            axes.barh(labels, width, left=left, color=colour, label=state, height=0.62)
             for row, (start, wide) in enumerate(zip(left, width, strict=True)):
                 if wide >= 7:
-                    text_colour = ink.text if doing == "idle" else ink.paper
+                    text_colour = ink.text if state == "idle" else ink.paper
                     axes.text(
                         start + wide / 2, row, f"{wide:.0f} %", ha="center", va="center", fontsize=7.5,
                         color=text_colour,
@@ -206,17 +206,17 @@ def _airtime(radios: Sequence[RadioUse]) -> Drawing | None:
         axes.invert_yaxis()
         axes.set_xlim(0, 100)
         axes.grid(axis="y", visible=False)
-        finish(axes, "share of the time, %", "", ink, len(DOINGS))
+        finish(axes, "share of the time, %", "", ink, len(STATES))
         axes.legend(
             loc="lower left",
             bbox_to_anchor=(0, 1.0),
-            ncols=len(DOINGS),
+            ncols=len(STATES),
             borderaxespad=0.2,
             labelcolor=ink.text,
         )
 
     words = [
-        f"{label}: " + ", ".join(f"{doing} {100 * means[doing][row]:.1f} %" for doing in DOINGS)
+        f"{label}: " + ", ".join(f"{state} {100 * means[state][row]:.1f} %" for state in STATES)
         for row, label in enumerate(labels[:16])
     ]
     return Drawing(
@@ -224,7 +224,7 @@ def _airtime(radios: Sequence[RadioUse]) -> Drawing | None:
         title="Airtime by channel",
         alt=f"Airtime, mean over the radios of each channel. {'; '.join(words)}.",
         caption="Mean over the radios of each channel. "
-        + "; ".join(f"{doing}: {meaning}" for doing, meaning in _MEANING.items())
+        + "; ".join(f"{state}: {meaning}" for state, meaning in _MEANING.items())
         + ".",
         draw=draw,
         size=(9.8, min(9.0, 1.5 + 0.36 * len(labels))),
@@ -291,7 +291,7 @@ def radios(run: RunReader) -> Table:
             [
                 one.name,
                 str(one.mhz),
-                *(f"{100 * part[doing]:.1f} %" for doing in DOINGS[:-1]),
+                *(f"{100 * part[state]:.1f} %" for state in STATES[:-1]),
                 f"{one.counts.get('sent', 0):,}",
                 f"{one.counts.get('unanswered', 0):,}",
             ]

@@ -26,7 +26,7 @@ GAP = 3
 
 Floats = npt.NDArray[np.float64]
 
-HOUSE = ("host", "node", "engine", "radio", "radio-link")
+BUILT_IN = ("host", "node", "engine", "radio", "radio-link")
 """Measurements recorded by the runtime itself, with their own plots."""
 
 _TITLES = {
@@ -165,7 +165,7 @@ def all_series(frame: pd.DataFrame) -> Iterator[Series]:
     for (measurement, metric, _, _), _ in groups:
         nodes[(measurement, metric)] = nodes.get((measurement, metric), 0) + 1
     for (measurement, metric, unit, node), rows in groups:
-        if measurement in HOUSE or unit not in UNITS:
+        if measurement in BUILT_IN or unit not in UNITS:
             continue
         factor, dimension = UNITS[unit]
         kind = kind_of(metric, unit)
@@ -181,7 +181,7 @@ def all_series(frame: pd.DataFrame) -> Iterator[Series]:
         )
 
 
-def house(frame: pd.DataFrame, measurement: str, metric: str, node: str | None = None) -> pd.DataFrame:
+def built_in(frame: pd.DataFrame, measurement: str, metric: str, node: str | None = None) -> pd.DataFrame:
     """Returns the runtime's series of this name in order of time; empty without one."""
     rows = frame[(frame["measurement"] == measurement) & (frame["metric"] == metric)]
     if node is not None:

@@ -217,7 +217,7 @@ def _matches(labels: Mapping[str, str], point: Mapping[str, Any]) -> bool:
 def _conduct(one: OneRun) -> Result:
     with stopping_on_signals(one):
         with one:
-            one.conductor.conduct()
+            one.runner.conduct()
         result = one.finish()
     if one.stopped_by is not None:  # signal came while the results were written: they are complete
         raise Interrupted(one.stopped_by, one.writer.folder)

@@ -59,7 +59,7 @@ class World:
         """Nodes that are switched off."""
         self._silenced: dict[str, list[str]] = {}
         """Per node that is switched off: its radios that were switched off with it."""
-        self._wishes: list[tuple[int, str, bool]] = []
+        self._requested: list[tuple[int, str, bool]] = []
         """Link states set or scheduled: (engine time in ns, link, True for up)."""
         self.supervisor_pid = 0
         """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
@@ -104,7 +104,7 @@ class World:
             for name, sockets in tunnels.items():
                 self._add_tunnel(self._engine, name, sockets)
             self._connect(self._engine)
-            with self._meeting(self._engine):
+            with self._accepting(self._engine):
                 nodes.settle()
             if self.plan.media:
                 stack.callback(RadioControl(self).close)
@@ -217,7 +217,7 @@ class World:
 
     def set_link_up(self, name: str, up: bool) -> None:
         """Sets a link down or up now. If its node is off, it comes up with the node."""
-        self._wishes.append((self.now(), name, up))
+        self._requested.append((self.now(), name, up))
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
 
@@ -288,7 +288,7 @@ class World:
             self.set_radio(port, {"on": True})
         now = self.now()
         for link in self._links_of(name):
-            wishes = [(at, up) for at, which, up in self._wishes if which == link and at <= now]
+            wishes = [(at, up) for at, which, up in self._requested if which == link and at <= now]
             wanted = max(wishes, key=lambda wish: wish[0], default=(0, True))[1]
             if wanted and not self._off.intersection(self._ends(link)):
                 self._carry(link, True)
@@ -298,7 +298,7 @@ class World:
     ) -> None:
         """Schedules a link change in the engine at an exact time. Call before :meth:`begin`."""
         if up is not None:
-            self._wishes.append((at, name, up))
+            self._requested.append((at, name, up))
         with translated():
             encoded = None if settings is None else settings.engine()
             self.engine.schedule_link(at, name, direction, encoded, up)
@@ -345,11 +345,11 @@ class World:
             return self.engine.channels()
 
     @contextlib.contextmanager
-    def _meeting(self, engine: _engine.Engine) -> Iterator[None]:
+    def _accepting(self, engine: _engine.Engine) -> Iterator[None]:
         """Serves the guests' network devices meanwhile, without which their kernels cannot boot."""
         over = threading.Event()
 
-        def meet() -> None:
+        def accept() -> None:
             while not over.is_set():
                 if not engine.meet_guests():
                     over.wait(_PAUSE)
@@ -357,7 +357,7 @@ class World:
         if not any(node.vhost_sockets for node in self.nodes.values()):
             yield
             return
-        thread = threading.Thread(target=meet, name="airloom-vhost", daemon=True)
+        thread = threading.Thread(target=accept, name="airloom-vhost", daemon=True)
         thread.start()
         try:
             yield

@@ -1,6 +1,6 @@
 """Runs the programs, events and measurements of one run, from time zero to the end.
 
-The conductor has no thread of its own: its owner runs the timeline. It does not judge results. It
+The runner has no thread of its own: its owner runs the timeline. It does not judge results. It
 reports events to a :class:`Watcher` and keeps the measurements for its owner.
 """
 
@@ -33,7 +33,7 @@ ANSWER = 15_000_000_000
 """Time that measurements wait for switches to reach controllers once programs are ready: ns."""
 
 
-class Conductor:
+class Runner:
     """Everything that happens in one run."""
 
     def __init__(

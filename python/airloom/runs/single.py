@@ -1,4 +1,4 @@
-"""One run into one folder: emulation, conductor, host samples, verdict."""
+"""One run into one folder: emulation, runner, host samples, verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from airloom.runs.profiler import Profiler, machines_of
 from airloom.runs.programs import Supervised, signal_name
 from airloom.runs.progress import Watcher
 from airloom.runs.radio_monitor import RadioWatch, channels_of
-from airloom.runs.runner import Conductor
+from airloom.runs.runner import Runner
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
@@ -48,7 +48,7 @@ class OneRun:
     """A plan on its way to a result::
 
     with OneRun(plan, writer, watcher) as one:
-        one.conductor.conduct()
+        one.runner.conduct()
     result = one.finish()
     """
 
@@ -79,7 +79,7 @@ class OneRun:
         """Whether packets are followed through their stages, which requires an engine capture."""
         self.stopped_by: str | None = None
         """The signal that requested the stop."""
-        self._conductor: Conductor | None = None
+        self._runner: Runner | None = None
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
         self._stack = contextlib.ExitStack()
@@ -91,22 +91,22 @@ class OneRun:
         self._hotspots: tuple[Hotspot, ...] = ()
 
     @property
-    def conductor(self) -> Conductor:
-        """The conductor. It exists from the start of the block."""
-        if self._conductor is None:
+    def runner(self) -> Runner:
+        """The runner. It exists from the start of the block."""
+        if self._runner is None:
             raise RunError("lab.closed", "the laboratory is not up")
-        return self._conductor
+        return self._runner
 
     @property
     def world(self) -> World:
         """The nodes and the engine."""
-        return self.conductor.world
+        return self.runner.world
 
     def interrupt(self, who: str) -> None:
         """Stops it in an orderly way in any state. Callable from any thread or signal handler."""
         self.stopped_by = self.stopped_by or who
-        if self._conductor is not None:
-            self._conductor.interrupt(who)
+        if self._runner is not None:
+            self._runner.interrupt(who)
 
     def __enter__(self) -> Self:
         plan, writer = self.plan, self.writer
@@ -124,11 +124,11 @@ class OneRun:
                 )
             )
             folder = writer.folder / "measurements"
-            conductor = Conductor(plan, world, writer.log_path, self.watcher, self._tools, folder)
-            conductor.on_measured(self._keep)
-            self._conductor = conductor
+            runner = Runner(plan, world, writer.log_path, self.watcher, self._tools, folder)
+            runner.on_measured(self._keep)
+            self._runner = runner
             if self.stopped_by:
-                conductor.interrupt(self.stopped_by)
+                runner.interrupt(self.stopped_by)
             self._watch = stack.enter_context(HostWatch(world))
             self._radios = stack.enter_context(RadioWatch(world))
             if self._profiler is not None:
@@ -156,7 +156,7 @@ class OneRun:
     def verdict(self) -> Verdict:
         """The verdict on the run so far."""
         assert self._watch is not None
-        return self._judge(self._watch, *self._books())
+        return self._judge(self._watch, *self._ledger_and_lateness())
 
     def finish(self) -> Result:
         """Writes the result.
@@ -164,19 +164,19 @@ class OneRun:
         Raises the error that made the run fail, or :class:`Interrupted` if it was stopped. Finished
         measurements are written in either case.
         """
-        conductor = self.conductor
-        if conductor.stopped_by is not None:
-            at = conductor.ended_at / 1e9
-            self.writer.abort(f"stopped by {conductor.stopped_by} after {at:.1f} s", details=self._details)
-            raise Interrupted(conductor.stopped_by, self.writer.folder)
-        failure = conductor.failure or _first_failure(conductor.measurings)
+        runner = self.runner
+        if runner.stopped_by is not None:
+            at = runner.ended_at / 1e9
+            self.writer.abort(f"stopped by {runner.stopped_by} after {at:.1f} s", details=self._details)
+            raise Interrupted(runner.stopped_by, self.writer.folder)
+        failure = runner.failure or _first_failure(runner.measurings)
         if failure is not None:
             self.writer.abort(str(failure), details=self._details)
             raise failure
         claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
         return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
 
-    def _books(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _ledger_and_lateness(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The ledger, including frames lost before the engine, and the lateness."""
         engine = self.world.engine
         ledger = evidence.with_missed(engine.ledger(), self.world.counters())
@@ -187,7 +187,7 @@ class OneRun:
         """Collects the ledger, the host's samples and the verdict while the nodes still exist."""
         watch = self._watch
         assert watch is not None
-        ledger, lateness = self._books()
+        ledger, lateness = self._ledger_and_lateness()
         self.writer.ledger = evidence.ledger_of(ledger, lateness)
         watch.finish()
         self._record_host(watch, lateness)
@@ -198,9 +198,9 @@ class OneRun:
         self._details = self._describe(watch, ledger, lateness)
 
     def _node_failed(self, node: Any) -> None:
-        if self._conductor is not None:
+        if self._runner is not None:
             why = node.failure or "its first process died"
-            self._conductor.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
+            self._runner.fail(RunError("node.failed", f"node {node.name} failed: {why}"))
 
     def _keep(self, measuring: Measuring) -> None:
         """Writes a measurement's results. A full disk fails the run; earlier data is kept."""
@@ -217,7 +217,7 @@ class OneRun:
             self.writer.measured(*found)
             self.writer.record_table(measuring.name, reading.samples())
         except LabError as error:
-            self.conductor.fail(error)
+            self.runner.fail(error)
 
     def _follow(self) -> None:
         """Computes the time per stage of the followed packets from the complete capture."""
@@ -225,8 +225,8 @@ class OneRun:
             return
         path = self._capture or self.writer.folder / FOLLOWED
         captured = list(pcap.frames(path))
-        to_host = self.world.zero - self.conductor.zero_realtime
-        for name, measuring in self.conductor.measurings.items():
+        to_host = self.world.zero - self.runner.zero_realtime
+        for name, measuring in self.runner.measurings.items():
             flow = measuring.reading
             if not isinstance(flow, FlowReading) or flow.followed is None:
                 continue
@@ -293,7 +293,7 @@ class OneRun:
         return judge(seen, self.plan.scenario.limits)
 
     def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
-        conductor = self.conductor
+        runner = self.runner
         return Details(
             versions=versions(),
             machine=machine(),
@@ -313,11 +313,11 @@ class OneRun:
             inputs=self._inputs,
             length_ns=self.world.now(),
             processors=evidence.processors(watch.nodes, lateness, self.world.now()),
-            programs=tuple(program_end(one, self.writer.folder) for one in conductor.programs.values()),
+            programs=tuple(program_end(one, self.writer.folder) for one in runner.programs.values()),
             guidance=tuple(self._advice),
             profile=self._hotspots,
             happenings=tuple(
-                Happening(t_ns=at, what=what, kind=kind) for at, what, kind in conductor.happenings
+                Happening(t_ns=at, what=what, kind=kind) for at, what, kind in runner.happenings
             ),
             topology=topology_of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),

@@ -33,7 +33,7 @@ _MERGE = "\0<<"
 """Represents the plain key ``<<``; no text can contain it."""
 
 _NULL = {"", "~", "null", "Null", "NULL"}
-_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 _HEX = re.compile(r"0x[0-9A-Fa-f]{1,16}", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
@@ -66,8 +66,8 @@ def scalar(text: str) -> Any:
     """Parses a plain scalar: null, a boolean, a number or text."""
     if text in _NULL:
         return None
-    if text in _TRUTH:
-        return _TRUTH[text]
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
     if _HEX.fullmatch(text):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from airloom.errors import RunError
 from airloom.nodes.process import reports
-from airloom.nodes.process.channel import Channel, Misspoken, Switchboard
+from airloom.nodes.process.channel import Channel, Dispatcher, ProtocolError
 from airloom.nodes.process.init import InitClient
 
 READY = {"event": "ready", "notes": []}
@@ -25,15 +25,15 @@ def framed(text: bytes) -> bytes:
 
 
 @pytest.fixture
-def switchboard() -> Iterator[Switchboard]:
-    switchboard = Switchboard()
-    yield switchboard
-    switchboard.close()
+def dispatcher() -> Iterator[Dispatcher]:
+    dispatcher = Dispatcher()
+    yield dispatcher
+    dispatcher.close()
 
 
-def first_process(name: str, switchboard: Switchboard) -> tuple[InitClient, socket.socket]:
+def first_process(name: str, dispatcher: Dispatcher) -> tuple[InitClient, socket.socket]:
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return InitClient(name, Channel(near), switchboard, "install it"), far
+    return InitClient(name, Channel(near), dispatcher, "install it"), far
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def first_process(name: str, switchboard: Switchboard) -> tuple[InitClient, sock
         framed(b'{"event": "cpu", "id": 1, "user_ns": Infinity, "system_ns": 0}'),
     ],
 )
-def test_one_that_does_not_speak_as_agreed_ends_alone(switchboard: Switchboard, octets: bytes) -> None:
-    (evil, says), (good, far) = (first_process(name, switchboard) for name in ("evil", "good"))
+def test_one_that_does_not_speak_as_agreed_ends_alone(dispatcher: Dispatcher, octets: bytes) -> None:
+    (evil, says), (good, far) = (first_process(name, dispatcher) for name in ("evil", "good"))
     with says, far:
         says.sendall(octets)
         with pytest.raises(RunError, match="node evil: its first process does not speak as agreed: it said"):
@@ -92,13 +92,13 @@ def test_a_report_is_agreed_on_or_refused(message: dict[str, object]) -> None:
         message["event"] = "exited"
     try:
         reports.check(message)
-    except Misspoken:
+    except ProtocolError:
         return
     assert set(reports._FIELDS[str(message["event"])]) <= set(message) | {"code", "signal", "text"}
 
 
-def test_the_thread_that_reads_all_of_them_lives_on(switchboard: Switchboard) -> None:
-    evil, says = first_process("evil", switchboard)
+def test_the_thread_that_reads_all_of_them_lives_on(dispatcher: Dispatcher) -> None:
+    evil, says = first_process("evil", dispatcher)
     with says:
         says.sendall(framed(b"{"))
         with pytest.raises(RunError):

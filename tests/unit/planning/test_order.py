@@ -12,7 +12,7 @@ from airloom.nodes.kind import Exit
 from airloom.planning.gate import check
 from airloom.planning.schedule import earliest_of
 from airloom.runs.progress import Watcher
-from airloom.runs.runner import Conductor
+from airloom.runs.runner import Runner
 from airloom.scenario import read
 from airloom.scenario.model import Program, Scenario
 from helpers.fake_node import SECOND, Clock, PlayedNode, PlayedProcess
@@ -54,11 +54,11 @@ class Bench:
         self.clock = Clock()
         self.world = PlayedWorld(self.clock)
         tools = {"rtt": PlayedTool()} if measured else {}
-        self.conductor = Conductor(
+        self.runner = Runner(
             plan, self.world, lambda node, name: folder / f"{name}.log", Watcher(), tools, folder
         )
-        self.conductor.prepare()
-        self.conductor.begin()
+        self.runner.prepare()
+        self.runner.begin()
         self.go()
 
     @property
@@ -66,7 +66,7 @@ class Bench:
         return [process.argv[0] for process in self.world.nodes["h1"].started]
 
     def go(self, ns: int = 0) -> None:
-        self.clock.go(self.conductor.timeline, ns)
+        self.clock.go(self.runner.timeline, ns)
 
     def process(self, word: str) -> PlayedProcess:
         return next(one for one in self.world.nodes["h1"].started if one.argv[0] == word)
@@ -153,7 +153,7 @@ def test_what_waits_for_a_program_that_fails_never_starts_and_the_run_fails(tmp_
         service("ospfd", after="zebra"),
     )
     bench.go(5 * SECOND)
-    assert "program zebra in node h1 was not ready within 2 s" in str(bench.conductor.failure)
+    assert "program zebra in node h1 was not ready within 2 s" in str(bench.runner.failure)
     assert bench.started == ["zebra"]
 
 
@@ -166,8 +166,8 @@ def test_the_time_to_be_ready_counts_from_a_programs_own_start(tmp_path):
     bench.go(5 * SECOND)
     bench.listens(2600)
     bench.listens(2604)
-    assert bench.conductor.failure is None
-    assert bench.conductor.programs["ospfd"].state == "ready"
+    assert bench.runner.failure is None
+    assert bench.runner.programs["ospfd"].state == "ready"
 
 
 def test_measurements_wait_for_what_waits_for_another_program(tmp_path):
@@ -220,15 +220,15 @@ def test_a_program_that_had_no_chance_to_start_fails_a_run_of_given_duration(tmp
     assert (
         "program client in node h1 had not started within the run's duration of 3 s: "
         "it waited for program server in node h1"
-    ) in str(bench.conductor.failure)
+    ) in str(bench.runner.failure)
 
 
 def test_a_run_waits_for_tasks_that_wait(tmp_path):
     bench = Bench(tmp_path, service("server", ready={"port": 80}), task("client", after="server"))
-    assert not bench.conductor._is_done()
+    assert not bench.runner._is_done()
     bench.listens(80)
     bench.exits("client", code=0)
-    assert bench.conductor._is_done()
+    assert bench.runner._is_done()
 
 
 def test_the_earliest_start_is_that_of_all_before():

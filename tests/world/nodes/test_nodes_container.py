@@ -144,7 +144,7 @@ def test_what_airloom_itself_needs_of_the_host_is_not_shown(
     place = tmp_path / "place"
     place.mkdir()
     (place / "code").write_text("of Airloom")
-    monkeypatch.setattr(binaries, "hidden_places", lambda: [place])
+    monkeypatch.setattr(binaries, "hidden_folders", lambda: [place])
     handles = up(container(store), node("n", interface("eth0", 2, "10.1.0.2/24")))
     assert shell(handles["n"], f"cat {place}/code") == "of Airloom"
     assert not handles["c"].exec(["cat", f"{place}/code"], timeout=20).exit.ok

@@ -25,7 +25,7 @@ pub(super) fn run(options: &Receive, summary: &mut Summary) -> Result<(), Failur
     let connection = loop {
         match listener.accept() {
             Ok((stream, _)) => break Some(stream),
-            Err(error) if is_brief(error.kind()) => {}
+            Err(error) if is_retryable(error.kind()) => {}
             Err(cause) => return Err(Failure::Socket { what: format!("waiting at TCP {at}"), cause }),
         }
         let now = clock::now();
@@ -79,7 +79,7 @@ fn read_all(
                 summary.add(now, size);
                 timeouts.arrived(now);
             }
-            Err(error) if is_brief(error.kind()) => {
+            Err(error) if is_retryable(error.kind()) => {
                 if !net::ready(&stream, false, LOOK).map_err(failed())? {
                     note(None);
                 }
@@ -93,6 +93,6 @@ fn read_all(
     }
 }
 
-fn is_brief(kind: ErrorKind) -> bool {
+fn is_retryable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
 }

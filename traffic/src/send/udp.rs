@@ -99,7 +99,7 @@ impl Sender<'_> {
         let Window { start, end } = self.window;
         let flood = matches!(self.options.pattern, Pattern::Flood);
         if !flood {
-            clock::be_brief();
+            clock::request_short_slices();
         }
         let mut schedule = self
             .options

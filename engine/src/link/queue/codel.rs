@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Desk, pop};
+use super::{QueueContext, pop};
 use crate::drop_reason::DropReason;
 use crate::link::in_flight::InFlight;
 use crate::time::{Instant, Span};
@@ -57,10 +57,10 @@ impl Backlog {
         self.waiting.push_back(flight);
     }
 
-    pub fn pop(&mut self, desk: &mut Desk, whole: bool) -> Option<InFlight> {
-        let flight = pop(&mut self.waiting, desk.context.pool, whole)?;
+    pub fn pop(&mut self, queue_context: &mut QueueContext, whole: bool) -> Option<InFlight> {
+        let flight = pop(&mut self.waiting, queue_context.context.pool, whole)?;
         self.octets -= flight.frame.octets();
-        desk.went(&flight.frame);
+        queue_context.went(&flight.frame);
         Some(flight)
     }
 }
@@ -69,20 +69,20 @@ impl CoDel {
     /// The next frame to be sent (`deque` of section 5.5).
     pub fn take(
         &mut self,
-        desk: &mut Desk,
+        queue_context: &mut QueueContext,
         law: Law,
         backlog: &mut Backlog,
         largest: u64,
         whole: bool,
     ) -> Option<InFlight> {
-        let now = desk.context.now;
+        let now = queue_context.context.now;
         let mut drop = self.judge(law, now, backlog, largest);
         if self.dropping {
             self.dropping = drop;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 let next = law.next(self.drop_next, self.count);
-                if let Some(marked) = discard(desk, backlog) {
+                if let Some(marked) = discard(queue_context, backlog) {
                     self.drop_next = next;
                     return Some(marked);
                 }
@@ -93,7 +93,7 @@ impl CoDel {
                 }
             }
         } else if drop {
-            let marked = discard(desk, backlog);
+            let marked = discard(queue_context, backlog);
             if marked.is_none() {
                 self.judge(law, now, backlog, largest);
             }
@@ -108,7 +108,7 @@ impl CoDel {
                 return marked;
             }
         }
-        backlog.pop(desk, whole)
+        backlog.pop(queue_context, whole)
     }
 
     /// Whether the first frame may be dropped (`dodeque` of section 5.5).
@@ -133,12 +133,12 @@ impl CoDel {
 }
 
 /// Drops the first frame, or returns it marked.
-fn discard(desk: &mut Desk, backlog: &mut Backlog) -> Option<InFlight> {
-    let flight = backlog.pop(desk, false)?;
-    match desk.mark(flight) {
+fn discard(queue_context: &mut QueueContext, backlog: &mut Backlog) -> Option<InFlight> {
+    let flight = backlog.pop(queue_context, false)?;
+    match queue_context.mark(flight) {
         Ok(marked) => Some(marked),
         Err(flight) => {
-            desk.context.drop(desk.place, flight.frame, DropReason::EarlyDrop);
+            queue_context.context.drop(queue_context.place, flight.frame, DropReason::EarlyDrop);
             None
         }
     }

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::codel::{Backlog, CoDel, Law};
-use super::{Desk, Limits};
+use super::{Limits, QueueContext};
 use crate::drop_reason::DropReason;
 use crate::frame::packet;
 use crate::link::in_flight::InFlight;
@@ -49,34 +49,34 @@ impl Flows {
     }
 
     /// Enqueues a run; if the limits are then exceeded, drops from the longest queue.
-    pub fn put(&mut self, desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) {
+    pub fn put(&mut self, queue_context: &mut QueueContext, limits: &Limits, flight: InFlight, exempt: u16) {
         if self.flows.is_empty() {
             self.flows.resize_with(self.number as usize, Flow::default);
         }
-        let octets = desk.context.pool.octets(flight.frame.buffer);
+        let octets = queue_context.context.pool.octets(flight.frame.buffer);
         let hash = packet::flow(&octets[..flight.frame.length as usize], self.salt);
         #[allow(clippy::cast_possible_truncation)] // below `number`
         let index = ((u64::from(hash) * u64::from(self.number)) >> 32) as u32;
         let flow = &mut self.flows[index as usize];
-        desk.came(&flight.frame);
+        queue_context.came(&flight.frame);
         flow.backlog.put(flight);
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.quantum;
             self.new.push_back(index);
         }
-        while desk.totals.tally.frames > u64::from(exempt) && limits.exceeded(desk.totals) {
-            self.drop_from_fattest(desk);
+        while queue_context.totals.tally.frames > u64::from(exempt) && limits.exceeded(queue_context.totals) {
+            self.drop_from_fattest(queue_context);
         }
     }
 
-    fn drop_from_fattest(&mut self, desk: &mut Desk) {
+    fn drop_from_fattest(&mut self, queue_context: &mut QueueContext) {
         let fattest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.octets);
         let Some(flow) = fattest else { return };
         let half = flow.backlog.octets / 2;
         for _ in 0..BATCH {
-            let Some(flight) = flow.backlog.pop(desk, false) else { return };
-            desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);
+            let Some(flight) = flow.backlog.pop(queue_context, false) else { return };
+            queue_context.context.drop(queue_context.place, flight.frame, DropReason::QueueFull);
             if flow.backlog.octets <= half {
                 return;
             }
@@ -84,7 +84,7 @@ impl Flows {
     }
 
     /// Dequeues the next frame.
-    pub fn take(&mut self, desk: &mut Desk, largest: u64, whole: bool) -> Option<InFlight> {
+    pub fn take(&mut self, queue_context: &mut QueueContext, largest: u64, whole: bool) -> Option<InFlight> {
         loop {
             let (index, is_new) = match self.new.front() {
                 Some(&index) => (index, true),
@@ -95,7 +95,7 @@ impl Flows {
                 flow.deficit += self.quantum;
                 None
             } else {
-                let next = flow.codel.take(desk, self.law, &mut flow.backlog, largest, whole);
+                let next = flow.codel.take(queue_context, self.law, &mut flow.backlog, largest, whole);
                 if next.is_none() && !is_new {
                     flow.listed = false;
                     self.old.pop_front();
@@ -118,7 +118,7 @@ impl Flows {
     }
 
     /// Dequeues any frame, without queue management.
-    pub fn take_any(&mut self, desk: &mut Desk) -> Option<InFlight> {
-        self.flows.iter_mut().find_map(|flow| flow.backlog.pop(desk, true))
+    pub fn take_any(&mut self, queue_context: &mut QueueContext) -> Option<InFlight> {
+        self.flows.iter_mut().find_map(|flow| flow.backlog.pop(queue_context, true))
     }
 }

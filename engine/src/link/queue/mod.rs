@@ -105,7 +105,7 @@ impl Limits {
 }
 
 /// Environment of a discipline, beside its own state.
-struct Desk<'a, 'b> {
+struct QueueContext<'a, 'b> {
     context: &'a mut Context<'b>,
     place: Place,
     totals: &'a mut Totals,
@@ -113,7 +113,7 @@ struct Desk<'a, 'b> {
     ecn: bool,
 }
 
-impl Desk<'_, '_> {
+impl QueueContext<'_, '_> {
     fn came(&mut self, frame: &Frame) {
         self.totals.tally += Tally::of(frame);
         self.totals.charged += self.charge.of(frame);
@@ -170,10 +170,10 @@ fn pop(waiting: &mut VecDeque<InFlight>, pool: &mut Pool, whole: bool) -> Option
     Some(first)
 }
 
-/// Borrows the fields of a queue that a desk needs, without its discipline.
-macro_rules! desk {
+/// Borrows the fields of a queue that a queue_context needs, without its discipline.
+macro_rules! queue_context {
     ($queue:ident, $context:ident, $place:ident) => {
-        Desk {
+        QueueContext {
             context: $context,
             place: $place,
             totals: &mut $queue.totals,
@@ -221,15 +221,15 @@ impl Queue {
         (self.limits, self.charge, self.ecn) = (Limits::new(new, serializer), charge, new.ecn);
         let unlimited = Limits { frames: u64::MAX, octets: u64::MAX, charged: u64::MAX };
         for flight in waiting {
-            let (mut desk, kind) = (desk!(self, context, place), &mut self.kind);
+            let (mut queue_context, kind) = (queue_context!(self, context, place), &mut self.kind);
             match kind {
-                Kind::Flows(flows) => flows.put(&mut desk, &unlimited, flight, 0),
+                Kind::Flows(flows) => flows.put(&mut queue_context, &unlimited, flight, 0),
                 Kind::CoDel(_, _, backlog) => {
-                    desk.came(&flight.frame);
+                    queue_context.came(&flight.frame);
                     backlog.put(flight);
                 }
                 Kind::Tail(waiting) | Kind::Red(_, waiting) => {
-                    desk.came(&flight.frame);
+                    queue_context.came(&flight.frame);
                     waiting.push_back(flight);
                 }
             }
@@ -263,68 +263,74 @@ impl Queue {
         let sizes = flight.frame.sizes();
         let largest = if sizes.fulls > 0 { sizes.full } else { sizes.tail };
         self.largest = self.largest.max(u64::from(largest));
-        let mut desk = desk!(self, context, place);
+        let mut queue_context = queue_context!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) => {
-                let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) else { return };
-                let calm = if desk.ecn {
-                    self.limits.half().free(desk.totals, &flight.frame, desk.charge).max(exempt)
+                let Some(flight) = admit(&mut queue_context, &self.limits, flight, exempt) else { return };
+                let calm = if queue_context.ecn {
+                    self.limits
+                        .half()
+                        .free(queue_context.totals, &flight.frame, queue_context.charge)
+                        .max(exempt)
                 } else {
                     u16::MAX
                 };
-                let (calm, crowded) = desk.split(flight, calm);
-                let crowded = crowded.map(|flight| desk.mark(flight).unwrap_or_else(|flight| flight));
+                let (calm, crowded) = queue_context.split(flight, calm);
+                let crowded =
+                    crowded.map(|flight| queue_context.mark(flight).unwrap_or_else(|flight| flight));
                 for flight in [calm, crowded].into_iter().flatten() {
-                    desk.came(&flight.frame);
+                    queue_context.came(&flight.frame);
                     waiting.push_back(flight);
                 }
             }
             Kind::CoDel(_, _, backlog) => {
-                if let Some(flight) = admit(&mut desk, &self.limits, flight, exempt) {
-                    desk.came(&flight.frame);
+                if let Some(flight) = admit(&mut queue_context, &self.limits, flight, exempt) {
+                    queue_context.came(&flight.frame);
                     backlog.put(flight);
                 }
             }
-            Kind::Flows(flows) => flows.put(&mut desk, &self.limits, flight, exempt),
+            Kind::Flows(flows) => flows.put(&mut queue_context, &self.limits, flight, exempt),
             Kind::Red(red, waiting) => {
-                put_by_red(&mut desk, red, &mut self.dice, &self.limits, waiting, flight, exempt);
+                put_by_red(&mut queue_context, red, &mut self.dice, &self.limits, waiting, flight, exempt);
             }
         }
     }
 
     /// Dequeues the next frame for the wire; with `whole`, the run that it belongs to.
     pub fn take(&mut self, context: &mut Context, place: Place, whole: bool) -> Option<InFlight> {
-        let mut desk = desk!(self, context, place);
+        let mut queue_context = queue_context!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) => {
-                let flight = pop(waiting, desk.context.pool, whole)?;
-                desk.went(&flight.frame);
+                let flight = pop(waiting, queue_context.context.pool, whole)?;
+                queue_context.went(&flight.frame);
                 Some(flight)
             }
             Kind::Red(red, waiting) => {
-                let flight = pop(waiting, desk.context.pool, whole)?;
-                desk.went(&flight.frame);
+                let flight = pop(waiting, queue_context.context.pool, whole)?;
+                queue_context.went(&flight.frame);
                 if waiting.is_empty() {
-                    red.idle(desk.context.now);
+                    red.idle(queue_context.context.now);
                 }
                 Some(flight)
             }
-            Kind::CoDel(law, codel, backlog) => codel.take(&mut desk, *law, backlog, self.largest, whole),
-            Kind::Flows(flows) => flows.take(&mut desk, self.largest, whole),
+            Kind::CoDel(law, codel, backlog) => {
+                codel.take(&mut queue_context, *law, backlog, self.largest, whole)
+            }
+            Kind::Flows(flows) => flows.take(&mut queue_context, self.largest, whole),
         }
     }
 
     /// Dequeues any frame, without queue management.
     pub fn take_any(&mut self, context: &mut Context, place: Place) -> Option<InFlight> {
-        let mut desk = desk!(self, context, place);
+        let mut queue_context = queue_context!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) | Kind::Red(_, waiting) => {
                 let flight = waiting.pop_front()?;
-                desk.went(&flight.frame);
+                queue_context.went(&flight.frame);
                 Some(flight)
             }
-            Kind::CoDel(_, _, backlog) => backlog.pop(&mut desk, true),
-            Kind::Flows(flows) => flows.take_any(&mut desk),
+            Kind::CoDel(_, _, backlog) => backlog.pop(&mut queue_context, true),
+            Kind::Flows(flows) => flows.take_any(&mut queue_context),
         }
     }
 }
@@ -349,18 +355,23 @@ impl Kind {
 }
 
 /// Enqueues as much of a run as fits, and drops the rest.
-fn admit(desk: &mut Desk, limits: &Limits, flight: InFlight, exempt: u16) -> Option<InFlight> {
-    let fit = limits.free(desk.totals, &flight.frame, desk.charge).max(exempt);
-    let (fits, rest) = desk.split(flight, fit);
+fn admit(
+    queue_context: &mut QueueContext,
+    limits: &Limits,
+    flight: InFlight,
+    exempt: u16,
+) -> Option<InFlight> {
+    let fit = limits.free(queue_context.totals, &flight.frame, queue_context.charge).max(exempt);
+    let (fits, rest) = queue_context.split(flight, fit);
     if let Some(flight) = rest {
-        desk.context.drop(desk.place, flight.frame, DropReason::QueueFull);
+        queue_context.context.drop(queue_context.place, flight.frame, DropReason::QueueFull);
     }
     fits
 }
 
 /// Enqueues a run, judged frame by frame; consecutive accepted frames stay together.
 fn put_by_red(
-    desk: &mut Desk,
+    queue_context: &mut QueueContext,
     red: &mut Red,
     dice: &mut Stream,
     limits: &Limits,
@@ -373,32 +384,32 @@ fn put_by_red(
     let mut passed = 0;
     while let Some(flight) = rest.take() {
         // Number of frames accepted before the first that is not.
-        let mut octets = desk.totals.tally.octets;
+        let mut octets = queue_context.totals.tally.octets;
         let mut verdict = Verdict::Pass;
         while verdict == Verdict::Pass && passed < flight.frame.count {
-            verdict = red.judge(desk.context.now, octets, dice);
+            verdict = red.judge(queue_context.context.now, octets, dice);
             octets += u64::from(flight.frame.segment_octets(flight.frame.first + passed));
             passed += u16::from(verdict == Verdict::Pass);
         }
-        let (run, after) = desk.split(flight, passed);
+        let (run, after) = queue_context.split(flight, passed);
         if let Some(run) = run {
-            if let Some(run) = admit(desk, limits, run, exempt) {
-                desk.came(&run.frame);
+            if let Some(run) = admit(queue_context, limits, run, exempt) {
+                queue_context.came(&run.frame);
                 waiting.push_back(run);
             }
             exempt = exempt.saturating_sub(passed);
             passed = 0;
         }
         let Some(after) = after else { return };
-        let (one, after) = desk.split(after, 1);
+        let (one, after) = queue_context.split(after, 1);
         rest = after;
         let Some(one) = one else { return };
-        let marked = if verdict == Verdict::Signal { desk.mark(one) } else { Err(one) };
+        let marked = if verdict == Verdict::Signal { queue_context.mark(one) } else { Err(one) };
         match marked {
-            Err(one) => desk.context.drop(desk.place, one.frame, DropReason::EarlyDrop),
+            Err(one) => queue_context.context.drop(queue_context.place, one.frame, DropReason::EarlyDrop),
             Ok(one) => {
-                if let Some(one) = admit(desk, limits, one, exempt) {
-                    desk.came(&one.frame);
+                if let Some(one) = admit(queue_context, limits, one, exempt) {
+                    queue_context.came(&one.frame);
                     waiting.push_back(one);
                 }
                 exempt = exempt.saturating_sub(1);

@@ -97,7 +97,7 @@ class GuestNode(InnerNode):
             super().restart()
             self.wake()
 
-    def revive(self) -> None:
+    def reset(self) -> None:
         """Restarts it if it is off."""
         with self._lock:
             if self._state in ("stopped", "failed"):

@@ -58,7 +58,7 @@ class PartNode(InnerNode):
 
     def restart(self) -> None:
         self._must_not_be_held()
-        self.machine.revive()
+        self.machine.reset()
         self.wait_closed()
         super().restart()
         self.settle()

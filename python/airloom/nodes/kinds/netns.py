@@ -109,7 +109,7 @@ class NetnsNode(NodeHandle):
             self._made = made
             self._notes = made.notes
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
-            self._init = InitClient(self.name, made.channel, site.supervisor.switchboard, self.missing)
+            self._init = InitClient(self.name, made.channel, site.supervisor.dispatcher, self.missing)
 
     def start(
         self,
@@ -250,8 +250,8 @@ class NetnsNode(NodeHandle):
 
     def _how(self, message: Message) -> str:
         """How its first process ended, according to the supervisor's message."""
-        if self._init is not None and self._init.misspoke is not None:
-            return f"its first process does not speak as agreed: it said {self._init.misspoke}"
+        if self._init is not None and self._init.protocol_error is not None:
+            return f"its first process does not speak as agreed: it said {self._init.protocol_error}"
         if message["signal"] is not None:
             how = f"was killed by signal {message['signal']}"
         elif message["code"] is not None:

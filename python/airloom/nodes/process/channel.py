@@ -1,7 +1,7 @@
 """Messages with descriptors over stream sockets to the supervisor and the first processes.
 
 A message is a JSON object preceded by its length (four octets, little-endian);
-``init/src/message.rs`` lists all messages. One thread, the :class:`Switchboard`, reads all sockets
+``init/src/message.rs`` lists all messages. One thread, the :class:`Dispatcher`, reads all sockets
 of a run.
 """
 
@@ -27,7 +27,7 @@ _LONGEST = 64 << 20
 Message = dict[str, Any]
 
 
-class Misspoken(Exception):
+class ProtocolError(Exception):
     """Data received on a channel is malformed or not part of the protocol."""
 
 
@@ -52,7 +52,7 @@ class Channel:
     def receive(self) -> list[Message] | None:
         """Reads once and returns the messages that are complete; None at the end of the stream.
 
-        Raises :class:`Misspoken` for malformed data.
+        Raises :class:`ProtocolError` for malformed data.
         """
         try:
             piece = self.socket.recv(_PIECE)
@@ -65,7 +65,7 @@ class Channel:
         while len(self._octets) >= _HEAD.size:
             end = _HEAD.size + _HEAD.unpack_from(self._octets)[0]
             if end > _LONGEST:
-                raise Misspoken(f"a message of {end} octets")
+                raise ProtocolError(f"a message of {end} octets")
             if len(self._octets) < end:
                 break
             messages.append(_message(self._octets[_HEAD.size : end]))
@@ -82,19 +82,19 @@ def _message(octets: bytes | bytearray) -> Message:
     try:
         message = json.loads(octets)
     except (ValueError, RecursionError) as error:
-        raise Misspoken(f"no JSON: {error}") from None
+        raise ProtocolError(f"no JSON: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("event"), str):
-        raise Misspoken("a message that reports nothing")
+        raise ProtocolError("a message that reports nothing")
     return message
 
 
 Heard = Callable[[Message], None]
-"""Message handler. It raises :class:`Misspoken` for a message that is not part of the protocol."""
+"""Message handler. It raises :class:`ProtocolError` for a message that is not part of the protocol."""
 Ended = Callable[[str | None], None]
 """End handler. It gets the error in the last message; None if there was none."""
 
 
-class Switchboard:
+class Dispatcher:
     """Reads many channels on one thread and calls their handlers."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Switchboard:
                 messages = channel.receive()
                 for message in messages or ():
                     _call(heard, message)
-            except Misspoken as error:
+            except ProtocolError as error:
                 channel.close()
                 self._end(channel, heard, ended, str(error))
                 continue
@@ -174,7 +174,7 @@ def _call(listener: Callable[..., None], words: object) -> None:
     """Prints an exception of one handler, so that the other handlers still receive their messages."""
     try:
         listener(words)
-    except Misspoken:
+    except ProtocolError:
         raise
     except Exception:
         traceback.print_exc()

@@ -18,7 +18,7 @@ from pathlib import Path
 from airloom.errors import HostError, RunError
 from airloom.nodes.kind import Completed, Exit, Process
 from airloom.nodes.process import reports
-from airloom.nodes.process.channel import Channel, Message, Switchboard
+from airloom.nodes.process.channel import Channel, Dispatcher, Message
 
 _TIMEOUT = 30.0
 """Seconds for a node's first process to answer."""
@@ -69,7 +69,7 @@ class Program(Process):
 class InitClient:
     """Connection to one node's first process."""
 
-    def __init__(self, node: str, channel: Channel, switchboard: Switchboard, missing: str) -> None:
+    def __init__(self, node: str, channel: Channel, dispatcher: Dispatcher, missing: str) -> None:
         self.node = node
         self._missing = missing
         """Cure shown when a program does not exist."""
@@ -82,8 +82,8 @@ class InitClient:
         self._hosting = 0
         self._ready: Message | None = None
         self._gone = False
-        self._misspoke: str | None = None
-        switchboard.join(channel, self._heard, self._ended)
+        self._protocol_error: str | None = None
+        dispatcher.join(channel, self._heard, self._ended)
 
     @property
     def is_gone(self) -> bool:
@@ -91,9 +91,9 @@ class InitClient:
         return self._gone
 
     @property
-    def misspoke(self) -> str | None:
+    def protocol_error(self) -> str | None:
         """The protocol violation that closed the channel; None if there was none."""
-        return self._misspoke
+        return self._protocol_error
 
     @property
     def is_hosted(self) -> bool:
@@ -284,8 +284,8 @@ class InitClient:
 
     def _lost(self) -> RunError:
         why = "has ended" if self._gone else f"does not answer within {_TIMEOUT:g} s"
-        if self._misspoke is not None:
-            why = f"does not speak as agreed: it said {self._misspoke}"
+        if self._protocol_error is not None:
+            why = f"does not speak as agreed: it said {self._protocol_error}"
         return RunError("node.gone", f"node {self.node}: its first process {why}")
 
     def _heard(self, message: Message) -> None:
@@ -307,7 +307,7 @@ class InitClient:
     def _ended(self, why: str | None) -> None:
         with self._lock:
             self._gone = True
-            self._misspoke = why
+            self._protocol_error = why
             programs, self._programs = self._programs, {}
             self._lock.notify_all()
         for program in programs.values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from airloom.nodes.process.channel import Message, Misspoken
+from airloom.nodes.process.channel import Message, ProtocolError
 
 _MOST_NOTES = 100
 _MOST_WORDS = 1000
@@ -18,13 +18,13 @@ _LAST_SIGNAL = 64
 
 
 def check(message: Message) -> None:
-    """Raises :class:`Misspoken` for a report that is not part of the protocol.
+    """Raises :class:`ProtocolError` for a report that is not part of the protocol.
 
     Texts for users are shortened, and control characters are removed.
     """
     fields = _FIELDS.get(message["event"])
     if fields is None or not all(allows(message.get(field)) for field, allows in fields.items()):
-        raise Misspoken(f"a report {_readable(json.dumps(message))}")
+        raise ProtocolError(f"a report {_readable(json.dumps(message))}")
     for field in ("why", "what"):
         if field in fields:
             message[field] = _readable(message[field])

@@ -18,7 +18,7 @@ from typing import Self
 
 from airloom.errors import HostError, RunError
 from airloom.host import binaries
-from airloom.nodes.process.channel import Channel, Message, Switchboard
+from airloom.nodes.process.channel import Channel, Dispatcher, Message
 from airloom.units.text import of_nodes
 
 _PROTOCOL = 7
@@ -58,7 +58,7 @@ class Supervisor:
                 raise HostError(
                     "host.keeper", f"cannot start {program}: {error}", cure="run `make setup`"
                 ) from None
-        self.switchboard = Switchboard()
+        self.dispatcher = Dispatcher()
         self._channel = Channel(near)
         self._lock = threading.Condition()
         self._waiting: dict[str, Message | None] = {}
@@ -70,8 +70,8 @@ class Supervisor:
         """Why it cannot create more nodes; None while it can."""
         self._protocol: int | None = None
         self._shares: Message | None = None
-        self.switchboard.join(self._channel, self._heard, self._lost)
-        self._greet(program)
+        self.dispatcher.join(self._channel, self._heard, self._lost)
+        self._check_version(program)
 
     @property
     def pid(self) -> int:
@@ -178,7 +178,7 @@ class Supervisor:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self.switchboard.close()
+        self.dispatcher.close()
 
     def __enter__(self) -> Self:
         return self
@@ -188,7 +188,7 @@ class Supervisor:
     ) -> None:
         self.close()
 
-    def _greet(self, program: Path) -> None:
+    def _check_version(self, program: Path) -> None:
         """Waits for the supervisor's greeting, which it sends when it is ready."""
         with self._lock:
             self._lock.wait_for(lambda: self._gone or self._protocol is not None, _GREETING)
