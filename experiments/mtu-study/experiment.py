@@ -15,6 +15,7 @@ from typing import Any
 
 from airloom.bench.peers import installed_mininet
 from airloom.experiments import capacity_search
+from airloom.experiments.extent import Extent
 from airloom.host import binaries
 from airloom.measure import captures, flow, records
 from airloom.report import figures
@@ -39,6 +40,9 @@ cases = _beside("cases")
 equipment = _beside("equipment")
 tunnelled = _beside("tunnelled")
 
+TUNNELLED = cases.NINE[6]
+"""The case whose throughput in a tunnel is claimed."""
+
 WIRE, AIRLOOM, TUNNEL = "airloom, on the wire", "airloom, at the receiver", "airloom, over GRE"
 MININET, MODEL = "mininet here", "equipment model"
 """Where a series was seen: by the engine's capture, by the receiving kernel, by that of a second laboratory
@@ -49,30 +53,33 @@ SETTLED = "slip"
 """What links do here with time that the host lost."""
 
 
-def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result:
+def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """All cases; finished runs are kept when it is run again."""
-    seconds = 1.5 if quick else 9
+    seconds = extent.choose(full=9.0, quick=1.5, smoke=0.5)
+    packets = extent.choose(full=6000, quick=1000, smoke=200)
+    nine = extent.choose(full=cases.NINE, quick=cases.NINE, smoke=(TUNNELLED,))
+    in_tunnel = extent.choose(full=cases.NINE, quick=(cases.NINE[0], TUNNELLED), smoke=(TUNNELLED,))
     seen: dict[tuple[str, str], Any] = {}
-    others = cases.sizes()[-2:-1] if quick else cases.sizes()
-    starts = cases.STARTS[:1] if quick else cases.STARTS
+    others = extent.choose(full=cases.sizes(), quick=cases.sizes()[-2:-1], smoke=cases.sizes()[-2:-1])
+    starts = extent.choose(full=cases.STARTS, quick=cases.STARTS[:1], smoke=())
     with RunWriter(folder, scenario="mtu-study", seed=1, kinds=("netns",), replace=True) as writer:
-        lengths = dict.fromkeys((*cases.NINE, *others), seconds)
+        lengths = dict.fromkeys((*nine, *others), seconds)
         lengths |= dict.fromkeys(starts, cases.START_SECONDS)
         for case, length in lengths.items():
             progress(f"{case.id}: {case.load} Mbit/s of {case.frame} B over {case.link} Mbit/s")
             seen[case.id, WIRE], seen[case.id, AIRLOOM] = _airloom(folder, case, length)
-        for case in cases.NINE[::6] if quick else cases.NINE:
+        for case in in_tunnel:
             progress(f"{case.id} over GRE")
             reading, inner = tunnelled.measure(case, seconds, folder / "tunnel" / case.id, late=SETTLED)
             seen[case.id, TUNNEL] = cases.Series.of(reading, inner)
         if installed_mininet.python() is not None and os.geteuid() == 0:
-            for case in (*cases.NINE, *starts):
+            for case in (*nine, *starts):
                 progress(f"{case.id} on Mininet")
                 seen[case.id, MININET] = _mininet(case, lengths[case])
-        fits = _fitted(1000 if quick else 6000, progress)
+        fits = _fitted(packets, progress)
         best = {fit.link: fit.model for fit in reversed(fits)}
         for case in cases.NINE:
-            reading = equipment.simulate(case, best[case.link], 1000 if quick else 6000)
+            reading = equipment.simulate(case, best[case.link], packets)
             seen[case.id, MODEL] = cases.Series.of(reading, case.frame)
         writer.measured(*_table(seen), *_fits(fits))
         figures.save(folder, [*_curves(seen), *_overview(seen)])
@@ -200,7 +207,7 @@ def _overview(seen: dict[tuple[str, str], Any]) -> Iterable[Figure]:
         return Line(label=label, role=role, x=numbers, y=tuple(values))
 
     def column(network: str, pick: Callable[[Any], float]) -> list[Line]:
-        if (cases.NINE[0].id, network) not in seen:
+        if not any((case.id, network) in seen for case in cases.NINE):
             return []
         found = (seen.get((case.id, network)) for case in cases.NINE)
         return [line(network, _ROLES[network], (one and pick(one) for one in found))]
@@ -238,7 +245,7 @@ def _overview(seen: dict[tuple[str, str], Any]) -> Iterable[Figure]:
 
 
 def _claims(seen: dict[tuple[str, str], Any]) -> list:
-    nine = cases.NINE
+    nine = [case for case in cases.NINE if (case.id, WIRE) in seen]
 
     def most(network: str, pick: Callable[[Any, Any], float], some: Iterable[Any] = nine) -> Quantity:
         return Quantity.of(max(pick(case, seen[case.id, network]) for case in some), "1")
@@ -265,11 +272,10 @@ def _claims(seen: dict[tuple[str, str], Any]) -> list:
         "receiver.off_running": most(AIRLOOM, off_running),
         "others.off": most(AIRLOOM, off, others),
     }
-    small = nine[6]
-    octets = small.frame - tunnelled.OVERHEAD
-    packet, part = octets - cases.HEADER_AND_CHECK, seen[small.id, TUNNEL].mean / small.ideal
-    values["tunnel.packets"] = Quantity.of(part * (packet / octets) / (small.mtu / small.frame), "1")
-    if (nine[0].id, MININET) in seen:
+    octets = TUNNELLED.frame - tunnelled.OVERHEAD
+    packet, part = octets - cases.HEADER_AND_CHECK, seen[TUNNELLED.id, TUNNEL].mean / TUNNELLED.ideal
+    values["tunnel.packets"] = Quantity.of(part * (packet / octets) / (TUNNELLED.mtu / TUNNELLED.frame), "1")
+    if (cases.STARTS[0].id, MININET) in seen:
         values["mininet.start"] = most(
             MININET, peak, (case for case in cases.STARTS if (case.id, MININET) in seen)
         )
@@ -290,9 +296,9 @@ def _claims(seen: dict[tuple[str, str], Any]) -> list:
         ("others", "So it is within 1 % for other sizes, for IPv6, and for a sender that begins too fast.",
          "others.off <= 0.01", None),
     ]  # fmt: skip
-    share = f"{packet / small.mtu:.4f}"
+    share = f"{packet / TUNNELLED.mtu:.4f}"
     wanted += [
-        ("tunnel", f"Over GRE a full link carries {packet} octets of each packet of {small.mtu}.",
+        ("tunnel", f"Over GRE a full link carries {packet} octets of each packet of {TUNNELLED.mtu}.",
          f"tunnel.packets within 1 % of {share}", f"tunnel.packets within 3 % of {share}"),
     ]  # fmt: skip
     if "mininet.start" in values:

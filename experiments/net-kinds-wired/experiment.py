@@ -10,22 +10,25 @@ from pathlib import Path
 
 from airloom.experiments import usable_kinds
 from airloom.experiments.campaign import Campaign
+from airloom.experiments.extent import Extent
 from airloom.experiments.net_chain import wired
 from airloom.experiments.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
-QUICK_LADDER = (2, 4)
+QUICK_LADDER, SMOKE_LADDER = (2, 4), (2,)
 
 
-def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ()) -> Result:
+def run(
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ()
+) -> Result:
     """Searches each kind's first deviation, flow by flow; kinds that were not asked for are tried first."""
     fails: dict[str, str] = {}
     if not kinds:
-        kinds, fails = usable_kinds.kinds(folder, progress, quick=quick)
-    seconds = 2 if quick else 8
-    ladder = QUICK_LADDER if quick else LADDER
+        kinds, fails = usable_kinds.kinds(folder, progress, extent)
+    seconds = extent.choose(full=8, quick=2, smoke=2)
+    ladder = extent.choose(full=LADDER, quick=QUICK_LADDER, smoke=SMOKE_LADDER)
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
@@ -36,7 +39,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Se
                 lambda nodes, kind=kind: wired.measure(folder, nodes, kind, seconds, progress),
                 ladder,
                 wired.IDEAL_THROUGHPUT,
-                halve=not quick,
+                halve=extent is Extent.FULL,
             )
             for kind in kinds
         }

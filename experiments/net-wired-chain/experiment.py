@@ -10,6 +10,7 @@ from pathlib import Path
 
 from airloom.experiments import capacity_search
 from airloom.experiments import paper as published
+from airloom.experiments.extent import Extent
 from airloom.experiments.net_chain import wired
 from airloom.report import figures
 from airloom.report.figures import Figure, Line
@@ -17,12 +18,13 @@ from airloom.results import Measurement, Result, RunWriter, claims
 from airloom.units.figures import Quantity
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
-QUICK_LADDER = (2, 4, 8, 16)
+QUICK_LADDER, SMOKE_LADDER = (2, 4, 8, 16), (2,)
 
 
-def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result:
+def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """Measures chains of growing length; finished ones are kept when it is run again."""
-    seconds = 3 if quick else 8
+    seconds = extent.choose(full=8, quick=3, smoke=2)
+    ladder = extent.choose(full=LADDER, quick=QUICK_LADDER, smoke=SMOKE_LADDER)
     points: dict[int, wired.Point] = {}
     natives: dict[int, wired.Point] = {}
 
@@ -35,7 +37,7 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
         folder, scenario="net-wired-chain", seed=1, kinds=("netns", "native"), replace=True
     ) as writer:
         largest = capacity_search.search(
-            QUICK_LADDER if quick else LADDER, lambda n: measure(n).carries_tcp(), halve=not quick
+            ladder, lambda n: measure(n).carries_tcp(), halve=extent is Extent.FULL
         )
         for nodes in sorted(points):
             natives[nodes] = wired.measure(folder, nodes, "native", seconds, progress)
@@ -44,7 +46,8 @@ def run(folder: Path, *, quick: bool, progress: Callable[[str], None]) -> Result
             kind = "netns" if points.get(point.nodes) is point else "native"
             writer.measured(*_figures(point, kind))
         figures.save(folder, _drawn(kept, [natives[nodes] for nodes in sorted(natives)]))
-        return writer.finish(*capacity_search.whole(folder), claims=_claims(kept, largest, quick))
+        limit = None if extent is Extent.FULL else ladder[-1]
+        return writer.finish(*capacity_search.whole(folder), claims=_claims(kept, largest, limit))
 
 
 def _figures(point: wired.Point, kind: str) -> list[Measurement]:
@@ -116,7 +119,7 @@ def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure
     ]
 
 
-def _claims(points: list[wired.Point], largest: int, quick: bool) -> list:
+def _claims(points: list[wired.Point], largest: int, limit: int | None) -> list:
     in_time = max((p.nodes for p in points if p.keeps_time()), default=1)
     values = claims.from_measurements(
         (),
@@ -127,7 +130,7 @@ def _claims(points: list[wired.Point], largest: int, quick: bool) -> list:
         },
     )
     said = _paper()["net-1"]
-    limited = " (the quick ladder ends at 16)" if quick else ""
+    limited = f" (the ladder ends at {limit})" if limit else ""
     return [
         claims.evaluate(
             "flat", "The shortest chain carries TCP at the link's limit.",

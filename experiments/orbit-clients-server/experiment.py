@@ -10,6 +10,7 @@ from pathlib import Path
 
 from airloom.experiments import capacity_search, orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
@@ -20,15 +21,15 @@ MOST = orbit.LOADS[-1]
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the load of all clients of a star together."""
-    loads = (10, MOST) if quick else orbit.LOADS
-    seconds = 4 if quick else 11
+    loads = extent.choose(full=orbit.LOADS, quick=(10, MOST), smoke=(10,))
+    seconds = extent.choose(full=11, quick=4, smoke=2)
     platforms = orbit.platforms(kinds, turns=(TURN,))
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, load, seconds) for load in loads for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         campaign.claim(
             "dcf", "One star of four clients saturates at what DCF gives four contenders: 22.3 Mbit/s.",
             "native within 3 % of 22.3 Mbit/s", says="dcf", shape="native within 6 % of 22.3 Mbit/s",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
@@ -32,21 +33,23 @@ TURN = 100
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the first experiment's load, with the second one on and off in turns."""
-    loads = (5, DIP_LOAD, 40) if quick else (5, 10, 15, DIP_LOAD, 25, 30, 35, 40)
-    periods = 2 if quick else 10
+    loads = extent.choose(
+        full=(5, 10, 15, DIP_LOAD, 25, 30, 35, 40), quick=(5, DIP_LOAD, 40), smoke=(DIP_LOAD,)
+    )
+    periods = extent.choose(full=10, quick=2, smoke=1)
     platforms = orbit.platforms(kinds, turns=(TURN,))[1:]
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
-        others = OTHERS[:1] if quick else OTHERS
+        others = extent.choose(full=OTHERS, quick=OTHERS[:1], smoke=OTHERS[:1])
         cases = [
             _case(platform, load, other, periods)
             for load in loads
             for platform in platforms
             for other in others
         ]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for platform in platforms:
             _claims(campaign, found, platform, loads, others)
         campaign.draw(_coupling(found, platforms, loads, others))

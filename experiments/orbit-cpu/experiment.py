@@ -12,6 +12,7 @@ from pathlib import Path
 from airloom.errors import RunError
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
@@ -35,14 +36,14 @@ while True:
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Measures the shares of processor of the sending slivers, with one slice and with two."""
     orbit.check_kinds(kinds)
-    seconds = 5 if quick else 20
+    seconds = extent.choose(full=20, quick=5, smoke=3)
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(Platform(kind, guests), seconds) for kind in kinds for guests in (1, 2)]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for kind in kinds:
             one = {"kind": kind, "guests": 1}
             two = {"kind": kind, "guests": 2}

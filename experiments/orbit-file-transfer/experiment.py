@@ -13,26 +13,27 @@ from typing import Any
 from airloom.errors import RunError
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 
-OCTETS, QUICK_OCTETS = 10**9, 8_000_000
+OCTETS, QUICK_OCTETS, SMOKE_OCTETS = 10**9, 8_000_000, 1_000_000
 PORT = 4000
 PROGRAM = "/opt/transfer.py"
 SEGMENT = 1448
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
-    """Sends the file at every channel rate; ``quick`` a small one at two rates."""
-    rates = (6, 54) if quick else orbit.RATES
-    octets = QUICK_OCTETS if quick else OCTETS
+    """Sends the file at every channel rate; if not in full, a small one at few rates."""
+    rates = extent.choose(full=orbit.RATES, quick=(6, 54), smoke=(6, 54))
+    octets = extent.choose(full=OCTETS, quick=QUICK_OCTETS, smoke=SMOKE_OCTETS)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, octets) for rate in rates for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 3)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(3))
         for platform in platforms[1:]:
             _claims(campaign, found, platform, rates, octets)
         campaign.draw(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from airloom.experiments import capacity_search, orbit, usable_kinds
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import NATIVE, Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
@@ -22,19 +23,21 @@ TASKS = {
 """UDP flows: payload in octets, load in Mbit/s."""
 
 
-def run(folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ()) -> Result:
+def run(
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ()
+) -> Result:
     """Runs every task on every kind; those that were not asked for are tried first."""
     fails: dict[str, str] = {}
     if not kinds:
-        kinds, fails = usable_kinds.kinds(folder, progress, quick=quick, without=("native",))
-    seconds = 2.5 if quick else 11
+        kinds, fails = usable_kinds.kinds(folder, progress, extent, without=("native",))
+    seconds = extent.choose(full=11.0, quick=2.5, smoke=2.0)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
         cases = [_udp(platform, task, seconds) for platform in platforms for task in TASKS]
         cases += [_tcp(platform, seconds + 1) for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for platform in platforms[1:]:
             _claims(campaign, found, platform)
         if {"uml", "qemu"} <= set(kinds):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
@@ -22,12 +23,12 @@ MOST = orbit.LOADS[-1]
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps load and queue for native, for slices, and for slices in turns of the processor."""
-    loads = (10, MOST) if quick else (5, *orbit.LOADS)
-    queues = (40, 1000) if quick else tuple(QUEUES)
-    seconds = 4 if quick else 11
+    loads = extent.choose(full=(5, *orbit.LOADS), quick=(10, MOST), smoke=(MOST,))
+    queues = extent.choose(full=tuple(QUEUES), quick=(40, 1000), smoke=(40,))
+    seconds = extent.choose(full=11, quick=4, smoke=2)
     platforms = orbit.platforms(kinds, turns=(TURN,))
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [
@@ -36,7 +37,7 @@ def run(
             for load in loads
             for platform in platforms
         ]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for platform in platforms[1:]:
             _claims(campaign, found, platform, queues)
         for queue in queues:

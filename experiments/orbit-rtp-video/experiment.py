@@ -11,6 +11,7 @@ from typing import Any
 
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.experiments.registry import beside
 from airloom.results import Result, RunReader
@@ -24,18 +25,18 @@ RECORDER = "/opt/recorder.py"
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Streams to every slice's client at several bit rates."""
     video.need_ffmpeg()
-    rates = (0.5, 3) if quick else (0.3, 0.5, 1, 2, 3, 4, 5)
-    seconds = 6 if quick else 30
+    rates = extent.choose(full=(0.3, 0.5, 1, 2, 3, 4, 5), quick=(0.5, 3), smoke=(0.5,))
+    seconds = extent.choose(full=30, quick=6, smoke=3)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         middle, most = rates[len(rates) // 2], rates[-1]
-        for rate in (middle, most) if not quick else (most,):
+        for rate in extent.choose(full=(middle, most), quick=(most,), smoke=(most,)):
             campaign.claim(
                 f"native-{rate}", f"Native jitter of {rate} Mbit/s of video stays under 0.3 ms.",
                 "native <= 0.3 ms", says="native",

@@ -10,20 +10,21 @@ from pathlib import Path
 
 from airloom.experiments import capacity_search, orbit
 from airloom.experiments.campaign import Case, Figures
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.results import Result, RunReader
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the channel rate under one TCP flow a slice."""
-    rates = (6, 36, 54) if quick else orbit.RATES
-    seconds = 5 if quick else 20
+    rates = extent.choose(full=orbit.RATES, quick=(6, 36, 54), smoke=(54,))
+    seconds = extent.choose(full=20, quick=5, smoke=2)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for rate in rates:
             dcf = orbit.tcp_estimate(rate) / 1e6
             campaign.claim(

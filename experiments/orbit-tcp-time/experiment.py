@@ -13,6 +13,7 @@ import numpy as np
 from airloom.errors import RunError
 from airloom.experiments import capacity_search, orbit
 from airloom.experiments.campaign import Campaign, Case, Figures
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
@@ -21,14 +22,15 @@ RATES = (6, 36)
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """One long TCP flow a slice, seen second by second."""
-    seconds = 12 if quick else 100
+    seconds = extent.choose(full=100, quick=12, smoke=5)
+    rates = extent.choose(full=RATES, quick=RATES, smoke=RATES[-1:])
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
-        cases = [_case(platform, rate, seconds) for rate in RATES for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for one in platforms[1:]:
             campaign.claim(
                 f"low-{one.name}",
@@ -46,14 +48,14 @@ def run(
                 shape="sliver within 3 % of native",
                 **orbit.sides(found, "throughput", one, rate=36),
             )
-            for rate in RATES:
+            for rate in rates:
                 campaign.claim(
                     f"variation-{rate}-{one.name}",
                     f"At {rate} Mbit/s {one.label} do not vary more over seconds (deviation by mean).",
                     "sliver <= 1.25 * native", says="variation",
                     shape="sliver <= native + 2 %", **orbit.sides(found, "variation", one, rate=rate),
                 )  # fmt: skip
-        for rate in RATES:
+        for rate in rates:
             campaign.draw(_over_time(campaign, [case for case in cases if case.labels["rate"] == rate], rate))
         return campaign.finish()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
@@ -24,11 +25,11 @@ MOST = orbit.LOADS[-1]
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the load for each platform with long and with short queues."""
-    loads = (20, MOST) if quick else orbit.LOADS
-    seconds = 3 if quick else 11
+    loads = extent.choose(full=orbit.LOADS, quick=(20, MOST), smoke=(20,))
+    seconds = extent.choose(full=11, quick=3, smoke=2)
     platforms = orbit.platforms(kinds, turns=(TURN,))
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [
@@ -37,7 +38,7 @@ def run(
             for load in loads
             for platform in platforms
         ]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for figure in _drawn(found, platforms, loads):
             campaign.draw(figure)
         _of_native(campaign, found, loads)

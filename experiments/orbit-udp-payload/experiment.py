@@ -11,6 +11,7 @@ from typing import Any
 
 from airloom.experiments import capacity_search, orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
@@ -23,12 +24,12 @@ LEAST, MOST = orbit.PAYLOADS[0], orbit.PAYLOADS[-1]
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the payload over the radio, then finds what each kind can send over a link without a limit."""
-    payloads = (64, 512, 1470) if quick else orbit.PAYLOADS
-    seconds = 3 if quick else 11
-    repetitions = 1 if quick else 10
+    payloads = extent.choose(full=orbit.PAYLOADS, quick=(64, 512, 1470), smoke=(1470,))
+    seconds = extent.choose(full=11, quick=3, smoke=2)
+    repetitions = extent.repetitions(10)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_on_air(platform, payload, seconds) for payload in payloads for platform in platforms]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.orbit import Grid, Platform
 from airloom.results import Result, RunReader
 
@@ -17,15 +18,15 @@ MOST = orbit.RATES[-1]
 
 
 def run(
-    folder: Path, *, quick: bool, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
 ) -> Result:
     """Sweeps the channel rate with more offered than it can carry."""
-    rates = (6, 36, 54) if quick else orbit.RATES
-    seconds = 3 if quick else 11
+    rates = extent.choose(full=orbit.RATES, quick=(6, 36, 54), smoke=(54,))
+    seconds = extent.choose(full=11, quick=3, smoke=2)
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=1 if quick else 10)
+        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
         for rate in rates:
             dcf = orbit.saturation(rate=rate) / 1e6
             campaign.claim(

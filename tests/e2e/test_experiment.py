@@ -28,7 +28,7 @@ from airloom.experiments.campaign import Campaign
 from airloom.experiments.orbit import Grid, Platform
 
 
-def run(folder, *, quick, progress, kinds=("netns",)):
+def run(folder, *, extent, progress, kinds=("netns",)):
     paper = published.read(Path(__file__).with_name("paper.csv"))
     platform = Platform(kinds[0], 2, turns=100)
     with Campaign("tiny", folder, paper=paper, progress=progress, kinds=kinds) as campaign:

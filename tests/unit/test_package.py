@@ -39,3 +39,8 @@ def test_check_and_help_load_nothing_heavy(tmp_path):
         "print(CliRunner().invoke(app, ['run', '--help'], catch_exceptions=False).exit_code)"
     )
     assert loaded_after(code) == set()
+
+
+def test_measuring_does_not_load_scipy():
+    """It takes a second, which every run would pay."""
+    assert "scipy" not in loaded_after("import airloom.measure.flow, airloom.runs.batch")

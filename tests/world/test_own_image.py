@@ -11,6 +11,7 @@ import pytest
 import airloom
 from airloom import Scenario
 from airloom.experiments import usable_kinds
+from airloom.experiments.extent import Extent
 from airloom.images import own
 
 pytestmark = pytest.mark.world
@@ -81,4 +82,4 @@ def test_a_library_from_a_place_of_its_own_is_found(tmp_path: Path, monkeypatch:
 
 def test_containers_are_among_the_kinds_that_work(tmp_path: Path) -> None:
     others = [kind for kind in usable_kinds.every() if kind != "container"]
-    assert usable_kinds.kinds(tmp_path, lambda _: None, quick=True, without=others) == (["container"], {})
+    assert usable_kinds.kinds(tmp_path, lambda _: None, Extent.QUICK, without=others) == (["container"], {})

@@ -37,6 +37,12 @@ def run_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and repetitions, wider intervals.")
     ] = False,
+    smoke: Annotated[
+        bool,
+        typer.Option(
+            "--smoke", help="One point of each series: does it work here? A failed claim is no failure."
+        ),
+    ] = False,
     kind: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,11 +64,15 @@ def run_command(
     """
     from airloom.cli.console import Console
     from airloom.cli.show import show_result
+    from airloom.experiments.extent import Extent
     from airloom.experiments.registry import find
     from airloom.nodes import doctor
 
     console = Console()
     folder = out or Path("out") / name
+    if quick and smoke:
+        raise typer.BadParameter("--quick and --smoke exclude each other")
+    extent = Extent.SMOKE if smoke else Extent.QUICK if quick else Extent.FULL
     experiment = find(name)
     run = experiment.load()
     choices = experiment.choices(run, kind or ())
@@ -75,7 +85,7 @@ def run_command(
             if not console.is_terminal:
                 console.print(f"{name}: {text}", soft_wrap=True)
 
-        result = run(folder, quick=quick, progress=progress, **choices)
+        result = run(folder, extent=extent, progress=progress, **choices)
     show_result(console, folder)
-    if any(claim.outcome == "fails" for claim in result.claims):
+    if extent is not Extent.SMOKE and any(claim.outcome == "fails" for claim in result.claims):
         raise typer.Exit(1)

@@ -1,7 +1,7 @@
 """Experiments by name: folders with an ``experiment.py`` that reproduces a published result.
 
 ``experiment.py`` has a docstring whose first line is its summary, and a function
-``run(folder, *, quick, progress)`` that runs everything and returns the results. The folder also
+``run(folder, *, extent, progress)`` that runs everything and returns the results. The folder also
 contains its scenarios and the published numbers as data. Experiments are searched in
 ``experiments/`` of the working folder, of the source tree, and of the installed package.
 """
@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.errors import ScenarioError
+from airloom.experiments.extent import Extent
 from airloom.host.binaries import shipped
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ Progress = Callable[[str], None]
 class Run(Protocol):
     """Signature of ``run`` in an ``experiment.py``."""
 
-    def __call__(self, folder: Path, *, quick: bool, progress: Progress, **choices: Any) -> Result:
-        """Runs the experiment; ``quick`` takes at most two minutes and gives wider intervals.
+    def __call__(self, folder: Path, *, extent: Extent, progress: Progress, **choices: Any) -> Result:
+        """Runs as much of the experiment as ``extent`` says.
 
         If the node kind is selectable, ``kinds`` takes the names of kinds.
         """

@@ -8,6 +8,7 @@ from typing import get_args
 
 from airloom.errors import LabError
 from airloom.experiments import capacity_search
+from airloom.experiments.extent import Extent
 from airloom.results import RunReader
 from airloom.runs.single import Interrupted
 from airloom.scenario.model import Scenario
@@ -23,19 +24,19 @@ SLOW = ("qemu",)
 
 
 def kinds(
-    folder: Path, progress: Callable[[str], None], *, quick: bool, without: Iterable[str] = ()
+    folder: Path, progress: Callable[[str], None], extent: Extent, *, without: Iterable[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
     """Returns the working kinds, and why each other fails.
 
-    Skips the kinds in ``without``; with ``quick`` the slow ones fail without a trial.
+    Skips the kinds in ``without``. The slow ones fail without a trial, unless in full extent.
     """
     works: list[str] = []
     fails: dict[str, str] = {}
     for kind in every():
         if kind in without:
             continue
-        if quick and kind in SLOW:
-            fails[kind] = f"too slow for --quick; --kind {kind} takes it in"
+        if extent is not Extent.FULL and kind in SLOW:
+            fails[kind] = f"too slow for {extent.value}; --kind {kind} takes it in"
             continue
         progress(f"trying kind {kind}")
         try:

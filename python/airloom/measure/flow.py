@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
-from scipy.signal import lfilter
 
 from airloom.measure.records import NOT_SENT, FlowRecord, Integers, Passed
 from airloom.measure.stages import Followed
@@ -266,8 +266,10 @@ def jitter_rfc3550(transits: Integers) -> Floats:
     ``D = (Rj - Sj) - (Ri - Si)``, ``J += (|D| - J) / 16``, beginning with 0. ``transits`` are ``R - S`` in
     order of arrival; the result has their unit.
     """
-    steps = np.abs(np.diff(transits)).astype(np.float64)
-    return np.asarray(lfilter([1 / 16], [1, -15 / 16], steps), np.float64)
+    # The mean begins with its first value, which is the 0. scipy.signal.lfilter is the same, but takes a
+    # second to load in each run.
+    steps = np.abs(np.diff(transits, prepend=transits[:1])).astype(np.float64)
+    return np.asarray(pd.Series(steps).ewm(alpha=1 / 16, adjust=False).mean()[1:], np.float64)
 
 
 def ticks(nanoseconds: Integers, clock: int) -> Integers:

@@ -13,6 +13,7 @@ from airloom.errors import HostError, RunError
 from airloom.experiments import capacity_search, orbit, usable_kinds
 from airloom.experiments import paper as published
 from airloom.experiments.campaign import Campaign, Case, Found
+from airloom.experiments.extent import Extent
 from airloom.experiments.net_chain import kinds
 from airloom.report import figures
 from airloom.scenario.model import Scenario
@@ -206,7 +207,7 @@ def test_kinds_that_do_not_work_are_named_with_the_reason(
         return SimpleNamespace(result=SimpleNamespace(measurements=[echo]))
 
     monkeypatch.setattr(capacity_search, "point", point)
-    works, fails = usable_kinds.kinds(tmp_path, lambda _: None, quick=True, without=("native",))
+    works, fails = usable_kinds.kinds(tmp_path, lambda _: None, Extent.QUICK, without=("native",))
     assert works == ["netns"]
     assert fails["uml"] == "no kernel [test.no-kernel]"
     assert "do not reach each other" in fails["container"]

@@ -10,6 +10,7 @@ import pytest
 from airloom.errors import RunError
 from airloom.experiments import capacity_search, registry
 from airloom.experiments import paper as published
+from airloom.experiments.extent import Extent
 from airloom.experiments.net_chain import kinds
 from airloom.planning.gate import check
 from airloom.report import figures
@@ -29,9 +30,13 @@ CAMPAIGNS = [name for name in PAPERS if name not in SEARCHES]
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "full"])
+@pytest.mark.parametrize(
+    "extent",
+    [Extent.SMOKE, Extent.QUICK, pytest.param(Extent.FULL, marks=pytest.mark.slow)],
+    ids=lambda extent: extent.name,
+)
 def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothing(
-    name: str, quick: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, extent: Extent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked: list[str] = []
 
@@ -40,14 +45,14 @@ def test_an_experiment_without_a_world_checks_every_scenario_and_believes_nothin
         if not name.endswith(("-r00", "-r")) and "-r" in name:
             raise RunError("test.repeated", "not run")
         # The full sweep has the quick one's scenarios with other numbers: a sample is enough.
-        if quick or len(checked) % 5 == 0:
+        if extent is not Extent.FULL or len(checked) % 5 == 0:
             assert check(scenario).plans
         checked.append(name)
         raise RunError("test.not-run", "not run")
 
     monkeypatch.setattr(capacity_search, "point", point)
     found = registry.find(name)
-    result = found.load()(tmp_path / "out", quick=quick, progress=lambda _: None, kinds=("netns",))
+    result = found.load()(tmp_path / "out", extent=extent, progress=lambda _: None, kinds=("netns",))
     assert checked
     assert len(checked) == len(set(checked)), "two cases have one folder"
     assert {one.id for one in result.claims}, "it claims nothing"
@@ -120,4 +125,4 @@ def test_an_experiment_without_a_choice_of_kinds_says_so() -> None:
 def test_kinds_without_radios_are_refused(tmp_path: Path) -> None:
     run: Any = registry.find("orbit-udp-load").load()
     with pytest.raises(Exception, match=r"\[experiment.kind\]"):
-        run(tmp_path, quick=True, progress=lambda _: None, kinds=("native",))
+        run(tmp_path, extent=Extent.QUICK, progress=lambda _: None, kinds=("native",))

@@ -1,0 +1,46 @@
+"""Every shipped experiment runs in its smallest extent, to a table, figures and a verdict."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+
+from airloom.experiments import registry
+from airloom.report import figures
+from helpers import REPOSITORY
+
+pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
+
+NAMES = sorted(path.parent.name for path in (REPOSITORY / "experiments").glob("*/experiment.py"))
+LONGEST = 120.0
+"""Seconds that one may take on a busy machine; it ends a failing test."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_runs_to_a_table_figures_and_a_verdict(shell, name: str) -> None:
+    selectable = "kinds" in inspect.signature(registry.find(name).load()).parameters
+    kind = ("--kind", "netns") if selectable else ()
+    done = shell.run("experiment", "run", name, "--smoke", *kind, "--out", "results", lasts=LONGEST)
+    if done.returncode == 3:
+        pytest.skip(f"this machine lacks something: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    folder = shell.folder / "results"
+    result = json.loads((folder / "result.json").read_text())
+    assert "─ verdict ─" in done.stdout
+    failed = {"experiment.failed-run", "experiment.empty"} & set(result["verdict"]["codes"])
+    assert not failed, result["verdict"]["reasons"]
+    assert [one for one in result["measurements"] if one["mean"] is not None]
+    assert result["claims"]
+    measured = [
+        line for one in figures.load(folder) for line in one.lines if line.role in ("measured", "reference")
+    ]
+    assert [y for line in measured for y in line.y if y is not None]
+    shell.gone()
+
+
+def test_two_extents_at_once_are_refused(shell) -> None:
+    done = shell.run("experiment", "run", NAMES[0], "--smoke", "--quick")
+    assert done.returncode == 2
+    assert "--quick and --smoke exclude each other" in done.stderr
