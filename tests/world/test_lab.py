@@ -10,13 +10,13 @@ import signal
 from typing import Any
 
 import pytest
+from airloom.lab.visit import Visit, find
 from typer.testing import CliRunner
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
 from airloom.cli import app
 from airloom.lab.repl import Prompt
-from airloom.lab.visit import Visit, find
 from helpers import REPOSITORY
 
 pytestmark = pytest.mark.world
