@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
 import signal
 import subprocess
-import sys
-import time
 
 import pytest
+
+from helpers.terminal import talk
 
 pytestmark = pytest.mark.world
 
@@ -91,36 +88,6 @@ def test_a_client_that_is_killed_takes_its_program_along(shell, up):
     client.kill()
     client.communicate(timeout=60)
     shell.wait_until(lambda: not sleeps(shell), "it ended")
-
-
-def talk(shell, words: list[str], lines: list[tuple[str, str]]) -> tuple[int, str]:
-    """Runs the command on a terminal; after each expected text the next line is typed."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(shell.folder)
-        env = {**shell.env, "TERM": "dumb", "SHELL": "/bin/sh"}
-        os.execve(sys.executable, [sys.executable, "-m", "airloom", *words], env)
-    heard, seen = "", 0
-    for expected, typed in [*lines, ("\0", "")]:
-        while expected not in heard[seen:]:
-            ready, _, _ = select.select([terminal], [], [], 60)
-            assert ready, heard
-            try:
-                octets = os.read(terminal, 65536)
-            except OSError:
-                octets = b""
-            if not octets:
-                assert expected == "\0", heard
-                break
-            heard += octets.decode(errors="replace")
-        seen = heard.find(expected, seen) + len(expected)
-        if typed == "\x03":
-            # The terminal echoes before the line editor waits; a signal between shows at the next key.
-            time.sleep(0.5)
-        if typed:
-            os.write(terminal, typed.encode())
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), heard
 
 
 def test_a_shell_on_a_terminal(shell, up):

@@ -10,12 +10,12 @@ import signal
 from typing import Any
 
 import pytest
+from airloom.lab.visit import Visit, find
 from typer.testing import CliRunner
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
 from airloom.cli import app
-from airloom.lab.client import Client, find
 from airloom.lab.repl import Prompt
 from helpers import REPOSITORY
 
@@ -92,7 +92,7 @@ def test_a_program_that_does_not_become_ready_is_an_error(lab):
     with pytest.raises(RunError, match="sh in node h2 ended with exit code 3, and was not ready") as caught:
         lab["h2"].start("sh -c 'exit 3'", ready={"port": 80})
     assert "sh.log" in (caught.value.cure or "")
-    with pytest.raises(RunError, match=r"was not ready within 0\.1 s: waited for 'never' in its log"):
+    with pytest.raises(RunError, match="was not ready within 100 ms: waited for 'never' in its log"):
         lab["h2"].start("sleep 60", ready={"log": "never", "within": "100 ms"})
     assert not lab["h2"].run("pgrep -x sleep").ok
     with pytest.raises(TimeoutError, match="no program in h2 listens on udp port 9"):
@@ -303,12 +303,12 @@ def test_completion_offers_nodes_and_commands(talk):
 # Visitors
 
 
-def test_a_client_runs_a_program_in_a_node(lab):
+def test_a_visitor_runs_a_program_in_a_node(lab):
     reading, writing = os.pipe()
-    with Client(find(str(os.getpid()))) as client:
-        client.start("h3", ["sh", "-c", "hostname; exit 6"], {}, [0, writing, 2], tty=False)
+    with Visit(find(str(os.getpid()))) as visit:
+        visit.start("h3", ["sh", "-c", "hostname; exit 6"], {}, [0, writing, 2], tty=False)
         os.close(writing)
-        assert client.wait() == 6
+        assert visit.wait() == 6
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"h3\n"
 
@@ -326,18 +326,18 @@ def test_a_shell_is_offered_the_nodes_and_the_laboratory(lab):
     assert lab.plan.scenario.name in offered("exec", "--lab", "")
 
 
-def test_a_client_switches_a_node(lab):
+def test_a_visitor_switches_a_node(lab):
     found = find(str(os.getpid()))
-    with Client(found) as client:
-        client.control("h3", "pause")
+    with Visit(found) as visit:
+        visit.control("h3", "pause")
     assert lab["h3"].state == "paused"
-    with Client(found) as client:
-        client.control("h3", "kill")
+    with Visit(found) as visit:
+        visit.control("h3", "kill")
     assert lab["h3"].state == "stopped"
-    with Client(found) as client, pytest.raises(RunError, match="there is no node h9"):
-        client.control("h9", "pause")
-    with Client(found) as client, pytest.raises(RunError, match="explode"):
-        client.control("h3", "explode")
+    with Visit(found) as visit, pytest.raises(RunError, match="there is no node h9"):
+        visit.control("h9", "pause")
+    with Visit(found) as visit, pytest.raises(RunError, match="explode"):
+        visit.control("h3", "explode")
 
 
 def test_no_line_at_the_prompt_ends_the_laboratory(talk, lab):

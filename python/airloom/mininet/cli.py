@@ -20,6 +20,7 @@ from airloom.lab.repl import History, Misuse, Prompt, _replaced
 from airloom.mininet.errors import Unsupported
 from airloom.mininet.log import output
 from airloom.mininet.session import session
+from airloom.mininet.shell import END_OF_INPUT
 from airloom.mininet.switches import OVSSwitch
 from airloom.mininet.term import makeTerms
 from airloom.mininet.util import dumpNetConnections, dumpPorts
@@ -260,8 +261,10 @@ class CLI(Prompt):
 
     def _run(self, node: str, command: str) -> None:
         found = self.mn[node]
-        found.sendCmd(_replaced(f"{node} {command}", self.lab.addresses).partition(" ")[2])
-        self.waitForNode(found)
+        text = _replaced(f"{node} {command}", self.lab.addresses).partition(" ")[2]
+        with found.shell.canonical() if self.interactive else contextlib.nullcontext():
+            found.sendCmd(text)
+            self.waitForNode(found)
 
     def waitForNode(self, node: Any) -> None:
         """Relays between the terminal and the command of a node until the command ends."""
@@ -274,7 +277,8 @@ class CLI(Prompt):
             try:
                 for descriptor, _ in poller.poll():
                     if descriptor == keyboard:
-                        node.write(os.read(descriptor, 4096).decode("utf-8", "replace"))
+                        typed = os.read(descriptor, 4096).decode("utf-8", "replace")
+                        node.write(typed or END_OF_INPUT)
                     else:
                         self.stdout.write(node.monitor())
                         self.stdout.flush()

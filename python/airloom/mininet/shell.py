@@ -6,16 +6,19 @@ command. The terminal neither echoes nor edits; ^C interrupts the foreground pro
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from airloom.errors import RunError
 from airloom.nodes.kind import NodeHandle, Process
 
 SENTINEL = "\x7f"
+END_OF_INPUT = "\x04"
+"""^D."""
 _TIMEOUT = 30.0
 """Timeout in seconds until a shell is ready."""
 _PIECE = 1 << 16
@@ -43,7 +46,8 @@ class Shell:
             os.close(far)
         self._until_ready()
         # Without job control, reports on background jobs do not mix with the output of commands.
-        self.write("unset HISTFILE PROMPT_COMMAND; set +m +o history\n")
+        # A ^D that comes after the end of its program does not end the shell.
+        self.write("unset HISTFILE PROMPT_COMMAND; set +m +o history -o ignoreeof\n")
         self._until_ready()
 
     @property
@@ -74,6 +78,18 @@ class Shell:
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
         return bool(poller.poll(None if timeout is None else timeout * 1000))
+
+    @contextlib.contextmanager
+    def canonical(self) -> Iterator[None]:
+        """Turns the terminal's canonical mode on meanwhile: ^D ends the input of a program."""
+        before = termios.tcgetattr(self.descriptor)
+        edited = [*before[:3], before[3] | termios.ICANON, *before[4:6], [*before[6]]]
+        edited[6][termios.VEOF], edited[6][termios.VEOL] = END_OF_INPUT.encode(), b"\0"
+        termios.tcsetattr(self.descriptor, termios.TCSANOW, edited)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(self.descriptor, termios.TCSANOW, before)
 
     def close(self) -> None:
         """Closes the terminal, which ends the shell."""
