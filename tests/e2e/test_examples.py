@@ -25,6 +25,7 @@ NEEDS = {
     "mobile-batman": "/usr/sbin/batmand",
     "mobile-batman-adv": "/usr/sbin/batctl",
     "ospf": "/usr/lib/frr/ospfd",
+    "constellation": "/usr/lib/frr/ospfd",
     "openflow": "/usr/sbin/ovs-vswitchd",
     "sliver": "linux.uml",
 }
@@ -68,6 +69,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
         "hidden-terminals",
         "babel",
         "ospf",
+        "constellation",
         "mobile-babel",
         "mobile-batman",
         "openflow",

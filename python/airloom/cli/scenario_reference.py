@@ -20,6 +20,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Node,
     model.Guest,
     model.SharedGuest,
+    model.Routing,
     model.Interface,
     model.Adapter,
     model.Switch,

@@ -99,7 +99,7 @@ PROGRAMS = {
     "tcpdump": "looking into a node's interfaces",
     "ip": "looking at a node's addresses and routes",
     "babeld": "the routing example with Babel",
-    "zebra": "the routing example with OSPF",
+    "zebra": "`routing: ospf`, `isis` and `bgp`",
     "ovs-testcontroller": "controllers of Mininet's scripts",
     "mnexec": "Mininet beside Airloom in `bench mininet` and `mtu-study`",
     "brctl": "Mininet's Linux bridges",

@@ -16,6 +16,7 @@ from typing import Any
 import airloom.planning.make as planning
 from airloom.errors import ScenarioError
 from airloom.planning import containers
+from airloom.planning.frr import with_daemons
 from airloom.planning.names import named, seeded
 from airloom.planning.network import expand
 from airloom.planning.plan import Plan
@@ -115,8 +116,13 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
         network = expand(scenario)
         scenario = named(containers.with_commands(scenario, network), network)
         refusal.raise_first(problems(scenario, network), source)
-        plan = planning.make(with_events(scenario, network), network)
-        refusal.raise_first(unreachable(plan), source)
+        scenario = with_events(scenario, network)
+        plan = planning.make(scenario, network)
+        routed = with_daemons(scenario, network, plan)
+        if routed is not scenario:
+            network = expand(routed)
+            plan = planning.make(routed, network)
+        refusal.raise_first(unreachable(plan, network), source)
     except refusal.Problem as problem:
         raise refusal.of_problems([problem], source) from None
     except refusal.Problems as several:

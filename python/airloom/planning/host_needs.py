@@ -1,4 +1,4 @@
-"""Finds features that a plan needs and this machine's kernel lacks.
+"""Finds features of the kernel and daemons that a plan needs and this machine lacks.
 
 Such a scenario is valid and can run elsewhere: ``airloom check`` prints a note, and a run fails
 before it starts.
@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airloom.errors import HostError
+from airloom.planning import frr
 from airloom.planning.plan import Plan
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/lib/modules")
+FRR = Path(frr.FOLDER)
 SYSCTL = "net.ipv4.tcp_congestion_control"
 _OWN_KERNELS = ("uml", "qemu")
 
@@ -26,7 +28,24 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
     for where, name in _congestion(plan, measure):
         if not _has(name):
             found.setdefault(name, _lacking(where, name))
+    if missing := sorted(set(_daemons(plan))):
+        found["frr"] = HostError(
+            "host.frr",
+            f"this machine has no {', '.join(missing)}, which 'routing' starts",
+            cure="sudo apt-get install frr",
+        )
     return list(found.values())
+
+
+def _daemons(plan: Plan) -> Iterator[str]:
+    """Yields the missing daemons of FRR in nodes with this machine's files."""
+    for program in plan.scenario.programs:
+        path = program.run[0] if isinstance(program.run, list) else ""
+        node = plan.nodes.get(program.node)
+        if node is None or Path(path).parent != FRR or node.image is not None:
+            continue
+        if (node.guest is None or node.guest.root is None) and not os.access(path, os.X_OK):
+            yield path
 
 
 def _congestion(plan: Plan, measure: bool) -> Iterator[tuple[str, str]]:

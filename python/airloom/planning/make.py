@@ -8,7 +8,7 @@ from airloom.planning import guests, lifetime, media, openflow, settings, tunnel
 from airloom.planning.addresses import assign
 from airloom.planning.admission import Sliver
 from airloom.planning.containers import image_of
-from airloom.planning.network import Network
+from airloom.planning.network import Network, forwards
 from airloom.planning.plan import (
     GrantPlan,
     InterfacePlan,
@@ -38,11 +38,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     by_node: dict[str, list[Port]] = {name: [] for name in network.nodes}
     for port in ports:
         by_node[port.node].append(port)
-    forwarding = {
-        name
-        for name, node in network.nodes.items()
-        if (node.forwarding if node.forwarding is not None else len(by_node[name]) > 1)
-    }
+    forwarding = {name for name, node in network.nodes.items() if forwards(node, len(by_node[name]))}
     _alone(network, ports)
     tables = routes(network, segments, forwarding, scenario.routes)
     lasting = lifetime.settings(network, (4, 6))
@@ -120,7 +116,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
 def _alone(network: Network, ports: list[Port]) -> None:
     """Assigns radios of nodes with a routing daemon host addresses, so that no peer is on-link."""
     for port in ports:
-        if port.medium is None or network.nodes[port.node].routing != "none":
+        if port.medium is None or network.routing[port.node].protocol == "static":
             continue
         given = {address for address, _ in port.given}
         port.addresses = [

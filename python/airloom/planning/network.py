@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -9,7 +10,8 @@ from typing import Literal
 from airloom.planning.admission import Sliver, admit
 from airloom.planning.guests import with_kind
 from airloom.planning.radios import RadioEnd, radios_of
-from airloom.scenario.model import Direction, Link, Node, Scenario, Switch, Topology, Tunnel
+from airloom.planning.routing import of_node
+from airloom.scenario.model import Direction, Link, Node, Routing, Scenario, Switch, Topology, Tunnel
 from airloom.scenario.problems import Problem, Problems
 from airloom.scenario.source import Path_
 from airloom.scenario.topology.generators import generate
@@ -71,6 +73,8 @@ class Network:
     tunnels: dict[str, Tunnel] = field(default_factory=dict)
     slivers: dict[str, Sliver] = field(default_factory=dict)
     """Slivers by node name; the shared nodes are not in ``nodes``."""
+    routing: dict[str, Routing] = field(default_factory=dict)
+    """Routing of each node."""
     notes: list[str] = field(default_factory=list)
     """What a graph file says and the network does not contain."""
 
@@ -188,8 +192,20 @@ def expand(scenario: Scenario) -> Network:
         # A rejected sliver has no node, so references to it cannot be checked.
         raise Problems(problems + admitted.problems)
     nodes = {name: with_kind(scenario, node) for name, node in nodes.items()}
+    ends = Counter(end.name for wire in wires for end in wire.ends)
+    ends.update(radio.node for radio in radios)
+    routing = {
+        name: of_node(scenario, node, forwards=forwards(node, ends[name])) for name, node in nodes.items()
+    }
     tunnels = dict(scenario.tunnels)
-    return Network(nodes, switches, wires, problems, generated, radios, tunnels, slivers, notes)
+    return Network(
+        nodes, switches, wires, problems, generated, radios, tunnels, slivers, routing=routing, notes=notes
+    )
+
+
+def forwards(node: Node, interfaces: int) -> bool:
+    """Returns whether a node with this number of interfaces forwards packets."""
+    return node.forwarding if node.forwarding is not None else interfaces > 1
 
 
 def _generated(topology: Topology, names: list[str], seed: int) -> dict[str, Node]:

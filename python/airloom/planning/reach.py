@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from airloom.planning import lifetime
+from airloom.planning.network import Network
 from airloom.planning.plan import NodePlan, Plan
 from airloom.scenario.problems import Problem
 
@@ -85,7 +86,7 @@ def _table(node: NodePlan, version: int) -> dict[int, dict[int, IPv4Address | IP
     return table
 
 
-def unreachable(plan: Plan) -> Iterator[Problem]:
+def unreachable(plan: Plan, network: Network) -> Iterator[Problem]:
     """Yields measurements whose packets, or their replies, would not arrive.
 
     Routes are not followed if some nodes leave routing to a daemon.
@@ -107,10 +108,7 @@ def unreachable(plan: Plan) -> Iterator[Problem]:
                 "`airloom check` prints the addresses that nodes have",
             )
             return
-    described = list(scenario.nodes.values())
-    if scenario.topology is not None:
-        described.append(scenario.topology.node)
-    network_is_static = all(node.routing == "static" for node in described)
+    network_is_static = all(said.protocol == "static" for said in network.routing.values())
     if not network_is_static or not scenario.measurements:
         return
     walker = Walker(plan)

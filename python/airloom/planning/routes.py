@@ -72,7 +72,7 @@ class _Family:
             # networks.
             if node in self.forwarding and router in single and single[router][1] == node:
                 full.add(node)
-        static = {name for name, node in self.network.nodes.items() if node.routing == "static"}
+        static = {name for name, said in self.network.routing.items() if said.protocol == "static"}
         for node, (subnet, router) in single.items():
             if node in static and node not in full:
                 hop = self._hop(subnet, node, router)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airloom.errors import HostError
-from airloom.planning import host_needs
+from airloom.planning import frr, host_needs
 from airloom.planning.gate import check
 from airloom.scenario.model import Scenario
 
@@ -59,3 +59,20 @@ def test_a_module_is_loaded_when_it_is_asked_for(kernel: Path):
 
 def test_nodes_with_a_kernel_of_their_own_are_not_judged():
     assert lacks("bbr3", kind="uml") == []
+
+
+def test_missing_daemons_of_a_routing_protocol_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frr, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(host_needs, "FRR", tmp_path)
+    (tmp_path / "zebra").touch(mode=0o755)
+    nodes = {"a": {"routing": "ospf", "forwarding": True}, "b": {}}
+    (found,) = lacks(nodes=nodes)
+    assert (found.code, found.message, found.cure) == (
+        "host.frr",
+        f"this machine has no {tmp_path}/ospfd, which 'routing' starts",
+        "sudo apt-get install frr",
+    )
+    (tmp_path / "ospfd").touch(mode=0o755)
+    assert lacks(nodes=nodes) == []

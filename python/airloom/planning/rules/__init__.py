@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from airloom.planning import routing
 from airloom.planning.network import Network
 from airloom.planning.rules import (
     guests,
@@ -33,6 +34,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         tunnels.problems(scenario, network),
         vlans.problems(scenario, network),
         nodes.problems(scenario, network),
+        routing.problems(scenario, network),
         programs.problems(scenario, network),
         guests.problems(scenario, network),
         openflow.problems(scenario, network),

@@ -59,6 +59,7 @@ from airloom.scenario.model.media import (
 )
 from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready, SharedGuest
 from airloom.scenario.model.openflow import Flow
+from airloom.scenario.model.routing import Routing, RoutingChoice
 from airloom.scenario.model.slices import Grant, Slice
 from airloom.scenario.model.swept import Swept, Values
 from airloom.scenario.model.tunnels import Tunnel
@@ -123,6 +124,9 @@ class Scenario(Model):
         default=None, description="generated nodes and links, in addition to the given ones"
     )
     addresses: Pools = Field(default=Pools(), description="pools for assigned addresses")
+    routing: RoutingChoice = Field(
+        default="static", description="routing of all nodes that forward packets; hosts have static routes"
+    )
     routes: Literal["hops", "delay"] = Field(default="hops", description="metric of computed routes")
     programs: Annotated[list[Program], Listed] = Field(default=[], description="programs in the nodes")
     events: Annotated[list[Event], Listed] = Field(default=[], description="timed changes")
@@ -208,6 +212,7 @@ __all__ = [
     "Queue",
     "Radio",
     "Ready",
+    "Routing",
     "Scenario",
     "Shadowing",
     "SharedGuest",

@@ -22,6 +22,7 @@ from airloom.scenario.model.base import (
 )
 from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Mobility, Position, Radio
+from airloom.scenario.model.routing import RoutingChoice
 from airloom.units.addresses import Address
 from airloom.units.quantities import Duration, Share, Size
 
@@ -123,8 +124,10 @@ class Node(Model):
     inside: Name | None = Field(
         default=None, description="guest that the node shares with others, one of the scenario's `guests`"
     )
-    routing: Literal["static", "none"] = Field(
-        default="static", description="static: computed routes; none: left to a daemon"
+    routing: RoutingChoice | None = Field(
+        default=None,
+        description="protocol, or its settings; by default the scenario's if the node forwards packets, "
+        "otherwise static",
     )
     interfaces: Annotated[dict[str, Interface], Mapped] = Field(
         default={},
