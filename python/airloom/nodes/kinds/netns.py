@@ -251,7 +251,7 @@ class NetnsNode(NodeHandle):
     def _how(self, message: Message) -> str:
         """How its first process ended, according to the supervisor's message."""
         if self._init is not None and self._init.protocol_error is not None:
-            return f"its first process does not speak as agreed: it said {self._init.protocol_error}"
+            return f"its first process violates the protocol: {self._init.protocol_error}"
         if message["signal"] is not None:
             how = f"was killed by signal {message['signal']}"
         elif message["code"] is not None:

@@ -285,7 +285,7 @@ class InitClient:
     def _lost(self) -> RunError:
         why = "has ended" if self._gone else f"does not answer within {_TIMEOUT:g} s"
         if self._protocol_error is not None:
-            why = f"does not speak as agreed: it said {self._protocol_error}"
+            why = f"violates the protocol: {self._protocol_error}"
         return RunError("node.gone", f"node {self.node}: its first process {why}")
 
     def _heard(self, message: Message) -> None:
