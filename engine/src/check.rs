@@ -80,7 +80,7 @@ impl Rate {
                 let allowed = "a trace has from 1 to 10000000 opportunities";
                 ensure(holds, "link.rate.trace.length", "rate.trace.opportunities_ns", &length, allowed)?;
                 if let Some(pair) = opportunities_ns.windows(2).find(|pair| pair[0] > pair[1]) {
-                    let allowed = "opportunities ascend; this one is before the one that it follows";
+                    let allowed = "opportunities must ascend; this one is earlier than its predecessor";
                     let field = "rate.trace.opportunities_ns";
                     return ensure(false, "link.rate.trace.order", field, &pair[1], allowed);
                 }

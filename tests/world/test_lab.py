@@ -267,7 +267,7 @@ def test_a_command_in_a_node_gets_addresses_for_names(talk, capfd):
     ("line", "said"),
     [
         ("nonsense", "neither a command nor a node"),
-        ("h1", "what shall h1 do"),
+        ("h1", "h1 needs a command"),
         ("link h1 s1", "link A B up|down"),
         ("link h1 h2 down", "no link joins h1 and h2"),
         ("link h1 s1 set delay", "not KEY=VALUE"),

@@ -39,7 +39,7 @@ def test_a_kernel_that_does_not_start_is_named_with_its_last_words(tmp_path: Pat
         airloom.run(machine(kernel=str(image)), out=tmp_path / "out")
     said = (tmp_path / "out/nodes/guest/console.log").read_text().strip()
     assert said.startswith("qemu")
-    assert f"its console said last: {said.splitlines()[-1]}" in caught.value.message
+    assert f"last console output: {said.splitlines()[-1]}" in caught.value.message
 
 
 @pytest.mark.parametrize("network", ["vhost", "tap"])

@@ -68,6 +68,7 @@ def test_a_rate_is_measured_by_iperf3(tmp_path):
     # Of 1538 octets on the wire 1448 are TCP's payload (RFC 1323 timestamps on).
     ideal = 20e6 * 1448 / 1538
     assert 0.9 * ideal < figure(result, "flow", "throughput") <= 1.01 * ideal
+    assert result.details.versions["iperf3"].startswith("iperf 3.")
 
 
 def test_loss_lies_within_binomial_bounds(tmp_path):

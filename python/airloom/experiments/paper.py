@@ -55,7 +55,7 @@ class Paper:
         """Returns the statement; raises :class:`ScenarioError` if there is none."""
         if id not in self.statements:
             known = ", ".join(self.statements)
-            raise ScenarioError("paper.unknown", f"the paper says nothing of {id!r}", cure=f"known: {known}")
+            raise ScenarioError("paper.unknown", f"the paper has no row {id!r}", cure=f"known: {known}")
         return self.statements[id]
 
     @property

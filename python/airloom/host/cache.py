@@ -33,7 +33,7 @@ def made(place: Path, make: Callable[[Path], None], what: str) -> Path:
         raise HostError(
             "host.cache",
             f"{what} cannot be kept: {error}",
-            cure=f"make room in {place.parent}, or set XDG_CACHE_HOME to a folder that can be written",
+            cure=f"free space in {place.parent}, or set XDG_CACHE_HOME to a folder that can be written",
         ) from None
     return place
 

@@ -133,7 +133,7 @@ def damaged(path: Path, place: str) -> ImageError:
     """Returns the error for a part that does not match its digest."""
     return ImageError(
         "image.damaged",
-        f"the image {path.name} is damaged: {place} is not what its digest says",
+        f"the image {path.name} is damaged: {place} does not match its digest",
         cure="copy it again",
     )
 

@@ -166,7 +166,7 @@ class _Gathering:
             real = self._take(os.path.join(os.getcwd(), path))
         except OSError as error:
             raise ImageError(
-                "image.file", f"{path} cannot be taken in: {error.strerror}", where="--with"
+                "image.file", f"{path} cannot be added: {error.strerror}", where="--with"
             ) from None
         if os.path.isdir(real):
             self._folder(real)
@@ -241,7 +241,8 @@ class _Gathering:
                 base, tag, *libraries = json.loads(said.stdout)
             except ValueError:
                 raise HostError(
-                    "image.python", f"{path} does not say where its library is: {said.stderr.strip()[-200:]}"
+                    "image.python",
+                    f"{path} does not print the place of its library: {said.stderr.strip()[-200:]}",
                 ) from None
             self._pythons[path] = base
             self._look_at(self._take(base), required=True)

@@ -80,7 +80,7 @@ def _disk(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cure = "make room for it, or name another folder"
+        cure = "free space for it, or name another folder"
         raise HostError(
             "image.write", f"the image cannot be written: {error}", where=str(folder), cure=cure
         ) from None

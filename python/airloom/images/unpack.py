@@ -206,7 +206,7 @@ def unpack(archive: Archive, folder: str, layers: list[tuple[str, str, str]]) ->
             counted = Counted(stream)
             unpacker.lay(number, cast(Any, counted))
             if counted.digest() != diff:
-                raise Refused("its content is not what its digest says")
+                raise Refused("its content does not match its digest")
         except (
             Refused,
             tarfile.TarError,

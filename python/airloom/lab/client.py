@@ -68,7 +68,7 @@ def _connected(lab: Running) -> socket.socket:
         if messages.peer_of(channel) != messages.Peer(lab.pid, os.geteuid()):
             raise RunError(
                 "live.stranger",
-                f"what listens as laboratory {lab.name} (process {lab.pid}) is not this user's laboratory",
+                f"the listener of laboratory {lab.name} (process {lab.pid}) is another user or process",
             )
     except BaseException:
         channel.close()
@@ -170,7 +170,9 @@ class Client:
             messages.send(self._socket, message, descriptors)
         except OSError as error:
             if error.errno == errno.EMSGSIZE:
-                raise RunError("live.message", "the command is longer than this system lets pass") from None
+                raise RunError(
+                    "live.message", "the command is longer than a socket message can be here"
+                ) from None
             raise RunError("live.ended", "the laboratory ended") from None
 
     def _receive(self, word: str) -> Any:

@@ -96,7 +96,7 @@ def move(world: World, node: str, position: tuple[str, ...]) -> None:
     """Moves a node's radios to a fixed position."""
     ports = [radio.port for one in world.plan.media.values() for radio in one.radios if radio.node == node]
     if not ports:
-        raise RunError("position.useless", f"{node} has no radio, so where it is plays no part")
+        raise RunError("position.useless", f"{node} has no radio, so its position has no effect")
     place = Node(position=list(position)).position
     assert place is not None
     for port in ports:

@@ -104,4 +104,4 @@ def _pairs(before: Look, now: Look) -> list[str]:
     ]
     if len(found) > MOST:
         lines.append(f"and {len(found) - MOST} more pairs")
-    return lines or ["nobody sent to anybody"]
+    return lines or ["no unicast frames"]

@@ -62,9 +62,9 @@ def settings_of(words: Sequence[str]) -> dict[str, Any]:
         for part in outer:
             place = place.setdefault(part, {})
             if not isinstance(place, dict):
-                raise Misuse(f"{key!r} is said twice")
+                raise Misuse(f"{key!r} is given twice")
         if last in place:
-            raise Misuse(f"{key!r} is said twice")
+            raise Misuse(f"{key!r} is given twice")
         place[last] = Source.of_text(value, f"{key}").data
     return settings
 
@@ -137,7 +137,7 @@ class Prompt(cmd.Cmd):
         if node not in self.lab.nodes:
             raise Misuse(f"{node!r} is neither a command nor a node; `help` and `nodes` list them")
         if not command:
-            raise Misuse(f"what shall {node} do? Such as: {node} ip addr")
+            raise Misuse(f"{node} needs a command, such as: {node} ip addr")
         _, _, rest = line.strip().partition(" ")
         self._run(node, rest)
 

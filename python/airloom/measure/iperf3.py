@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _INTERVAL = "0.1"
 """Seconds between iperf3's reports: the shortest that it allows."""
 
+_VERSION = ("--version",)
 _SHORTEST = 20_000_000
 """Length in ns below which an interval is iperf3's remainder at the end; its rate is meaningless."""
 
@@ -139,7 +140,7 @@ def parse(client: str, server: str | None = None) -> Iperf3Reading:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise MeasureError(
             "measure.iperf3.unknown",
-            f"iperf3's JSON has not the expected shape: {type(error).__name__}: {error}",
+            f"iperf3's JSON does not have the expected form: {type(error).__name__}: {error}",
             cure="version 3.12 or later is needed; see the client's output",
         ) from error
 
@@ -270,6 +271,7 @@ class Iperf3Tool:
                 argv=server,
                 service=True,
                 ready=Listening("tcp", self.place.port),
+                version=_VERSION,
             ),
             Step(
                 role="client",
@@ -277,6 +279,7 @@ class Iperf3Tool:
                 argv=tuple(client),
                 at=ask.at,
                 limit=seconds * 10**9 + 60_000_000_000,
+                version=_VERSION,
             ),
         )
 

@@ -214,6 +214,7 @@ class PingTool:
                 at=self.ask.at,
                 limit=self.ask.count * self.ask.interval + 60_000_000_000,
                 expect=frozenset({0, 1}),
+                version=("-V",),
             ),
         )
 

@@ -75,6 +75,8 @@ class Step:
     """Exit codes for which the output is a result."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Name in the measurement's folder: content, written there before the program starts."""
+    version: tuple[str, ...] = ()
+    """Arguments with which the program prints its version; empty if it is Airloom's own."""
 
     def command(self, folder: Path) -> tuple[str, ...]:
         """The arguments of the command for a measurement in this folder."""

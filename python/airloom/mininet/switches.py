@@ -74,7 +74,7 @@ class LearningSwitch(Switch):
             if params.get(word):
                 raise Unsupported(
                     f"{type(self).__name__}({name!r}, {word}=...)",
-                    "the engine's switches speak no spanning tree",
+                    "the engine's switches have no spanning tree protocol",
                     cure="OVSBridge",
                 )
         super().__init__(name, **params)

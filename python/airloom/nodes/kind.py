@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -126,6 +126,30 @@ class Cpu:
     """Time in which at least one task of the node was ready and had no processor."""
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A program to be started in a node.
+
+    Streams are descriptors (still owned by the caller) or files opened for appending. None is
+    /dev/null, and for ``stderr`` the same as ``stdout``.
+    """
+
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Added to the node's environment."""
+    bare: bool = False
+    """Whether ``env`` replaces the node's environment."""
+    folder: str | None = None
+    """Working folder in the node's file system, by default the node's /tmp."""
+    stdin: int | None = None
+    stdout: int | Path | None = None
+    stderr: int | Path | None = None
+    tty: bool = False
+    """Whether ``stdin`` is a terminal that becomes the program's controlling terminal."""
+    on_exit: Callable[[Exit], None] | None = None
+    """Called with the program's exit, from any thread."""
+
+
 class Process(ABC):
     """A program in a node, with all processes of its process group."""
 
@@ -176,7 +200,6 @@ class NodeHandle(ABC):
     def wake(self) -> None:
         """Starts to prepare the node for programs without waiting. The first program does it too."""
 
-    @abstractmethod
     def start(
         self,
         argv: Sequence[str],
@@ -190,14 +213,12 @@ class NodeHandle(ABC):
         tty: bool = False,
         on_exit: Callable[[Exit], None] | None = None,
     ) -> Process:
-        """Starts a program. Raises :class:`~airloom.errors.RunError` if it cannot be executed.
+        """Starts a program; the keywords are the fields of :class:`Launch`."""
+        return self.launch(Launch(argv, env or {}, bare, folder, stdin, stdout, stderr, tty, on_exit))
 
-        ``env`` is added to the node's environment; with ``bare`` it replaces it. ``folder`` is the
-        working folder in the node's file system, by default the node's /tmp. Streams are
-        descriptors (still owned by the caller) or files opened for appending. None is /dev/null,
-        and for ``stderr`` the same as ``stdout``. With ``tty`` the descriptor ``stdin`` is a
-        terminal that becomes the program's controlling terminal.
-        """
+    @abstractmethod
+    def launch(self, launch: Launch) -> Process:
+        """Starts a program. Raises :class:`~airloom.errors.RunError` if it cannot be executed."""
 
     @abstractmethod
     def exec(

@@ -87,7 +87,7 @@ def _behind_tunnels(segments: list[Segment]) -> list[Problem]:
         Problem(
             "tunnel.address",
             f"{port.node}:{port.name} shares a segment with the tunnel {segment.tunnels[0]!r}, "
-            "behind which addresses are taken that nobody here knows",
+            "whose remote side uses addresses that Airloom does not know",
             port.path,
             "give it an address, by 'addresses' of its link or interface",
         )

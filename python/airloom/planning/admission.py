@@ -176,7 +176,7 @@ def _grants(
                 "slice.sliver",
                 f"{sliver.name!r} has the radio that it was granted of {sliver.node!r}, and no other",
                 ("nodes", sliver.name, "radios"),
-                f"say it of all its slivers, under slices.{sliver.slice}.radio",
+                f"set it for all slivers under slices.{sliver.slice}.radio",
                 key=True,
             )
         for other in slivers[:number]:

@@ -252,9 +252,9 @@ def ledger(run: RunReader) -> Table:
 
 
 _IN_WORDS = {
-    "collision": "a broadcast that nobody took, for something else was on the air",
+    "collision": "a broadcast that no radio received because of another transmission",
     "noise": "a broadcast too weak or too noisy for all in reach",
-    "out-of-range": "nobody whom it was for could hear it",
+    "out-of-range": "no addressed radio was in range",
     "retry-limit": "no acknowledgment after the last permitted transmission",
     "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
     "radio-off": "the radio was switched off",

@@ -64,7 +64,7 @@ def disk(folder: Path) -> Iterator[None]:
                 "results.disk-full",
                 "the disk is full",
                 where=str(folder),
-                cure="make room, or name a folder on another disk with --out",
+                cure="free space, or name a folder on another disk with --out",
             ) from error
         raise RunError(
             "results.unwritable",

@@ -118,7 +118,9 @@ def refused_note(refused: Mapping[str, int]) -> str | None:
     named = ", ".join(
         f"{node} {count}" for node, count in sorted(refused.items(), key=lambda one: -one[1])[:5]
     )
-    return f"datagrams came to sockets that had no room, since their programs took them too late: {named}"
+    return (
+        f"sockets dropped datagrams because their buffers were full; their programs read too slowly: {named}"
+    )
 
 
 def offered(raw: Mapping[str, Any]) -> int:

@@ -233,7 +233,9 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     if errors:
         for listener in found.values():
             listener.close()
-        raise HostError("host.radio", f"a node's radio cannot be opened to it: {errors[0].strerror}")
+        raise HostError(
+            "host.radio", f"the control socket of a node's radios cannot be opened: {errors[0].strerror}"
+        )
     return found
 
 
@@ -362,7 +364,7 @@ def changes_of(key: str, value: Any, phy: str) -> list[dict[str, Any]]:
         value = int(value)
     if key not in Tuning.KEYS:
         raise RunError(
-            "radio.key", f"a radio has no {key!r} to set", cure=f"allowed: {', '.join(Tuning.KEYS)}, up"
+            "radio.key", f"{key!r} is no setting of a radio", cure=f"allowed: {', '.join(Tuning.KEYS)}, up"
         )
     return media.tuning(Tuning(**{key: value}), phy)
 

@@ -32,6 +32,7 @@ from airloom.runs.programs import Supervised, signal_name
 from airloom.runs.progress import Watcher
 from airloom.runs.radio_monitor import RadioWatch, channels_of
 from airloom.runs.runner import Runner
+from airloom.runs.tool_versions import tool_versions
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
@@ -292,10 +293,15 @@ class OneRun:
         )
         return judge(seen, self.plan.scenario.limits)
 
+    def _tool_versions(self) -> dict[str, str]:
+        done = [one for one in self.runner.measurings.values() if one.reading is not None]
+        steps = [step for measuring in done for step in measuring.tool.steps()]
+        return tool_versions(steps, self.plan.nodes, self.world.nodes)
+
     def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
         runner = self.runner
         return Details(
-            versions=versions(),
+            versions=versions() | self._tool_versions(),
             machine=machine(),
             limits=evidence.in_words(self.plan.scenario.limits),
             engine=dict(ledger),

@@ -141,8 +141,8 @@ def _survey(tunnel: TunnelPlan) -> str | None:
             )
     if found == "silent":
         return (
-            f"tunnel {tunnel.name}: {tunnel.remote} does not answer echo requests, so that nobody knows "
-            f"what the path beyond {way.interface} carries"
+            f"tunnel {tunnel.name}: {tunnel.remote} does not answer echo requests, so the MTU of "
+            f"the path beyond {way.interface} is unknown"
         )
     return None
 

@@ -158,7 +158,7 @@ class _Parser:
     def _factor(self) -> Term:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._wrong(f"more than {DEEPEST} parentheses, functions and signs stand in each other")
+            raise self._wrong(f"more than {DEEPEST} nested parentheses, functions and signs")
         term = self._innermost()
         self._depth -= 1
         return term

@@ -98,7 +98,10 @@ def _problem(error: Any, source: Source) -> Problem:
         return Problem("value.type", f"{_said(error['input'])} is not {what}", path, cure)
     if kind == "string_pattern_mismatch":
         return Problem(
-            "value.syntax", f"{_said(error['input'])} has not the right form", path, context.get("pattern")
+            "value.syntax",
+            f"{_said(error['input'])} does not have the right form",
+            path,
+            context.get("pattern"),
         )
     if kind in ("too_long", "too_short"):
         bound = context.get("max_length") if kind == "too_long" else context.get("min_length")

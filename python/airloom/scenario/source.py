@@ -302,9 +302,9 @@ class _Reader:
                 first = parent.pairs[word][0][0] + 1
                 raise self._refuse(
                     "key.duplicate",
-                    f"the key {word!r} stands twice",
+                    f"the key {word!r} is given twice",
                     mark,
-                    f"it already stands in line {first}",
+                    f"the first is in line {first}",
                 )
             stack[-1] = (parent, word, mark)
             return True

@@ -89,7 +89,7 @@ def test_a_file_and_a_folder_are_taken_in_on_request(tmp_path: Path) -> None:
     entries = gather([], [str(tmp_path / "link")])
     assert isinstance(inside(entries, str(tmp_path / "link" / "deep" / "x")), File)
     assert entries[str(tmp_path / "data" / "dangling")] == Link("nowhere")
-    with pytest.raises(ImageError, match=r"--with: .*nothing cannot be taken in: No such file or directory"):
+    with pytest.raises(ImageError, match=r"--with: .*nothing cannot be added: No such file or directory"):
         gather([], [str(tmp_path / "nothing")])
 
 

@@ -45,4 +45,4 @@ def test_a_map_with_ways_channels_and_pairs() -> None:
 def test_radios_in_one_place_that_say_nothing() -> None:
     look = Look(0, [radio("a", 1, 1), radio("b", 1, 1)], [])
     lines = view([look, look])
-    assert lines[-3:] == ["no channel was used", "", "nobody sent to anybody"]
+    assert lines[-3:] == ["no channel was used", "", "no unicast frames"]

@@ -57,7 +57,7 @@ def test_one_that_does_not_speak_as_agreed_ends_alone(dispatcher: Dispatcher, oc
     (evil, says), (good, far) = (first_process(name, dispatcher) for name in ("evil", "good"))
     with says, far:
         says.sendall(octets)
-        with pytest.raises(RunError, match="node evil: its first process does not speak as agreed: it said"):
+        with pytest.raises(RunError, match="node evil: its first process violates the protocol:"):
             evil.ready()
         assert evil.is_gone
         far.sendall(framed(json.dumps(READY).encode()))

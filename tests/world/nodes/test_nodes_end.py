@@ -161,7 +161,7 @@ def test_a_first_process_that_does_not_speak_as_agreed_is_a_failure_of_its_node(
     os.close(control)
     os.close(process)
     eventually(lambda: handles["a"].state == "failed", "it has not failed")
-    assert str(handles["a"].failure).startswith("its first process does not speak as agreed")
+    assert str(handles["a"].failure).startswith("its first process violates the protocol")
     assert handles["b"].exec(["true"], timeout=20).exit.ok
 
 

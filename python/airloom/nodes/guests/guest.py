@@ -178,7 +178,7 @@ class GuestNode(InnerNode):
     def _how(self, message: Message) -> str:
         how = super()._how(message).replace("its first process", "its machine", 1)
         said = self.last_lines()
-        return f"{how}; its console said last: {said}" if said else how
+        return f"{how}; last console output: {said}" if said else how
 
     def _fail(self, why: str) -> None:
         if not self.parts:

@@ -144,7 +144,7 @@ class InnerNode(NetnsNode):
     def _explained(self, error: RunError) -> RunError:
         """An error of the guest's start, extended by the guest's own output."""
         said = self.last_lines()
-        words = f"{error.message}; its console said last: {said}" if said else error.message
+        words = f"{error.message}; last console output: {said}" if said else error.message
         return RunError(error.code, words, where=error.where, cure=error.cure)
 
     def last_lines(self) -> str:

@@ -44,7 +44,7 @@ def join(namespace: int, interface: str, number: int, mac: str, mtu: int) -> int
     except OSError as error:
         raise HostError(
             "host.bridge",
-            f"this kernel puts no machine behind {interface} by a bridge: {error.strerror}",
+            f"this kernel cannot bridge {interface} to the machine: {error.strerror}",
             cure="modprobe bridge tun",
         ) from None
 

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,8 +24,8 @@ from airloom.errors import LabError, RunError, translated
 from airloom.nodes.kind import (
     Completed,
     Cpu,
-    Exit,
     Kind,
+    Launch,
     Nature,
     NodeHandle,
     Process,
@@ -111,29 +112,12 @@ class NetnsNode(NodeHandle):
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
             self._init = InitClient(self.name, made.channel, site.supervisor.dispatcher, self.missing)
 
-    def start(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        bare: bool = False,
-        folder: str | None = None,
-        stdin: int | None = None,
-        stdout: int | Path | None = None,
-        stderr: int | Path | None = None,
-        tty: bool = False,
-        on_exit: Callable[[Exit], None] | None = None,
-    ) -> Process:
+    def launch(self, launch: Launch) -> Process:
+        env = launch.env if launch.bare else self._environment(launch.env)
         with contextlib.ExitStack() as stack:
-            descriptors = streams(stdin, stdout, stderr, stack)
-            return self._ready().start(
-                argv,
-                env=env or {} if bare else self._environment(env or {}),
-                folder=folder or self._folder(),
-                streams=descriptors,
-                tty=tty,
-                on_exit=on_exit,
-            )
+            descriptors = streams(launch.stdin, launch.stdout, launch.stderr, stack)
+            settled = replace(launch, env=env, folder=launch.folder or self._folder())
+            return self._ready().start(settled, descriptors)
 
     def exec(
         self,
@@ -144,13 +128,8 @@ class NetnsNode(NodeHandle):
         env: Mapping[str, str] | None = None,
         folder: str | None = None,
     ) -> Completed:
-        return self._ready().run(
-            argv,
-            env=self._environment(env or {}),
-            folder=folder or self._folder(),
-            input=input.encode() if isinstance(input, str) else input,
-            timeout=timeout,
-        )
+        launch = Launch(argv, self._environment(env or {}), folder=folder or self._folder())
+        return self._ready().run(launch, input.encode() if isinstance(input, str) else input, timeout)
 
     def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
         tables = (protocol, f"{protocol}6")
@@ -251,7 +230,7 @@ class NetnsNode(NodeHandle):
     def _how(self, message: Message) -> str:
         """How its first process ended, according to the supervisor's message."""
         if self._init is not None and self._init.protocol_error is not None:
-            return f"its first process does not speak as agreed: it said {self._init.protocol_error}"
+            return f"its first process violates the protocol: {self._init.protocol_error}"
         if message["signal"] is not None:
             how = f"was killed by signal {message['signal']}"
         elif message["code"] is not None:

@@ -134,7 +134,7 @@ class OpenVSwitchNode(NetnsNode):
         """Closes the channels to all its controllers."""
         self._relay.shut([line for line in self._relay.lines if line.switch == self.name])
 
-    def launch(self) -> None:
+    def start_daemons(self) -> None:
         """Starts the daemons without waiting for them."""
         reading, writing = os.pipe()
         try:
@@ -185,7 +185,7 @@ class OpenVSwitchNode(NetnsNode):
 
     def restart(self) -> None:
         super().restart()
-        self.launch()
+        self.start_daemons()
         self.await_ready()
         packet_sockets.enlarge([self.namespace.fileno()])
 
@@ -227,7 +227,7 @@ class OpenVSwitchKind(NetnsKind):
         for node in switches:
             node.wake()
         for node in switches:
-            node.launch()
+            node.start_daemons()
         ready = [node for node in switches if node.bridges]
         for node in ready:
             node.await_ready()

@@ -12,11 +12,12 @@ import selectors
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from airloom.errors import HostError, RunError
-from airloom.nodes.kind import Completed, Exit, Process
+from airloom.nodes.kind import Completed, Exit, Launch, Process
 from airloom.nodes.process import reports
 from airloom.nodes.process.channel import Channel, Dispatcher, Message
 
@@ -112,28 +113,23 @@ class InitClient:
             raise HostError("host.node", f"node {self.node}: {message['why']}", cure="see `airloom doctor`")
         return tuple(message["notes"])
 
-    def start(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        folder: str,
-        streams: tuple[int, int, int],
-        tty: bool,
-        on_exit: Callable[[Exit], None] | None,
-    ) -> Program:
-        """Starts a program with three descriptors, which the caller still owns."""
+    def start(self, launch: Launch, streams: tuple[int, int, int]) -> Program:
+        """Starts a program on three descriptors, which the caller still owns.
+
+        The environment and the folder of ``launch`` are the whole ones; its streams are not used.
+        """
         number = self._number()
-        program = Program(self, number, argv, on_exit)
+        argv = launch.argv
+        program = Program(self, number, argv, launch.on_exit)
         with self._lock:
             self._programs[number] = program
         order: Message = {
             "op": "start",
             "id": number,
             "argv": list(argv),
-            "env": dict(env),
-            "folder": folder,
-            "tty": tty,
+            "env": dict(launch.env),
+            "folder": launch.folder,
+            "tty": launch.tty,
         }
         try:
             answer = self._ask(number, order, streams)
@@ -148,15 +144,7 @@ class InitClient:
         program.pid = answer["pid"]
         return program
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        folder: str,
-        input: bytes,
-        timeout: float | None,
-    ) -> Completed:
+    def run(self, launch: Launch, input: bytes, timeout: float | None) -> Completed:
         """Runs a command to its end; kills it when ``timeout`` seconds have passed."""
         until = None if timeout is None else time.monotonic() + timeout
         with contextlib.ExitStack() as stack:
@@ -167,12 +155,7 @@ class InitClient:
             stack.callback(os.close, wakeup)
             over = _Wakeup(wakeup)
             program = self.start(
-                argv,
-                env=env,
-                folder=folder,
-                streams=(their_in.take(), their_out.take(), their_err.take()),
-                tty=False,
-                on_exit=over.ring,
+                replace(launch, on_exit=over.ring), (their_in.take(), their_out.take(), their_err.take())
             )
             for end in (their_in, their_out, their_err):
                 end.close()
@@ -285,7 +268,7 @@ class InitClient:
     def _lost(self) -> RunError:
         why = "has ended" if self._gone else f"does not answer within {_TIMEOUT:g} s"
         if self._protocol_error is not None:
-            why = f"does not speak as agreed: it said {self._protocol_error}"
+            why = f"violates the protocol: {self._protocol_error}"
         return RunError("node.gone", f"node {self.node}: its first process {why}")
 
     def _heard(self, message: Message) -> None:

@@ -95,7 +95,7 @@ def _inside(scenario: Scenario, network: Network) -> Iterator[Problem]:
                     "guest.shared",
                     f"{name!r} has no {'machine' if key == 'guest' else 'share'} of its own",
                     _said_at(key, name, scenario, network),
-                    f"say it of the guest: guests.{node.inside}",
+                    f"set it for the guest under guests.{node.inside}",
                     key=True,
                 )
 

@@ -109,7 +109,7 @@ def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
         if getattr(queue, name) is not None and queue.discipline != owner[name]:
             yield Problem(
                 "queue.discipline",
-                f"{name!r} means nothing to the discipline {queue.discipline}",
+                f"{name!r} is no setting of the discipline {queue.discipline}",
                 (*path, name),
                 f"set discipline: {owner[name]}",
                 key=True,
@@ -118,7 +118,7 @@ def _queue(queue: Queue, path: Path_) -> Iterator[Problem]:
         if queue.discipline not in ("codel", "fq-codel"):
             yield Problem(
                 "queue.discipline",
-                f"{name!r} means nothing to the discipline {queue.discipline}",
+                f"{name!r} is no setting of the discipline {queue.discipline}",
                 (*path, name),
                 "set discipline: codel or fq-codel",
                 key=True,

@@ -151,7 +151,7 @@ def _medium(name: str, medium: Medium, network: Network) -> Iterator[Problem]:
         if noise.position is None and (noise.mobility is None or noise.mobility.model == "velocity"):
             yield Problem(
                 "position.missing",
-                "nobody knows where the noise is",
+                "the noise has no position",
                 where,
                 "give it a position: [0 m, 0 m], or a mobility",
             )
@@ -223,7 +223,7 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
     if node.position is None and (node.mobility is None or node.mobility.model == "velocity"):
         yield Problem(
             "position.missing",
-            f"nobody knows where the radio {end.port} is",
+            f"the radio {end.port} has no position",
             end.path,
             "give the node a position: [0 m, 0 m], or a mobility; or the topology a spacing",
         )
@@ -308,7 +308,7 @@ def _motions(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 if getattr(node, key) is not None:
                     yield Problem(
                         "position.useless",
-                        f"{path[1]!r} has no radio, so where it is plays no part",
+                        f"{path[1]!r} has no radio, so its position has no effect",
                         (*path, key),
                         "give it one under 'radios:'",
                         key=True,
@@ -383,7 +383,7 @@ def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
     if moved is not None and not any(end.node == moved for end in network.radios):
         yield Problem(
             "position.useless",
-            f"{moved!r} has no radio, so where it is plays no part",
+            f"{moved!r} has no radio, so its position has no effect",
             (*path, "position"),
             key=True,
         )

@@ -44,7 +44,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 if owner != f"{name}:{interface}":
                     yield Problem(
                         "interface.real",
-                        f"the host's interface {said.real!r} already stands for {owner}",
+                        f"the host's interface {said.real!r} is already used by {owner}",
                         ("nodes", name, "interfaces", interface, "real"),
                     )
 

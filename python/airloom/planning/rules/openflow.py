@@ -54,7 +54,7 @@ def _switch(
             if key in switch.model_fields_set:
                 yield Problem(
                     "switch.key",
-                    f"{key!r} means nothing to a {switch.kind} of the engine",
+                    f"{key!r} is no setting of a {switch.kind} of the engine",
                     (*path, key),
                     f"set kind: {KIND}",
                     key=True,
@@ -86,7 +86,7 @@ def _controllers(said: list[str], path: Path_, scenario: Scenario, network: Netw
             if kind not in ("netns", "native", "container"):
                 yield Problem(
                     "controller.host",
-                    f"{host!r} is of kind {kind}, whose programs are not reached from outside it",
+                    f"{host!r} is of kind {kind}: its programs cannot be reached from other nodes",
                     where,
                     "run the controller in a node of kind netns",
                 )
@@ -190,7 +190,7 @@ def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
                     "slice.controller",
                     f"{controller} is the controller of slice {name!r}",
                     ("slices", other, "controllers", two.controllers.index(controller)),
-                    "to it both would be one network: give each slice its own",
+                    "one controller sees both slices as one network: give each slice its own",
                 )
         links = sorted(links_of(network, one) & links_of(network, two))
         if not links or one.vlan != two.vlan:
@@ -201,7 +201,7 @@ def _shared(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 "slice.overlap",
                 f"slices {name!r} and {other!r} both have {both} on link {links[0]}",
                 ("slices", other),
-                "tell them apart by links, by vlan, or by flows",
+                "separate them by links, by vlan, or by flows",
                 key=True,
             )
 

@@ -55,7 +55,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
             what = "UDP port" if tunnel.kind == "vxlan" else "key"
             yield Problem(
                 "tunnel.clash",
-                f"{name!r} has the {what} of {owner!r}, whose packets nothing tells from its own",
+                f"{name!r} has the {what} of {owner!r}, so their packets cannot be told apart",
                 path,
                 "give it another key" if tunnel.kind != "vxlan" else "give it another port, or local address",
                 key=True,
@@ -75,7 +75,7 @@ def _words(tunnel: Tunnel, path: Path_) -> Iterator[Problem]:
         if word in tunnel.model_fields_set and getattr(tunnel, word):
             yield Problem(
                 "tunnel.word",
-                f"{word!r} means nothing to {tunnel.kind}",
+                f"{word!r} is no setting of a {tunnel.kind} tunnel",
                 (*path, word),
                 f"leave it out; {tunnel.kind} has {', '.join(_VXLAN if foreign is _GRE else _GRE)}",
                 key=True,

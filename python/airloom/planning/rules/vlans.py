@@ -42,7 +42,7 @@ def _ends(names: list[str], word: str, path: Path_, network: Network) -> Iterato
     if not kinds:
         yield Problem(
             "vlan.switch",
-            f"{word!r} says what a switch does, and neither end is one",
+            f"{word!r} is a setting of a switch, and neither end is a switch",
             (*path, word),
             "join the node to a switch, one link for each VLAN",
             key=True,

@@ -59,7 +59,7 @@ def places(topology: Topology, nodes: list[str], seed: int) -> dict[str, Place]:
     if place is None:
         raise Problem(
             "topology.parameter",
-            f"a {topology.generator} does not say where its nodes stand",
+            f"a {topology.generator} does not give positions of its nodes",
             ("topology", "spacing"),
             f"these do: {', '.join(PLACED)}; or give positions under 'nodes:'",
             key=True,
