@@ -82,4 +82,3 @@ def test_the_kernel_of_a_guest_is_told_by_its_device(tmp_path):
         lab.link("a", "b").up()
         becomes(lab["a"], "1")
         assert lab["a"].run("ping -c 5 -i 0.5 -W 5 b", timeout=60).ok
-
