@@ -9,9 +9,11 @@ BIN     := $(VENV)/bin
 CRATES  := $(filter-out fuzz/,$(dir $(wildcard */Cargo.toml)))
 RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Cargo.toml)
 PACK    := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/build_backend.py
-# Tests that do not measure the machine, so that they may share it, and those that have it alone.
-BESIDE  := tests/unit tests/engine tests/refused
-ALONE   := tests/world tests/e2e
+PYTEST  := $(BIN)/python -m pytest
+# Processes for tests that run side by side; most of them wait.
+JOBS    ?= $(shell echo $$((2 * $$(nproc))))
+# Tests of one module that share a laboratory stay in one process.
+BESIDE  := -n $(JOBS) --dist loadgroup
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
@@ -70,12 +72,11 @@ $(VENV)/.sdn: sdn.lock $(VENV)/.python
 
 test-python: setup $(VENV)/.sdn
 	@tools/packages test
-	$(BIN)/python -m pytest -n 2 $(BESIDE)
-	$(BIN)/python -m pytest $(ALONE)
+	$(PYTEST) $(BESIDE) -m "not measures"
+	$(PYTEST) -m measures
 
 test-quick: setup ## Run the quick tests, and one of each kind of world: at most a minute
-	$(BIN)/python -m pytest -q -n 2 -m quick $(BESIDE)
-	$(BIN)/python -m pytest -q -m quick $(ALONE)
+	$(PYTEST) -q $(BESIDE) -m "quick and not measures"
 
 bench: setup ## Run the benchmarks (BENCH=name for one) and print their ratios
 	@tools/packages bench

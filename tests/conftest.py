@@ -29,9 +29,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as quick what needs no world, unless it is slow; tests of a world are marked one by one."""
+    """Marks as quick what needs no world, unless it is slow; tests of a world are marked one by one.
+
+    Tests that share a fixture stay in one process, so that it is made once.
+    """
     here = Path(__file__).parent
     for item in items:
+        if (shared := shared_by(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(shared))
         folder = item.path.relative_to(here).parts[0]
         if folder in BESIDE_EACH_OTHER and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.quick)
+
+
+def shared_by(item: pytest.Item) -> str | None:
+    """Returns what a test shares with others of its module: fixtures of the module, with their parameters."""
+    assert isinstance(item, pytest.Function)
+    fixtures = item._fixtureinfo.name2fixturedefs
+    names = sorted(name for name, found in fixtures.items() if found[-1].scope == "module")
+    if not names:
+        return None
+    made = [str(item.callspec.indices.get(name, "")) for name in names] if hasattr(item, "callspec") else []
+    return "-".join([item.path.stem, *filter(None, made)])

@@ -65,16 +65,16 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "chain",
-        "hidden-terminals",
+        pytest.param("chain", marks=pytest.mark.measures),
+        pytest.param("hidden-terminals", marks=pytest.mark.measures),
         "babel",
         "ospf",
         "constellation",
         "mobile-babel",
         "mobile-batman",
         "openflow",
-        "vlans",
-        "sliver",
+        pytest.param("vlans", marks=pytest.mark.measures),
+        pytest.param("sliver", marks=pytest.mark.measures),
     ],
 )
 def test_an_example_does_what_it_claims(shell, name: str, tries: Tries) -> None:

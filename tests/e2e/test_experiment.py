@@ -62,6 +62,7 @@ def airloom(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
 
 
+@pytest.mark.measures
 def test_an_experiment_runs_reports_and_resumes(tmp_path: Path) -> None:
     folder = tmp_path / "experiments" / "tiny"
     folder.mkdir(parents=True)

@@ -15,6 +15,7 @@ import pytest
 from airloom.experiments import registry
 
 pytestmark = [
+    pytest.mark.measures,
     pytest.mark.timeout(120),
     pytest.mark.skipif(
         shutil.which("ffmpeg") is None,

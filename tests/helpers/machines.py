@@ -23,7 +23,7 @@ class Machine:
     def namespace(self) -> str:
         return f"/proc/{self.process.pid}/ns/net"
 
-    def sh(self, script: str, *, timeout: float = 30) -> str:
+    def sh(self, script: str, *, timeout: float = 90) -> str:
         """Returns the output of a script that runs in it; the exit code must be 0."""
         enter = ["nsenter", "-t", str(self.process.pid), "-n", "sh", "-ec", script]
         done = subprocess.run(enter, capture_output=True, text=True, timeout=timeout, check=False)

@@ -15,6 +15,7 @@ from airloom.scenario.model import Scenario
 pytestmark = pytest.mark.world
 
 
+@pytest.mark.measures
 def test_figures_of_a_kind_and_the_guidance_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def test_waiting_until_a_program_listens(net, capfd):
         assert waitListening(port=own.getsockname()[1], timeout=20)
 
 
+@pytest.mark.measures
 def test_links_have_rate_and_delay_and_change():
     net = Mininet(topo=SingleSwitchTopo(2), link=partial(TCLink, delay="5ms", bw=10))
     net.start()
@@ -169,6 +170,7 @@ def test_links_have_rate_and_delay_and_change():
     net.stop()
 
 
+@pytest.mark.measures
 def test_interfaces_by_class_and_parameters():
     net = Mininet(intf=partial(TCIntf, delay="3ms"))
     h1, h2 = net.addHost("h1"), net.addHost("h2")

@@ -65,6 +65,7 @@ def test_its_own_tools_speak_to_the_switch_in_its_node(tmp_path):
         assert lab["s1"].run("ovs-ofctl -O OpenFlow14 show br0").code != 0
 
 
+@pytest.mark.measures
 def test_tcp_passes_with_right_checksums_whole_and_in_segments(tmp_path):
     links = [{"ends": ["h1", "s1"], "rate": "50 Mbit/s"}, {"ends": ["s1", "h2"]}]
     asked = [

@@ -100,6 +100,7 @@ def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
     return found
 
 
+@pytest.mark.measures
 @pytest.mark.timeout(500)
 def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tries: Tries) -> None:
     ideal = {f"{phy}, {mbit:g}": value for phy, row in CLOSED_FORM.items() for mbit, value in row.items()}
@@ -115,6 +116,7 @@ def test_one_saturated_flow_of_each_rate_reaches_the_closed_form(tries: Tries) -
             assert found == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.measures
 def test_four_categories_share_the_air_as_the_stepped_engine_says(tmp_path: Path) -> None:
     # Category: code point and Mbit/s offered. Voice and video get theirs, the others divide the rest.
     categories = {"voice": (46, 6), "video": (34, 8), "best": (0, 40), "back": (8, 40)}
@@ -281,6 +283,7 @@ def test_stations_reach_each_other_and_the_wires_through_an_access_point(tmp_pat
     assert link[0]["connected"] == own[0]["mac"]
 
 
+@pytest.mark.measures
 def test_two_senders_share_the_air(tmp_path: Path) -> None:
     parts = pair(queue=50)
     parts["nodes"]["n3"] = {"position": ["0 m", "10 m"], "radios": {"wlan0": {}}}
@@ -290,6 +293,7 @@ def test_two_senders_share_the_air(tmp_path: Path) -> None:
     assert found[0] / sum(found) == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.measures
 def test_hidden_senders_lose_where_a_request_to_send_helps(tmp_path: Path) -> None:
     def carried(folder: str, rts: str) -> float:
         parts = pair(rate="6 Mbit/s", rts=rts, queue=50)

@@ -49,6 +49,7 @@ def test_every_frame_of_a_real_run_is_accounted_for(tmp_path: Path) -> None:
     assert "http" + "://" not in page
 
 
+@pytest.mark.measures
 def test_two_seeds_differ_by_chance_only(tmp_path: Path) -> None:
     for seed in (1, 2):
         airloom.run(lossy(seed), out=tmp_path / str(seed))

@@ -49,6 +49,7 @@ def figure(result: airloom.RunResult, name: str, metric: str) -> float:
     return found.mean
 
 
+@pytest.mark.measures
 def test_a_delay_is_measured_by_ping(tmp_path):
     result = airloom.run(pair({"delay": "10 ms"}, measurements=[ping()]), out=tmp_path / "out")
     assert figure(result, "rtt", "received") == 10
@@ -56,12 +57,14 @@ def test_a_delay_is_measured_by_ping(tmp_path):
     assert result.result.ledger.host_lost == 0
 
 
+@pytest.mark.measures
 def test_each_direction_has_its_own_delay(tmp_path):
     link = {"forward": {"delay": "30 ms"}, "backward": {"delay": "5 ms"}}
     result = airloom.run(pair(link, measurements=[ping()]), out=tmp_path / "out")
     assert 35e6 <= figure(result, "rtt", "rtt_min") < 37e6
 
 
+@pytest.mark.measures
 def test_a_rate_is_measured_by_iperf3(tmp_path):
     flow = {"name": "flow", "iperf3": {"from": "a", "to": "b", "duration": "2 s", "congestion": "cubic"}}
     result = airloom.run(pair({"rate": "20 Mbit/s"}, measurements=[flow]), out=tmp_path / "out")
@@ -71,6 +74,7 @@ def test_a_rate_is_measured_by_iperf3(tmp_path):
     assert result.details.versions["iperf3"].startswith("iperf 3.")
 
 
+@pytest.mark.measures
 def test_loss_lies_within_binomial_bounds(tmp_path):
     loss, packets = 0.2, 1000
     flow = {
@@ -120,6 +124,7 @@ def test_measurements_take_turns_unless_they_have_a_time(tmp_path):
     assert span["timed"][0] < span["first"][1]
 
 
+@pytest.mark.measures
 def test_a_link_is_up_while_its_ends_see_each_other(tmp_path):
     flow = {"from": "a", "to": "b", "interval": "1 ms", "size": "100 B", "duration": "2 s", "at": "500 ms"}
     scenario = pair(
@@ -131,6 +136,7 @@ def test_a_link_is_up_while_its_ends_see_each_other(tmp_path):
     assert result.result.ledger.dropped["link-down"] > 400
 
 
+@pytest.mark.measures
 def test_events_change_links_at_their_time(tmp_path):
     scenario = pair(
         {"delay": "1 ms", "carrier": "keep"},
@@ -341,6 +347,7 @@ def test_a_folder_with_results_is_not_overwritten(tmp_path):
     assert (tmp_path / "out" / "result.json").read_text() == before
 
 
+@pytest.mark.measures
 def test_a_node_that_floods_harms_the_verdict_and_nothing_else(tmp_path):
     flood = (
         "import socket, time\n"
@@ -367,6 +374,7 @@ def test_a_node_that_floods_harms_the_verdict_and_nothing_else(tmp_path):
         assert "host.lost" in result.verdict.codes
 
 
+@pytest.mark.measures
 def test_two_runs_at_once_do_not_meet(tmp_path):
     import concurrent.futures
 

@@ -37,6 +37,7 @@ def shared(**radio: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.measures
 def test_two_slices_on_shared_nodes_have_a_channel_each(tmp_path: Path) -> None:
     flows = [
         {"name": name, "traffic": {"from": f"n1-{name}", "to": f"n2-{name}", "rate": "30 Mbit/s",
@@ -74,6 +75,7 @@ def test_a_sliver_reaches_its_own_slice_and_stays_within_its_grant(tmp_path: Pat
             up.radio("n1-two").set(channel=36)
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(("settings", "kept"), [({}, 40), ({"buffers": 1000, "queue": 1000}, 100)])
 def test_a_burst_is_lost_or_absorbed_by_the_drivers_queue(
     tmp_path: Path, settings: dict[str, int], kept: int

@@ -11,7 +11,7 @@ import airloom
 from airloom import Scenario
 from airloom.measure import captures, flow, records
 
-pytestmark = pytest.mark.world
+pytestmark = [pytest.mark.world, pytest.mark.measures]
 
 RATE, FRAME = 10_000_000, 1518
 

@@ -15,7 +15,7 @@ from airloom.compare.kinds import on_kinds, prepared
 from airloom.compare.runs import compare
 from airloom.results import RunReader
 
-pytestmark = pytest.mark.world
+pytestmark = [pytest.mark.world, pytest.mark.measures]
 
 
 def test_the_emulated_network_takes_what_it_should_and_the_rest_is_the_hosts(tmp_path: Path) -> None:

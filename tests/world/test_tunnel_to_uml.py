@@ -110,7 +110,9 @@ def wait_for(word: str, said: Path, seconds: float = 60) -> str:
     """The line that begins with a word, once the guest has said it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        for line in said.read_text(errors="replace").splitlines() if said.exists() else ():
+        # What follows the last line break may be the beginning of a line.
+        whole = said.read_text(errors="replace").rpartition("\n")[0] if said.exists() else ""
+        for line in whole.splitlines():
             if line.startswith(word):
                 return line
         time.sleep(0.1)

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +48,13 @@ with Supervisor() as supervisor, Nodes(plan_of([plan]), supervisor) as world:
 """
 
 
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder that others may enter; those of pytest are closed to them whenever a session starts."""
+    with tempfile.TemporaryDirectory(prefix="airloom-test-") as folder:
+        yield Path(folder)
+
+
 @cache
 def interpreter() -> str:
     """A Python that nobody may run, with the packages of this one."""
@@ -77,9 +86,6 @@ def as_nobody(script: str, folder: Path, tun_mode: str) -> subprocess.CompletedP
     folder.chmod(0o777)
     for program in binaries.OWN_PROGRAMS:
         shutil.copy(binaries.find(program), folder / program)
-    for parent in folder.parents:
-        if not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
     (folder / "script.py").write_text(script)
     prepare = (
         "set -e; mount -t tmpfs none /mnt; "
@@ -331,7 +337,7 @@ measurements: [{name: rtt, ping: {from: a, to: b, count: 3, interval: 100 ms}}]
 EXPERIMENT = """
 import airloom
 
-def run(folder, *, quick, progress):
+def run(folder, *, extent, progress):
     return airloom.run({}).result
 """
 
