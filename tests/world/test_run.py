@@ -158,6 +158,26 @@ def test_events_change_links_at_their_time(tmp_path):
     assert [one.what for one in result.details.happenings][-1] == "link a-b up"
 
 
+def test_a_ping_without_a_route_is_an_observation(tmp_path):
+    scenario = Scenario.model_validate(
+        {
+            "name": "route",
+            "nodes": {"a": {"routing": "none"}, "c": {"routing": "none"}, "r": {}, "b": {}},
+            "links": [{"ends": [name, "r"]} for name in "abc"],
+            "programs": [
+                {"node": "a", "run": "ip route add default via 10.0.0.2", "at": "500 ms", "name": "route"}
+            ],
+            "measurements": [ping("late", count=12, interval="100 ms"), ping("never", **{"from": "c"})],
+        }
+    )
+    result = airloom.run(scenario, out=tmp_path / "out")
+    assert figure(result, "late", "transmitted") == 12
+    assert 1 <= figure(result, "late", "unreachable") < 12
+    lost = figure(result, "late", "transmitted") - figure(result, "late", "received")
+    assert figure(result, "late", "unreachable") <= lost < 12
+    assert figure(result, "never", "loss") == 1
+
+
 def test_a_node_that_is_stopped_and_started_again(tmp_path):
     scenario = pair(
         {"carrier": "keep"},  # otherwise the sender's kernel would stop sending

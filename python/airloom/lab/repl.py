@@ -12,7 +12,7 @@ import io
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ from airloom.host.files import content
 from airloom.lab.client import ACTIONS, Client, find
 from airloom.lab.tty import attach
 from airloom.scenario.command_line import needs_shell
+from airloom.scenario.model import Direction, Node
+from airloom.scenario.model.base import Model
 from airloom.scenario.source import Source
 from airloom.units.text import visible
 
@@ -84,6 +86,7 @@ class Prompt(cmd.Cmd):
 
     prompt = "airloom> "
     doc_header = "Commands (help COMMAND for one); NODE COMMAND runs a command in a node:"
+    link_actions: Sequence[str] = ("up", "down", "set")
     intro = "`help` lists the commands, `exit` ends the laboratory. Try: pingall"
 
     def __init__(self, lab: Lab, *, interactive: bool, stdout: IO[str] | None = None) -> None:
@@ -143,11 +146,35 @@ class Prompt(cmd.Cmd):
 
     def completenames(self, text: str, *ignored: Any) -> list[str]:
         """Completes commands and nodes."""
-        return super().completenames(text) + [name for name in self.lab.nodes if name.startswith(text)]
+        return super().completenames(text) + _begin(self.lab.nodes, text)
 
     def completedefault(self, text: str, line: str, begin: int, end: int) -> list[str]:
         """Completes node names in arguments."""
-        return [name for name in [*self.lab.nodes, *self.lab.switches] if name.startswith(text)]
+        return _begin([*self.lab.nodes, *self.lab.switches], text)
+
+    def complete_link(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        """Completes the ends of a link, what to do with it, and the keys of `set`."""
+        words = line[:begin].split()
+        if len(words) == 3:
+            return _begin(self.link_actions, text)
+        if len(words) > 3:
+            is_key = words[3] == "set" and line[:begin].endswith(" ")
+            return _begin(_keys(Direction), text) if is_key else []
+        ends = [(link.a.partition(":")[0], link.b.partition(":")[0]) for link in self.lab.links]
+        if len(words) == 2:
+            return _begin({b if a == words[1] else a for a, b in ends if words[1] in (a, b)}, text)
+        return _begin({end for both in ends for end in both}, text)
+
+    def complete_node(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        """Completes a node, and what to do with it."""
+        return _begin(self.lab.nodes if len(line[:begin].split()) < 2 else ACTIONS, text)
+
+    def complete_add(self, text: str, line: str, begin: int, end: int) -> list[str]:
+        """Completes the switch of a new node, and the keys of its properties."""
+        words = line[:begin].split()
+        if len(words) == 2:
+            return _begin(self.lab.switches, text)
+        return _begin(_keys(Node), text) if len(words) > 2 and line[:begin].endswith(" ") else []
 
     # Commands
 
@@ -351,6 +378,15 @@ class Prompt(cmd.Cmd):
 def _replaced(command: str, addresses: dict[str, str]) -> str:
     """Replaces bare node names in a shell command and leaves everything else unchanged."""
     return " ".join(addresses.get(word, word) if i else word for i, word in enumerate(command.split(" ")))
+
+
+def _begin(words: Iterable[str], text: str) -> list[str]:
+    return sorted(word for word in words if word.startswith(text))
+
+
+def _keys(model: type[Model]) -> list[str]:
+    """The keys of a part of the scenario, as `set` and `add` take them."""
+    return [f"{field.alias or name}=" for name, field in model.model_fields.items()]
 
 
 def _number(text: str, default: float) -> float:

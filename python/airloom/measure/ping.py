@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from airloom.measure.tool import (
+    Again,
     MeasureError,
     Metric,
     Outcome,
@@ -45,6 +46,11 @@ _TIMES = re.compile(
     rf"^(?:rtt|round-trip) min/avg/max(?:/mdev)? = {_NUMBER}/{_NUMBER}/{_NUMBER}(?:/{_NUMBER})? ms"
 )
 
+_REFUSED = re.compile(
+    r"^(?:ping6?: )?(?P<call>connect|sendmsg): (?:Network is unreachable|No route to host)$", re.MULTILINE
+)
+"""The sender's kernel has no route: ping cannot begin (connect), or sends the next request (sendmsg)."""
+
 _SEQUENCES = 1 << 16
 """ICMP counts echo requests in 16 bits (RFC 792)."""
 
@@ -71,6 +77,8 @@ class PingReading:
     duplicates: int
     errors: int
     """ICMP errors received, such as destination unreachable."""
+    unreachable: int
+    """Requests that the sender's kernel refused because it had no route. They count as transmitted."""
     rtt_min: int | None
     rtt_mean: int | None
     rtt_max: int | None
@@ -92,6 +100,7 @@ class PingReading:
             Metric("received", "packets", self.received),
             Metric("duplicates", "packets", self.duplicates),
             Metric("errors", "packets", self.errors),
+            Metric("unreachable", "packets", self.unreachable),
             Metric("loss", "1", self.loss),
         ]
         for name, value in (
@@ -126,8 +135,14 @@ class PingReading:
         return joined([series("rtt", "ns", times, [rtt for _, rtt in stamped], self.node)])
 
 
-def parse(text: str) -> PingReading:
-    """The figures in ping's output. Raises :class:`MeasureError` if the last lines are missing."""
+def parse(text: str, said: str = "") -> PingReading:
+    """The figures in ping's output and standard error.
+
+    Each start that failed for lack of a route stands for one request. Raises
+    :class:`MeasureError` if the last lines are missing.
+    """
+    calls = [refused["call"] for refused in _REFUSED.finditer(said)]
+    failed_starts = calls.count("connect")
     replies: list[Reply] = []
     counts: re.Match[str] | None = None
     times: re.Match[str] | None = None
@@ -138,7 +153,7 @@ def parse(text: str) -> PingReading:
             latest = _unwrapped(int(reply["seq"]), latest)
             replies.append(
                 Reply(
-                    sequence=latest,
+                    sequence=latest + failed_starts,
                     received=_ns(reply["stamp"], 9) if reply["stamp"] else None,
                     rtt=_ns(reply["time"], 6),
                     duplicate="DUP!" in reply["rest"],
@@ -150,23 +165,30 @@ def parse(text: str) -> PingReading:
             counts = found
         elif found := _TIMES.match(line):
             times = found
-    if counts is None:
+    if counts is None and not (failed_starts and not replies):
         raise MeasureError(
             "measure.ping.unfinished",
             f"ping's output ends after {len(replies)} replies, without its summary",
             cure="it was stopped before its end: give the run more time, or look at the node's log",
         )
     return PingReading(
-        transmitted=int(counts["sent"]),
-        received=int(counts["received"]),
-        duplicates=int(counts["duplicates"] or 0),
-        errors=int(counts["errors"] or errors),
+        transmitted=failed_starts + (int(counts["sent"]) if counts else 0),
+        received=int(counts["received"]) if counts else 0,
+        duplicates=int(counts["duplicates"] or 0) if counts else 0,
+        errors=int(counts["errors"] or errors) if counts else 0,
+        unreachable=len(calls),
         rtt_min=_ns(times[1], 6) if times else None,
         rtt_mean=_ns(times[2], 6) if times else None,
         rtt_max=_ns(times[3], 6) if times else None,
         rtt_mdev=_ns(times[4], 6) if times and times[4] else None,
         replies=tuple(replies),
     )
+
+
+def _cannot_begin(code: int | None, last: str) -> bool:
+    """Whether ping ended because there was no route when it started."""
+    refused = _REFUSED.match(last)
+    return code == 2 and refused is not None and refused["call"] == "connect"
 
 
 def _ns(number: str, places: int) -> int:
@@ -190,39 +212,51 @@ class PingTool:
     place: Place
 
     def steps(self) -> tuple[Step, ...]:
-        """One program; exit code 1 means that no reply was received, which is a result."""
-        target = self.place.address(self.ask.to, self.ask.family)
+        """One program; exit code 1 means that no reply was received, which is a result.
+
+        ping ends at once if it has no route when it starts. It is then started again for the
+        remaining requests, at their interval.
+        """
+        counts = self.ask.unreachable == "count"
+        return (
+            Step(
+                role="client",
+                node=self.ask.source,
+                argv=self._argv(self.ask.count),
+                at=self.ask.at,
+                limit=self.ask.count * self.ask.interval + 60_000_000_000,
+                expect=frozenset({0, 1}),
+                version=("-V",),
+                again=Again(_cannot_begin, self._argv_after, self.ask.interval) if counts else None,
+            ),
+        )
+
+    def _argv_after(self, starts: int) -> tuple[str, ...] | None:
+        return self._argv(self.ask.count - starts) if starts < self.ask.count else None
+
+    def _argv(self, count: int) -> tuple[str, ...]:
         interval = f"{self.ask.interval // 10**9}.{self.ask.interval % 10**9:09d}"
-        argv = (
+        return (
             "ping",
             "-D",
             "-n",
             "-O",
             "-c",
-            str(self.ask.count),
+            str(count),
             "-i",
             interval,
             "-s",
             str(int(self.ask.size)),
-            target,
-        )
-        return (
-            Step(
-                role="client",
-                node=self.ask.source,
-                argv=argv,
-                at=self.ask.at,
-                limit=self.ask.count * self.ask.interval + 60_000_000_000,
-                expect=frozenset({0, 1}),
-                version=("-V",),
-            ),
+            self.place.address(self.ask.to, self.ask.family),
         )
 
     def read(self, outcome: Outcome) -> PingReading:
         """The figures. Raises an error with ping's own message if it did not run."""
         (step,) = self.steps()
         ended = outcome.ended[step.role]
-        if ended.code not in step.expect:
+        said = (outcome.folder / step.stderr).read_text("utf-8", "replace")
+        unreachable = step.again is not None and step.again.when(ended.code, said.strip().rpartition("\n")[2])
+        if ended.code not in step.expect and not unreachable:
             raise failed("ping", self.place.name, step, outcome)
-        reading = parse((outcome.folder / step.stdout).read_text("utf-8", "replace"))
+        reading = parse((outcome.folder / step.stdout).read_text("utf-8", "replace"), said)
         return replace(reading, zero_realtime=outcome.zero_realtime, node=self.ask.source)

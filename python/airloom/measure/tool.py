@@ -22,7 +22,7 @@ three tables of tools consistent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -55,6 +55,18 @@ class Listening:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """Starts a program again that ended before it could begin."""
+
+    when: Callable[[int | None, str], bool]
+    """Whether it could not begin: exit code (None after a signal) and last line of standard error."""
+    argv: Callable[[int], tuple[str, ...] | None]
+    """The command after so many starts; None if there are no more."""
+    pause: int
+    """Time before the next start: ns."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One program of a measurement."""
 
@@ -77,6 +89,8 @@ class Step:
     """Name in the measurement's folder: content, written there before the program starts."""
     version: tuple[str, ...] = ()
     """Arguments with which the program prints its version; empty if it is Airloom's own."""
+    again: Again | None = None
+    """Output of further starts is appended."""
 
     def command(self, folder: Path) -> tuple[str, ...]:
         """The arguments of the command for a measurement in this folder."""

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 from airloom.errors import LabError
@@ -44,6 +45,10 @@ class _Lab:
     def addresses(self) -> dict[str, str]:
         return {name: address for name in self._net if (address := self._net[name].IP())}
 
+    @property
+    def links(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(a=one.intf1.node.name, b=one.intf2.node.name) for one in self._net.links]
+
     def verdict(self) -> Any:
         return session().verdict()
 
@@ -53,6 +58,7 @@ class CLI(Prompt):
 
     prompt = "mininet> "
     intro = "*** Starting CLI:"
+    link_actions = ("up", "down")
     doc_header = "Documented commands (type help <topic>):"
 
     def __init__(

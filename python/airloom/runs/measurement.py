@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -34,6 +35,7 @@ class _Running:
         self.started = started
         self.ended: Ended | None = None
         self.killed = False
+        self.starts = 1
 
 
 class Measuring:
@@ -136,15 +138,16 @@ class Measuring:
         else:
             self._timeline.after(POLL, lambda: self._await_ready(step, deadline, then))
 
-    def _client(self, step: Step) -> None:
+    def _client(self, step: Step, earlier: _Running | None = None) -> None:
         if self.state == "running":
-            self._start(step)
+            self._start(step, earlier)
 
-    def _start(self, step: Step) -> bool:
+    def _start(self, step: Step, earlier: _Running | None = None) -> bool:
+        mode = "wb" if earlier is None else "ab"
         try:
             with (
-                (self.folder / step.stdout).open("wb") as output,
-                (self.folder / step.stderr).open("wb") as errors,
+                (self.folder / step.stdout).open(mode) as output,
+                (self.folder / step.stderr).open(mode) as errors,
             ):
                 started = time.monotonic_ns()
                 process = self._nodes[step.node].start(
@@ -160,6 +163,8 @@ class Measuring:
             self._fail(step, f"could not be started: {error.strerror}")
             return False
         running = _Running(step, process, started)
+        if earlier is not None:
+            running.started, running.starts = earlier.started, earlier.starts + 1
         self._running[step.role] = running
         self._timeline.after(step.limit, lambda: self._over_limit(running))
         return True
@@ -171,6 +176,8 @@ class Measuring:
 
     def _exited(self, step: Step, exit: Exit, ended: int) -> None:
         running = self._running[step.role]
+        if self.state == "running" and self._starts_again(running, exit):
+            return
         running.ended = Ended(running.started, ended, exit.code, exit.signal, running.killed)
         if self.state == "running" and step.service and exit.code not in step.expect:
             # Its clients would wait forever. The tool can interpret the exit.
@@ -181,6 +188,18 @@ class Measuring:
             self._close()
         elif self.state == "closing" and self._all_ended(service=True):
             self._read()
+
+    def _starts_again(self, running: _Running, exit: Exit) -> bool:
+        again = running.step.again
+        if again is None or running.killed:
+            return False
+        last = _tail(self.folder / running.step.stderr, 1)
+        argv = again.argv(running.starts) if again.when(exit.code, "".join(last)) else None
+        if argv is None:
+            return False
+        step = replace(running.step, argv=argv)
+        self._timeline.after(again.pause, lambda: self._client(step, running))
+        return True
 
     def _all_ended(self, *, service: bool) -> bool:
         steps = [step for step in self._steps if step.service is service]
@@ -201,7 +220,8 @@ class Measuring:
                 self._timeline.after(linger + GRACE, partial(self._send, running, signal.SIGKILL))
 
     def _over_limit(self, running: _Running) -> None:
-        if running.ended is None and not self.settled:
+        current = self._running.get(running.step.role) is running
+        if current and running.ended is None and not self.settled:
             running.killed = True
             self._send(running, signal.SIGKILL)
 

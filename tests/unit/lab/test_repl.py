@@ -142,3 +142,29 @@ def test_octets_that_are_no_text_end_nothing(capsys):
 def test_files_of_commands_that_name_each_other_come_to_an_end(tmp_path):
     (tmp_path / "loop").write_text(f"source {tmp_path}/loop\nsource {tmp_path}/loop\n")
     assert "files name each other" in said(f"source {tmp_path}/loop")
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("link ", ["h1", "s1"]),
+        ("link h", ["h1"]),
+        ("link h1 ", ["s1"]),
+        ("link h1 h2 se", ["set"]),
+        ("link h1 h2 ", ["down", "set", "up"]),
+        ("link h1 h2 set del", ["delay="]),
+        ("link h1 h2 set delay=5ms l", ["late=", "loss="]),
+        ("link h1 h2 set delay=", []),
+        ("link h1 h2 down ", []),
+        ("node h", ["h1", "h2"]),
+        ("node h1 st", ["start", "stop"]),
+        ("add h9 ", ["s1"]),
+        ("add h9 s1 ki", ["kind="]),
+        ("iperf h1 h", ["h1", "h2"]),
+    ],
+)
+def test_arguments_are_completed(line, offered):
+    prompt = Prompt(Lab(), interactive=False, stdout=io.StringIO())  # type: ignore[arg-type]
+    begin = max(line.rfind(" "), line.rfind("=")) + 1
+    complete = getattr(prompt, f"complete_{line.split()[0]}", prompt.completedefault)
+    assert complete(line[begin:], line, begin, len(line)) == offered

@@ -106,7 +106,7 @@ PLACE = Place("rtt", {"h1": ["10.0.0.1"], "h2": ["10.0.0.2", "fd00::2"]}, port=5
 
 def ask(**more):
     values = {"source": "h1", "to": "h2", "count": 3, "interval": 2_000_000, "size": 56, "at": 5}
-    return SimpleNamespace(**values | {"family": None} | more)
+    return SimpleNamespace(**values | {"family": None, "unreachable": "count"} | more)
 
 
 def test_command():
@@ -118,16 +118,52 @@ def test_command():
         PingTool(ask(to="h9"), PLACE).steps()
 
 
+NO_ROUTE = "ping: connect: Network is unreachable"
+
+
+def outcome(folder, code, out="", err=""):
+    (folder / "client.out").write_text(out)
+    (folder / "client.err").write_text(err)
+    return Outcome(folder, 0, 0, {"client": Ended(0, 1, code=code)})
+
+
 def test_failure_is_said_in_pings_words(tmp_path):
-    (tmp_path / "client.out").write_text("")
-    (tmp_path / "client.err").write_text("ping: connect: Network is unreachable\n")
-    outcome = Outcome(tmp_path, 0, 0, {"client": Ended(0, 1, code=2)})
-    with pytest.raises(MeasureError, match="exit code 2: ping: connect: Network is unreachable"):
-        PingTool(ask(), PLACE).read(outcome)
+    ended = outcome(tmp_path, 2, err=f"{NO_ROUTE}\n")
+    with pytest.raises(MeasureError, match=f"exit code 2: {NO_ROUTE}"):
+        PingTool(ask(unreachable="fail"), PLACE).read(ended)
+    ended = outcome(tmp_path, 2, err="ping: bad number of packets to transmit\n")
+    with pytest.raises(MeasureError, match="exit code 2: ping: bad number"):
+        PingTool(ask(), PLACE).read(ended)
+
+
+def test_without_a_route_it_starts_again_for_the_requests_that_are_left():
+    (step,) = PingTool(ask(), PLACE).steps()
+    assert step.again is not None
+    assert step.again.when(2, NO_ROUTE)
+    assert step.again.when(2, "ping: connect: No route to host")
+    assert not step.again.when(1, NO_ROUTE)
+    assert not step.again.when(2, "ping: sendmsg: Network is unreachable")
+    commands = [step.again.argv(starts) for starts in (1, 2, 3)]
+    assert [command and command[5] for command in commands] == ["2", "1", None]
+    assert step.again.pause == 2_000_000
+    assert PingTool(ask(unreachable="fail"), PLACE).steps()[0].again is None
+
+
+def test_requests_without_a_route_are_lost(tmp_path):
+    reading = PingTool(ask(), PLACE).read(outcome(tmp_path, 2, err=f"{NO_ROUTE}\n" * 3))
+    found = metrics(reading)
+    assert (found["transmitted"], found["received"], found["unreachable"]) == (3, 0, 3)
+    assert found["loss"] == 1.0
+
+
+def test_a_route_that_comes_late_and_goes(tmp_path):
+    err = f"{NO_ROUTE}\n{NO_ROUTE}\nping: sendmsg: Network is unreachable\n"
+    reading = PingTool(ask(), PLACE).read(outcome(tmp_path, 0, LOSSY, err))
+    assert (reading.transmitted, reading.received, reading.unreachable) == (6, 2, 3)
+    assert [reply.sequence for reply in reading.replies] == [4, 4, 6]
 
 
 def test_no_reply_is_a_result(tmp_path):
     text = "3 packets transmitted, 0 received, 100% packet loss, time 406ms\n"
-    (tmp_path / "client.out").write_text(text)
-    reading = PingTool(ask(), PLACE).read(Outcome(tmp_path, 0, 0, {"client": Ended(0, 1, code=1)}))
+    reading = PingTool(ask(), PLACE).read(outcome(tmp_path, 1, text))
     assert metrics(reading)["loss"] == 1.0

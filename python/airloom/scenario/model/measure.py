@@ -56,6 +56,11 @@ class Ping(Model):
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
+    unreachable: Literal["count", "fail"] = Field(
+        default="count",
+        description="no route to the target: count (default) counts requests as lost; fail ends the run if "
+        "there is none at the start",
+    )
     at: Duration = Field(default=Duration(0), description=_START)
 
     @property
