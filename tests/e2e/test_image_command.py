@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -24,6 +25,16 @@ def test_mistakes_are_one_line_and_leave_nothing(shell):
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "name another folder" in line
+
+
+@pytest.mark.skipif(shutil.which("skopeo") is None, reason="skopeo is not installed")
+def test_a_registry_that_cannot_be_reached_is_one_line(shell):
+    shell.env["XDG_CACHE_HOME"] = str(shell.folder / "cache")
+    done = shell.run("image", "pull", "docker://localhost:1/web:1")
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert "connection refused" in line
+    assert "skopeo copy docker://localhost:1/web:1 oci:image:latest" in line
 
 
 @pytest.mark.quick

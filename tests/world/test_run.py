@@ -13,6 +13,7 @@ import airloom
 from airloom import RunError, Scenario
 from airloom.runs.progress import Watcher
 from helpers.images import busybox, entry, layer, oci
+from helpers.registry import push, registry
 
 pytestmark = pytest.mark.world
 
@@ -413,6 +414,17 @@ def test_no_folder_of_another_place_is_written(tmp_path, monkeypatch):
     airloom.run(pair(measurements=[ping(count=1)]))
     (folder,) = Path("out").iterdir()
     assert folder.name.startswith("pair-")
+
+
+def test_containers_run_an_image_from_a_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tiny = oci(tmp_path / "tiny", [busybox()], {"Cmd": ["echo", "from afar"]})
+    with registry(tmp_path) as host:
+        push(tiny, f"{host}/tiny:1")
+        said = {"kind": "container", "image": f"docker://{host}/tiny:1", "programs": [{"node": "a"}]}
+        result = airloom.run(pair(**said), out=tmp_path / "out")
+    assert (tmp_path / "out/nodes/a/a-echo.log").read_text() == "from afar\n"
+    assert result.scenario["image"].startswith(f"docker://{host}/tiny@sha256:")
 
 
 def test_containers_run_what_their_image_runs_and_are_measured(

@@ -53,3 +53,23 @@ def make_command(
         f"{made.libraries:,} {plural('shared object', made.libraries)}, "
         f"{made.files:,} {plural('file', made.files)}, {readable(made.octets, 'B')}"
     )
+
+
+@app.command("pull")
+def pull_command(
+    image: Annotated[str, typer.Argument(metavar="IMAGE", help="Image in a registry: docker://alpine:3.20.")],
+) -> None:
+    """Fetch an image from its registry, so that later runs need no network.
+
+    A run fetches an image by itself the first time, and keeps to the digest that the tag had then.
+    This command asks the registry again. Needs skopeo.
+
+    Example: airloom image pull docker://alpine:3.20
+    """
+    from airloom.cli.console import Console, say
+    from airloom.images import registry
+
+    with Console(stderr=True).status(f"fetching {image}"):
+        registry.update(image)
+        registry.layout(image)
+    say(registry.pinned(image))

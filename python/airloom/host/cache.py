@@ -24,18 +24,31 @@ def made(place: Path, make: Callable[[Path], None], what: str) -> Path:
     One process at a time fills a temporary folder and then renames it, so an existing folder is
     complete. Raises :class:`HostError` with ``what`` if the disk is full or not writable.
     """
+    with _disk(place, what), _locked(place.with_name(f"{place.name}.lock")):
+        if not place.is_dir():
+            _fill(place, make)
+    return place
+
+
+def write(place: Path, text: str, what: str) -> None:
+    """Writes a file of the cache as a whole. Raises :class:`HostError` as :func:`made` does."""
+    with _disk(place, what), _locked(place.with_name(f"{place.name}.lock")):
+        part = place.with_name(f"{place.name}.part")
+        part.write_text(text)
+        part.rename(place)
+
+
+@contextlib.contextmanager
+def _disk(place: Path, what: str) -> Iterator[None]:
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _locked(place.with_name(f"{place.name}.lock")):
-            if not place.is_dir():
-                _fill(place, make)
+        yield
     except OSError as error:
         raise HostError(
             "host.cache",
             f"{what} cannot be kept: {error}",
             cure=f"free space in {place.parent}, or set XDG_CACHE_HOME to a folder that can be written",
         ) from None
-    return place
 
 
 def _fill(place: Path, make: Callable[[Path], None]) -> None:

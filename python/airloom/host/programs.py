@@ -31,6 +31,7 @@ PACKAGES = {
     "wget": "wget",
     "nc": "netcat-openbsd",
     "socat": "socat",
+    "skopeo": "skopeo",
 }
 """Program: the package that contains it."""
 _MORE = ("/usr/sbin", "/sbin", "/usr/lib/frr")

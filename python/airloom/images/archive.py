@@ -6,7 +6,7 @@
     with Archive(image.path) as archive, archive.open(image.layers[0].place) as octets: ...
 
 Formats: OCI Image Layout 1.1 (folder or tar), and Docker's image format 1.2, in which a
-``manifest.json`` names a configuration and layers. Nothing is downloaded.
+``manifest.json`` names a configuration and layers.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def read(said: str, machine: str) -> Image:
         raise ImageError(
             "image.missing",
             f"there is no image {Path(said).name!r}",
-            cure="give a folder or tar of this machine",
+            cure="give a folder or tar of this machine, or docker://NAME:TAG for one in a registry",
         )
     about = path.stat().st_mode
     if not stat.S_ISDIR(about) and not stat.S_ISREG(about):

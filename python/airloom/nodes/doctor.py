@@ -100,6 +100,7 @@ PROGRAMS = {
     "ip": "looking at a node's addresses and routes",
     "babeld": "the routing example with Babel",
     "zebra": "`routing: ospf`, `isis` and `bgp`",
+    "skopeo": "images of containers from a registry",
     "ovs-testcontroller": "controllers of Mininet's scripts",
     "mnexec": "Mininet beside Airloom in `bench mininet` and `mtu-study`",
     "brctl": "Mininet's Linux bridges",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from airloom.images import Image, ImageError, read
+from airloom.images import Image, ImageError, pinned, read
 from airloom.planning.network import Network
 from airloom.scenario.model import Node, Program, Scenario
 from airloom.scenario.problems import Problem
@@ -30,6 +30,24 @@ def with_commands(scenario: Scenario, network: Network) -> Scenario:
         command = _command(scenario, network, program) if program.run is None else None
         programs.append(program.model_copy(update={"run": list(command)}) if command else program)
     return scenario.model_copy(update={"programs": programs})
+
+
+def with_digests(scenario: Scenario) -> Scenario:
+    """Returns the scenario with the digest of every image from a registry, so that it names one image."""
+
+    def exact(node: Node) -> Node:
+        return node if node.image is None else node.model_copy(update={"image": pinned(node.image)})
+
+    update: dict[str, object] = {}
+    if scenario.image is not None:
+        update["image"] = pinned(scenario.image)
+    update["nodes"] = {name: exact(node) for name, node in scenario.nodes.items()}
+    if scenario.topology is not None:
+        update["topology"] = scenario.topology.model_copy(update={"node": exact(scenario.topology.node)})
+    update["slices"] = {
+        name: one.model_copy(update={"node": exact(one.node)}) for name, one in scenario.slices.items()
+    }
+    return scenario.model_copy(update=update)
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -57,7 +75,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                     "image.missing",
                     f"the container {name!r} has no image",
                     at,
-                    "give 'image:', an OCI folder or tar; "
+                    "give 'image:', an OCI folder or tar, or docker://NAME:TAG; "
                     "'airloom image make' makes one of this machine's programs",
                 )
             seen.add("")

@@ -116,7 +116,7 @@ def _plan(source: Source, scenario: Scenario, seed: int) -> Plan:
         network = expand(scenario)
         scenario = named(containers.with_commands(scenario, network), network)
         refusal.raise_first(problems(scenario, network), source)
-        scenario = with_events(scenario, network)
+        scenario = containers.with_digests(with_events(scenario, network))
         plan = planning.make(scenario, network)
         routed = with_daemons(scenario, network, plan)
         if routed is not scenario:

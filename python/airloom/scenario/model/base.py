@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from airloom.images.registry import SCHEME
 from airloom.scenario import problems
 from airloom.scenario.source import Source
 from airloom.scenario.suggest import listing, nearest
@@ -149,11 +150,13 @@ Folder = Annotated[str, AfterValidator(_folder)]
 
 def _image(value: str, info: ValidationInfo) -> str:
     folder = (info.context or {}).get("folder")
-    return value if folder is None else str(Path(folder, value))
+    return value if folder is None or value.startswith(SCHEME) else str(Path(folder, value))
 
 
 ImagePath = Annotated[str, AfterValidator(_image), Input()]
-"""Path of an image, optionally with ``:TAG``, relative to the scenario's folder; rules check it."""
+"""Path of an image, optionally with ``:TAG``, relative to the scenario's folder, or its name in a
+registry; rules check it.
+"""
 
 
 def _place(value: str, info: ValidationInfo) -> str:

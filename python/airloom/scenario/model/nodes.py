@@ -112,7 +112,9 @@ class Node(Model):
 
     kind: KindName | None = Field(default=None, description="kind; by default the scenario's")
     image: ImagePath | None = Field(
-        default=None, description="container: folder or tar of an OCI image, `PATH` or `PATH:TAG`"
+        default=None,
+        description="container: folder or tar of an OCI image, `PATH` or `PATH:TAG`; or `docker://NAME:TAG` "
+        "in a registry",
     )
     forwarding: bool | None = Field(
         default=None, description="the node forwards packets; by default if it has two interfaces"
