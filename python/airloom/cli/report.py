@@ -43,6 +43,7 @@ def command(
     """
     from airloom import report
     from airloom.cli.console import Console, say
+    from airloom.results.writer import SWEEP
 
     console = Console()
     wanted = [(form, target) for form, target in (("png", png), ("svg", svg), ("csv", csv)) if target]
@@ -55,7 +56,9 @@ def command(
                 files += report.export(folder, own, [form], show)
     for folder in folders:
         console.print(report.on_terminal(folder))
-    for path in [*files[:20], page]:
+    table = report.beside(page)
+    written = [table] if len(folders) == 1 and (folders[0] / SWEEP).exists() else []
+    for path in [*files[:20], *written, page]:
         say(path)
     if len(files) > 20:
         typer.echo(f"and {len(files) - 20} more files")

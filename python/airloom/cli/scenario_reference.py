@@ -58,6 +58,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Ping,
     model.Iperf3,
     model.Traffic,
+    model.Swept,
     model.Claim,
     model.Limits,
 )
@@ -145,7 +146,13 @@ sweep:
 repetitions: 5
 ```
 
-This gives 3 x 2 points with 5 runs each. The last path varies fastest.
+This gives 3 x 2 points with 5 runs each. The last path varies fastest. A label stands for the path in
+tables and figures:
+
+```yaml
+sweep:
+  links[bottleneck].queue.discipline: {{label: queue, values: [drop-tail, codel, fq-codel]}}
+```
 
 {paths}
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from airloom.errors import ScenarioError, writing
 from airloom.results import RunReader
+from airloom.results.writer import write_atomically
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,8 +34,10 @@ def write(
     """Writes one page about one run or sweep, or several; returns its path.
 
     Without ``target``, the page is ``report.html`` in the folder of a single run, or in the working
-    folder. ``progress`` is called with the current step and the completed share.
+    folder. Beside the page of one sweep is a CSV file with all its figures.
+    ``progress`` is called with the current step and the completed share.
     """
+    from airloom.report import grid, pivot
     from airloom.report.html import render
 
     runs = [RunReader(folder) for folder in folders]
@@ -46,12 +49,19 @@ def write(
             # Opened first: an error of the target must come before the drawing, not after it.
             with temporary.open("w", encoding="utf-8") as sink:
                 sink.write(render(runs, progress))
+            if len(runs) == 1 and runs[0].is_sweep:
+                write_atomically(beside(path), pivot.as_csv(grid.of_sweep(runs[0])))
             temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
     return path
+
+
+def beside(page: Path) -> Path:
+    """Returns the path of the CSV file beside a page."""
+    return page.with_suffix(".csv")
 
 
 def on_terminal(folder: Path) -> RenderableType:

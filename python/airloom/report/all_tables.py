@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airloom.report import radio, tables
+from airloom.report import grid, radio, sweeps, tables
 from airloom.report.in_force import in_force
 from airloom.report.tables import Table
 from airloom.results import RunReader
@@ -11,7 +11,7 @@ from airloom.results import RunReader
 def all_tables(run: RunReader) -> list[Table]:
     """Returns every table with rows, in the order of the page."""
     built = (
-        tables.first_figures(run),
+        *(_of_sweep(run) if run.is_sweep else (tables.first_figures(run),)),
         tables.measurements(run),
         in_force(run),
         tables.guidance(run),
@@ -27,3 +27,9 @@ def all_tables(run: RunReader) -> list[Table]:
         tables.programs(run),
     )
     return [one for one in built if one.rows]
+
+
+def _of_sweep(run: RunReader) -> list[Table]:
+    """Returns the pivot table of each measured quantity."""
+    whole = grid.of_sweep(run)
+    return [sweeps.table(whole, one) for one in sweeps.quantities(whole)]

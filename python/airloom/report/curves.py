@@ -1,183 +1,159 @@
-"""Curves of a sweep: each figure over the swept value, with its confidence band."""
+"""Curves of a sweep: each figure over the swept values, with its 95 % confidence band."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from airloom.report import series
-from airloom.report.plots import finish
+from airloom.report import facets, series
+from airloom.report.facets import Dimension, Panel
+from airloom.report.grid import Axis, Figure, Grid, Observed
+from airloom.report.series import Floats
 from airloom.report.style import Drawing, Ink
-from airloom.results import Measurement, RunReader
-from airloom.units.figures import PLAIN, UNITS, Scale
+from airloom.units.figures import PLAIN, Scale
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+DODGE = 0.09
+"""Distance of the points of neighbouring lines at a category, in categories."""
 
-LINES = 8
-
-_STATISTICS = ("min", "p50", "avg", "mean", "p95", "p99", "max")
-"""Statistics in metric names; metrics that differ only in them form a family, as ``rtt_min``
-and ``rtt_max``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Positions of the swept values: numeric values, otherwise their index."""
-
-    path: str
-    values: tuple[str, ...]
-    positions: tuple[float, ...]
-    numeric: bool
-    unit: str
+TICKS = 12
+"""Most labels on the axis of the swept values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line: positions, means and half widths of the 95 % intervals (nan without one)."""
+    """One line: positions, means, and half widths of the 95 % intervals (nan without one)."""
 
-    label: str
-    x: tuple[float, ...]
-    mean: tuple[float, ...]
-    ci95: tuple[float, ...]
+    x: Floats
+    mean: Floats
+    half: Floats
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """Lowest and highest value, the band included."""
+        half = np.nan_to_num(self.half, posinf=0.0)
+        return float((self.mean - half).min()), float((self.mean + half).max())
 
 
-def of_sweep(run: RunReader) -> list[Drawing]:
-    """Returns the curves of a sweep; of several swept paths, over the one with most values."""
-    if not run.is_sweep or not run.index.sweep:
+def of_family(whole: Grid, group: Sequence[Figure], title: str, name: str) -> list[Drawing]:
+    """Returns the curves of a family of figures over the main axis of the grid."""
+    axis = whole.main
+    if axis is None or not group:
         return []
-    path = max(run.index.sweep, key=lambda one: len(run.index.sweep[one]))
-    axis = _axis(path, [_text(value) for value in run.index.sweep[path]])
-    drawings = []
-    for (name, family), group in _families(run.result.measurements).items():
-        drawing = _drawing(axis, name, family, group)
-        if drawing is not None:
-            drawings.append(drawing)
-    return drawings
+    place = whole.axes.index(axis)
+    position = dict(zip(axis.values, axis.positions, strict=True))
+    data: dict[tuple[str, ...], Curve] = {}
+    for one in group:
+        lines: dict[tuple[str, ...], list[tuple[float, Observed]]] = {}
+        for key, seen in one.at.items():
+            others = key[:place] + key[place + 1 :]
+            lines.setdefault(others, []).append((position[key[place]], seen))
+        for others, points in lines.items():
+            points.sort(key=lambda point: point[0])
+            data[(one.name, one.statistic, *others)] = Curve(
+                np.array([x for x, _ in points]),
+                np.array([seen.mean for _, seen in points]),
+                np.array([seen.half for _, seen in points]),
+            )
+    scale = scale_of(group)
+    found = facets.arranged(dimensions(whole, group, [axis]), data)
+    low = min(curve.extent[0] for curve in data.values()) / scale.factor
+    high = max(curve.extent[1] for curve in data.values()) / scale.factor
 
+    def draw(axes: Any, panel: Panel[Curve], ink: Ink) -> None:
+        for line in panel.lines:
+            shift = 0.0 if axis.numeric else DODGE * (line.number - (found.count - 1) / 2)
+            _line(axes, line.data, scale, ink.series[line.number], axis.numeric, shift)
 
-def _families(found: Sequence[Measurement]) -> dict[tuple[str, str], list[Measurement]]:
-    """Returns the figures by measurement and family.
-
-    If a measurement has a family named like its kind (``rtt_mean``, ``rtt_max``...), its other
-    metrics of that kind (``rtt_first``) appear only in tables.
-    """
-    everything: dict[tuple[str, str], list[Measurement]] = {}
-    for one in found:
-        stem, _, last = one.metric.rpartition("_")
-        family = stem if stem and last in _STATISTICS else one.metric
-        everything.setdefault((one.name, family), []).append(one)
-    groups = {}
-    for (name, family), group in everything.items():
-        kind = series.kind_of(group[0].metric, group[0].unit)
-        if kind in series.ORDER:
-            chosen = family == kind or (name, kind) not in everything
-        else:
-            chosen = len(everything) <= LINES
-        if chosen:
-            groups[(name, family)] = group
-    return dict(
-        sorted(groups.items(), key=lambda item: series.rank_of(series.kind_of(item[0][1], item[1][0].unit)))
-    )
-
-
-def _drawing(axis: Axis, name: str, family: str, group: list[Measurement]) -> Drawing | None:
-    units = {one.unit for one in group}
-    known = [one for one in group if one.unit in UNITS and one.mean is not None]
-    if not known or len({UNITS[unit][1] for unit in units if unit in UNITS}) != 1:
-        return None
-    dimension = UNITS[known[0].unit][1]
-    curves = _curves(axis, family, known)
-    curves = [curve for curve in curves if len(curve.x) >= 1][:LINES]
-    if max(len(curve.x) for curve in curves) < 2:
-        return None
-    kind = series.kind_of(family, known[0].unit)
-    sizes = [abs(mean) for curve in curves for mean in curve.mean]
-    scale = Scale("%", 0.01) if kind == "loss" else Scale.for_values(sizes, dimension)
-    title = series.title_of(kind if family == kind else family)
-
-    def draw(figure: Figure, ink: Ink) -> None:
-        axes = figure.add_subplot()
-        for number, curve in enumerate(curves):
-            colour = ink.series[number]
-            mean = np.array(curve.mean) / scale.factor
-            half = np.nan_to_num(np.array(curve.ci95) / scale.factor)
-            axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
-            axes.plot(curve.x, mean, color=colour, marker="o", markersize=3.5, label=curve.label)
-        if not axis.numeric:
-            axes.set_xticks(axis.positions, axis.values)
-        elif len(axis.positions) <= 12:
-            axes.set_xticks(axis.positions, [f"{one:g}" for one in axis.positions])
-        finish(
-            axes,
-            f"{axis.path}, {axis.unit}" if axis.unit else axis.path,
-            f"{title.lower()}, {scale.unit}" if scale.unit else title.lower(),
-            ink,
-            len(curves),
-        )
-        axes.margins(y=0.12)
-        if kind in ("throughput", "loss") or dimension == PLAIN:
-            axes.set_ylim(0, 1.12 * max(sizes) / scale.factor or 1)
-
-    words = []
-    for curve in curves:
+    def words(curve: Curve) -> str:
         first, last = curve.mean[0] / scale.factor, curve.mean[-1] / scale.factor
-        words.append(f"{curve.label}: from {first:.4g} to {last:.4g} {scale.unit}".rstrip())
-    with_band = any(np.isfinite(half) for curve in curves for half in curve.ci95)
-    n = max(one.n for one in known)
-    return Drawing(
-        name=f"sweep-{name}-{family}",
-        title=f"{name}: {title.lower()} against {axis.path}",
-        alt=f"{title} of {name} against {axis.path}. {'; '.join(words)}.",
-        caption=f"Band: 95 % confidence interval of the mean, n up to {n}." if with_band else "",
-        draw=draw,
+        return f"from {first:.4g} to {last:.4g} {scale.unit}".rstrip()
+
+    with_band = any(np.isfinite(curve.half).any() for curve in data.values())
+    return list(
+        facets.drawings(
+            found,
+            draw,
+            name=f"sweep-{name}",
+            title=f"{title} against {axis.label}",
+            x=axis.title,
+            y=f"{title.lower()}, {scale.unit}" if scale.unit else title.lower(),
+            caption=_caption(whole, axis, with_band),
+            words=words,
+            finish=lambda axes: _finish(axes, axis, bounds(low, high, group[0])),
+        )
     )
 
 
-def _curves(axis: Axis, family: str, known: list[Measurement]) -> list[Curve]:
-    lines: dict[str, list[tuple[float, float, float]]] = {}
-    place = dict(zip(axis.values, axis.positions, strict=True))
-    families = {one.metric for one in known}
-    for one in known:
-        value = one.labels.get(axis.path)
-        if value not in place or one.mean is None:
-            continue
-        factor = UNITS[one.unit][0]
-        parts = []
-        if len(families) > 1 or one.metric != family:
-            parts.append(one.metric.removeprefix(family + "_").replace("_", " "))
-        parts += [f"{label} {text}" for label, text in one.labels.items() if label != axis.path]
-        half = one.ci95 * factor if one.ci95 is not None else float("nan")
-        lines.setdefault(", ".join(parts) or one.name, []).append((place[value], one.mean * factor, half))
-    curves = []
-    for label, found in lines.items():
-        found.sort(key=lambda point: point[0])
-        xs, means, halves = (tuple(point[column] for point in found) for column in range(3))
-        curves.append(Curve(label, xs, means, halves))
-    return sorted(curves, key=lambda curve: -max(curve.mean))
+def dimensions(whole: Grid, group: Sequence[Figure], without: Sequence[Axis] = ()) -> list[Dimension]:
+    """Returns the dimensions of a figure: measurements, statistics, and the other axes of the grid."""
+    return [
+        Dimension("measurement", tuple(dict.fromkeys(one.name for one in group))),
+        Dimension("statistic", tuple(dict.fromkeys(one.statistic for one in group))),
+        *(Dimension(axis.label, axis.values) for axis in whole.axes if axis not in without),
+    ]
 
 
-def _axis(path: str, values: list[str]) -> Axis:
-    figures: list[float] = []
-    units: set[str] = set()
-    for value in values:
-        digits, _, unit = value.strip().partition(" ")
-        try:
-            figures.append(float(digits) * UNITS[unit][0])
-        except (ValueError, KeyError):
-            return Axis(path, tuple(values), tuple(float(one) for one in range(len(values))), False, "")
-        units.add(unit)
-    dimensions = {UNITS[unit][1] for unit in units}
-    if len(dimensions) != 1:
-        return Axis(path, tuple(values), tuple(float(one) for one in range(len(values))), False, "")
-    scale = Scale.for_values(figures, dimensions.pop())
-    positions = tuple(figure / scale.factor for figure in figures)
-    return Axis(path, tuple(values), positions, True, scale.unit)
+def scale_of(group: Sequence[Figure]) -> Scale:
+    """Returns the unit of a group of figures."""
+    if is_share(group[0]):
+        return Scale("%", 0.01)
+    sizes = [abs(seen.mean) for one in group for seen in one.at.values()]
+    return Scale.for_values(sizes, group[0].dimension)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+def is_share(one: Figure) -> bool:
+    """True if the figure is a loss, shown in percent."""
+    return series.kind_of(one.metric, "1" if one.dimension == PLAIN else "s") == "loss"
+
+
+def bounds(low: float, high: float, one: Figure) -> tuple[float, float]:
+    """Returns the limits of an axis that holds all values and bands; rates and counts begin at 0."""
+    if one.dimension == PLAIN or series.kind_of(one.metric, "bit/s") == "throughput":
+        low, high = min(low, 0.0), max(high, 0.0)
+    room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    return (low if low == 0 else low - room), high + room
+
+
+def _line(axes: Any, curve: Curve, scale: Scale, colour: str, numeric: bool, shift: float) -> None:
+    x, mean = curve.x + shift, curve.mean / scale.factor
+    half = np.nan_to_num(curve.half / scale.factor, posinf=0.0)
+    few = len(x) <= 25
+    if numeric and len(x) > 1:
+        axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(x, mean, color=colour, marker="o" if few else "", markersize=3, linewidth=1.3)
+        return
+    # Between categories there are no values: the line only leads the eye.
+    axes.plot(x, mean, color=colour, linewidth=0.8, alpha=0.45)
+    axes.errorbar(x, mean, yerr=half, color=colour, linestyle="", marker="o", markersize=3.5, capsize=2.5)
+
+
+def _finish(axes: Any, axis: Axis, limits: tuple[float, float]) -> None:
+    if axis.wide:
+        from airloom.report.plots import logarithmic
+
+        logarithmic(axes, "x")
+    elif axis.numeric and len(axis.positions) <= TICKS // 2:
+        axes.set_xticks(axis.positions, [f"{one:g}" for one in axis.positions])
+    elif not axis.numeric:
+        set_categories(axes, axis.values)
+    axes.set_ylim(*limits)
+
+
+def set_categories(axes: Any, values: Sequence[str]) -> None:
+    """Labels an axis of categories; of very many, evenly spread ones."""
+    step = -(-len(values) // TICKS)
+    longest = max(len(value) for value in values)
+    axes.set_xticks(range(0, len(values), step), values[::step])
+    axes.set_xlim(-0.5, len(values) - 0.5)
+    if longest * min(len(values), TICKS) > 28:
+        axes.figure.autofmt_xdate(rotation=30, ha="right")
+
+
+def _caption(whole: Grid, axis: Axis, with_band: bool) -> str:
+    if not with_band:
+        return "One run a point: there is no confidence interval." if whole.repetitions == 1 else ""
+    mark = "Band" if axis.numeric else "Bars"
+    return f"{mark}: 95 % confidence interval of the mean over {whole.repetitions} repetitions."

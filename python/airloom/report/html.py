@@ -39,6 +39,7 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 airloom=airloom.__version__,
                 most_reasons=tables.REASONS,
                 most_notes=tables.NOTES,
+                most_rows=tables.ROWS,
             )
         )
         + "\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airloom.report import curves, figures, plots, radio, series, tables, topology
+from airloom.report import figures, grid, plots, radio, series, sweeps, tables, topology
 from airloom.report.in_force import in_force
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
@@ -55,11 +55,9 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     found = list(series.all_series(frame)) if not run.is_sweep else []
     chain = (
         Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
-        Chapter(
-            "Measurements", tables=_there(tables.first_figures(run), tables.measurements(run), in_force(run))
-        ),
+        *(_of_sweep(run) if run.is_sweep else _of_single(run)),
         Chapter("Claims", tables=_there(tables.claims(run))),
-        Chapter("Sweep", drawings=curves.of_sweep(run), tables=_there(tables.points(run))),
+        Chapter("Runs", tables=_there(tables.points(run), in_force(run)) if run.is_sweep else []),
         Chapter("Topology", drawings=_known(_picture(run)), text=_whose(run)),
         Chapter(
             "Radio",
@@ -75,9 +73,27 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
             tables=_there(tables.nodes(run)),
         ),
         Chapter("Programs", tables=_there(tables.programs(run)), texts=_logs(run)),
+        Chapter("All figures", tables=_there(tables.measurements(run)) if run.is_sweep else []),
         Chapter("As run", texts=_as_run(run)),
     )
     return [one for one in chain if not one.empty]
+
+
+def _of_single(run: RunReader) -> list[Chapter]:
+    found = _there(tables.first_figures(run), tables.measurements(run), in_force(run))
+    return [Chapter("Measurements", tables=found)]
+
+
+def _of_sweep(run: RunReader) -> list[Chapter]:
+    """Returns a chapter for each measured quantity of a sweep, or of repetitions."""
+    whole = grid.of_sweep(run)
+    found = sweeps.quantities(whole)
+    parts = [
+        Chapter(one.title, drawings=sweeps.drawings(whole, one), tables=_there(sweeps.table(whole, one)))
+        for one in found
+    ]
+    rest = sweeps.undrawn(whole, found)
+    return [*parts, Chapter("Other figures", text=f"{rest} They are in the last table.")] if rest else parts
 
 
 def _picture(run: RunReader) -> Drawing | None:

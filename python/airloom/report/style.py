@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import textwrap
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+TITLE_CHARACTERS = 10
+"""Characters of a title in one inch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +105,23 @@ class Drawing:
         """Saves a file, ``png`` or ``svg``, with its title."""
         path = folder / f"{self.name}.{form}"
         with _settings(PAPER):
-            figure = self.figure(PAPER)
-            figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+            figure = self._titled(PAPER)
             figure.savefig(path, format=form, dpi=200, metadata={"Date": None} if form == "svg" else None)
         return path
+
+    def _titled(self, ink: Ink) -> Figure:
+        """Draws the figure below its title, which takes as many lines as it needs."""
+        from matplotlib.figure import Figure
+
+        width, height = self.size
+        lines = textwrap.wrap(self.title, max(12, int(width * TITLE_CHARACTERS)))
+        above = 0.12 + 0.19 * len(lines)
+        figure = Figure(figsize=(width, height + above), layout="constrained")
+        parts: Any = figure.subfigures(2, 1, height_ratios=(above, height))
+        head, body = parts
+        head.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize=11, fontweight="bold")
+        self.draw(body, ink)
+        return figure
 
 
 def _settings(ink: Ink) -> AbstractContextManager[None]:
@@ -146,6 +164,10 @@ def _settings(ink: Ink) -> AbstractContextManager[None]:
     return matplotlib.rc_context(settings)
 
 
+_LONG = re.compile(r"-?\d+\.\d{3,}(?![\w.])")
+"""A number with more decimals than a picture needs."""
+
+
 def _inline(svg: str, prefix: str, alt: str) -> str:
     """Returns an SVG file's text as a page element with unique IDs and the page's colours."""
     body = svg[svg.index("<svg") :]
@@ -153,6 +175,8 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body)
     body = body.replace("xlink:href=", "href=")
+    # A hundredth of a point is invisible; six decimals are a third of the file.
+    body = _LONG.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), body)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)

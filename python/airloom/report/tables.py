@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from airloom.report import series
 from airloom.results import Ledger, Measurement, RunReader
 from airloom.results.headline import headlines
+from airloom.results.writer import label_of
 from airloom.units.figures import number, readable
 
 Tone = Literal["", "good", "warn", "bad"]
@@ -57,24 +58,31 @@ MANY = 40
 
 def first_figures(run: RunReader) -> Table:
     """Returns the most important figures; empty if all of them fit one table."""
-    found = run.result.measurements
+    found = run.figures
     if len(found) <= MANY:
         return table("headlines", "Measurements", [], [])
     shown = headlines(found)
     more = len(found) - len(shown)
     note = f"{more} more figures are in result.json." if more else ""
-    return _measurements("headlines", "Measurements", shown, note)
+    return _measurements("headlines", "Measurements", shown, note, {})
 
 
 def measurements(run: RunReader) -> Table:
-    """Returns all figures of ``result.json``."""
+    """Returns all figures of a run."""
     note = "n is the number of observations behind a figure. With two or more it has an interval."
-    few = len(run.result.measurements) <= MANY
+    few = len(run.figures) <= MANY
     title = "Measurements" if few else "All figures"
-    return _measurements("measurements", title, run.result.measurements, note)
+    return _measurements("measurements", title, run.figures, note, labels_of(run))
 
 
-def _measurements(name: str, title: str, found: Sequence[Measurement], note: str) -> Table:
+def labels_of(run: RunReader) -> dict[str, str]:
+    """Returns the labels of swept paths that the scenario gives."""
+    return run.index.labels if run.is_sweep else {}
+
+
+def _measurements(
+    name: str, title: str, found: Sequence[Measurement], note: str, shorter: Mapping[str, str]
+) -> Table:
     swept = list(dict.fromkeys(label for one in found for label in one.labels))
     # Columns equal in every row are left out: an only name, missing intervals of single runs.
     names = ["measurement"] if len({one.name for one in found}) > 1 or not swept else []
@@ -88,7 +96,7 @@ def _measurements(name: str, title: str, found: Sequence[Measurement], note: str
         labels = [one.labels.get(label, "") for label in swept]
         spread = [interval(one)] if intervals else []
         rows.append([*first, *labels, one.metric.replace("_", " "), figure, *spread, f"{one.n:,}"])
-    columns = [*names, *swept, "metric", "mean", *intervals, "n"]
+    columns = [*names, *(shorter.get(path, path) for path in swept), "metric", "mean", *intervals, "n"]
     return table(
         name,
         title,
@@ -151,24 +159,48 @@ STATUS_TONES: dict[str, Tone] = {"valid": "good", "degraded": "warn", "invalid":
 def points(run: RunReader) -> Table:
     """Returns every run of a sweep with its verdict."""
     rows: list[list[str | Cell]] = []
+    raw: list[dict[str, Any]] = []
+    paths = list(run.index.sweep) if run.is_sweep else []
+    repeated = run.is_sweep and run.index.repetitions > 1
     for point, one in run.begun:
         verdict = one.result.verdict
+        values = {path: label_of(point.values[path]) for path in paths}
         rows.append(
             [
-                ", ".join(f"{path} = {value}" for path, value in point.values.items()) or "-",
-                str(point.repetition + 1),
+                *values.values(),
+                *([str(point.repetition + 1)] if repeated else []),
                 Cell(verdict.status, STATUS_TONES[verdict.status]),
                 f"{one.result.wall_seconds:.1f} s",
-                str(one.result.seed),
                 ", ".join(verdict.codes),
             ]
         )
+        raw.append(
+            values
+            | {
+                "repetition": point.repetition + 1,
+                "verdict": verdict.status,
+                "took_s": one.result.wall_seconds,
+                "seed": one.result.seed,
+                "why": " ".join(verdict.codes),
+                "folder": point.folder,
+            }
+        )
+    first = len(paths)
+    shorter = labels_of(run)
     return table(
         "points",
-        "Runs of this sweep",
-        ["point", "repetition", "verdict", "took", "seed", "why"],
+        "Runs of this sweep" if paths else "Repetitions",
+        [
+            *(shorter.get(path, path) for path in paths),
+            *(["run"] if repeated else []),
+            "verdict",
+            "took",
+            "why",
+        ],
         rows,
-        numeric=(1, 3, 4),
+        numeric=(*([first] if repeated else []), first + 2 if repeated else first + 1),
+        note="points.csv and the result.json of each run have its seed." if rows else "",
+        raw=raw,
     )
 
 
@@ -347,8 +379,23 @@ def programs(run: RunReader) -> Table:
     return table("programs", "Programs", ["node", "program", "end", "command"], rows)
 
 
+SWEPT_VALUES = 6
+"""Maximum number of swept values in the facts of a run."""
+
+
+def _in_words(path: str, values: Sequence[Any], labels: Mapping[str, str]) -> str:
+    """Returns a swept path with its label and its values."""
+    name = f"{labels[path]} = {path}" if path in labels else path
+    shown = [label_of(value) for value in values]
+    if len(shown) > SWEPT_VALUES:
+        return f"{name}: {shown[0]} to {shown[-1]}, {len(shown)} values"
+    return f"{name}: {', '.join(shown)}"
+
+
 REASONS = 8
 """Maximum number of verdict reasons shown; a long sweep may have hundreds."""
+ROWS = 1000
+"""Maximum number of rows of a table on the page."""
 NOTES = 4
 """Maximum number of notes shown."""
 
@@ -366,7 +413,7 @@ def facts(run: RunReader) -> list[tuple[str, str]]:
     ]
     if run.is_sweep:
         index = run.index
-        swept = ", ".join(f"{path} ({len(values)} values)" for path, values in index.sweep.items())
+        swept = "; ".join(_in_words(path, values, index.labels) for path, values in index.sweep.items())
         done = sum(point.state == "finished" for point in index.points)
         found.append(("Sweep", swept or "repetitions only"))
         found.append(("Runs", f"{done} of {len(index.points)} done, {index.repetitions} repetitions"))

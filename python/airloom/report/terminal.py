@@ -28,7 +28,7 @@ def render(run: RunReader) -> RenderableType:
         facts.add_row(name, Text(text))
     found = all_tables(run)
     parts: list[RenderableType] = [verdict(run.result.verdict), *lost(run.notes), facts]
-    short = any(one.name == "headlines" for one in found)
+    short = run.is_sweep or any(one.name == "headlines" for one in found)
     for one in found:
         if short and one.name == "measurements":
             continue
@@ -80,32 +80,46 @@ def rich_table(one: tables.Table) -> RenderableType:
 
 class _Fitting:
     """A table if every column fits the terminal; otherwise a block for each row, without truncated
-    words.
+    words. Paths in the header break at their dots if that makes the table fit.
     """
 
     def __init__(self, table: tables.Table) -> None:
         self._table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        one = self._table
-        widths = [
-            max((cell_len(word) for text in texts for word in text.split()), default=1)
-            for texts in (
-                [column, *(row[index].text for row in one.rows)] for index, column in enumerate(one.columns)
-            )
-        ]
-        # Each column needs a space on either side of its text and a line.
-        yield self._grid(widths) if sum(widths) + 3 * len(widths) + 1 <= options.max_width else self._blocks()
+        for heads in (self._table.columns, [_broken(column) for column in self._table.columns]):
+            widths = self._widths(heads)
+            # Each column needs a space on either side of its text and a line.
+            if sum(widths) + 3 * len(widths) + 1 <= options.max_width:
+                yield self._grid(heads, widths)
+                return
+        yield self._blocks()
 
-    def _grid(self, widths: list[int]) -> RichTable:
+    def _widths(self, heads: Sequence[str]) -> list[int]:
+        """Returns the width of each column's longest word; numbers and their units stay together."""
+        one = self._table
+        return [
+            max(
+                *(cell_len(word) for word in (head.split() or [""])),
+                *(
+                    cell_len(part)
+                    for row in one.rows
+                    for part in ([row[index].text] if index in one.numeric else row[index].text.split())
+                ),
+                1,
+            )
+            for index, head in enumerate(heads)
+        ]
+
+    def _grid(self, heads: Sequence[str], widths: list[int]) -> RichTable:
         one = self._table
         drawn = RichTable(**self._titles(), caption_justify="left")
-        for index, column in enumerate(one.columns):
+        for index, column in enumerate(heads):
             right = index in one.numeric
             drawn.add_column(
                 Text(column),
                 justify="right" if right else "left",
-                no_wrap=right,
+                no_wrap=right and column == one.columns[index],
                 overflow="fold",
                 min_width=widths[index],
             )
@@ -131,3 +145,8 @@ class _Fitting:
             "title_justify": "left",
             "caption": Text(one.note) if one.note else None,
         }
+
+
+def _broken(column: str) -> str:
+    """Returns a path in lines that end before its dots."""
+    return column.replace(".", "\n.") if "." in column and " " not in column else column

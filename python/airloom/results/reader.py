@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import RunError, ScenarioError
-from airloom.results import details, result, samples, sweep
+from airloom.results import details, fairness, result, samples, sweep
 from airloom.results.details import Details
-from airloom.results.result import Result
+from airloom.results.result import Measurement, Result
 from airloom.results.sweep import Point
 from airloom.results.writer import CUT_SHORT, SWEEP
 from airloom.scenario.source import Source
@@ -124,6 +124,33 @@ class RunReader:
             return {}
         return raw if isinstance(raw, dict) else {}
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the measurements, in the order of the scenario; others follow as they ended."""
+        written = self.scenario.get("measurements")
+        given = [one.get("name") for one in written if isinstance(one, dict)] if written else []
+        measured = dict.fromkeys(one.name for one in self.result.measurements)
+        return [name for name in dict.fromkeys([*given, *measured]) if name in measured]
+
+    @cached_property
+    def figures(self) -> tuple[Measurement, ...]:
+        """The figures of ``result.json`` in the order of the scenario, and the fairness of its flows.
+
+        The fairness is Jain's index of flows that ran at the same time
+        (:mod:`airloom.results.fairness`).
+        """
+        place = {name: number for number, name in enumerate(self.names)}
+        measured = sorted(self.result.measurements, key=lambda one: place[one.name])
+        return (*measured, *self.fairness)
+
+    @cached_property
+    def fairness(self) -> tuple[Measurement, ...]:
+        """Jain's fairness index of each group of flows that ran at the same time, over repetitions."""
+        if not self.is_sweep:
+            return tuple(fairness.of_run(self))
+        done = [run for point, run in self.begun if point.state == "finished"]
+        return sweep.over_repetitions([one for run in done for one in run.fairness])
+
     def table(
         self, measurement: str | None = None, metric: str | None = None, node: str | None = None
     ) -> pa.Table:
@@ -149,10 +176,10 @@ class RunReader:
 
     @cached_property
     def measurements(self) -> pd.DataFrame:
-        """The figures of ``result.json``, one row each, with labels as columns."""
+        """All :attr:`figures`, one row each, with labels as columns."""
         import pandas as pd
 
-        rows = [{**one.model_dump(exclude={"labels"}), **one.labels} for one in self.result.measurements]
+        rows = [{**one.model_dump(exclude={"labels"}), **one.labels} for one in self.figures]
         columns = ["name", "metric", "unit", "mean", "ci95", "n"]
         return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from airloom.errors import RunError, ScenarioError
 from airloom.results import result as results
@@ -51,6 +51,8 @@ class Index(Part):
     started: str
     sweep: dict[str, list[Any]]
     repetitions: int
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Short names of swept paths, given by the scenario."""
     scenario_digest: str | None = None
     """SHA-256 of the scenario's text; None if an older release wrote the index."""
     inputs: dict[str, str] | None = None
@@ -105,12 +107,14 @@ class SweepWriter:
         seed: int,
         sweep: Mapping[str, Sequence[Any]],
         repetitions: int = 1,
+        labels: Mapping[str, str] | None = None,
         scenario_text: str = "",
         inputs: Mapping[str, str] | None = None,
         resume: bool = True,
     ):
         """Creates the folder, or resumes a sweep of the same scenario with the same inputs.
 
+        ``labels`` are short names of swept paths.
         ``inputs`` are the digests of the scenario's input files, by path. With ``resume`` false, an
         existing sweep is refused.
         """
@@ -125,6 +129,7 @@ class SweepWriter:
             started=results.utc_now(),
             sweep={name: list(values) for name, values in sweep.items()},
             repetitions=repetitions,
+            labels=dict(labels or {}),
             scenario_digest=_digest(scenario_text),
             inputs=dict(inputs or {}),
             points=tuple(points_of(sweep, repetitions)),
@@ -197,7 +202,10 @@ class SweepWriter:
                 where=str(self.folder / SWEEP),
                 cure="name another folder with --out to begin anew",
             )
-        return found.model_copy(update={"points": tuple(self._still_there(one) for one in found.points)})
+        # A label may change between the parts of a sweep, and with it the scenario's text.
+        update = {"labels": fresh.labels, "scenario_digest": fresh.scenario_digest}
+        points = tuple(self._still_there(one) for one in found.points)
+        return found.model_copy(update={**update, "points": points})
 
     def _differences(self, then: Index, now: Index) -> Iterator[str]:
         """Yields the differences between the coming runs and the existing ones."""

@@ -138,7 +138,8 @@ def _sweep(
         folder,
         scenario=scenario.name,
         seed=scenario.seed,
-        sweep=scenario.sweep,
+        sweep={path: one.values for path, one in scenario.swept.items()},
+        labels={path: one.label for path, one in scenario.swept.items() if one.label},
         repetitions=scenario.repetitions,
         scenario_text=scenario.to_yaml(),
         inputs=inputs.digests(_distinct(experiment)),
@@ -167,7 +168,8 @@ def _points(
     for number, (point, plan) in enumerate(zip(points, experiment.plans, strict=True), 1):
         if point.folder not in waiting:
             continue
-        text = ", ".join(f"{key}={value}" for key, value in point.values.items())
+        labels = sweep.index.labels
+        text = ", ".join(f"{labels.get(path, path)}={value}" for path, value in point.values.items())
         watcher.point(number, len(points), text or f"repetition {point.repetition + 1}")
         writer = sweep.run(point, kinds=kinds_of(plan), seed=plan.seed, scenario_text=plan.scenario.to_yaml())
         with writer:

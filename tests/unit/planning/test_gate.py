@@ -133,6 +133,16 @@ def test_a_sweep_is_a_grid_of_points_with_seeds_of_their_own() -> None:
     assert len({plan.seed for plan in plans}) == len(plans)
 
 
+def test_a_labelled_path_sweeps_the_same_points() -> None:
+    shape = builders.chain(2)
+    plain = Scenario(name="x", topology=shape, sweep={"topology.nodes": [2, 3]})
+    labelled = {"topology.nodes": {"label": "nodes", "values": [2, 3]}}
+    made = Scenario.from_yaml(Scenario(name="x", topology=shape, sweep=labelled).to_yaml())
+    assert made.swept["topology.nodes"].label == "nodes"
+    seeds = [[plan.seed for plan in check(one).plans] for one in (plain, made)]
+    assert seeds[0] == seeds[1]
+
+
 def test_a_point_keeps_its_seed_when_the_sweep_grows_and_differs_by_base_seed() -> None:
     def seeds(values: list[int], seed: int) -> dict[int, int]:
         scenario = Scenario(name="x", seed=seed, topology=builders.chain(2), sweep={"topology.nodes": values})

@@ -167,11 +167,14 @@ def test_the_same_run_gives_the_same_page(run_folder: Path, page: Path) -> None:
 def test_a_sweep_shows_curves_and_its_runs(sweep_folder: Path) -> None:
     found = parsed(report.write([sweep_folder]))
     assert found.wrong == []
-    assert "rtt: round-trip time against topology.nodes" in found.titles
-    assert "goodput: throughput against topology.nodes" in found.titles
+    assert "Round-trip time against topology.nodes" in found.titles
+    assert "Throughput against topology.nodes" in found.titles
     labels = " ".join(str(image["aria-label"]) for image in found.images)
     # 2 ms for every link, there and back, and about 0.1 ms of noise
     assert re.search(r"avg: from 2\.1\d* to 8\.1\d* ms", labels)
+    # Figures and pivot tables come first, the flat table of all figures last.
+    assert found.titles.index("Throughput") < found.titles.index("Runs") < found.titles.index("All figures")
+    assert "Topology" in found.titles
 
 
 @pytest.mark.slow

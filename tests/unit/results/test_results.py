@@ -264,6 +264,16 @@ def sweep_of(folder: Path, values: list[int]) -> SweepWriter:
     return SweepWriter(folder, scenario="chain", seed=7, sweep={"nodes": values}, repetitions=3)
 
 
+def test_a_label_of_a_swept_path_may_change_before_a_resume(tmp_path: Path) -> None:
+    for text, labels in (("name: chain", {}), ("name: chain # again", {"nodes": "n"})):
+        for _ in range(2):
+            with SweepWriter(
+                tmp_path, scenario="chain", seed=7, sweep={"nodes": [2]}, labels=labels, scenario_text=text
+            ) as sweep:
+                assert sweep.index.labels == labels
+    assert RunReader(tmp_path).index.labels == {"nodes": "n"}
+
+
 def test_a_sweep_is_resumed_where_it_was_cut(tmp_path: Path) -> None:
     sweep = sweep_of(tmp_path, [2, 3])
     assert len(sweep.unfinished()) == 6

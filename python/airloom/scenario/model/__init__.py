@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -60,6 +60,7 @@ from airloom.scenario.model.media import (
 from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready, SharedGuest
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.slices import Grant, Slice
+from airloom.scenario.model.swept import Swept, Values
 from airloom.scenario.model.tunnels import Tunnel
 from airloom.units.addresses import Prefix
 from airloom.units.quantities import Duration
@@ -126,8 +127,10 @@ class Scenario(Model):
     programs: Annotated[list[Program], Listed] = Field(default=[], description="programs in the nodes")
     events: Annotated[list[Event], Listed] = Field(default=[], description="timed changes")
     measurements: Annotated[list[Measurement], Listed] = Field(default=[], description="measurements")
-    sweep: Annotated[dict[str, list[Any]], Mapped] = Field(
-        default={}, description="path of a value: its values; several paths make a grid"
+    sweep: Annotated[dict[str, Values], Mapped] = Field(
+        default={},
+        description="path of a value: its values, or a mapping with `values` and `label`; several paths "
+        "make a grid",
     )
     repetitions: Count = Field(
         default=1, description="runs of every point of the sweep, each with its own derived seed"
@@ -139,6 +142,13 @@ class Scenario(Model):
     def switch_slices(self) -> dict[str, Slice]:
         """Returns the slices that are networks on Open vSwitches."""
         return {name: one for name, one in self.slices.items() if one.has_switches}
+
+    @property
+    def swept(self) -> dict[str, Swept]:
+        """Returns every swept path with its values and its label, if it has one."""
+        return {
+            path: one if isinstance(one, Swept) else Swept(values=one) for path, one in self.sweep.items()
+        }
 
     def to_yaml(self) -> str:
         """Returns the scenario as YAML, without defaults. Reading it gives an equal scenario."""
@@ -202,6 +212,7 @@ __all__ = [
     "Shadowing",
     "SharedGuest",
     "Slice",
+    "Swept",
     "Switch",
     "TableJitter",
     "Topology",
