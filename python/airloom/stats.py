@@ -127,6 +127,18 @@ def difference(
     return Difference(value, value - half, value + half, _two_sided(value / error, freedom), freedom)
 
 
+def effect_size(value: float, first: tuple[float, int], second: tuple[float, int]) -> float | None:
+    """A difference of means in standard deviations: Hedges' g (Journal of Educational Statistics 6, 1981).
+
+    ``first`` and ``second`` are standard deviation and number of observations, two or more each.
+    ``g = value / s * (1 - 3 / (4 f - 1))`` with ``s^2 = ((n1 - 1) s1^2 + (n2 - 1) s2^2) / f`` and
+    ``f = n1 + n2 - 2``. None without any spread.
+    """
+    freedom = first[1] + second[1] - 2
+    pooled = math.sqrt(((first[1] - 1) * first[0] ** 2 + (second[1] - 1) * second[0] ** 2) / freedom)
+    return value / pooled * (1 - 3 / (4 * freedom - 1)) if pooled else None
+
+
 def paired(first: Values, second: Values, level: float = LEVEL) -> Difference:
     """The mean difference of paired observations, such as two node kinds with one seed.
 

@@ -130,3 +130,10 @@ def test_repetitions_by_hand():
 def test_what_cannot_be_computed_is_refused(wrong):
     with pytest.raises(ValueError, match=r"needed|needs|lies"):
         wrong()
+
+
+def test_the_effect_size_is_hedges_g() -> None:
+    # s^2 = (9 * 4 + 14 * 9) / 23, J = 1 - 3 / 91.
+    expected = 3.0 / math.sqrt(162 / 23) * (1 - 3 / 91)
+    assert statistics.effect_size(3.0, (2.0, 10), (3.0, 15)) == pytest.approx(expected)
+    assert statistics.effect_size(1.0, (0.0, 3), (0.0, 3)) is None

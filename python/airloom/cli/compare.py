@@ -20,9 +20,10 @@ def command(
     what: Annotated[
         list[Path],
         typer.Argument(
-            help="Two or more folders of runs or sweeps; or a scenario, with --kinds.",
+            help="Two or more folders of runs or sweeps; one folder of a sweep, to compare its points; "
+            "or a scenario, with --kinds.",
             exists=True,
-            metavar="FOLDER FOLDER... | SCENARIO",
+            metavar="FOLDER... | SCENARIO",
         ),
     ],
     kinds: Annotated[
@@ -41,6 +42,15 @@ def command(
     profile: Annotated[
         bool, typer.Option("--profile", help="With --kinds: also sample with perf what each component does.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Of one sweep: the path, or its label, whose values are compared; the first."
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every figure, not only the most important ones.")
+    ] = False,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-` prints only that."),
@@ -49,10 +59,12 @@ def command(
     """Show how runs differ, with confidence intervals, and the causes of the differences.
 
     The others are compared with the first. Runs may differ in anything: seed, node kind, a
-    setting. Examples: airloom compare out/a out/b; airloom compare lab.yaml --kinds netns,uml
+    setting. Examples: airloom compare out/a out/b; airloom compare out/sweep --by queue;
+    airloom compare lab.yaml --kinds netns,uml
     """
     from airloom.cli.console import Console
-    from airloom.compare.runs import compare
+    from airloom.compare.render import render
+    from airloom.compare.runs import compare, compare_values
 
     must_take_json(json_file)
     if kinds is not None:
@@ -60,10 +72,14 @@ def command(
     else:
         folders = what
         _only_folders(what)
-    found = [compare(folders[0], other) for other in folders[1:]]
+    if len(folders) == 1:
+        found = compare_values(folders[0], by)
+    else:
+        _only_one(by, folders)
+        found = [compare(folders[0], other) for other in folders[1:]]
     if json_file != Path("-"):
         for one in found:
-            Console().print(one.render())
+            Console().print(render(one, every=every))
     if profile and json_file != Path("-"):
         _show_profiles(folders)
     if json_file == Path("-"):
@@ -99,9 +115,15 @@ def _only_folders(what: list[Path]) -> None:
                 where=str(path),
                 cure="name folders, or say with --kinds on what the scenario is to run",
             )
-    if len(what) < 2:
+
+
+def _only_one(by: str | None, folders: list[Path]) -> None:
+    if by is not None:
         raise ScenarioError(
-            "compare.one", "one run alone cannot be compared", where=str(what[0]), cure="name another folder"
+            "compare.by",
+            f"--by compares the points of one sweep, not {len(folders)} folders",
+            where="--by",
+            cure="name one folder, or leave --by out",
         )
 
 

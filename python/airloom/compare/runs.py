@@ -14,26 +14,20 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from airloom.compare.attribution import (
-    ComponentRow,
-    StageRow,
-    component_rows,
-    component_table,
-    is_stage,
-    stage_rows,
-    stage_table,
-)
-from airloom.report.tables import Cell, Table, shown_figure, table
+from airloom.compare.attribution import ComponentRow, StageRow, component_rows, stage_rows
+from airloom.compare.pairing import differing, figures_of, swept_path
+from airloom.errors import ScenarioError
+from airloom.report.tables import labels_of
 from airloom.results import Measurement, RunReader, Verdict
-from airloom.stats import LEVEL, difference
-from airloom.units.figures import UNITS, number
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from airloom.results.sweep import name_of, worst
+from airloom.results.writer import label_of
+from airloom.stats import LEVEL, difference, effect_size
+from airloom.units.figures import UNITS
 
 SCHEMA = 1
 BATCHES = 20
@@ -73,6 +67,8 @@ class Row:
     p: float | None = None
     significant: bool | None = None
     basis: Basis = "none"
+    effect: float | None = None
+    """The difference in standard deviations between repetitions (Hedges' g)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +95,10 @@ class Comparison:
     """Time of traced packets by stage."""
     components: tuple[ComponentRow, ...] = ()
     """Processor time by component."""
+    differs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Swept paths with another value in each run: both values."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Labels of swept paths, given by the scenario."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values, for JSON."""
@@ -113,60 +113,62 @@ class Comparison:
             "stages": [asdict(row) for row in self.stages],
             "components": [asdict(row) for row in self.components],
         }
-        return {"schema": SCHEMA, "level": LEVEL, **sides, **rows}
+        differs = {path: list(values) for path, values in self.differs.items()}
+        return {"schema": SCHEMA, "level": LEVEL, "differs": differs, **sides, **rows}
 
     def to_json(self) -> str:
         """Returns the JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def table(self) -> Table:
-        """Returns the rows as a table for the terminal, the page and CSV."""
-        swept = list(dict.fromkeys(label for row in self.rows for label in row.labels))
-        rows = [_cells(row, swept) for row in self.rows]
-        columns = ["figure", *swept, "first", "second", "difference", "95 % interval", "ratio", "p"]
-        start = len(swept) + 1
-        return table(
-            "comparison",
-            "Comparison",
-            columns,
-            rows,
-            numeric=range(start, start + 6),
-            note=_note(self.rows),
-            raw=[{k: v for k, v in asdict(row).items() if k != "labels"} | row.labels for row in self.rows],
-        )
-
-    def tables(self) -> list[Table]:
-        """Returns the comparison table, and the attribution tables if both runs have the data."""
-        found = [self.table()]
-        if self.stages:
-            found.append(stage_table(list(self.stages)))
-        if self.components:
-            found.append(component_table(list(self.components)))
-        return found
-
-    def render(self) -> RenderableType:
-        """Returns both verdicts and the table, for the terminal."""
-        from rich.console import Group
-        from rich.text import Text
-
-        from airloom.report.terminal import lost, rich_table, verdict
-
-        parts: list[RenderableType] = []
-        for place, side in (("first", self.first), ("second", self.second)):
-            kinds = ", ".join(side.kinds)
-            parts.append(Text(f"{place}: {side.folder} ({side.scenario}, {kinds}, seed {side.seed})"))
-            parts += [verdict(side.verdict), *lost(side.notes)]
-        return Group(*parts, *map(rich_table, self.tables()))
-
 
 def compare(first: Path, second: Path) -> Comparison:
-    """Compares two folders of runs or sweeps, figure by figure."""
+    """Compares two folders of runs or sweeps, figure by figure.
+
+    Of two points of one sweep, the swept values are the difference between the runs.
+    """
     a, b = RunReader(first), RunReader(second)
-    left, right = _figures(a), _figures(b)
-    rows = [_row(left.get(key), right.get(key), a, b) for key in dict.fromkeys([*left, *right])]
+    differs = differing(a, b)
+    left, right = figures_of(a, differs), figures_of(b, differs)
+    rows = [_row(left.get(key), right.get(key), a, b, differs) for key in dict.fromkeys([*left, *right])]
     return Comparison(
-        _side(a), _side(b), tuple(_judged(rows)), tuple(stage_rows(a, b)), tuple(component_rows(a, b))
+        _side(a),
+        _side(b),
+        tuple(_judged(rows)),
+        tuple(stage_rows(a, b)),
+        tuple(component_rows(a, b)),
+        differs,
     )
+
+
+def compare_values(folder: Path, by: str | None = None) -> list[Comparison]:
+    """Compares the points of a sweep with one value of a path with those with its first value.
+
+    ``by`` is the path or its label; by default the first swept path. Points are paired by their
+    other values.
+    """
+    run = RunReader(folder)
+    path = swept_path(run, by)
+    values = [label_of(value) for value in run.index.sweep[path]]
+    if len(values) < 2:
+        raise ScenarioError(
+            "compare.one",
+            f"{path} has one value",
+            where=str(folder),
+            cure="name another folder",
+        )
+    found = []
+    for other in values[1:]:
+        left, right = (figures_of(run, (path,), {path: value}) for value in (values[0], other))
+        rows = [
+            _row(left.get(key), right.get(key), run, run, (path,)) for key in dict.fromkeys([*left, *right])
+        ]
+        first, second = (_side_with(run, path, value) for value in (values[0], other))
+        found.append(
+            Comparison(
+                first, second, tuple(_judged(rows)), differs={path: (values[0], other)}, labels=labels_of(run)
+            )
+        )
+    return found
 
 
 def welch(first: Estimate, second: Estimate) -> tuple[float, float, float] | None:
@@ -192,18 +194,9 @@ def holm(values: list[float], level: float = 1 - LEVEL) -> list[bool]:
     return found
 
 
-Key = tuple[str, str, str]
-
-
-def _figures(run: RunReader) -> dict[Key, Measurement]:
-    return {
-        (one.name, one.metric, json.dumps(one.labels, sort_keys=True)): one
-        for one in run.result.measurements
-        if not is_stage(one)
-    }
-
-
-def _row(left: Measurement | None, right: Measurement | None, a: RunReader, b: RunReader) -> Row:
+def _row(
+    left: Measurement | None, right: Measurement | None, a: RunReader, b: RunReader, differs: Collection[str]
+) -> Row:
     known = left or right
     assert known is not None
     if left and right and left.unit != right.unit and left.unit in UNITS and right.unit in UNITS:
@@ -212,7 +205,7 @@ def _row(left: Measurement | None, right: Measurement | None, a: RunReader, b: R
         name=known.name,
         metric=known.metric,
         unit=known.unit,
-        labels=known.labels,
+        labels={key: value for key, value in known.labels.items() if key not in differs},
         first=left.mean if left else None,
         second=right.mean if right else None,
     )
@@ -221,6 +214,7 @@ def _row(left: Measurement | None, right: Measurement | None, a: RunReader, b: R
     one, two = _estimate(left, a), _estimate(right, b)
     found = welch(one, two)
     low, high, p = found or (None, None, None)
+    value = right.mean - left.mean
     return Row(
         name=row.name,
         metric=row.metric,
@@ -228,13 +222,20 @@ def _row(left: Measurement | None, right: Measurement | None, a: RunReader, b: R
         labels=row.labels,
         first=row.first,
         second=row.second,
-        difference=right.mean - left.mean,
+        difference=value,
         ratio=right.mean / left.mean if left.mean else None,
         low=low,
         high=high,
         p=p,
         basis="none" if p is None else "batches" if "batches" in (one.basis, two.basis) else "repetitions",
+        effect=_effect(value, one, two),
     )
+
+
+def _effect(value: float, one: Estimate, two: Estimate) -> float | None:
+    if (one.basis, two.basis) != ("repetitions", "repetitions") or one.error is None or two.error is None:
+        return None
+    return effect_size(value, (one.error * one.n**0.5, one.n), (two.error * two.n**0.5, two.n))
 
 
 def _converted(one: Measurement, unit: str) -> Measurement:
@@ -291,37 +292,12 @@ def _side(run: RunReader) -> Side:
     return Side(str(run.folder), result.scenario, result.seed, result.kinds, result.verdict, tuple(run.notes))
 
 
-def _cells(row: Row, swept: list[str]) -> list[str | Cell]:
-    as_figure = Measurement(name=row.name, metric=row.metric, unit=row.unit, mean=None)
-
-    def shown(value: float | None, sign: bool = False) -> str:
-        text = shown_figure(as_figure, value)
-        return f"+{text}" if sign and value is not None and value > 0 else text
-
-    interval = "-" if row.low is None else f"{shown(row.low, True)} to {shown(row.high, True)}"
-    p = "-" if row.p is None else "< 0.0001" if row.p < 1e-4 else number(row.p, 2)
-    return [
-        f"{row.name}: {row.metric.replace('_', ' ')}",
-        *[row.labels.get(label, "") for label in swept],
-        shown(row.first),
-        shown(row.second),
-        Cell(shown(row.difference, True), "warn" if row.significant else ""),
-        interval,
-        "-" if row.ratio is None else f"{row.ratio:.4f}",
-        Cell(f"{p} *" if row.significant else p, "warn" if row.significant else ""),
+def _side_with(run: RunReader, path: str, value: str) -> Side:
+    """Returns the points of a sweep with one value of a path as a side."""
+    verdicts = [
+        (name_of(point), one.result.verdict)
+        for point, one in run.begun
+        if label_of(point.values[path]) == value
     ]
-
-
-def _note(rows: tuple[Row, ...]) -> str:
-    tested = sum(row.p is not None for row in rows)
-    found = sum(bool(row.significant) for row in rows)
-    note = (
-        f"* {found} of {tested} tested differences are significant: together they carry a risk of 5 % "
-        "of a false alarm (Welch's test, Holm's procedure)."
-    )
-    if any(row.basis == "batches" for row in rows):
-        note += (
-            " Intervals of single runs come from batches of their own samples and say nothing of how "
-            "runs differ: use repetitions to be sure."
-        )
-    return note
+    side = _side(run)
+    return replace(side, folder=f"{side.folder}, {path} {value}", verdict=worst(verdicts))

@@ -57,7 +57,7 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
         Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
         *(_of_sweep(run) if run.is_sweep else _of_single(run)),
         Chapter("Claims", tables=_there(tables.claims(run))),
-        Chapter("Runs", tables=_there(tables.points(run))),
+        Chapter("Runs", tables=_there(tables.points(run), in_force(run)) if run.is_sweep else []),
         Chapter("Topology", drawings=_known(_picture(run)), text=_whose(run)),
         Chapter(
             "Radio",
@@ -80,8 +80,8 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
 
 
 def _of_single(run: RunReader) -> list[Chapter]:
-    rows = _there(tables.first_figures(run), tables.measurements(run), in_force(run))
-    return [Chapter("Measurements", tables=rows)]
+    found = _there(tables.first_figures(run), tables.measurements(run), in_force(run))
+    return [Chapter("Measurements", tables=found)]
 
 
 def _of_sweep(run: RunReader) -> list[Chapter]:

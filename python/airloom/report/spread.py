@@ -200,7 +200,7 @@ def over_time(
     def draw(axes: Any, panel: Panel[tuple[Floats, Floats]], ink: Ink) -> None:
         for line in panel.lines:
             t, values = line.data
-            shape = series.envelope((t * 1e9).astype(np.int64), values, columns)
+            shape = series.envelope((t * 1e9).astype(np.int64), values, columns).broken()
             colour = ink.series[line.number]
             if shape.joined:
                 low, high = shape.low / scale.factor, shape.high / scale.factor

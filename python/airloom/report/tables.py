@@ -115,12 +115,12 @@ def interval(one: Measurement) -> str:
     return f"± {shown_figure(one, one.ci95)}"
 
 
-def shown_figure(one: Measurement, value: float | None) -> str:
+def shown_figure(one: Measurement, value: float | None, digits: int = 4) -> str:
     """Returns a figure in readable form; a share of losses or of a processor in percent."""
     share = series.kind_of(one.metric, one.unit) == "loss" or one.metric.startswith("cpu")
     if value is not None and one.unit in ("1", "") and share:
-        return f"{number(100 * value)} %"
-    return readable(value, one.unit)
+        return f"{number(100 * value, digits)} %"
+    return readable(value, one.unit, digits)
 
 
 OUTCOME_TONES: dict[str, Tone] = {

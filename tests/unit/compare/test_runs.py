@@ -11,7 +11,9 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from airloom.compare.runs import Estimate, compare, holm, welch
+from airloom.compare.render import ROWS, note, render
+from airloom.compare.runs import Comparison, Estimate, compare, compare_values, holm, welch
+from airloom.errors import ScenarioError
 from airloom.results import Ledger, Measurement, RunWriter, SweepWriter, Verdict
 from helpers import fake_results
 
@@ -94,7 +96,7 @@ def test_single_runs_are_compared_by_batches(tmp_path: Path) -> None:
     assert rows[("rtt", "rtt_avg")].basis == "batches"
     assert rows[("rtt", "rtt_max")].p is None
     assert rows[("rtt", "rtt_max")].difference is not None
-    assert "say nothing of how runs differ" in found.table().note
+    assert "say nothing of how runs differ" in note(found.rows)
 
 
 def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
@@ -136,11 +138,82 @@ def test_json_and_terminal(tmp_path: Path) -> None:
     assert raw["first"]["verdict"]["status"] == "degraded"
     assert set(raw["rows"][0]) == {
         "name", "metric", "unit", "labels", "first", "second", "difference", "ratio", "low", "high", "p",
-        "significant", "basis",
+        "significant", "basis", "effect",
     }  # fmt: skip
     console = Console(width=120, color_system=None, file=io.StringIO(), record=True)
-    console.print(found.render())
+    console.print(render(found, every=True))
     text = console.export_text()
     assert "DEGRADED" in text
     assert "VALID" in text
-    assert "rtt: rtt avg" in text
+    assert "rtt avg" in text
+
+
+def printed(found: Comparison, width: int, *, every: bool = False) -> list[str]:
+    console = Console(width=width, color_system=None, file=io.StringIO(), record=True)
+    console.print(render(found, every=every))
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_points_of_one_sweep_differ_in_what_was_swept(tmp_path: Path) -> None:
+    folder = sweep(tmp_path / "a", 1e-3, 1)
+    found = compare(folder / "points" / "p0000-r00", folder / "points" / "p0001-r00")
+    assert found.differs == {"nodes": ("2", "3")}
+    assert [(row.name, row.labels) for row in found.rows] == [("rtt", {}), ("tcp", {})]
+    assert all(row.difference is not None for row in found.rows)
+    assert json.loads(found.to_json())["differs"] == {"nodes": ["2", "3"]}
+    assert "differs: nodes: 2 to 3" in printed(found, 80)
+    assert sum(line.startswith(" rtt avg") for line in printed(found, 80)) == 1
+
+
+def test_the_values_of_a_sweep_are_compared_over_repetitions(tmp_path: Path) -> None:
+    writer = SweepWriter(
+        tmp_path, scenario="s", seed=1, sweep={"queue": ["a", "b"], "delay": ["1 ms", "2 ms"]},
+        repetitions=4, labels={"queue": "discipline"},
+    )  # fmt: skip
+    random = np.random.default_rng(1)
+    for point in writer.unfinished():
+        with writer.run(point, kinds=["netns"], seed=1) as one:
+            mean = {"a": 10.0, "b": 12.0}[point.values["queue"]] + random.normal(0, 0.1)
+            one.measured(Measurement(name="rtt", metric="rtt_mean", unit="ms", mean=mean))
+            one.finish(Verdict(status="valid"), Ledger())
+    writer.finish()
+    [found] = compare_values(tmp_path, "discipline")
+    assert found.differs == {"queue": ("a", "b")}
+    assert [row.labels for row in found.rows] == [{"delay": "1 ms"}, {"delay": "2 ms"}]
+    for row in found.rows:
+        assert row.significant
+        assert row.difference == pytest.approx(2, abs=0.3)
+        assert row.effect is not None
+        assert row.effect > 5
+    assert compare_values(tmp_path)[0].differs == found.differs
+    with pytest.raises(ScenarioError, match="'loss' was not swept") as caught:
+        compare_values(tmp_path, "loss")
+    assert caught.value.cure == "paths and labels: discipline, queue, delay"
+
+
+def test_a_comparison_fits_eighty_columns_and_a_screen(tmp_path: Path) -> None:
+    folders = []
+    for number in (1, 2):
+        path = "links[bottleneck].queue.discipline"
+        values = ["drop-tail", "codel", "fq-codel"]
+        writer = SweepWriter(
+            tmp_path / str(number), scenario="s", seed=1, sweep={path: values}, repetitions=3
+        )
+        for point in writer.unfinished():
+            with writer.run(point, kinds=["netns"], seed=1) as one:
+                for metric in [f"other_{index}" for index in range(30)] + ["throughput", "loss"]:
+                    mean = 1e7 * number + point.repetition * 1e3
+                    one.measured(Measurement(name="tcp", metric=metric, unit="bit/s", mean=mean))
+                one.finish(Verdict(status="valid"), Ledger())
+        writer.finish()
+        folders.append(tmp_path / str(number))
+    found = compare(*folders)
+    assert len(found.rows) == 96
+    lines = printed(found, 80)
+    assert max(map(len, lines)) <= 80
+    assert f"{96 - ROWS} more: --all" in lines
+    # One row of the headline for each of the three values, with its mark.
+    assert sum(line.startswith(" throughput") and " *" in line for line in lines) == 3
+    assert len(lines) < ROWS + 40
+    assert "tcp, links[bottleneck].queue.discipline fq-codel" in lines
+    assert not any("more: --all" in line for line in printed(found, 80, every=True))

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from airloom import report
+from airloom.compare.render import render
 from airloom.compare.runs import compare
 from airloom.results import Ledger, Measurement, RunReader, RunWriter, SweepWriter, Verdict
 
@@ -61,7 +62,7 @@ def notes_of(folder: Path) -> list[str]:
     shown = all_that_is_shown(folder)
     text = io.StringIO()
     found = compare(folder, folder)
-    Console(file=text, width=400).print(found.render())
+    Console(file=text, width=400).print(render(found))
     told = json.loads(found.to_json())["first"]["notes"]
     assert told == notes
     for note in notes:
