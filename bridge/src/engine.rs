@@ -21,12 +21,11 @@ use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
 
 use crate::convert::{duplicate, read_settings};
 use crate::errors::Fault;
 use crate::received::{Frame, Received};
-use crate::views::{Books, Punctuality};
+use crate::views::{LedgerState, Punctuality};
 use crate::{guests, media};
 
 enum State {
@@ -399,27 +398,27 @@ impl Engine {
         self.act(py, "schedule_radio", move |world| world.schedule_radio(at, &port, change))
     }
 
-    fn radios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn radios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let radios = py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(world.radios()?),
             State::Running(driver) => Ok(driver.ask(|driven| driven.world.radios())??),
             State::Stopped(driven, _) => Ok(driven.world.radios()?),
             State::Lost => Err(Fault::LOST),
         })?;
-        media::views(py, &radios)
+        media::radios(py, &radios)
     }
 
-    fn channels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn channels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let channels = py.detach(|| match &mut *self.state() {
             State::Still(world) => Ok(world.channels()?),
             State::Running(driver) => Ok(driver.ask(|driven| driven.world.channels())??),
             State::Stopped(driven, _) => Ok(driven.world.channels()?),
             State::Lost => Err(Fault::LOST),
         })?;
-        channels.iter().map(|channel| media::channel(py, channel)).collect()
+        media::channels(py, &channels)
     }
 
-    fn scanned<'py>(&self, py: Python<'py>, port: String) -> PyResult<Bound<'py, PyDict>> {
+    fn scanned<'py>(&self, py: Python<'py>, port: String) -> PyResult<Bound<'py, PyAny>> {
         let (times, seen) = self.act(py, "scanned", move |world| world.scanned(&port))?;
         media::scanned(py, times, &seen)
     }
@@ -435,13 +434,13 @@ impl Engine {
         })
     }
 
-    fn guests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn guests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let guests = self.read(py, |world| guests::of(world), |driven, _| guests::of(&driven.world))?;
         guests::view(py, &guests)
     }
 
     fn ledger<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read(py, Books::of, |driven, _| Books::of(&mut driven.world))?.view(py)
+        self.read(py, LedgerState::of, |driven, _| LedgerState::of(&mut driven.world))?.view(py)
     }
 
     fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -7,9 +7,9 @@ use airloom_ports::port::Report;
 use airloom_ports::vhost::{self, DeviceConfig, Vhost};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors::Fault;
+use crate::views::Named;
 
 /// The network device of the guest that will connect to a listening socket.
 pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost, Fault> {
@@ -25,10 +25,7 @@ pub fn of(world: &World) -> Vec<(String, Report)> {
 }
 
 /// The dictionary that the stub of `Engine.guests` describes.
-pub fn view<'py>(py: Python<'py>, guests: &[(String, Report)]) -> PyResult<Bound<'py, PyDict>> {
-    let found = PyDict::new(py);
-    for (port, report) in guests {
-        found.set_item(port, pythonize::pythonize(py, &report.figures)?)?;
-    }
-    Ok(found)
+pub fn view<'py>(py: Python<'py>, guests: &[(String, Report)]) -> PyResult<Bound<'py, PyAny>> {
+    let reports = guests.iter().map(|(port, report)| (port.as_str(), &report.figures));
+    Ok(pythonize::pythonize(py, &Named(reports.collect()))?)
 }

@@ -2,113 +2,152 @@
 
 use std::collections::HashMap;
 
-use airloom_engine::medium::SettingsError;
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
+use airloom_engine::medium::{RadioCounts, RadioSettings, SettingsError};
 use airloom_ports::world::radio::{ChannelView, RadioView, SightingView};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use serde::Serialize;
 
 use crate::errors::Fault;
+use crate::views::Named;
 
 /// Names of radios by medium and number.
 type Names<'a> = HashMap<(&'a str, u32), &'a str>;
 
 /// A radio as the stub of `Engine.radios` describes it.
-fn view<'py>(py: Python<'py>, radio: &RadioView, names: &Names) -> PyResult<Bound<'py, PyDict>> {
-    let named = |number: u32| names.get(&(radio.medium.as_str(), number)).copied();
-    let found = PyDict::new(py);
-    let settings = &radio.settings;
-    found.set_item("port", &radio.port)?;
-    found.set_item("medium", &radio.medium)?;
-    found.set_item("on", radio.on)?;
-    found.set_item("position", (radio.position.x, radio.position.y, radio.position.z))?;
-    found.set_item("access_point", radio.access_point.and_then(named))?;
-    found.set_item("mhz", radio.mhz)?;
-    found.set_item("queued", radio.queued)?;
-    found.set_item("settings", pythonize::pythonize(py, settings)?)?;
-    let counts = PyDict::new(py);
-    for (name, value) in [
-        ("sent", radio.counts.sent),
-        ("expected", radio.counts.expected),
-        ("unanswered", radio.counts.unanswered),
-        ("requests", radio.counts.requests),
-        ("requests_unanswered", radio.counts.requests_unanswered),
-        ("given_up", radio.counts.given_up),
-        ("refused", radio.counts.refused),
-        ("received", radio.counts.received),
-        ("duplicates", radio.counts.duplicates),
-        ("broken", radio.counts.broken),
-    ] {
-        counts.set_item(name, value)?;
-    }
-    found.set_item("counts", counts)?;
-    let airtime = PyDict::new(py);
-    for (name, span) in [
-        ("idle", radio.airtime.idle),
-        ("transmitting", radio.airtime.transmitting),
-        ("receiving", radio.airtime.receiving),
-        ("collided", radio.airtime.collided),
-        ("busy", radio.airtime.busy),
-    ] {
-        airtime.set_item(name, span.nanos())?;
-    }
-    found.set_item("airtime", airtime)?;
-    let peers = PyDict::new(py);
-    for (number, peer) in &radio.peers {
-        let Some(name) = named(*number) else { continue };
-        let view = PyDict::new(py);
-        view.set_item("attempts", peer.attempts)?;
-        view.set_item("unanswered", peer.unanswered)?;
-        view.set_item("rate", peer.bits_per_second)?;
-        view.set_item("received", peer.received)?;
-        view.set_item("signal_dbm", peer.signal_dbm())?;
-        peers.set_item(name, view)?;
-    }
-    found.set_item("peers", peers)?;
-    Ok(found)
+#[derive(Serialize)]
+struct Radio<'a> {
+    port: &'a str,
+    medium: &'a str,
+    on: bool,
+    position: (f64, f64, f64),
+    access_point: Option<&'a str>,
+    mhz: u16,
+    queued: u32,
+    settings: &'a RadioSettings,
+    counts: &'a RadioCounts,
+    airtime: Uses,
+    peers: Named<'a, Peer>,
 }
 
-/// A channel as the stub of `Engine.channels` describes it.
-pub fn channel<'py>(py: Python<'py>, channel: &ChannelView) -> PyResult<Bound<'py, PyDict>> {
-    let found = PyDict::new(py);
-    found.set_item("medium", &channel.medium)?;
-    found.set_item("channel", channel.number)?;
-    found.set_item("mhz", channel.mhz)?;
-    found.set_item("busy", channel.airtime.busy.nanos())?;
-    found.set_item("overlapped", channel.airtime.overlapped.nanos())?;
-    found.set_item("sent", channel.airtime.sent.nanos())?;
-    found.set_item("frames", channel.airtime.frames)?;
-    Ok(found)
+/// Airtime of a radio by use, in nanoseconds.
+#[derive(Serialize)]
+struct Uses {
+    idle: u64,
+    transmitting: u64,
+    receiving: u64,
+    collided: u64,
+    busy: u64,
 }
 
-/// The result of a radio's scan, as the stub of `Engine.scanned` describes it.
-pub fn scanned<'py>(py: Python<'py>, times: u64, seen: &[SightingView]) -> PyResult<Bound<'py, PyDict>> {
-    let list = PyList::empty(py);
-    for SightingView { port, sighting } in seen {
-        let one = PyDict::new(py);
-        one.set_item("port", port)?;
-        one.set_item("ssid", &sighting.ssid)?;
-        one.set_item("access_point", sighting.access_point)?;
-        one.set_item("channel", sighting.channel.number)?;
-        one.set_item("mhz", sighting.channel.mhz)?;
-        one.set_item("signal_dbm", sighting.signal_dbm)?;
-        list.append(one)?;
+#[derive(Serialize)]
+struct Peer {
+    attempts: u64,
+    unanswered: u64,
+    rate: u32,
+    received: u64,
+    signal_dbm: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Channel<'a> {
+    medium: &'a str,
+    channel: u16,
+    mhz: u16,
+    busy: u64,
+    overlapped: u64,
+    sent: u64,
+    frames: u64,
+}
+
+#[derive(Serialize)]
+struct Scan<'a> {
+    times: u64,
+    found: Vec<Found<'a>>,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    port: &'a str,
+    ssid: &'a str,
+    access_point: bool,
+    channel: u16,
+    mhz: u16,
+    signal_dbm: f64,
+}
+
+impl<'a> Radio<'a> {
+    fn of(radio: &'a RadioView, names: &Names<'a>) -> Self {
+        let named = |number: u32| names.get(&(radio.medium.as_str(), number)).copied();
+        let airtime = &radio.airtime;
+        let peers = radio.peers.iter().filter_map(|(number, peer)| {
+            let peer = Peer {
+                attempts: peer.attempts,
+                unanswered: peer.unanswered,
+                rate: peer.bits_per_second,
+                received: peer.received,
+                signal_dbm: peer.signal_dbm(),
+            };
+            Some((named(*number)?, peer))
+        });
+        Self {
+            port: &radio.port,
+            medium: &radio.medium,
+            on: radio.on,
+            position: (radio.position.x, radio.position.y, radio.position.z),
+            access_point: radio.access_point.and_then(named),
+            mhz: radio.mhz,
+            queued: radio.queued,
+            settings: &radio.settings,
+            counts: &radio.counts,
+            airtime: Uses {
+                idle: airtime.idle.nanos(),
+                transmitting: airtime.transmitting.nanos(),
+                receiving: airtime.receiving.nanos(),
+                collided: airtime.collided.nanos(),
+                busy: airtime.busy.nanos(),
+            },
+            peers: Named(peers.collect()),
+        }
     }
-    let found = PyDict::new(py);
-    found.set_item("times", times)?;
-    found.set_item("found", list)?;
-    Ok(found)
 }
 
 /// All radios.
-pub fn views<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py, PyList>> {
-    let found = PyList::empty(py);
-    let names =
+pub fn radios<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py, PyAny>> {
+    let names: Names =
         radios.iter().map(|radio| ((radio.medium.as_str(), radio.number), radio.port.as_str())).collect();
-    for radio in radios {
-        found.append(view(py, radio, &names)?)?;
-    }
-    Ok(found)
+    let views: Vec<_> = radios.iter().map(|radio| Radio::of(radio, &names)).collect();
+    Ok(pythonize::pythonize(py, &views)?)
+}
+
+/// The channels in use, as the stub of `Engine.channels` describes them.
+pub fn channels<'py>(py: Python<'py>, channels: &[ChannelView]) -> PyResult<Bound<'py, PyAny>> {
+    let views: Vec<_> = channels
+        .iter()
+        .map(|channel| Channel {
+            medium: &channel.medium,
+            channel: channel.number,
+            mhz: channel.mhz,
+            busy: channel.airtime.busy.nanos(),
+            overlapped: channel.airtime.overlapped.nanos(),
+            sent: channel.airtime.sent.nanos(),
+            frames: channel.airtime.frames,
+        })
+        .collect();
+    Ok(pythonize::pythonize(py, &views)?)
+}
+
+/// The result of a radio's scan, as the stub of `Engine.scanned` describes it.
+pub fn scanned<'py>(py: Python<'py>, times: u64, seen: &[SightingView]) -> PyResult<Bound<'py, PyAny>> {
+    let found = seen.iter().map(|SightingView { port, sighting }| Found {
+        port,
+        ssid: &sighting.ssid,
+        access_point: sighting.access_point,
+        channel: sighting.channel.number,
+        mhz: sighting.channel.mhz,
+        signal_dbm: sighting.signal_dbm,
+    });
+    Ok(pythonize::pythonize(py, &Scan { times, found: found.collect() })?)
 }
 
 /// Movement of one node: instants in nanoseconds, and positions.

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use airloom_netns::{self as netns, Counters, Error, NodeSpec, Shape, VethEnd, VethSpec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::EngineError;
+use crate::views::Named;
 
 /// An anonymous network namespace, held by a file descriptor, and its TAPs.
 #[pyclass(frozen, module = "airloom._engine")]
@@ -56,18 +56,15 @@ impl Namespace {
         self.with(py, |namespace| Ok(namespace.as_fd().as_raw_fd()))
     }
 
-    fn taps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn taps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let taps = self.with(py, |namespace| {
             Ok(namespace.taps().map(|(name, fd)| (name.to_owned(), fd.as_raw_fd())).collect::<Vec<_>>())
         })?;
-        let found = PyDict::new(py);
-        for (name, fd) in taps {
-            found.set_item(name, fd)?;
-        }
-        Ok(found)
+        let named = taps.iter().map(|(name, fd)| (name.as_str(), fd));
+        Ok(pythonize::pythonize(py, &Named(named.collect()))?)
     }
 
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let counters = self.with(py, netns::Namespace::counters)?;
         as_dict(py, counters)
     }
@@ -134,7 +131,7 @@ pub fn tear_down(py: Python<'_>, namespaces: Vec<PyRef<'_, Namespace>>) {
 pub fn counters_of<'py>(
     py: Python<'py>,
     namespaces: Vec<PyRef<'py, Namespace>>,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let handles: Vec<&Namespace> = namespaces.iter().map(|namespace| &**namespace).collect();
     let counters = py.detach(|| {
         let guards: Vec<_> =
@@ -149,10 +146,7 @@ pub fn counters_of<'py>(
     counters.map_err(|error| raise(&error))?.into_iter().map(|one| as_dict(py, one)).collect()
 }
 
-fn as_dict(py: Python<'_>, counters: Vec<(String, Counters)>) -> PyResult<Bound<'_, PyDict>> {
-    let found = PyDict::new(py);
-    for (name, counters) in counters {
-        found.set_item(name, pythonize::pythonize(py, &counters)?)?;
-    }
-    Ok(found)
+fn as_dict(py: Python<'_>, counters: Vec<(String, Counters)>) -> PyResult<Bound<'_, PyAny>> {
+    let named = counters.iter().map(|(name, counters)| (name.as_str(), counters));
+    Ok(pythonize::pythonize(py, &Named(named.collect()))?)
 }

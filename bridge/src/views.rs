@@ -14,17 +14,17 @@ use pyo3::prelude::*;
 use serde::{Serialize, Serializer};
 
 /// Of a port: name, number, missed frames, whether it is disconnected, and a tunnel's counters.
-type PortBook = (String, PortId, u64, bool, Option<Report>);
+type PortState = (String, PortId, u64, bool, Option<Report>);
 
 /// Data of a ledger view, copied on the engine's thread.
-pub struct Books {
+pub struct LedgerState {
     ledger: Ledger,
-    ports: Vec<PortBook>,
+    ports: Vec<PortState>,
     links: Vec<(String, LinkId)>,
     switches: Vec<(String, SwitchId)>,
 }
 
-impl Books {
+impl LedgerState {
     /// Copies the ledger of a world.
     pub fn of(world: &mut World) -> Self {
         let ledger = world.engine.ledger().clone();
@@ -71,7 +71,7 @@ impl Books {
     }
 }
 
-fn port_view<'a>(ledger: &Ledger, (_, id, missed, gone, report): &'a PortBook) -> PortView<'a> {
+fn port_view<'a>(ledger: &Ledger, (_, id, missed, gone, report): &'a PortState) -> PortView<'a> {
     let account = ledger.port(*id);
     PortView {
         tallies: Tallies([("offered", account.offered), ("delivered", account.delivered)]),
@@ -165,7 +165,7 @@ struct SwitchView {
 }
 
 /// Values by name, in order.
-struct Named<'a, T>(Vec<(&'a str, T)>);
+pub struct Named<'a, T>(pub Vec<(&'a str, T)>);
 
 impl<T: Serialize> Serialize for Named<'_, T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

@@ -1,7 +1,7 @@
 """The extension module: bindings to the Rust crates. Private; users import ``airloom``."""
 
 from os import PathLike
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 class EngineError(Exception):
     """Raised with (code, message)."""
@@ -78,6 +78,234 @@ def read_movements(format: str, text: str) -> list[tuple[int, list[tuple[int, fl
 
     Returns the positions of every node of the trace: (ns, x, y, z in metres).
     """
+
+class RadioCounts(TypedDict):
+    """Frames of a radio."""
+
+    sent: int
+    expected: int
+    unanswered: int
+    requests: int
+    requests_unanswered: int
+    given_up: int
+    refused: int
+    received: int
+    duplicates: int
+    broken: int
+
+class RadioAirtime(TypedDict):
+    """Airtime of a radio by use, in ns."""
+
+    idle: int
+    transmitting: int
+    receiving: int
+    collided: int
+    busy: int
+
+class PeerState(TypedDict):
+    """Exchange of a radio with another one."""
+
+    attempts: int
+    unanswered: int
+    rate: int
+    """bit/s of the last transmission."""
+    received: int
+    signal_dbm: float | None
+    """Of the last frame received."""
+
+class RadioState(TypedDict):
+    """A radio at an instant."""
+
+    port: str
+    medium: str
+    on: bool
+    position: tuple[float, float, float]
+    """x, y, z in metres."""
+    access_point: str | None
+    """Port of its access point, if it is an associated station."""
+    mhz: int
+    queued: int
+    """Frames."""
+    settings: dict[str, Any]
+    counts: RadioCounts
+    airtime: RadioAirtime
+    peers: dict[str, PeerState]
+    """By port."""
+
+class ChannelState(TypedDict):
+    """Use of a channel; times in ns."""
+
+    medium: str
+    channel: int
+    mhz: int
+    busy: int
+    overlapped: int
+    sent: int
+    frames: int
+
+class FoundRadio(TypedDict):
+    """A radio that a scan found."""
+
+    port: str
+    ssid: str
+    access_point: bool
+    """False for a member of an IBSS."""
+    channel: int
+    mhz: int
+    signal_dbm: float
+
+class ScanState(TypedDict):
+    """The number of a radio's scans, and the radios found by the last one."""
+
+    times: int
+    found: list[FoundRadio]
+
+class LatenessHistogram(TypedDict):
+    """Distribution of a lateness in ns."""
+
+    count: int
+    mean: int
+    p50: int
+    p99: int
+    p999: int
+    max: int
+    worst: list[tuple[int, int, str]]
+    """Time, value, port."""
+    buckets: list[tuple[int, int]]
+    """Upper bound, count."""
+
+class SecondStatus(TypedDict):
+    """The engine's loop in one second; times in ns."""
+
+    start: int
+    end: int
+    busy: int
+    spun: int
+    cpu: int
+    waited: int
+    stall: int
+    backlog: int
+    taken_in: int
+    turns: int
+    sleeps: int
+
+class CaptureCounts(TypedDict):
+    """Frames of a capture."""
+
+    written: int
+    skipped: int
+    failed: bool
+
+class LatenessState(TypedDict):
+    """How far the engine was behind the clock."""
+
+    delivery: LatenessHistogram
+    """Of delivered frames."""
+    ingress: LatenessHistogram
+    """Time that frames may have waited in their ports: an upper bound."""
+    wakes: LatenessHistogram
+    """Of the loop's wake-ups."""
+    status: list[SecondStatus]
+    preferred: bool
+    """Whether the engine's thread has priority over others when processors are short."""
+    capture: CaptureCounts | None
+
+class GuestState(TypedDict):
+    """A guest's device. Frames as in the guest's queues: a super-frame counts as one."""
+
+    standing: str
+    """awaited (no driver yet: frames to it drop as ``not-up``), up, or gone (``node-gone``)."""
+    cause: str | None
+    """Reason of the end of the last connection."""
+    connections: int
+    features: int
+    """Virtio features of the last connection, as bits."""
+    taken: int
+    taken_octets: int
+    put: int
+    put_octets: int
+    waited: int
+    """Frames for which the guest had no buffer ready at first."""
+    full: int
+    """Frames dropped because too many were waiting (``guest-ring-full``)."""
+    kicks: int
+    """Notifications from the guest."""
+    calls: int
+    """Notifications to the guest."""
+    again: int
+    """Repeated notifications to a guest that seemed to sleep."""
+    spared: int
+    """Notifications that the guest had suppressed."""
+
+class OctetTotals(TypedDict):
+    """Octets of the whole engine."""
+
+    offered: int
+    copies: int
+    delivered: int
+    in_flight: int
+
+class PortLedger(TypedDict):
+    """Frames and octets of a port."""
+
+    offered: int
+    offered_octets: int
+    delivered: int
+    delivered_octets: int
+    dropped: dict[str, int]
+    host_lost: dict[str, int]
+    missed: int
+    gone: bool
+    tunnel: NotRequired[dict[str, Any]]
+    """Of a tunnel: packets received and refused, by reason."""
+
+class WireLedger(TypedDict):
+    """Frames and octets of one direction of a link."""
+
+    entered: int
+    entered_octets: int
+    left: int
+    left_octets: int
+    duplicated: int
+    duplicated_octets: int
+    corrupted: int
+    corrupted_octets: int
+    reordered: int
+    reordered_octets: int
+    marked: int
+    marked_octets: int
+    queue: int
+    queue_octets: int
+    queue_highest: int
+    queue_highest_octets: int
+    dropped: dict[str, int]
+    paused_ns: int
+
+class SwitchLedger(TypedDict):
+    """Frames and octets of a switch."""
+
+    entered: int
+    entered_octets: int
+    copies: int
+    copies_octets: int
+    dropped: dict[str, int]
+
+class Ledger(TypedDict):
+    """The fate of every frame; ``dropped`` and ``host_lost`` are frames by reason."""
+
+    offered: int
+    copies: int
+    delivered: int
+    in_flight: int
+    octets: OctetTotals
+    dropped: dict[str, int]
+    host_lost: dict[str, int]
+    missed: int
+    """Frames that real interfaces lost before the engine read them (a TAP counts them itself)."""
+    ports: dict[str, PortLedger]
+    links: dict[str, dict[str, WireLedger]]
+    """By name and direction (``forward``, ``backward``)."""
+    switches: dict[str, SwitchLedger]
 
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
@@ -160,58 +388,20 @@ class Engine:
         """Changes a radio now, with the keys of engine/src/medium/change.rs: ``{"channel": 40}``."""
     def schedule_radio(self, at: int, port: str, change: dict[str, Any]) -> None:
         """Schedules a radio change at an exact engine time."""
-    def radios(self) -> list[dict[str, Any]]:
-        """The current state of every radio, in the order of addition.
-
-        port, medium, on, position (x, y, z in m), access_point (port or None), mhz, queued
-        (frames), settings, counts {sent, expected, unanswered, requests, requests_unanswered,
-        given_up, refused, received, duplicates, broken}, airtime in ns {idle, transmitting,
-        receiving, collided, busy}, peers {port: attempts, unanswered, rate (bit/s, of the last
-        transmission), received, signal_dbm (of the last frame, or None)}.
-        """
-    def channels(self) -> list[dict[str, Any]]:
-        """Every channel used so far: medium, channel, mhz, frames; busy, overlapped, sent in ns."""
-    def scanned(self, port: str) -> dict[str, Any]:
-        """The number of scans (``{"scan": ...}``) of a radio, and the radios heard in the last one.
-
-        times; found, a list: port, ssid, access_point (or a member of an independent cell),
-        channel, mhz, signal_dbm.
-        """
+    def radios(self) -> list[RadioState]:
+        """The current state of every radio, in the order of addition."""
+    def channels(self) -> list[ChannelState]:
+        """Every channel used so far."""
+    def scanned(self, port: str) -> ScanState:
+        """The scans (``{"scan": ...}``) of a radio."""
     def signal(self, sender: str, receiver: str) -> float:
         """Power in dBm at which one radio would receive another now, without fading."""
-    def guests(self) -> dict[str, dict[str, Any]]:
-        """Guest ports (vhost) by name, with the counters of each.
-
-        standing: awaited (no driver yet: frames to it drop as ``not-up``), up, or gone (host loss
-        ``node-gone``); cause: why the last connection ended, or None; connections: guests so far;
-        features: the virtio features that the last one agreed to, as bits. Frames as in the guest's
-        queues, a super-frame counting as one: taken, put, and their _octets; waited: frames for
-        which the guest had no buffer ready at first; full: frames dropped because too many were
-        waiting (host loss ``guest-ring-full``). kicks: notifications from the guest; calls:
-        notifications to the guest; again: repeated notifications to a guest that seemed to sleep;
-        spared: notifications that the guest had suppressed.
-        """
-    def ledger(self) -> dict[str, Any]:
-        """The fate of every frame.
-
-        offered, copies, delivered, in_flight: frames; octets {the same four}; dropped {reason:
-        frames}, host_lost {reason: frames}; missed: frames that real interfaces lost before the
-        engine read them (a TAP counts the same in its tx_dropped); ports {name: offered, delivered,
-        dropped, host_lost, missed, gone; of a tunnel also tunnel {reason: packets received and
-        refused}}; links {name: {forward, backward: entered, left, duplicated, corrupted, reordered,
-        marked, queue, queue_highest, dropped}}; switches {name: entered, copies, dropped}. Each
-        count of frames in these has a companion with ``_octets``.
-        """
-    def lateness(self) -> dict[str, Any]:
-        """How far the engine was behind; all in nanoseconds.
-
-        delivery: lateness of delivered frames; ingress: time that frames may have waited in their
-        ports, an upper bound; wakes: lateness of the loop's wake-ups. Each: count, mean, p50, p99,
-        p999, max, worst [(at, value, port)], buckets [(up to, count)]. status: for every second
-        start, end, busy, spun, cpu, waited, stall, backlog, and the numbers taken_in, turns and
-        sleeps. preferred: whether the engine's thread has priority over others when processors are
-        short. capture: written, skipped (frames), failed; or None.
-        """
+    def guests(self) -> dict[str, GuestState]:
+        """Guest ports (vhost) by name, with the counters of each."""
+    def ledger(self) -> Ledger:
+        """The fate of every frame."""
+    def lateness(self) -> LatenessState:
+        """How far the engine was behind."""
     def offer(self, port: str, at: int, octets: bytes) -> None:
         """Inserts a frame at ``at``, or at once if that has passed."""
     def step(self, until: int) -> list[tuple[str, int, bytes]]:

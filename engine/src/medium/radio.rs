@@ -173,7 +173,7 @@ pub(super) struct Answer {
 }
 
 /// Counters of a radio.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RadioCounts {
     /// Transmissions of data and management frames, retries included.
     pub sent: u64,

@@ -258,7 +258,7 @@ class Lab:
 
     def ledger(self) -> dict[str, Any]:
         """Returns the engine's ledger."""
-        return self._up().world.engine.ledger()
+        return dict(self._up().world.engine.ledger())
 
     def verdict(self) -> Verdict:
         """Returns the verdict on the run so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airloom.errors import RunError
 from airloom.planning import media
@@ -10,6 +10,9 @@ from airloom.planning.plan import RadioPlan
 from airloom.runs import radio_control, radio_requests
 from airloom.runs.emulation import World
 from airloom.scenario.model import Node
+
+if TYPE_CHECKING:
+    from airloom._engine import RadioState
 
 
 class LiveRadio:
@@ -82,7 +85,7 @@ class LiveRadio:
         request = radio_requests.Show(do=what, radio=self.name.partition(":")[2])
         return radio_control.answer(self._world, self._plan.node, request)
 
-    def _now(self) -> dict[str, Any]:
+    def _now(self) -> RadioState:
         return next(radio for radio in self._world.radios() if radio["port"] == self.name)
 
 
@@ -105,4 +108,4 @@ def move(world: World, node: str, position: tuple[str, ...]) -> None:
 
 def positions(world: World) -> dict[str, tuple[float, float, float]]:
     """Returns the position in metres of each node with radios."""
-    return {radio["port"].partition(":")[0]: tuple(radio["position"]) for radio in world.radios()}
+    return {radio["port"].partition(":")[0]: radio["position"] for radio in world.radios()}

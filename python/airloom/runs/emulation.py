@@ -329,17 +329,17 @@ class World:
         with translated():
             self.engine.schedule_radio(at, port, change)
 
-    def radios(self) -> list[dict[str, Any]]:
+    def radios(self) -> list[_engine.RadioState]:
         """The current state of all radios (see ``Engine.radios``)."""
         with translated():
             return self.engine.radios()
 
-    def scanned(self, port: str) -> dict[str, Any]:
+    def scanned(self, port: str) -> _engine.ScanState:
         """Results of a radio's last scan (see ``Engine.scanned``)."""
         with translated():
             return self.engine.scanned(port)
 
-    def channels(self) -> list[dict[str, Any]]:
+    def channels(self) -> list[_engine.ChannelState]:
         """All channels used so far (see ``Engine.channels``)."""
         with translated():
             return self.engine.channels()

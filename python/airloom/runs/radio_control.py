@@ -23,7 +23,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airloom.errors import HostError, LabError, RunError
@@ -36,6 +36,7 @@ from airloom.runs.radio_scan import GLANCE, Scan, shown
 from airloom.scenario.model import Tuning
 
 if TYPE_CHECKING:
+    from airloom._engine import RadioState
     from airloom.runs.emulation import World
 
 ADDRESS = "\0airloom/radio"
@@ -239,7 +240,7 @@ def _open(namespaces: Mapping[str, int]) -> dict[str, socket.socket]:
     return found
 
 
-def _chosen(world: World, node: str, request: Request) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _chosen(world: World, node: str, request: Request) -> tuple[list[RadioState], list[RadioState]]:
     """The node's radios that a request selects, and all radios of the run."""
     every = world.radios()
     own = [radio for radio in every if radio["port"].partition(":")[0] == node]
@@ -301,7 +302,7 @@ def _membership(radio: Mapping[str, Any]) -> tuple[str, str]:
     return {"access-point": "ap"}.get(mode, mode), settings["ssid"]
 
 
-def _infos(radio: Mapping[str, Any], _: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _infos(radio: RadioState, _: Sequence[RadioState]) -> Iterator[dict[str, Any]]:
     settings = radio["settings"]
     rate = settings["rate"]
     mode, ssid = _membership(radio)
@@ -325,12 +326,12 @@ def _infos(radio: Mapping[str, Any], _: list[dict[str, Any]]) -> Iterator[dict[s
     }
 
 
-def _links(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _links(radio: RadioState, every: Sequence[RadioState]) -> Iterator[dict[str, Any]]:
     mode, ssid = _membership(radio)
     joined = next((other for other in every if other["port"] == radio["access_point"]), None)
     found: dict[str, Any] = {"radio": _name(radio), "mode": mode, "ssid": ssid, "connected": None}
     if mode == "station" and joined is not None:
-        peer = radio["peers"].get(joined["port"], {})
+        peer: Mapping[str, Any] = radio["peers"].get(joined["port"], {})
         found |= {
             "connected": _mac(joined),
             "mhz": joined["mhz"],
@@ -340,7 +341,7 @@ def _links(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator[di
     yield found
 
 
-def _stations(radio: Mapping[str, Any], every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _stations(radio: RadioState, every: Sequence[RadioState]) -> Iterator[dict[str, Any]]:
     macs = {other["port"]: _mac(other) for other in every}
     for port, peer in radio["peers"].items():
         yield {

@@ -10,6 +10,7 @@ from airloom.errors import RunError
 from airloom.planning.media import ACTIVE, PASSIVE
 
 if TYPE_CHECKING:
+    from airloom._engine import FoundRadio, RadioState
     from airloom.runs.emulation import World
 
 GLANCE = 0.02
@@ -35,23 +36,21 @@ class Scan:
         }
         world.set_radio(self._port, {"scan": order})
 
-    def found(self) -> list[dict[str, Any]] | None:
-        """The radios heard, strongest first: port, ssid, access_point, channel, mhz, signal_dbm.
-        None until the scan has finished.
-        """
+    def found(self) -> list[FoundRadio] | None:
+        """The radios heard, strongest first; None until the scan has finished."""
         scanned = self._world.scanned(self._port)
         if scanned["times"] == self._times:
             return None
         return sorted(scanned["found"], key=lambda sighting: -sighting["signal_dbm"])
 
-    def wait(self) -> list[dict[str, Any]]:
+    def wait(self) -> list[FoundRadio]:
         """Waits for the end of the scan and returns the same as :meth:`found`."""
         while (found := self.found()) is None:
             time.sleep(GLANCE)
         return found
 
 
-def shown(scan: Scan, found: list[dict[str, Any]], every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def shown(scan: Scan, found: Sequence[FoundRadio], every: Sequence[RadioState]) -> list[dict[str, Any]]:
     """Scan results as printed by ``airloom radio scan --json``; ``every``: all radios of the run."""
     macs = {radio["port"]: radio["settings"]["mac"] for radio in every}
     return [

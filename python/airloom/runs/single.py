@@ -177,7 +177,7 @@ class OneRun:
         claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
         return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
 
-    def _ledger_and_lateness(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _ledger_and_lateness(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The ledger, including frames lost before the engine, and the lateness."""
         engine = self.world.engine
         ledger = evidence.with_missed(engine.ledger(), self.world.counters())
