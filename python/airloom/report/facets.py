@@ -144,6 +144,7 @@ def drawings(
             caption=caption,
             draw=sheet.draw,
             size=sheet.size,
+            solved=not sheet.small,
         )
 
 
@@ -167,6 +168,8 @@ class _Sheet(Generic[T]):
         count = len(part)
         self._columns = _columns(count)
         self._rows = math.ceil(count / self._columns)
+        self.small = self._columns > 4
+        """Many small panels: their places are computed here, as solving for them takes a minute."""
         self._labels = {line.number: line.label for panel in part for line in panel.lines if line.label}
         width = 5.0 if count == 1 else WIDE
         widest = max((len(label) for label in self._labels.values()), default=0) + 6
@@ -176,6 +179,7 @@ class _Sheet(Generic[T]):
         self._titles = [self._wrapped(panel.title, width) for panel in part]
         more = max(title.count("\n") for title in self._titles)
         high = 2.5 if self._columns <= 2 else 2.1 if self._columns <= 4 else 1.15
+        self._legend_height = legend
         self.size = (width, 0.45 + legend + self._rows * (high + 0.15 * more))
 
     def _wrapped(self, title: str, width: float) -> str:
@@ -183,8 +187,15 @@ class _Sheet(Generic[T]):
         return "\n".join(textwrap.wrap(title, room))
 
     def draw(self, figure: Figure, ink: Ink) -> None:
-        small = self._columns > 4
-        grid = figure.subplots(self._rows, self._columns, sharex=True, sharey=True, squeeze=False)
+        small = self.small
+        grid = figure.subplots(
+            self._rows,
+            self._columns,
+            sharex=True,
+            sharey=True,
+            squeeze=False,
+            gridspec_kw=self._margins() if small else None,
+        )
         flat = list(grid.flat)
         for axes, panel, title in zip(flat, self._panels, self._titles, strict=False):
             self._draw(axes, panel, ink)
@@ -196,10 +207,25 @@ class _Sheet(Generic[T]):
             above = flat[flat.index(axes) - self._columns]
             above.tick_params(labelbottom=True)
         self._finish(flat[0])
-        figure.supxlabel(self._x, fontsize=9, color=ink.faint)
-        figure.supylabel(self._y, fontsize=9, color=ink.faint)
+        low, left = (0.12 / self.size[1], 0.12 / self.size[0]) if small else (0.01, 0.02)
+        figure.supxlabel(
+            self._x, fontsize=9, color=ink.faint, **({"y": low, "va": "bottom"} if small else {})
+        )
+        figure.supylabel(self._y, fontsize=9, color=ink.faint, **({"x": left, "ha": "left"} if small else {}))
         if len(self._labels) > 1:
             self._add_legend(figure, ink)
+
+    def _margins(self) -> dict[str, float]:
+        """Returns the places of small panels, as shares of the figure and of a panel."""
+        width, height = self.size
+        return {
+            "left": 0.62 / width,
+            "right": 1 - 0.1 / width,
+            "bottom": 0.5 / height,
+            "top": 1 - (0.25 + self._legend_height) / height,
+            "wspace": 0.12,
+            "hspace": 0.35,
+        }
 
     def _add_legend(self, figure: Figure, ink: Ink) -> None:
         from matplotlib.lines import Line2D
@@ -208,7 +234,7 @@ class _Sheet(Generic[T]):
         figure.legend(
             [Line2D([], [], color=ink.series[number], marker="o", markersize=3.5) for number in numbers],
             [self._labels[number] for number in numbers],
-            loc="outside upper left",
+            loc="upper left" if self.small else "outside upper left",
             ncols=self._legend,
             title=self._line_name or None,
             title_fontsize=8.5,

@@ -84,13 +84,15 @@ class Drawing:
     caption: str
     draw: Any
     size: tuple[float, float] = (5.0, 3.0)
+    solved: bool = True
+    """Whether matplotlib finds the places of the axes; else the figure sets them itself."""
 
     def figure(self, ink: Ink) -> Figure:
         """Draws the figure; sizes in inches at 100 dpi."""
         from matplotlib.figure import Figure
 
         with _settings(ink):
-            figure = Figure(figsize=self.size, layout="constrained")
+            figure = Figure(figsize=self.size, layout="constrained" if self.solved else None)
             self.draw(figure, ink)
             return figure
 
@@ -116,7 +118,7 @@ class Drawing:
         width, height = self.size
         lines = textwrap.wrap(self.title, max(12, int(width * TITLE_CHARACTERS)))
         above = 0.12 + 0.19 * len(lines)
-        figure = Figure(figsize=(width, height + above), layout="constrained")
+        figure = Figure(figsize=(width, height + above), layout="constrained" if self.solved else None)
         parts: Any = figure.subfigures(2, 1, height_ratios=(above, height))
         head, body = parts
         head.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize=11, fontweight="bold")
