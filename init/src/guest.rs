@@ -214,7 +214,7 @@ fn make(world: &World, beyond: Option<&File>) -> Result<(Vec<String>, ControlSoc
         (_, Some(_)) => return Err("a part of a guest has the guest's root file system".to_owned()),
     }
     let mut notes = Vec::new();
-    mount_namespace::set_up(&world.name, &world.files, &world.visible)?;
+    mount_namespace::set_up(&world.name, &world.files, &world.visible, &[])?;
     proc::cover(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     nodes::configure_here(&world.network).map_err(|error| error.to_string())?;
     Ok((notes, ControlSocket::open().map_err(|error| format!("the node's control socket: {error}"))?))

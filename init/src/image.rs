@@ -31,6 +31,7 @@ pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Cred
     // Opens all paths of the host before they become unreachable.
     let lower = hold(Path::new(&image.root)).map_err(at(&image.root))?;
     let shown = hold_all(request.visible.iter().map(Path::new))?;
+    let given = hold_all(request.mounts.iter().map(|said| Path::new(&said.source)))?;
     let hosts = hold(Path::new("/etc/hosts")).ok();
     let devices: Vec<(&str, File)> = DEVICES
         .iter()
@@ -51,6 +52,9 @@ pub fn set_up(request: &NodeRequest, image: &Image) -> Result<(Vec<String>, Cred
         let name = path.display().to_string();
         mounts::show(path, fd, libc::MS_REC).map_err(at(&name))?;
         mounts::read_only(&name).map_err(at(&name))?;
+    }
+    for (said, (_, fd)) in request.mounts.iter().zip(&given) {
+        mounts::give(said, fd).map_err(at(&said.target))?;
     }
     if let Some(hosts) = hosts {
         write_file(Path::new("/etc/hosts"), "").map_err(at("/etc/hosts"))?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of these messages and their semantics. The controller requires its own version, and so
 /// detects a program left over from an earlier build.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;
 
 /// From the controller to the supervisor.
 #[derive(Debug, Deserialize)]
@@ -43,12 +43,27 @@ pub struct NodeRequest {
     /// Paths of the host that stay visible below folders that the node replaces.
     #[serde(default)]
     pub visible: Vec<String>,
+    /// Paths of the host at paths of the node.
+    #[serde(default)]
+    pub mounts: Vec<Mount>,
     /// CPU limit, as a fraction of one processor.
     #[serde(default)]
     pub cpu: Option<f64>,
     /// The image that is its root file system, if not the host's.
     #[serde(default)]
     pub image: Option<Image>,
+}
+
+/// A file or folder of the host in a node.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// Path on the host.
+    pub source: String,
+    /// Path in the node, created if missing.
+    pub target: String,
+    /// Whether programs of the node may change it.
+    pub writable: bool,
 }
 
 /// An unpacked image as a node's root.

@@ -9,8 +9,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::message::Mount;
 use crate::mounts::{
-    self, bind, bind_held, folder, folders, hold, memory, mount, sethostname, unmount, write_file,
+    self, bind, bind_held, folder, folders, hold, hold_all, memory, mount, sethostname, unmount, write_file,
 };
 use crate::system::check;
 
@@ -41,7 +42,12 @@ pub fn mount_over(files: &BTreeMap<String, String>) -> Result<(), String> {
 }
 
 /// Sets up the node's own folders and files, except /proc and /sys; the error is its reason.
-pub fn set_up(name: &str, files: &BTreeMap<String, String>, visible: &[String]) -> Result<(), String> {
+pub fn set_up(
+    name: &str,
+    files: &BTreeMap<String, String>,
+    visible: &[String],
+    given: &[Mount],
+) -> Result<(), String> {
     let at = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what}: {error}")
@@ -58,11 +64,12 @@ pub fn set_up(name: &str, files: &BTreeMap<String, String>, visible: &[String]) 
             shown.push((path.clone(), hold(&path).map_err(at(&path.display().to_string()))?));
         }
     }
+    let held = hold_all(given.iter().map(|said| Path::new(&said.source)))?;
     let hosts = hold(Path::new("/etc/hosts"));
 
     memory("/tmp", 0o755).map_err(at("file system in memory"))?;
     let stored = store(files).map_err(at("file system in memory"))?;
-    let new_folders = folders_to_extend(files)?;
+    let new_folders = folders_to_extend(files, given)?;
     for (number, folder) in new_folders.iter().enumerate() {
         extend(number, folder)?;
     }
@@ -97,6 +104,9 @@ pub fn set_up(name: &str, files: &BTreeMap<String, String>, visible: &[String]) 
     for (path, fd) in &shown {
         show(path, fd).map_err(at(&path.display().to_string()))?;
     }
+    for (said, (_, fd)) in given.iter().zip(&held) {
+        mounts::give(said, fd).map_err(at(&said.target))?;
+    }
     sethostname(name).map_err(at("host name"))
 }
 
@@ -115,16 +125,16 @@ fn is_own(path: &str) -> bool {
     OWN.iter().any(|(own, _)| Path::new(path).starts_with(own))
 }
 
-/// The folders of the host to which a file must be added.
-fn folders_to_extend(files: &BTreeMap<String, String>) -> Result<BTreeSet<PathBuf>, String> {
+/// The folders of the host to which a file or the place of a mount must be added.
+fn folders_to_extend(files: &BTreeMap<String, String>, given: &[Mount]) -> Result<BTreeSet<PathBuf>, String> {
+    if let Some(path) = files.keys().find(|path| Path::new(path).is_dir()) {
+        return Err(format!("{path}: is a folder"));
+    }
     let mut folders = BTreeSet::new();
-    for path in files.keys() {
+    for path in files.keys().chain(given.iter().map(|said| &said.target)) {
         let path = Path::new(path);
         if !path.is_absolute() || path.components().any(|part| part.as_os_str() == "..") {
             return Err(format!("{}: not an absolute path", path.display()));
-        }
-        if path.is_dir() {
-            return Err(format!("{}: is a folder", path.display()));
         }
         if !path.exists() && !is_own(&path.to_string_lossy()) {
             let deepest = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::message::Mount;
 use crate::system::{check, text};
 
 /// Restrictive flags for file systems that need no set-user-ID programs, devices or executables.
@@ -73,6 +74,13 @@ pub fn show(path: &Path, fd: &File, also: libc::c_ulong) -> io::Result<()> {
         }
     }
     mount(Some(&held_path(fd)), &path.to_string_lossy(), None, libc::MS_BIND | also, None)
+}
+
+/// Mounts a held path of the host at its path in the node, without set-user-ID programs and devices.
+pub fn give(said: &Mount, fd: &File) -> io::Result<()> {
+    show(Path::new(&said.target), fd, libc::MS_REC)?;
+    let read_only = if said.writable { 0 } else { libc::MOUNT_ATTR_RDONLY };
+    restrict(&said.target, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | read_only, 0)
 }
 
 /// Makes a mount and its submounts read-only in this mount namespace.

@@ -52,7 +52,7 @@ fn set_up(request: &NodeRequest) -> Result<(Vec<String>, Rights), String> {
         return image::set_up(request, image).map(|(notes, credentials)| (notes, Rights::Image(credentials)));
     }
     let mut notes = Vec::new();
-    mount_namespace::set_up(&request.name, &request.files, &request.visible)?;
+    mount_namespace::set_up(&request.name, &request.files, &request.visible, &request.mounts)?;
     proc::replace(&mut notes).map_err(|error| format!("/proc: {error}"))?;
     Ok((notes, Rights::Node))
 }

@@ -20,6 +20,8 @@ _PARTS: tuple[type[Model], ...] = (
     model.Node,
     model.Guest,
     model.SharedGuest,
+    model.Mount,
+    model.Publish,
     model.Routing,
     model.Interface,
     model.Adapter,

@@ -53,7 +53,7 @@ class Nodes:
             tuple(path.resolve() for path in binaries.hidden_folders()),
             on_failure,
             tuple(plan.links.values()),
-            self._namespace_of,
+            self.namespace_of,
             log_path,
         )
         self._kinds: list[Kind] = []
@@ -189,7 +189,8 @@ class Nodes:
     ) -> None:
         self.close()
 
-    def _namespace_of(self, name: str) -> int | None:
+    def namespace_of(self, name: str) -> int | None:
+        """The network namespace of a running node, as a descriptor; None while it is off."""
         node = self._nodes.get(name)
         return node.namespace.fileno() if isinstance(node, NetnsNode) and node.state == "up" else None
 

@@ -1,4 +1,4 @@
-"""Finds features of the kernel and daemons that a plan needs and this machine lacks.
+"""Finds features of the kernel, daemons and folders that a plan needs and this machine lacks.
 
 Such a scenario is valid and can run elsewhere: ``airloom check`` prints a note, and a run fails
 before it starts.
@@ -34,7 +34,23 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
             f"this machine has no {', '.join(missing)}, which 'routing' starts",
             cure="sudo apt-get install frr",
         )
+    for error in _targets(plan):
+        found.setdefault(str(error), error)
     return list(found.values())
+
+
+def _targets(plan: Plan) -> Iterator[HostError]:
+    """Yields mounts that have no place: only an image gets a new folder in its root."""
+    for node in plan.nodes.values():
+        for number, mount in enumerate(node.mounts if node.image is None else ()):
+            first = Path(*Path(mount.target).parts[:2])
+            if not first.is_dir() and not Path(mount.target).exists():
+                yield HostError(
+                    "host.mount",
+                    f"this machine has no folder {first}, and a node of kind {node.kind} has its folders",
+                    where=f"nodes.{node.name}.mounts[{number}].target",
+                    cure="name a target below /mnt, /srv or /tmp",
+                )
 
 
 def _daemons(plan: Plan) -> Iterator[str]:

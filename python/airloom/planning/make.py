@@ -14,8 +14,10 @@ from airloom.planning.plan import (
     InterfacePlan,
     LinkPlan,
     MediumPlan,
+    MountPlan,
     NodePlan,
     Plan,
+    PublishPlan,
     RadioPlan,
     SwitchPlan,
 )
@@ -66,6 +68,11 @@ def make(scenario: Scenario, network: Network) -> Plan:
             | {key: str(value) for key, value in node.sysctl.items()},
             image=image_of(scenario, node),
             guest=guests.plan(scenario, node),
+            mounts=tuple(MountPlan(one.source, one.target, one.mode == "rw") for one in node.mounts),
+            publish=tuple(
+                PublishPlan(one.port, one.host_address, one.host_port or one.port, one.protocol)
+                for one in node.publish
+            ),
         )
         for name, node in network.nodes.items()
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airloom.planning.link_settings import LinkSettings
 
@@ -104,6 +104,25 @@ class GuestPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class MountPlan:
+    """A file or folder of the host in a node."""
+
+    source: str
+    target: str
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPlan:
+    """A port of a node that the host offers."""
+
+    port: int
+    host_address: str
+    host_port: int
+    protocol: Literal["tcp", "udp"]
+
+
+@dataclass(frozen=True, slots=True)
 class NodePlan:
     """Everything needed to create a node."""
 
@@ -120,6 +139,8 @@ class NodePlan:
     """Its root file system, if not the host's."""
     guest: GuestPlan | None = None
     """Its virtual machine, if it has one."""
+    mounts: tuple[MountPlan, ...] = ()
+    publish: tuple[PublishPlan, ...] = ()
     machine_network: bool = False
     """True if it uses the host's network namespace; false for all nodes of scenarios."""
 

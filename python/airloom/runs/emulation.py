@@ -26,6 +26,7 @@ from airloom.nodes.all_nodes import Nodes
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.network.controller_proxy import Relay
+from airloom.nodes.network.published_ports import PublishedPorts
 from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
@@ -68,6 +69,7 @@ class World:
         self._on_node_failure = on_node_failure
         self._log_path = log_path
         self._nodes: Nodes | None = None
+        self._published = PublishedPorts(self._namespace_of)
         self._stack = contextlib.ExitStack()
         self._engine: _engine.Engine | None = None
 
@@ -85,6 +87,9 @@ class World:
                 name: stack.enter_context(underlay.sockets(tunnel))
                 for name, tunnel in self.plan.tunnels.items()
             }
+            stack.enter_context(self._published)
+            for node in self.plan.nodes.values():
+                self._published.listen(node)
             supervisor = stack.enter_context(Supervisor())
             self.supervisor_pid = supervisor.pid
             nodes = stack.enter_context(
@@ -108,6 +113,8 @@ class World:
                 nodes.settle()
             if self.plan.media:
                 stack.callback(RadioControl(self).close)
+            self._published.serve()
+            stack.callback(self._published.close)
             self._stack = stack.pop_all()
         return self
 
@@ -180,11 +187,16 @@ class World:
         """Adds a node. Its interfaces become ports of the engine."""
         if self._nodes is None:
             raise RunError("world.closed", "the laboratory is not up")
+        self._published.listen(plan)
         with translated():
             handle = self._nodes.add(plan)
             self.nodes = {**self.nodes, plan.name: handle}
             self._add_ports(self.engine, plan)
+        self._published.serve()
         return handle
+
+    def _namespace_of(self, name: str) -> int | None:
+        return None if self._nodes is None else self._nodes.namespace_of(name)
 
     def grow(self, plan: Plan, name: str) -> NodeHandle:
         """Adds the new node of an extended plan and connects its links."""

@@ -76,3 +76,13 @@ def test_missing_daemons_of_a_routing_protocol_are_named(
     )
     (tmp_path / "ospfd").touch(mode=0o755)
     assert lacks(nodes=nodes) == []
+
+
+def test_a_mount_needs_a_folder_in_the_root(tmp_path: Path) -> None:
+    mounts = [
+        {"source": str(tmp_path), "target": "/no-such-folder/data"},
+        {"source": str(tmp_path), "target": "/tmp/no-such-folder/data"},
+    ]
+    (found,) = lacks(nodes={"a": {"mounts": mounts}, "b": {}})
+    assert (found.code, found.where) == ("host.mount", "nodes.a.mounts[0].target")
+    assert "no folder /no-such-folder" in found.message

@@ -105,6 +105,7 @@ class NetnsNode(NodeHandle):
                 visible=self._visible(),
                 cpu=self._plan.cpu,
                 image=self._image(),
+                mounts=self._plan.mounts,
                 on_end=lambda message: self._ended(over, message),
             )
             self._made = made

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,9 +19,10 @@ from typing import Self
 from airloom.errors import HostError, RunError
 from airloom.host import binaries
 from airloom.nodes.process.channel import Channel, Dispatcher, Message
+from airloom.planning.plan import MountPlan
 from airloom.units.text import of_nodes
 
-_PROTOCOL = 7
+_PROTOCOL = 8
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """Seconds for the supervisor to send its greeting; versions before 2 send none."""
@@ -116,11 +117,13 @@ class Supervisor:
         visible: Sequence[Path],
         cpu: float | None,
         image: Message | None = None,
+        mounts: Sequence[MountPlan] = (),
         on_end: Callable[[Message], None],
     ) -> Made:
         """Creates a node's first process in a network namespace; ``on_end`` is called when it ends.
 
-        ``image``: its root file system, if not the host's: ``root``, ``user``, ``folder``.
+        ``image``: its root file system, if not the host's: ``root``, ``user``, ``folder``. ``mounts``:
+        paths of the host at paths of the node.
         """
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with self._lock:
@@ -133,6 +136,7 @@ class Supervisor:
             "visible": [str(path) for path in visible],
             "cpu": cpu,
             "image": image,
+            "mounts": [asdict(one) for one in mounts],
         }
         try:
             with far:

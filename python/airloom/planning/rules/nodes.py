@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from airloom.planning import containers
 from airloom.planning.network import Network
 from airloom.planning.ports import ports_of
+from airloom.planning.rules import host_access
 from airloom.scenario.model import Node, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
@@ -25,6 +26,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         used.setdefault(port.node, set()).add(port.name)
     used |= network.shared()
     yield from containers.problems(scenario, network)
+    yield from host_access.problems(scenario, network)
     real: dict[str, str] = {}
     for name, node in scenario.nodes.items():
         if network.generated and name not in used:

@@ -57,7 +57,17 @@ from airloom.scenario.model.media import (
     Wall,
     Waypoint,
 )
-from airloom.scenario.model.nodes import Adapter, Guest, Interface, Node, Program, Ready, SharedGuest
+from airloom.scenario.model.nodes import (
+    Adapter,
+    Guest,
+    Interface,
+    Mount,
+    Node,
+    Program,
+    Publish,
+    Ready,
+    SharedGuest,
+)
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.routing import Routing, RoutingChoice
 from airloom.scenario.model.slices import Grant, Slice
@@ -200,6 +210,7 @@ __all__ = [
     "Medium",
     "Mobility",
     "Model",
+    "Mount",
     "Mtu",
     "Node",
     "Noise",
@@ -209,6 +220,7 @@ __all__ = [
     "Pools",
     "Program",
     "Propagation",
+    "Publish",
     "Queue",
     "Radio",
     "Ready",

@@ -169,6 +169,9 @@ def _place(value: str, info: ValidationInfo) -> str:
 Place = Annotated[str, AfterValidator(_place), Input()]
 """Path of a file or a folder that must exist, relative to the scenario's folder."""
 
+HostPath = Annotated[str, AfterValidator(_place)]
+"""As :data:`Place`, but its content may change: it is no input of the experiment."""
+
 KindName = Literal["netns", "native", "container", "uml", "qemu"]
 """The kinds of nodes."""
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from airloom.scenario.model.base import (
     Folder,
+    HostPath,
     ImagePath,
     Kernel,
     KindName,
@@ -107,6 +108,32 @@ class SharedGuest(Guest):
     )
 
 
+class Mount(Model):
+    """File or folder of this machine in a node (bind mount)."""
+
+    source: HostPath = Field(description="file or folder of this machine")
+    target: str = Field(description="absolute path in the node, created if missing")
+    mode: Literal["ro", "rw"] = Field(
+        default="ro", description="ro: read-only; rw: programs of the node change it on this machine"
+    )
+
+
+class Publish(Model):
+    """Port of a node that this machine offers, by a relay outside of the emulated network."""
+
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = Field(
+        description="port in the node; programs must listen on its loopback or on all addresses"
+    )
+    host_port: Annotated[int, Field(ge=1, le=65535, strict=True)] | None = Field(
+        default=None, description="port of this machine; by default the same"
+    )
+    host_address: Annotated[str, Field(pattern=r"^[0-9.]+$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$")] = Field(
+        default="127.0.0.1",
+        description="address of this machine; with 0.0.0.0 the port is open to the networks of this machine",
+    )
+    protocol: Literal["tcp", "udp"] = Field(default="tcp", description="transport protocol")
+
+
 class Node(Model):
     """One virtual node."""
 
@@ -143,6 +170,12 @@ class Node(Model):
     mobility: Mobility | None = Field(default=None, description="movement; none by default")
     files: Annotated[dict[str, str], Mapped] = Field(
         default={}, description="absolute path of a file in the node: content"
+    )
+    mounts: Annotated[list[Mount], Listed] = Field(
+        default=[], description="netns, native, container: files and folders of this machine in the node"
+    )
+    publish: Annotated[list[Publish], Listed] = Field(
+        default=[], description="netns, native, container: ports of the node that this machine offers"
     )
     sysctl: Annotated[dict[str, str | int], Mapped] = Field(
         default={}, description="kernel setting: value, such as net.ipv4.tcp_congestion_control: cubic"
