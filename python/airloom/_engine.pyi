@@ -129,8 +129,18 @@ class Engine:
 
         ``{"access": {"vlan": 10}}``, ``{"trunk": {"allowed": [10, 20], "native": 1}}``.
         """
-    def capture(self, path: str | PathLike[str], ports: list[str] | None = None) -> None:
-        """Captures all or some ports to a pcapng file (before start); stop() completes it."""
+    def capture(
+        self,
+        path: str | PathLike[str],
+        ports: list[str] | None = None,
+        *,
+        apart: bool = False,
+        snap: int | None = None,
+    ) -> None:
+        """Captures all or some ports and media as pcapng (before start); stop() completes it.
+
+        ``apart``: ``path`` is a folder with a file for each port. ``snap``: octets to keep of a frame.
+        """
     def start(self) -> int:
         """Starts the wall clock; returns CLOCK_MONOTONIC in ns at engine time zero."""
     def stop(self) -> None:
@@ -210,7 +220,7 @@ class Engine:
         p999, max, worst [(at, value, port)], buckets [(up to, count)]. status: for every second
         start, end, busy, spun, cpu, waited, stall, backlog, and the numbers taken_in, turns and
         sleeps. preferred: whether the engine's thread has priority over others when processors are
-        short. capture: written, skipped (frames), failed; or None.
+        short. capture: written, skipped (frames), octets, failed; or None.
         """
     def offer(self, port: str, at: int, octets: bytes) -> None:
         """Inserts a frame at ``at``, or at once if that has passed."""

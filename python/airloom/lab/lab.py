@@ -38,6 +38,7 @@ from airloom.lab.server import LiveServer
 from airloom.measure import Reading
 from airloom.nodes import doctor
 from airloom.nodes.kind import Process
+from airloom.planning.capture import Capture
 from airloom.planning.extend import grown
 from airloom.planning.network import expand
 from airloom.planning.rules.measure import measurements
@@ -68,7 +69,7 @@ class Lab:
         overrides: Iterable[str] | Mapping[str, Any] = (),
         seed: int | None = None,
         out: str | Path | None = None,
-        capture: bool = False,
+        capture: bool | Capture = False,
         watcher: Watcher | None = None,
     ) -> None:
         """Checks the scenario; nothing is created before the ``with`` block is entered."""
@@ -81,7 +82,9 @@ class Lab:
             )
         self.plan = plans[0]
         self.folder = Path(out) if out is not None else default_folder(self.plan.scenario.name)
-        self._capture = capture
+        self._capture = Capture.of(capture)
+        if self._capture is not None:
+            self._capture.wanted(self.plan)  # refused before anything starts
         self._watcher = watcher or Watcher()
         self._stack = contextlib.ExitStack()
         self._one: OneRun | None = None
