@@ -49,6 +49,7 @@ from airloom.runs.progress import Watcher
 from airloom.runs.single import FIRST_PORT, OneRun, tools_of
 from airloom.scenario import problems
 from airloom.scenario.model import Measurement, Scenario
+from airloom.scenario.model.ready_tests import MOST_STREAMS
 from airloom.scenario.source import Source
 from airloom.verdict import Verdict
 
@@ -288,7 +289,7 @@ class Lab:
         label = name or f"{next(iter(tool), 'measurement')}-{number}"
         measurement = measurement_of(label, tool)
         _refuse(measurement, one.plan.scenario)
-        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + 10 * number)[label]
+        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + MOST_STREAMS * number)[label]
         over = threading.Event()
         found: list[Measuring] = []
         refused: list[Exception] = []

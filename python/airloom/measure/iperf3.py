@@ -83,6 +83,8 @@ class Iperf3Reading:
     """Start of the client, ns after time zero; intervals start about one round trip later."""
     sender: str = ""
     receiver: str = ""
+    port: int = 0
+    """Port of the server."""
 
     def metrics(self) -> list[Metric]:
         """Throughput and, for the protocol used, retransmissions or loss and jitter."""
@@ -259,6 +261,8 @@ class Iperf3Tool:
             client += ["-b", str(int(ask.rate))]
         if ask.size is not None:
             client += ["-l", str(int(ask.size))]
+        if ask.dscp:
+            client += ["--dscp", str(ask.dscp)]
         if ask.reverse:
             client.append("-R")
         if ask.congestion is not None:
@@ -296,4 +300,4 @@ class Iperf3Tool:
         target = self.place.node(self.ask.to)
         sender, receiver = (target, self.ask.source) if self.ask.reverse else (self.ask.source, target)
         began = outcome.ended[client.role].started - outcome.zero
-        return replace(reading, began=began, sender=sender, receiver=receiver)
+        return replace(reading, began=began, sender=sender, receiver=receiver, port=self.place.port)

@@ -204,6 +204,7 @@ class PingTool:
             interval,
             "-s",
             str(int(self.ask.size)),
+            *(("-Q", str(int(self.ask.dscp) << 2)) if self.ask.dscp else ()),
             target,
         )
         return (

@@ -355,15 +355,18 @@ class Interrupted(RunError):
 def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:
     """The tool of every measurement. Raises :class:`ScenarioError` if one cannot be created."""
     addresses = addresses_of(plan)
-    needs_traffic = any(one.traffic is not None for one in measurements)
+    needs_traffic = any(
+        one.traffic is not None or (one.test is not None and one.test.kind == "voip") for one in measurements
+    )
     traffic = str(binaries.find("airloom-traffic")) if needs_traffic else "airloom-traffic"
+    ports = [one.tool.ports for one in measurements]
     return {
         measurement.name: tool_for(
             measurement,
             Place(
                 name=measurement.name,
                 addresses=addresses,
-                port=first_port + number,
+                port=first_port + sum(ports[:number]),
                 seed=derived(plan.seed, measurement.name),
                 traffic=traffic,
             ),
