@@ -51,6 +51,7 @@ from airloom.scenario import problems
 from airloom.scenario.model import Measurement, Scenario
 from airloom.scenario.model.ready_tests import MOST_STREAMS
 from airloom.scenario.source import Source
+from airloom.units import html
 from airloom.verdict import Verdict
 
 __all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
@@ -93,6 +94,29 @@ class Lab:
         self._links: dict[str, LiveLink] = {}
         self._measured = 0
         self._counting = threading.Lock()
+
+    def __repr__(self) -> str:
+        state = "up" if self._one is not None else "not up"
+        return f"Lab({self.plan.scenario.name!r}, {len(self.plan.nodes)} nodes, {state})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                name,
+                node.kind,
+                ", ".join(interface.name for interface in node.interfaces),
+                ", ".join(str(one) for interface in node.interfaces for one in interface.addresses),
+            )
+            for name, node in self.plan.nodes.items()
+        ]
+        links = [
+            (link.name, link.a, link.b, link.forward.text, link.backward.text)
+            for link in self.plan.links.values()
+        ]
+        said = html.paragraph(repr(self))
+        said += html.table(["node", "kind", "interfaces", "addresses"], rows)
+        ends = ["link", "from", "to", "there", "back"]
+        return said + (html.table(ends, links) if links else "")
 
     # Start and stop
 

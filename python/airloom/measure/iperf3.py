@@ -20,6 +20,7 @@ from airloom.measure.tool import (
     Metric,
     Outcome,
     Place,
+    Shown,
     Step,
     failed,
     joined,
@@ -52,8 +53,8 @@ class Interval:
     packets: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Iperf3Reading:
+@dataclass(frozen=True, slots=True, repr=False)
+class Iperf3Reading(Shown):
     """Results of one iperf3 test."""
 
     protocol: str

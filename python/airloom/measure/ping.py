@@ -20,6 +20,7 @@ from airloom.measure.tool import (
     Metric,
     Outcome,
     Place,
+    Shown,
     Step,
     failed,
     joined,
@@ -62,8 +63,8 @@ class Reply:
     duplicate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PingReading:
+@dataclass(frozen=True, slots=True, repr=False)
+class PingReading(Shown):
     """Results of one ping; times in ns."""
 
     transmitted: int

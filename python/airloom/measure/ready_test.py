@@ -19,7 +19,7 @@ from airloom.measure.flow import FlowReading
 from airloom.measure.iperf3 import Iperf3Reading, Iperf3Tool
 from airloom.measure.ping import PingReading, PingTool
 from airloom.measure.sampling import SamplingReading, SamplingTool
-from airloom.measure.tool import FOLDER, Metric, Outcome, Place, Reading, Step, Tool, joined
+from airloom.measure.tool import FOLDER, Metric, Outcome, Place, Reading, Shown, Step, Tool, joined
 from airloom.measure.traffic import TrafficTool
 from airloom.measure.web import WebTool
 
@@ -33,8 +33,8 @@ _SERIES = frozenset({"throughput", "rtt", "delay", "jitter_rfc3550", "loss"})
 """Series of parts that a test keeps; the others are in the output of its programs."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestReading:
+@dataclass(frozen=True, slots=True, repr=False)
+class TestReading(Shown):
     """Results of a ready test."""
 
     kind: str

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from airloom.measure.tool import Metric, Outcome, Place, Step, joined, series
+from airloom.measure.tool import Metric, Outcome, Place, Shown, Step, joined, series
 
 _SOCKET = re.compile(r"\S+\s+\d+\s+\d+\s+\S+:(?P<local>\d{1,5})\s+\S+:(?P<peer>\d{1,5})\s+(?P<rest>.*)")
 _STAMP = re.compile(r"= (?P<at>\d{1,19})")
@@ -23,8 +23,8 @@ Series = dict[str, tuple[list[int], list[float]]]
 """Times in ns and values, by metric."""
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingReading:
+@dataclass(frozen=True, slots=True, repr=False)
+class SamplingReading(Shown):
     """Time series of sockets and queueing disciplines."""
 
     sockets: Mapping[int, Series]

@@ -20,6 +20,7 @@ from airloom.measure.tool import (
     Metric,
     Outcome,
     Place,
+    Shown,
     Step,
     failed,
     joined,
@@ -38,8 +39,8 @@ _DOCUMENT = 10_000
 _PATIENCE = 60_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class WebReading:
+@dataclass(frozen=True, slots=True, repr=False)
+class WebReading(Shown):
     """Times of page loads."""
 
     began: tuple[int, ...]

@@ -18,7 +18,7 @@ from airloom.planning.capture import Capture
 from airloom.planning.gate import check
 from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
 from airloom.results.writer import label_of
-from airloom.runs import underlay
+from airloom.runs import notebook, underlay
 from airloom.runs.progress import Watcher
 from airloom.runs.single import Interrupted, OneRun, claims_of
 
@@ -60,8 +60,9 @@ def run(
     """Runs a scenario: all points of its sweep and all repetitions, one after the other.
 
     ``overrides`` are as after ``--set``, or a mapping from path to value. ``out`` is the folder of
-    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes frames as pcapng: all of
-    them, or those of a :class:`Capture`. ``profile`` samples with perf where the processors' time goes.
+    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes frames as pcapng: all of them,
+    or those of a :class:`Capture`. ``profile`` samples with perf where the processors' time goes.
+    ``watcher`` receives the progress; in a notebook a bar shows it by default.
     ``resume`` continues an interrupted sweep. Raises ``LabError`` if the run fails; the folder has the
     data so far. Ctrl-C stops it in an orderly way.
     """
@@ -69,7 +70,12 @@ def run(
     doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
     folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
     return execute(
-        experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher or Watcher()
+        experiment,
+        folder,
+        capture=capture,
+        profile=profile,
+        resume=resume,
+        watcher=watcher or notebook.watcher(),
     )
 
 
