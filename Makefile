@@ -70,7 +70,11 @@ $(VENV)/.sdn: sdn.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock
 	@touch $@
 
-test-python: setup $(VENV)/.sdn
+$(VENV)/.notebooks: notebooks.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r notebooks.lock
+	@touch $@
+
+test-python: setup $(VENV)/.sdn $(VENV)/.notebooks
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
 	$(PYTEST) -m measures

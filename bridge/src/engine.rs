@@ -10,7 +10,7 @@ use airloom_engine::medium::{MediumSettings, MobilitySettings, NoiseSettings, Ra
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
-use airloom_ports::capture::Counts;
+use airloom_ports::capture::{Capture, Choice, Counts};
 use airloom_ports::detached::Detached;
 use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
@@ -216,10 +216,18 @@ impl Engine {
         })
     }
 
-    #[pyo3(signature = (path, ports = None))]
-    fn capture(&self, py: Python<'_>, path: PathBuf, ports: Option<Vec<String>>) -> PyResult<()> {
+    #[pyo3(signature = (path, ports = None, *, apart = false, snap = None))]
+    fn capture(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        ports: Option<Vec<String>>,
+        apart: bool,
+        snap: Option<u32>,
+    ) -> PyResult<()> {
+        let choice = Choice { wanted: ports.map(|names| names.into_iter().collect()), snap, apart };
         py.detach(|| match &mut *self.state() {
-            State::Still(world) => Ok(world.capture(&path, ports)?),
+            State::Still(world) => Ok(world.capture(&path, choice)?),
             _ => Err(Fault::State { call: "capture", needs: "an engine that has not started" }),
         })
         .map_err(PyErr::from)
@@ -257,7 +265,7 @@ impl Engine {
                 State::Running(driver) => {
                     let (mut driven, error) = driver.stop()?;
                     let capture = driven.world.capture.take();
-                    let account = capture.as_ref().map(|capture| *capture.counts());
+                    let account = capture.as_ref().map(Capture::counts);
                     let finished = capture.map_or(Ok(()), |capture| capture.finish().map(|_| ()));
                     let account = account.map(|account| (account, finished.is_err()));
                     *state = State::Stopped(Box::new(driven), account);
@@ -445,7 +453,7 @@ impl Engine {
 
     fn lateness<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let still = |world: &mut World| Punctuality {
-            capture: world.capture.as_ref().map(|capture| (*capture.counts(), capture.failed())),
+            capture: world.capture.as_ref().map(|capture| (capture.counts(), capture.failed())),
             ..Punctuality::default()
         };
         self.read(py, still, |driven, capture| Punctuality::of(driven, capture))?.view(py)

@@ -240,7 +240,7 @@ impl Punctuality {
     /// Copies the statistics of a driven engine. `ended` is the result of a finished capture.
     pub fn of(driven: &Driven, ended: Option<&(Counts, bool)>) -> Self {
         let edge = &driven.world.edge;
-        let running = driven.world.capture.as_ref().map(|capture| (*capture.counts(), capture.failed()));
+        let running = driven.world.capture.as_ref().map(|capture| (capture.counts(), capture.failed()));
         Self {
             histograms: vec![
                 ("delivery", edge.delivery.clone()),
@@ -265,6 +265,7 @@ impl Punctuality {
             capture: self.capture.map(|(counts, failed)| CaptureView {
                 written: counts.written,
                 skipped: counts.skipped,
+                octets: counts.octets,
                 failed,
             }),
         };
@@ -315,6 +316,7 @@ struct HistogramView<'a> {
 struct CaptureView {
     written: u64,
     skipped: u64,
+    octets: u64,
     failed: bool,
 }
 

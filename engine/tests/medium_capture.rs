@@ -6,7 +6,7 @@ mod world;
 
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
 use airloom_engine::medium::phy::Channel;
-use airloom_engine::medium::{Kind, Membership, RadioSettings, Roaming};
+use airloom_engine::medium::{Kind, Membership, RadioId, RadioSettings, Roaming};
 use airloom_engine::random::Stream;
 use airloom_engine::time::{Instant, Span};
 use world::{PAYLOAD, World, at, at_rate, reference_loss};
@@ -134,6 +134,7 @@ fn no_frame_brings_the_writer_down() {
         let pick = |dice: &mut Stream, bound| u32::try_from(dice.below(bound)).expect("small");
         let sniffed = Sniffed {
             radio: None,
+            sender: RadioId::new(0),
             at: Instant::from_nanos(dice.bits()),
             channel: Channel { number: dice.bits() as u16, mhz: dice.bits() as u16 },
             bits_per_second: dice.bits() as u32,
@@ -160,4 +161,40 @@ fn no_frame_brings_the_writer_down() {
         let record = read(&out);
         assert_eq!(check_is_right(&record.frame), !record.broken);
     }
+}
+
+#[test]
+fn a_senders_own_view_is_marked_and_has_no_signal() {
+    let heard = Sniffed {
+        radio: None,
+        sender: RadioId::new(3),
+        at: at(1.0),
+        channel: Channel { number: 36, mhz: 5180 },
+        bits_per_second: 6_000_000,
+        ofdm: true,
+        signal_dbm: None,
+        noise_dbm: None,
+        broken: true,
+        kind: Kind::Ack,
+        qos: false,
+        body: (0, 0),
+        duration: Span::ZERO,
+        sequence: (0, 0),
+        more: false,
+        retry: false,
+        direction: Direction::Direct,
+        addresses: [[2; 6]; 3],
+        ssid: "",
+        beacon: Span::ZERO,
+        frame: None,
+    };
+    let own = heard.at_sender();
+    assert!(own.is_own() && !heard.is_own());
+    let mut out = Vec::new();
+    capture::write(&own, &[], &mut out);
+    let present = u32::from_le_bytes(out[4..8].try_into().expect("four"));
+    assert_eq!(present, 1 << 15 | 0b1111, "TX flags, no signal");
+    assert_eq!(u16::from_le_bytes([out[2], out[3]]), 24);
+    assert_eq!(out[16], 0x10, "the sender does not know that a receiver lost it");
+    assert!(check_is_right(&out[24..]));
 }

@@ -18,6 +18,7 @@ from airloom.experiments import capacity_search
 from airloom.experiments.extent import Extent
 from airloom.host import binaries
 from airloom.measure import captures, flow, records
+from airloom.planning.capture import Capture
 from airloom.report import figures
 from airloom.report.figures import Figure, Line
 from airloom.results import Measurement, Result, RunWriter, claims
@@ -89,7 +90,9 @@ def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Res
 def _airloom(folder: Path, case: Any, seconds: float) -> tuple[Any, Any]:
     """The case as the wire had it and as the receiving kernel saw it."""
     name = case.id.lower()
-    reader = capacity_search.point(folder, name, case.scenario(seconds, late=SETTLED), capture=True)
+    reader = capacity_search.point(
+        folder, name, case.scenario(seconds, late=SETTLED), capture=Capture(merged=True)
+    )
     capture = reader.folder / "capture.pcapng"
     wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
     measured = reader.folder / "measurements" / "flow"

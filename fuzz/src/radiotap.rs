@@ -2,9 +2,9 @@
 //!
 //! Input: 16 octets of description, the rest is the node's frame.
 
-use airloom_engine::medium::Kind;
 use airloom_engine::medium::capture::{self, Direction, Sniffed};
 use airloom_engine::medium::phy::Channel;
+use airloom_engine::medium::{Kind, RadioId};
 use airloom_engine::time::{Instant, Span};
 
 /// Runs one input.
@@ -28,7 +28,8 @@ pub fn run(data: &[u8]) {
     let number = |high: u8, low: u8| u16::from_be_bytes([high, low]);
     let ssid = "a network with a long name to cut".split_at(usize::from(name % 33)).0;
     let sniffed = Sniffed {
-        radio: None,
+        radio: (how & 32 == 0).then(|| RadioId::new(0)),
+        sender: RadioId::new(0),
         at: Instant::from_nanos(u64::from_be_bytes([t0, t1, t2, t0, t1, t2, t0, t1])),
         channel: Channel { number: number(c0, c1), mhz: number(c1, c0) },
         bits_per_second: u32::from(r) * 1_000_000,

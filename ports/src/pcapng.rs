@@ -42,11 +42,13 @@ pub fn section(out: &mut Vec<u8>) {
 }
 
 /// Appends the block that describes an interface; the first one is number 0.
-pub fn interface(out: &mut Vec<u8>, name: &str, link_type: u16) {
+///
+/// `snap` is the number of octets that are kept of each frame; 0 means all.
+pub fn interface(out: &mut Vec<u8>, name: &str, link_type: u16, snap: u32) {
     block(out, INTERFACE_DESCRIPTION, |out| {
         put16(out, link_type);
         put16(out, 0);
-        put32(out, 0); // frames are kept whole
+        put32(out, snap);
         option(out, IF_NAME, &name.as_bytes()[..name.len().min(usize::from(u16::MAX))]);
         option(out, IF_TSRESOL, &[9]);
         option(out, OPT_END, b"");
@@ -60,8 +62,10 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// Timestamp in nanoseconds since 1970.
     pub at: u64,
-    /// The frame's octets, in two pieces that follow each other.
-    pub octets: [&'a [u8]; 2],
+    /// The octets that are kept of the frame.
+    pub octets: &'a [u8],
+    /// Octets of the whole frame.
+    pub length: usize,
     /// Its direction; None for a frame that was dropped.
     pub direction: Option<Direction>,
     /// Comment; empty for none.
@@ -76,18 +80,17 @@ pub const fn longest(octets: usize) -> usize {
 
 /// Appends the block of one frame.
 pub fn packet(out: &mut Vec<u8>, packet: &Packet) {
-    let [head, rest] = packet.octets;
-    let length = u32::try_from(head.len() + rest.len()).expect("a frame is shorter than 4 GB");
+    let octets = |count: usize| u32::try_from(count).expect("a frame is shorter than 4 GB");
+    let (kept, length) = (octets(packet.octets.len()), octets(packet.length));
     block(out, ENHANCED_PACKET, |out| {
         put32(out, packet.interface);
         #[allow(clippy::cast_possible_truncation)] // the two halves of 64 bits
         let (high, low) = ((packet.at >> 32) as u32, packet.at as u32);
         put32(out, high);
         put32(out, low);
+        put32(out, kept);
         put32(out, length);
-        put32(out, length);
-        out.extend_from_slice(head);
-        out.extend_from_slice(rest);
+        out.extend_from_slice(packet.octets);
         pad(out);
         let flags = packet.direction.map(|direction| match direction {
             Direction::Inbound => 1u32,
@@ -108,6 +111,34 @@ pub fn packet(out: &mut Vec<u8>, packet: &Packet) {
             option(out, OPT_END, b"");
         }
     });
+}
+
+/// A block of a capture, as the functions above append it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block<'a> {
+    /// An interface with its name.
+    Interface(&'a str),
+    /// A frame of an interface, at nanoseconds since 1970.
+    Packet(u32, u64),
+}
+
+/// The first block of `octets`, which begin with one, and its length.
+#[must_use]
+pub fn first(octets: &[u8]) -> (Block<'_>, usize) {
+    let get16 = |at: usize| u16::from_ne_bytes([octets[at], octets[at + 1]]);
+    let get32 = |at: usize| u32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]]);
+    let found = if get32(0) == ENHANCED_PACKET {
+        Block::Packet(get32(8), u64::from(get32(12)) << 32 | u64::from(get32(16)))
+    } else {
+        let name = 20..20 + usize::from(get16(18));
+        Block::Interface(std::str::from_utf8(&octets[name]).unwrap_or("port"))
+    };
+    (found, get32(4) as usize)
+}
+
+/// Replaces the interface number of a packet's block.
+pub fn renumber(block: &mut [u8], interface: u32) {
+    block[8..12].copy_from_slice(&interface.to_ne_bytes());
 }
 
 /// A block: its kind and length, what `body` appends, and the length again.
@@ -167,19 +198,24 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_can_be_read(
-            head in proptest::collection::vec(any::<u8>(), 0..80),
-            rest in proptest::collection::vec(any::<u8>(), 0..80),
+            octets in proptest::collection::vec(any::<u8>(), 0..80),
+            more in 0..100_usize,
             at in any::<u64>(),
             comment in "[a-zé]{0,300}",
         ) {
             let mut file = Vec::new();
             section(&mut file);
-            interface(&mut file, "h1:eth0", ETHERNET);
+            let described = file.len();
+            interface(&mut file, "h1:eth0", ETHERNET, 96);
             let before = file.len();
-            let octets = [&head[..], &rest[..]];
+            prop_assert_eq!(first(&file[described..]), (Block::Interface("h1:eth0"), before - described));
             let direction = Some(Direction::Outbound);
-            packet(&mut file, &Packet { interface: 0, at, octets, direction, comment: &comment });
-            prop_assert!(file.len() - before <= longest(head.len() + rest.len()));
+            let length = octets.len() + more;
+            packet(&mut file, &Packet { interface: 3, at, octets: &octets, length, direction, comment: &comment });
+            prop_assert!(file.len() - before <= longest(octets.len()));
+            prop_assert_eq!(first(&file[before..]), (Block::Packet(3, at), file.len() - before));
+            renumber(&mut file[before..], 0);
+            prop_assert_eq!(first(&file[before..]), (Block::Packet(0, at), file.len() - before));
             let blocks = blocks(&file);
             prop_assert_eq!(blocks.len(), 3);
             prop_assert_eq!(blocks[0].0, SECTION_HEADER);
@@ -188,8 +224,9 @@ mod tests {
             prop_assert_eq!(kind, ENHANCED_PACKET);
             let stamp = u64::from(get32(body, 4)) << 32 | u64::from(get32(body, 8));
             prop_assert_eq!(stamp, at);
-            let length = get32(body, 12) as usize;
-            prop_assert_eq!(&body[20..20 + length], [head, rest].concat());
+            let kept = get32(body, 12) as usize;
+            prop_assert_eq!(&body[20..20 + kept], &octets);
+            prop_assert_eq!(get32(body, 16) as usize, kept + more);
         }
     }
 }

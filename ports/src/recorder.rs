@@ -38,6 +38,16 @@ impl<E> Recorder<'_, E> {
     ) {
         self.capture.frame((port, self.names.ports.name(port)), at, frame, direction, comment);
     }
+
+    /// Writes a frame that a radio heard or sent.
+    fn at_radio(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
+        let found = sniffed.radio.and_then(|radio| Some((radio, self.radios.port(medium, radio)?)));
+        let Some((radio, port)) = found else { return };
+        let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
+        let port = self.names.ports.name(port.index());
+        let named = || format!("{port} on the air");
+        self.capture.sniffed(Source::Radio(number, radio.number()), port, sniffed, pool, named);
+    }
 }
 
 impl<E: Egress> Egress for Recorder<'_, E> {
@@ -85,19 +95,14 @@ impl<E: Egress> Egress for Recorder<'_, E> {
     }
 
     fn sniffed(&mut self, medium: MediumId, sniffed: &Sniffed, pool: &Pool) {
-        let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
-        let heard = sniffed.radio.and_then(|radio| Some((radio, self.radios.port(medium, radio)?)));
-        match heard {
-            Some((radio, port)) => {
-                let port = self.names.ports.name(port.index());
-                let named = || format!("{port} on the air");
-                self.capture.sniffed(Source::Radio(number, radio.number()), Some(port), sniffed, pool, named);
-            }
-            None => {
-                let (medium, channel) = (self.names.media.name(medium.index()), sniffed.channel);
-                let named = || format!("{medium}, channel {}", channel.number);
-                self.capture.sniffed(Source::Channel(number, channel.mhz), None, sniffed, pool, named);
-            }
+        if sniffed.radio.is_none() {
+            let number = u32::try_from(medium.index()).unwrap_or(u32::MAX);
+            let (name, channel) = (self.names.media.name(medium.index()), sniffed.channel);
+            let named = || format!("{name}, channel {}", channel.number);
+            self.capture.sniffed(Source::Channel(number, channel.mhz), name, sniffed, pool, named);
+            self.at_radio(medium, &sniffed.at_sender(), pool);
+        } else {
+            self.at_radio(medium, sniffed, pool);
         }
         self.inner.sniffed(medium, sniffed, pool);
     }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airloom.errors import HostError, LabError, RunError, ScenarioError
     from airloom.lab.lab import Completed, Lab
+    from airloom.planning.capture import Capture
     from airloom.planning.gate import check
     from airloom.planning.plan import Plan
     from airloom.runs.batch import RunResult, run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Capture",
     "Completed",
     "HostError",
     "Lab",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Capture": "airloom.planning.capture",
     "Completed": "airloom.lab.lab",
     "HostError": "airloom.errors",
     "Lab": "airloom.lab.lab",

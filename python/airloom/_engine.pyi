@@ -194,6 +194,8 @@ class CaptureCounts(TypedDict):
 
     written: int
     skipped: int
+    octets: int
+    """Length of the files, including what waits to be written."""
     failed: bool
 
 class LatenessState(TypedDict):
@@ -357,8 +359,18 @@ class Engine:
 
         ``{"access": {"vlan": 10}}``, ``{"trunk": {"allowed": [10, 20], "native": 1}}``.
         """
-    def capture(self, path: str | PathLike[str], ports: list[str] | None = None) -> None:
-        """Captures all or some ports to a pcapng file (before start); stop() completes it."""
+    def capture(
+        self,
+        path: str | PathLike[str],
+        ports: list[str] | None = None,
+        *,
+        apart: bool = False,
+        snap: int | None = None,
+    ) -> None:
+        """Captures all or some ports and media as pcapng (before start); stop() completes it.
+
+        ``apart``: ``path`` is a folder with a file for each port. ``snap``: octets to keep of a frame.
+        """
     def start(self) -> int:
         """Starts the wall clock; returns CLOCK_MONOTONIC in ns at engine time zero."""
     def stop(self) -> None:

@@ -107,7 +107,10 @@ def test_the_ledger_is_closed_and_everything_is_in_the_folder(tmp_path):
     raw = json.loads((tmp_path / "out" / "result.json").read_text())
     assert {"schema", "scenario", "seed", "kinds", "verdict", "ledger", "measurements", "claims"} <= set(raw)
     assert (tmp_path / "out" / "nodes" / "a" / "a-echo.log").read_text() == "hello\n"
-    assert (tmp_path / "out" / "capture.pcapng").stat().st_size > 100
+    files = sorted(path.name for path in (tmp_path / "out" / "captures").iterdir())
+    assert files == ["a.eth0.pcapng", "b.eth0.pcapng"]
+    assert result.details.captured is not None
+    assert result.details.captured.frames > 20
     assert len(result.samples("rtt")) > 0
     again = Scenario.model_validate(result.scenario)
     assert [one.name for one in again.measurements] == ["rtt"]

@@ -40,7 +40,7 @@ def study(late: str) -> Scenario:
 
 
 def test_no_window_is_faster_than_a_link_that_slips(tmp_path: Path) -> None:
-    result = airloom.run(study("slip"), out=tmp_path / "run", capture=True)
+    result = airloom.run(study("slip"), out=tmp_path / "run", capture=airloom.Capture(merged=True))
     capture = result.folder / "capture.pcapng"
     wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
     assert wire.received > 1000
@@ -56,7 +56,9 @@ def test_jitter_and_bandwidth_of_equipment_are_those_of_its_models(tmp_path: Pat
     scenario = study("catch-up").model_dump(mode="json", by_alias=True, exclude_defaults=True)
     scenario["nodes"]["h2"] = {"interfaces": {"eth0": {"adapter": {"moderation": "5 ms"}}}}
     scenario["nodes"]["h1"] = {"interfaces": {"eth0": {"adapter": {"gap": "500 us"}}}}
-    result = airloom.run(Scenario.model_validate(scenario), out=tmp_path / "run", capture=True)
+    result = airloom.run(
+        Scenario.model_validate(scenario), out=tmp_path / "run", capture=airloom.Capture(merged=True)
+    )
     capture = result.folder / "capture.pcapng"
     wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
     gaps = np.diff(wire.arrived_at)

@@ -225,7 +225,8 @@ def test_the_example_joins_two_machines(tmp_path):
         )
         try:
             b.sh("for i in $(seq 100); do grep -q :002F /proc/net/raw && break; sleep 0.1; done; true")
-            left = [sys.executable, "-m", "airloom", "run", str(examples / "tunnel-left.yaml"), "--out", "left"]
+            scenario = str(examples / "tunnel-left.yaml")
+            left = [sys.executable, "-m", "airloom", "run", scenario, "--out", "left"]
             a.sh(f"cd {shlex.quote(str(tmp_path))}; {shlex.join(left)}")
         finally:
             right.terminate()

@@ -61,7 +61,7 @@ def test_a_node_behind_a_trunk_gets_tagged_frames(tmp_path):
             "links": [{"ends": ["h1", "s1"], "vlan": 10}, {"ends": ["h2", "s1"], "trunk": [10]}],
         }
     )
-    with airloom.Lab(scenario, out=tmp_path / "out", capture=True) as lab:
+    with airloom.Lab(scenario, out=tmp_path / "out", capture=airloom.Capture(merged=True)) as lab:
         # Nobody answers: the host's kernel drops what has a tag that it has no interface for.
         lab["h1"].run("ping -n -c 1 -W 0.3 10.0.0.77")
     frames = next((tmp_path / "out").glob("*.pcapng")).read_bytes()

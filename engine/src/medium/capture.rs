@@ -1,7 +1,7 @@
 //! Captured frames, written with a radiotap header.
 //!
 //! Layouts: radiotap.org (version 0, the fields TSFT, Flags, Rate, Channel, antenna signal and
-//! noise), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is written; it is
+//! noise, TX flags), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is written; it is
 //! inverted for corrupted frames, as the flags indicate.
 
 use super::phy::Channel;
@@ -14,6 +14,8 @@ use crate::time::{Instant, Span};
 pub struct Sniffed<'a> {
     /// The capturing radio; `None` for the channel as a whole.
     pub radio: Option<RadioId>,
+    /// The radio that sent it.
+    pub sender: RadioId,
     /// When its first symbol was sent, or arrived.
     pub at: Instant,
     /// Channel of the transmission.
@@ -52,6 +54,20 @@ pub struct Sniffed<'a> {
     pub beacon: Span,
     /// The node's frame, for data frames.
     pub frame: Option<Frame>,
+}
+
+impl Sniffed<'_> {
+    /// The same frame as its sender captures it: no signal, and no knowledge of its reception.
+    #[must_use]
+    pub fn at_sender(&self) -> Self {
+        Self { radio: Some(self.sender), signal_dbm: None, noise_dbm: None, broken: false, ..*self }
+    }
+
+    /// True in the view of the sender.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.radio == Some(self.sender)
+    }
 }
 
 /// Direction of data relative to an access point.
@@ -98,6 +114,11 @@ fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
             let dbm = dbm.clamp(-128.0, 127.0).round() as i8;
             out.extend_from_slice(&dbm.to_le_bytes());
         }
+    }
+    if sniffed.is_own() {
+        // TX flags mark a frame of the capturing radio itself.
+        present |= 1 << 15;
+        out.extend_from_slice(&[0, 0]);
     }
     let length = u16::try_from(out.len() - start).unwrap_or(0);
     out[start + 2..start + 4].copy_from_slice(&length.to_le_bytes());

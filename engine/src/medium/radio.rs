@@ -18,6 +18,12 @@ use crate::time::{Instant, Span};
 pub struct RadioId(pub(crate) u32);
 
 impl RadioId {
+    /// The radio with this number.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
     /// Its number, from 0 in the order in which radios were added.
     #[must_use]
     pub fn number(self) -> u32 {

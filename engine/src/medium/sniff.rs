@@ -116,6 +116,7 @@ impl Medium {
         let dbm = |milliwatts: f64| 10.0 * math::log10(milliwatts);
         let seen = Sniffed {
             radio: ear.map(|(ear, _)| RadioId(ear.radio)),
+            sender: RadioId(sending.from),
             at: ear
                 .map_or(sending.start, |(ear, _)| sending.start + Span::from_nanos(u64::from(ear.delay_ns))),
             channel: sending.channel,

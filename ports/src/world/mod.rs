@@ -11,7 +11,7 @@ use airloom_engine::settings::{LinkSettings, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Egress, End, Engine, LinkId, PortId, SwitchId};
 
-use crate::capture::Capture;
+use crate::capture::{Capture, Choice};
 use crate::error::Error;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
@@ -113,16 +113,17 @@ impl World {
         self.edge.exchange(id.index(), port);
     }
 
-    /// Captures the named ports, or all, to a file.
+    /// Captures ports and media to a file, or to a folder of files.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a name, [`Error::Capture`] if the file cannot be created.
-    pub fn capture(&mut self, path: &Path, ports: Option<Vec<String>>) -> Result<(), Error> {
-        for name in ports.iter().flatten() {
-            self.names.ports.id(name)?;
+    pub fn capture(&mut self, path: &Path, choice: Choice) -> Result<(), Error> {
+        for name in choice.wanted.iter().flatten() {
+            if self.names.media.id(name).is_err() {
+                self.names.ports.id(name)?;
+            }
         }
-        let wanted = ports.map(|names| names.into_iter().collect());
-        self.capture = Some(Capture::create(path, wanted)?);
+        self.capture = Some(Capture::create(path, choice)?);
         self.sniff()
     }
 
@@ -130,7 +131,7 @@ impl World {
     /// kernel.
     pub(crate) fn each_second(&mut self) {
         if let Some(capture) = &mut self.capture {
-            capture.push();
+            capture.push(self.engine.now());
         }
         self.edge.each_second();
     }

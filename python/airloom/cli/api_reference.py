@@ -22,7 +22,19 @@ from airloom.results import Claim, Measurement, RunReader
 from airloom.scenario.topology import builders
 
 _PARTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("Runs", (airloom.run, airloom.check, RunReader, airloom.RunResult, Measurement, Claim, airloom.Verdict)),
+    (
+        "Runs",
+        (
+            airloom.run,
+            airloom.Capture,
+            airloom.check,
+            RunReader,
+            airloom.RunResult,
+            Measurement,
+            Claim,
+            airloom.Verdict,
+        ),
+    ),
     (
         "A live laboratory",
         (

@@ -24,6 +24,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
 
     from airloom.cli.console import Console
     from airloom.planning import host_needs
+    from airloom.planning.capture import Capture
     from airloom.planning.estimate import estimate
     from airloom.planning.gate import check
     from airloom.units.figures import readable
@@ -64,6 +65,9 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
     )
     least = "at least " if guess.open_ended else "about "
     console.print(f"{each}{least}{seconds(guess.duration)}{load}")
+    octets = sum(Capture().octets(one) for one in experiment.plans)
+    if octets:
+        console.print(f"a capture (--pcap): at most about {readable(octets, 'octets', 3)}")
 
 
 def _count(number: int, word: str) -> str:

@@ -45,6 +45,7 @@ class Display(Watcher):
         )
         self._phase: TaskID | None = None
         self._whole: TaskID | None = None
+        self._capture: TaskID | None = None
         self._tasks: dict[str, TaskID] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._move, daemon=True)
@@ -103,6 +104,14 @@ class Display(Watcher):
         """Prints an event with its time."""
         self._end_phase()
         self._say((f"{at / 1e9:6.1f} s", "dim"), f" {text}")
+
+    def captured(self, octets: int, skipped: int) -> None:
+        """Shows the size of the captures."""
+        if self._capture is None:
+            self._capture = self._progress.add_task("capture", total=None)
+        missing = f", {skipped:,} frames missing" if skipped else ""
+        size = readable(octets, "octets", 3)
+        self._progress.update(self._capture, description=f"capture {size}{missing}")
 
     def problem(self, text: str) -> None:
         """Prints a highlighted problem."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from airloom.cli import completing
 from airloom.errors import writing
+
+if TYPE_CHECKING:
+    from airloom.planning.capture import Capture
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="The scenario, a YAML file.")]
 
@@ -29,6 +32,44 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder of the results; by default out/NAME-DATE-TIME."),
 ]
+
+Pcap = Annotated[
+    bool,
+    typer.Option(
+        "--pcap", help="Capture every frame at every port, with reasons of drops: captures/PORT.pcapng."
+    ),
+]
+
+PcapPorts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pcap-port",
+        metavar="NAME",
+        help="Capture only this port, such as h1:eth0, node, or medium (its channels). Repeatable.",
+    ),
+]
+
+PcapSnap = Annotated[
+    int | None,
+    typer.Option("--pcap-snap", metavar="OCTETS", help="Octets of each frame to keep; all by default."),
+]
+
+PcapMerged = Annotated[
+    bool,
+    typer.Option(
+        "--pcap-merged", help="One file with all ports in order of time, capture.pcapng, not one for each."
+    ),
+]
+
+
+def capture_of(pcap: bool, ports: list[str] | None, snap: int | None, merged: bool) -> Capture | None:
+    """Returns the capture that the options ask for; each of them asks for one."""
+    from airloom.planning.capture import Capture
+
+    if not (pcap or ports or snap is not None or merged):
+        return None
+    return Capture(tuple(ports or ()), snap, merged)
+
 
 LabName = Annotated[
     str | None,

@@ -33,6 +33,10 @@ def command(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="DIR", help="Also write every figure as SVG.")
     ] = None,
+    flent: Annotated[
+        Path | None,
+        typer.Option("--flent", metavar="DIR", help="Also write ready tests and pings for flent."),
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="DIR", help="Also write every table as CSV.")
     ] = None,
@@ -46,7 +50,11 @@ def command(
     from airloom.results.writer import SWEEP
 
     console = Console()
-    wanted = [(form, target) for form, target in (("png", png), ("svg", svg), ("csv", csv)) if target]
+    wanted = [
+        (form, target)
+        for form, target in (("png", png), ("svg", svg), ("csv", csv), ("flent", flent))
+        if target
+    ]
     files: list[Path] = []
     with _patiently(console) as show:
         page = report.write(folders, out, show)

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
+from airloom.cli.options import (
+    Out,
+    Overrides,
+    Pcap,
+    PcapMerged,
+    PcapPorts,
+    PcapSnap,
+    ScenarioFile,
+    Seed,
+    capture_of,
+)
 
 
 def command(
@@ -17,12 +27,10 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit code 1 unless the verdict is `valid`.")
     ] = False,
-    capture: Annotated[
-        bool,
-        typer.Option(
-            "--pcap", help="Capture every frame at every port: capture.pcapng, with reasons of drops."
-        ),
-    ] = False,
+    pcap: Pcap = False,
+    pcap_ports: PcapPorts = None,
+    pcap_snap: PcapSnap = None,
+    pcap_merged: PcapMerged = False,
     profile: Annotated[
         bool,
         typer.Option("--profile", help="Sample with perf where the processors' time goes, by component."),
@@ -48,7 +56,7 @@ def command(
     """
     from airloom.cli.console import Console
     from airloom.cli.display import Display
-    from airloom.cli.show import show_result
+    from airloom.cli.show import show_result, tell_capture
     from airloom.errors import LabError
     from airloom.nodes import doctor
     from airloom.runs.batch import default_folder, execute, prepare
@@ -57,10 +65,15 @@ def command(
     doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
     folder = out or default_folder(experiment.scenario.name)
     console = Console()
+    capture = capture_of(pcap, pcap_ports, pcap_snap, pcap_merged)
+    if capture is not None:
+        tell_capture(console, capture, experiment.plans, folder, quiet=quiet)
     failure: LabError | None = None
     with Display(console, quiet=quiet) as display:
         try:
-            execute(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=display)
+            execute(
+                experiment, folder, capture=capture or False, profile=profile, resume=resume, watcher=display
+            )
         except LabError as error:
             if error.exit_code in (2, 3) or error.code == "results.unwritable":
                 raise  # the folder's content is from another run

@@ -61,6 +61,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Ping,
     model.Iperf3,
     model.Traffic,
+    model.Test,
     model.Swept,
     model.Claim,
     model.Limits,

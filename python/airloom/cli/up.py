@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
+from airloom.cli.options import (
+    Out,
+    Overrides,
+    Pcap,
+    PcapMerged,
+    PcapPorts,
+    PcapSnap,
+    ScenarioFile,
+    Seed,
+    capture_of,
+)
 
 
 def command(
@@ -14,7 +22,10 @@ def command(
     overrides: Overrides = None,
     seed: Seed = None,
     out: Out = None,
-    capture: Annotated[bool, typer.Option("--pcap", help="Capture every frame at every port.")] = False,
+    pcap: Pcap = False,
+    pcap_ports: PcapPorts = None,
+    pcap_snap: PcapSnap = None,
+    pcap_merged: PcapMerged = False,
 ) -> None:
     """Bring up a laboratory and start a prompt like Mininet's.
 
@@ -29,7 +40,8 @@ def command(
     from airloom.lab.repl import converse
     from airloom.nodes import doctor
 
-    lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture)
+    capture = capture_of(pcap, pcap_ports, pcap_snap, pcap_merged)
+    lab = Lab(file, overrides=overrides or (), seed=seed, out=out, capture=capture or False)
     doctor.require_basics(restart=True, taps=lab.plan.has_taps, shares=lab.plan.shares)
     code = 0
     with lab:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from airloom.errors import RunError
 from airloom.planning import default_image, inputs
+from airloom.planning.capture import Capture
 from airloom.report.figures import Line, Role
 from airloom.results import Ledger, RunReader, Verdict, sweep
 from airloom.runs import batch
@@ -65,7 +66,7 @@ def kept(folder: Path, name: str, scenario: Scenario) -> RunReader | None:
     return reader if (reader.details.inputs or {}) == inputs.digests([scenario]) else None
 
 
-def point(folder: Path, name: str, scenario: Scenario, *, capture: bool = False) -> RunReader:
+def point(folder: Path, name: str, scenario: Scenario, *, capture: bool | Capture = False) -> RunReader:
     """Returns the run of that name: the stored one or a new one, optionally with a capture.
 
     Containers without an image contain this machine's programs.

@@ -38,6 +38,7 @@ from airloom.lab.server import LiveServer
 from airloom.measure import Reading
 from airloom.nodes import doctor
 from airloom.nodes.kind import Process
+from airloom.planning.capture import Capture
 from airloom.planning.extend import grown
 from airloom.planning.network import expand
 from airloom.planning.rules.measure import measurements
@@ -48,7 +49,9 @@ from airloom.runs.progress import Watcher
 from airloom.runs.single import FIRST_PORT, OneRun, tools_of
 from airloom.scenario import problems
 from airloom.scenario.model import Measurement, Scenario
+from airloom.scenario.model.ready_tests import MOST_STREAMS
 from airloom.scenario.source import Source
+from airloom.units import html
 from airloom.verdict import Verdict
 
 __all__ = ["Completed", "Lab", "LiveGuest", "LiveLink", "LiveNode", "LiveProgram", "LiveRadio"]
@@ -68,7 +71,7 @@ class Lab:
         overrides: Iterable[str] | Mapping[str, Any] = (),
         seed: int | None = None,
         out: str | Path | None = None,
-        capture: bool = False,
+        capture: bool | Capture = False,
         watcher: Watcher | None = None,
     ) -> None:
         """Checks the scenario; nothing is created before the ``with`` block is entered."""
@@ -81,7 +84,9 @@ class Lab:
             )
         self.plan = plans[0]
         self.folder = Path(out) if out is not None else default_folder(self.plan.scenario.name)
-        self._capture = capture
+        self._capture = Capture.of(capture)
+        if self._capture is not None:
+            self._capture.wanted(self.plan)  # refused before anything starts
         self._watcher = watcher or Watcher()
         self._stack = contextlib.ExitStack()
         self._one: OneRun | None = None
@@ -89,6 +94,29 @@ class Lab:
         self._links: dict[str, LiveLink] = {}
         self._measured = 0
         self._counting = threading.Lock()
+
+    def __repr__(self) -> str:
+        state = "up" if self._one is not None else "not up"
+        return f"Lab({self.plan.scenario.name!r}, {len(self.plan.nodes)} nodes, {state})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                name,
+                node.kind,
+                ", ".join(interface.name for interface in node.interfaces),
+                ", ".join(str(one) for interface in node.interfaces for one in interface.addresses),
+            )
+            for name, node in self.plan.nodes.items()
+        ]
+        links = [
+            (link.name, link.a, link.b, link.forward.text, link.backward.text)
+            for link in self.plan.links.values()
+        ]
+        said = html.paragraph(repr(self))
+        said += html.table(["node", "kind", "interfaces", "addresses"], rows)
+        ends = ["link", "from", "to", "there", "back"]
+        return said + (html.table(ends, links) if links else "")
 
     # Start and stop
 
@@ -285,7 +313,7 @@ class Lab:
         label = name or f"{next(iter(tool), 'measurement')}-{number}"
         measurement = measurement_of(label, tool)
         _refuse(measurement, one.plan.scenario)
-        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + 10 * number)[label]
+        made = tools_of(one.plan, [measurement], FIRST_PORT + 100 + MOST_STREAMS * number)[label]
         over = threading.Event()
         found: list[Measuring] = []
         refused: list[Exception] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airloom.errors import ScenarioError
 from airloom.measure.iperf3 import Iperf3Tool
 from airloom.measure.ping import PingTool
+from airloom.measure.ready_test import TestTool
 from airloom.measure.tool import (
     READING_SCHEMA,
     SAMPLE_SCHEMA,
@@ -52,6 +53,7 @@ _TOOLS: dict[str, Callable[[Any, Place], Tool]] = {
     "ping": PingTool,
     "iperf3": Iperf3Tool,
     "traffic": TrafficTool,
+    "test": TestTool,
 }
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from airloom.measure.records import NOT_SENT, FlowRecord, Integers, Passed
 from airloom.measure.stages import Followed
-from airloom.measure.tool import MeasureError, Metric, joined, series
+from airloom.measure.tool import MeasureError, Metric, Shown, joined, series
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,8 +30,8 @@ STARTUP_MOST = 1_000_000_000
 """The start-up is the first tenth of the time in which packets were sent, but at most 1 s."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowReading:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FlowReading(Shown):
     """Results of one flow.
 
     Arrays have one entry per arrived packet in order of arrival, without duplicates. TCP: one per

@@ -20,6 +20,7 @@ from airloom.measure.tool import (
     Metric,
     Outcome,
     Place,
+    Shown,
     Step,
     failed,
     joined,
@@ -53,8 +54,8 @@ class Interval:
     packets: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Iperf3Reading:
+@dataclass(frozen=True, slots=True, repr=False)
+class Iperf3Reading(Shown):
     """Results of one iperf3 test."""
 
     protocol: str
@@ -84,6 +85,8 @@ class Iperf3Reading:
     """Start of the client, ns after time zero; intervals start about one round trip later."""
     sender: str = ""
     receiver: str = ""
+    port: int = 0
+    """Port of the server."""
 
     def metrics(self) -> list[Metric]:
         """Throughput and, for the protocol used, retransmissions or loss and jitter."""
@@ -260,6 +263,8 @@ class Iperf3Tool:
             client += ["-b", str(int(ask.rate))]
         if ask.size is not None:
             client += ["-l", str(int(ask.size))]
+        if ask.dscp:
+            client += ["--dscp", str(ask.dscp)]
         if ask.reverse:
             client.append("-R")
         if ask.congestion is not None:
@@ -299,4 +304,4 @@ class Iperf3Tool:
         target = self.place.node(self.ask.to)
         sender, receiver = (target, self.ask.source) if self.ask.reverse else (self.ask.source, target)
         began = outcome.ended[client.role].started - outcome.zero
-        return replace(reading, began=began, sender=sender, receiver=receiver)
+        return replace(reading, began=began, sender=sender, receiver=receiver, port=self.place.port)

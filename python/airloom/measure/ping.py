@@ -21,6 +21,7 @@ from airloom.measure.tool import (
     Metric,
     Outcome,
     Place,
+    Shown,
     Step,
     failed,
     joined,
@@ -68,8 +69,8 @@ class Reply:
     duplicate: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PingReading:
+@dataclass(frozen=True, slots=True, repr=False)
+class PingReading(Shown):
     """Results of one ping; times in ns."""
 
     transmitted: int
@@ -247,6 +248,7 @@ class PingTool:
             interval,
             "-s",
             str(int(self.ask.size)),
+            *(("-Q", str(int(self.ask.dscp) << 2)) if self.ask.dscp else ()),
             self.place.address(self.ask.to, self.ask.family),
         )
 

@@ -34,6 +34,8 @@ import pyarrow as pa
 
 from airloom.errors import RunError, ScenarioError
 from airloom.measure.clock import ClockReading
+from airloom.units import html
+from airloom.units.figures import readable
 from airloom.units.text import seconds
 
 FOLDER = "{folder}"
@@ -181,6 +183,24 @@ class Reading(Protocol):
 
     def in_force(self) -> dict[str, str]:
         """Settings that the programs report and the scenario may leave open, by key."""
+
+
+class Shown:
+    """Display of a reading: its figures, and not its samples."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{one.name} {readable(one.value, one.unit)}" for one in self._figures())
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.name.replace("_", " "), readable(one.value, one.unit)) for one in self._figures()]
+        return html.table(["metric", "value"], rows, numeric=[1])
+
+    def _figures(self) -> list[Metric]:
+        read: Reading = self  # type: ignore[assignment]
+        return read.metrics()
 
 
 class Tool(Protocol):

@@ -20,6 +20,15 @@ from airloom.scenario.problems import Problem, Problems
 
 ALWAYS = ("sh", "cat", "sleep", "ip", "ss", "ping", "iperf3")
 """Included if this machine has them, so that one image serves many scenarios."""
+_LOAD = {"sh", "sleep", "date", "ping", "iperf3", "ss", "tc"}
+PROGRAMS: dict[str, set[str]] = {
+    "rrul": _LOAD,
+    "rrul_be": _LOAD,
+    "tcp_nup": _LOAD,
+    "voip": set(),
+    "web_page": {"sh", "date", "curl", "python3"},
+}
+"""Programs of the ready tests in nodes."""
 _SHELLS = re.compile(r"(.*/)?(sh|bash|dash)")
 _COMMANDS = re.compile(r"(?:^|[;&|(`\n])\s*(?:(?:exec|if|while|until|then|do|else|time|!|\{)\s+)*([\w./+-]+)")
 """Matches a word where a shell expects a command."""
@@ -48,6 +57,7 @@ def programs_of(scenario: Scenario) -> set[str]:
     wanted = {name for name in ALWAYS if programs.find(name) is not None}
     for measurement in scenario.measurements:
         wanted |= {tool for tool in ("ping", "iperf3") if getattr(measurement, tool) is not None}
+        wanted |= PROGRAMS[measurement.test.kind] if measurement.test is not None else set()
     for program in scenario.programs:
         wanted |= _of_line(program.run)
         wanted |= _of_line(program.ready.command if program.ready is not None else None)

@@ -72,9 +72,9 @@ def _congestion(plan: Plan, measure: bool) -> Iterator[tuple[str, str]]:
         if said is not None:
             yield f"nodes.{name}.sysctl.{SYSCTL}", said.strip()
     for measurement in plan.scenario.measurements if measure else ():
-        tool = measurement.iperf3
+        tool = measurement.iperf3 or measurement.test
         if tool is not None and tool.congestion is not None and (tool.source in own or tool.to in own):
-            yield f"measurements[{measurement.name}].iperf3.congestion", tool.congestion
+            yield f"measurements[{measurement.name}].{measurement.word}.congestion", tool.congestion
 
 
 def _has(name: str) -> bool:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, float], None]
 
-FORMS = ("png", "svg", "csv")
+FORMS = ("png", "svg", "csv", "flent")
 
 
 def write(
@@ -77,7 +77,7 @@ def export(
     forms: Iterable[str],
     progress: Progress = lambda what, share: None,
 ) -> list[Path]:
-    """Writes every figure (``png``, ``svg``) and every table (``csv``) to a separate file."""
+    """Writes every figure (``png``, ``svg``), table (``csv``) and test (``flent``) to a separate file."""
     from airloom.report.files import write as write_files
 
     wanted = list(forms)

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from airloom.report import page, tables
+from airloom.report import flent, page, tables
 from airloom.report.all_tables import all_tables
 from airloom.report.page import Progress
 from airloom.results import RunReader
@@ -18,7 +18,9 @@ def write(run: RunReader, target: Path, forms: Sequence[str], progress: Progress
     written = (
         [_csv(one, target) for one in all_tables(run) if one.name != "headlines"] if "csv" in forms else []
     )
-    images = [form for form in forms if form != "csv"]
+    if "flent" in forms:
+        written += flent.write(run, target)
+    images = [form for form in forms if form not in ("csv", "flent")]
     if images:
         drawings = [one for chapter in page.chapters(run, progress) for one in chapter.drawings]
         for number, drawing in enumerate(drawings):

@@ -36,6 +36,12 @@ _TITLES = {
     "jitter": "Jitter",
     "loss": "Loss",
     "offered": "Offered load",
+    "delivery_rate": "Delivery rate",
+    "cwnd": "Congestion window",
+    "srtt": "Smoothed round-trip time",
+    "qdisc_backlog": "Backlog of queueing disciplines",
+    "qdisc_drops": "Drops of queueing disciplines",
+    "page_time": "Page load time",
 }
 ORDER = ("throughput", "rtt", "delay", "jitter", "loss")
 
@@ -132,19 +138,21 @@ def kind_of(metric: str, unit: str) -> str:
     """Returns the plot of a metric: one of :data:`ORDER`, or its own name."""
     dimension = UNITS.get(unit, (1.0, None))[1]
     words = metric.lower().replace(".", "_").split("_")
-    if metric == "offered":
+    # Parts of a test follow a dot: cwnd.up_be.
+    family = metric.partition(".")[0]
+    if family in ("offered", "delivery_rate"):
         # What a program hands to its socket comes in bursts far above the rate of any link.
-        return metric
+        return family
     if dimension == RATE:
         return "throughput"
     if dimension == TIME:
         for kind in ("jitter", "rtt", "delay"):
             if kind in words:
                 return kind
-        return metric
+        return family
     if dimension == PLAIN and ("loss" in words or "lost" in words) and unit in ("1", "%", ""):
         return "loss"
-    return metric
+    return family
 
 
 def title_of(kind: str) -> str:

@@ -10,6 +10,7 @@ from airloom.report import series
 from airloom.results import Ledger, Measurement, RunReader
 from airloom.results.headline import headlines
 from airloom.results.writer import label_of
+from airloom.units import html
 from airloom.units.figures import number, readable
 
 Tone = Literal["", "good", "warn", "bad"]
@@ -35,6 +36,10 @@ class Table:
     note: str = ""
     raw: tuple[dict[str, Any], ...] = field(default=())
     """The rows with unrounded figures and units, for CSV; empty if the cells contain them."""
+
+    def _repr_html_(self) -> str:
+        rows = [[cell.text for cell in row] for row in self.rows]
+        return html.table(self.columns, rows, caption=self.title, numeric=self.numeric)
 
 
 def table(

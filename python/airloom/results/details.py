@@ -89,6 +89,16 @@ class Happening(Part):
     or end of a ``program``."""
 
 
+class Captured(Part):
+    """The captures of a run: numbers of frames and octets."""
+
+    frames: int
+    """Frames in all files; the segments of a super-frame count one by one."""
+    skipped: int = 0
+    """Frames that are missing because the disk was too slow."""
+    octets: int = 0
+
+
 class Vertex(Part):
     """A node, switch or hub in the topology picture."""
 
@@ -186,6 +196,8 @@ class Details(Part):
     profile: tuple[Hotspot, ...] = ()
     """Whole components first, then the functions with most samples; only with profiling enabled."""
     happenings: tuple[Happening, ...] = ()
+    captured: Captured | None = None
+    """Only with captures."""
     guidance: tuple[Advice, ...] = ()
     """Advice for figures between nodes of kinds that were calibrated on this machine."""
     topology: Topology = Topology()

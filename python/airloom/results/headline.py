@@ -8,10 +8,18 @@ from airloom.results.result import Measurement
 
 HEADLINES = (
     "throughput",
+    "throughput_up",
+    "throughput_down",
     "goodput",
     "rtt_mean",
     "rtt_p99",
     "rtt_max",
+    "rtt_idle",
+    "rtt_induced",
+    "page_time_mean",
+    "page_time_p95",
+    "mos.up",
+    "mos.down",
     "delay_mean",
     "delay_p99",
     "jitter_mean",

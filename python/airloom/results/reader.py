@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 from airloom.errors import RunError, ScenarioError
 from airloom.results import details, fairness, result, samples, sweep
 from airloom.results.details import Details
+from airloom.results.headline import headlines
 from airloom.results.result import Measurement, Result
 from airloom.results.sweep import Point
 from airloom.results.writer import CUT_SHORT, SWEEP
 from airloom.scenario.source import Source
+from airloom.units import html
+from airloom.units.figures import readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +38,29 @@ class RunReader:
 
     def __repr__(self) -> str:
         return f"RunReader({str(self.folder)!r}: {self.result.scenario}, {self.result.verdict.status})"
+
+    def _repr_html_(self) -> str:
+        verdict = self.result.verdict
+        shown = headlines(self.result.measurements)
+        swept = list(dict.fromkeys(label for one in shown for label in one.labels))
+        rows = [
+            (
+                one.name,
+                *(one.labels.get(label, "") for label in swept),
+                one.metric.replace("_", " "),
+                readable(one.mean, one.unit),
+                readable(one.ci95, one.unit) if one.ci95 is not None else "",
+                one.n,
+            )
+            for one in shown
+        ]
+        columns = ["measurement", *swept, "metric", "mean", "± 95 %", "n"]
+        right = range(len(columns) - 3, len(columns))
+        return (
+            html.paragraph(str(self.folder), strong=self.result.scenario)
+            + html.paragraph("; ".join([*verdict.reasons, *verdict.notes]), strong=verdict.status)
+            + html.table(columns, rows, numeric=right)
+        )
 
     @property
     def name(self) -> str:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from airloom.errors import LabError, RunError
 from airloom.nodes import doctor
 from airloom.planning import inputs
+from airloom.planning.capture import Capture
 from airloom.planning.gate import check
 from airloom.results import Claim, Result, RunReader, RunWriter, SweepWriter, Verdict
 from airloom.results.writer import label_of
-from airloom.runs import underlay
+from airloom.runs import notebook, underlay
 from airloom.runs.progress import Watcher
 from airloom.runs.single import Interrupted, OneRun, claims_of
 
@@ -51,7 +52,7 @@ def run(
     seed: int | None = None,
     repetitions: int | None = None,
     out: str | Path | None = None,
-    capture: bool = False,
+    capture: bool | Capture = False,
     profile: bool = False,
     resume: bool = False,
     watcher: Watcher | None = None,
@@ -59,8 +60,9 @@ def run(
     """Runs a scenario: all points of its sweep and all repetitions, one after the other.
 
     ``overrides`` are as after ``--set``, or a mapping from path to value. ``out`` is the folder of
-    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes all frames as pcapng, ``profile``
-    samples with perf where the processors' time goes.
+    the results, by default ``out/NAME-DATE-TIME``. ``capture`` writes frames as pcapng: all of them,
+    or those of a :class:`Capture`. ``profile`` samples with perf where the processors' time goes.
+    ``watcher`` receives the progress; in a notebook a bar shows it by default.
     ``resume`` continues an interrupted sweep. Raises ``LabError`` if the run fails; the folder has the
     data so far. Ctrl-C stops it in an orderly way.
     """
@@ -68,7 +70,12 @@ def run(
     doctor.require_basics(taps=experiment.has_taps, shares=experiment.shares)
     folder = Path(out) if out is not None else default_folder(experiment.scenario.name)
     return execute(
-        experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher or Watcher()
+        experiment,
+        folder,
+        capture=capture,
+        profile=profile,
+        resume=resume,
+        watcher=watcher or notebook.watcher(),
     )
 
 
@@ -103,18 +110,22 @@ def execute(
     experiment: Experiment,
     folder: Path,
     *,
-    capture: bool,
+    capture: bool | Capture,
     resume: bool,
     watcher: Watcher,
     profile: bool = False,
 ) -> RunResult:
     """Executes all runs of an experiment and writes them into a folder."""
     plans = experiment.plans
+    captured = Capture.of(capture)
+    if captured is not None:
+        for plan in plans:
+            captured.wanted(plan)  # refused before anything is written
     if len(plans) == 1 and not experiment.scenario.sweep:
         with _single(plans[0], folder) as writer:
-            _conduct(OneRun(plans[0], writer, watcher, capture=capture, profile=profile))
+            _conduct(OneRun(plans[0], writer, watcher, capture=captured, profile=profile))
     else:
-        _sweep(experiment, folder, capture=capture, profile=profile, resume=resume, watcher=watcher)
+        _sweep(experiment, folder, capture=captured, profile=profile, resume=resume, watcher=watcher)
     return RunResult(folder)
 
 
@@ -129,7 +140,13 @@ def _single(plan: Plan, folder: Path) -> RunWriter:
 
 
 def _sweep(
-    experiment: Experiment, folder: Path, *, capture: bool, profile: bool, resume: bool, watcher: Watcher
+    experiment: Experiment,
+    folder: Path,
+    *,
+    capture: Capture | None,
+    profile: bool,
+    resume: bool,
+    watcher: Watcher,
 ) -> None:
     scenario = experiment.scenario
     # Report what any point cannot have before the first run starts.
@@ -159,7 +176,7 @@ def _sweep(
 
 
 def _points(
-    experiment: Experiment, sweep: SweepWriter, *, capture: bool, profile: bool, watcher: Watcher
+    experiment: Experiment, sweep: SweepWriter, *, capture: Capture | None, profile: bool, watcher: Watcher
 ) -> list[tuple[str, LabError]]:
     """Executes the runs that have no result yet. Returns the errors of failed runs, by folder."""
     points = sweep.index.points

@@ -28,6 +28,7 @@ from airloom.nodes.kind import NodeHandle
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.network.published_ports import PublishedPorts
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.planning.capture import Capture
 from airloom.planning.link_settings import LinkSettings
 from airloom.planning.plan import LinkPlan, NodePlan, Plan
 from airloom.runs import underlay
@@ -45,7 +46,8 @@ class World:
         plan: Plan,
         *,
         visible: Sequence[Path] = (),
-        capture: Path | None = None,
+        capture: Capture | None = None,
+        captured: Path | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
     ) -> None:
@@ -66,6 +68,8 @@ class World:
         """PID of the supervisor, the ancestor of all node processes, while the emulation is open."""
         self._visible = tuple(visible)
         self._capture = capture
+        self._captured = captured
+        """File or folder of the capture."""
         self._on_node_failure = on_node_failure
         self._log_path = log_path
         self._nodes: Nodes | None = None
@@ -398,8 +402,10 @@ class World:
                     if vlans is not None:
                         engine.set_vlan(link.name, end, vlans)
         self._add_media(engine)
-        if self._capture is not None:
-            engine.capture(str(self._capture), None)
+        capture, path = self._capture, self._captured
+        if capture is not None and path is not None:
+            wanted = capture.wanted(self.plan)
+            engine.capture(path, wanted, apart=not capture.merged, snap=capture.snap)
 
     def _add_media(self, engine: _engine.Engine) -> None:
         for medium in self.plan.media.values():

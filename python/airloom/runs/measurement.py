@@ -87,6 +87,7 @@ class Measuring:
         """Starts its services one after the other; its state is ``prepared`` when all are ready."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for step in self._steps:
+            (self.folder / step.stdout).parent.mkdir(exist_ok=True)
             for name, content in step.files.items():
                 (self.folder / name).write_bytes(content)
         self._clocks = self._read_clocks()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Watcher:
     """Receives all events and ignores them; subclasses override the methods they need.
 
-    All calls come from the thread that runs the scenario, and must return quickly.
+    Calls come from the thread that runs the scenario unless noted, and must return quickly.
     """
 
     def phase(self, text: str) -> None:
@@ -32,6 +32,9 @@ class Watcher:
 
     def happened(self, at: int, text: str) -> None:
         """An event, or a change of a program's state, at engine time ``at`` in nanoseconds."""
+
+    def captured(self, octets: int, skipped: int) -> None:
+        """Size of the captures so far, and frames that are missing in them; from another thread."""
 
     def problem(self, text: str) -> None:
         """A problem that should be shown to the user at once."""

@@ -18,11 +18,13 @@ from airloom.host.machine import machine, versions
 from airloom.measure import Metric, Place, Tool, pcap, stages, tool_for
 from airloom.measure.flow import FlowReading
 from airloom.planning import host_needs, in_force, inputs
+from airloom.planning.capture import Capture
 from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
 from airloom.runs import evidence, margins
+from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch
 from airloom.runs.measurement import Measuring
@@ -59,7 +61,7 @@ class OneRun:
         writer: RunWriter,
         watcher: Watcher,
         *,
-        capture: bool = False,
+        capture: Capture | None = None,
         profile: bool = False,
         measure: bool = True,
     ) -> None:
@@ -74,15 +76,19 @@ class OneRun:
         self.socket_lost: dict[str, int] = {}
         """Per measurement: packets lost because its receiving socket buffer was full."""
         self._tools = tools_of(plan, plan.scenario.measurements) if measure else {}
-        self._capture = writer.folder / "capture.pcapng" if capture else None
         self._profiler = Profiler(writer.folder, machines_of(plan)) if profile else None
         self._followed = measure and any(one.stages for one in traffic_of(plan))
         """Whether packets are followed through their stages, which requires an engine capture."""
+        self._capture = capture or (Capture(merged=True) if self._followed else None)
+        place = FOLLOWED if capture is None or self._capture is None else self._capture.place
+        self._captured = writer.folder / place
+        self._keep_capture = capture is not None
         self.stopped_by: str | None = None
         """The signal that requested the stop."""
         self._runner: Runner | None = None
         self._watch: HostWatch | None = None
         self._radios: RadioWatch | None = None
+        self._captures: CaptureWatch | None = None
         self._stack = contextlib.ExitStack()
         self._closed = False
         self._judged = Verdict()
@@ -119,7 +125,8 @@ class OneRun:
                 World(
                     plan,
                     visible=[writer.folder, *folders_of(plan)],
-                    capture=self._capture or (writer.folder / FOLLOWED if self._followed else None),
+                    capture=self._capture,
+                    captured=self._captured,
                     on_node_failure=self._node_failed,
                     log_path=writer.log_path,
                 )
@@ -132,6 +139,8 @@ class OneRun:
                 runner.interrupt(self.stopped_by)
             self._watch = stack.enter_context(HostWatch(world))
             self._radios = stack.enter_context(RadioWatch(world))
+            if self._keep_capture:
+                self._captures = stack.enter_context(CaptureWatch(world, self.watcher))
             if self._profiler is not None:
                 stack.callback(self._profiler.finish)
                 self._profiler.start(world.supervisor_pid)
@@ -191,6 +200,8 @@ class OneRun:
         ledger, lateness = self._ledger_and_lateness()
         self.writer.ledger = evidence.ledger_of(ledger, lateness)
         watch.finish()
+        if self._captures is not None:
+            self._captures.finish()
         self._record_host(watch, lateness)
         self._record_radios()
         self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
@@ -224,8 +235,9 @@ class OneRun:
         """Computes the time per stage of the followed packets from the complete capture."""
         if not self._followed:
             return
-        path = self._capture or self.writer.folder / FOLLOWED
-        captured = list(pcap.frames(path))
+        path = self._captured
+        files = sorted(path.glob("*.pcapng")) if path.is_dir() else [path]
+        captured = [frame for file in files for frame in pcap.frames(file)]
         to_host = self.world.zero - self.runner.zero_realtime
         for name, measuring in self.runner.measurings.items():
             flow = measuring.reading
@@ -235,7 +247,7 @@ class OneRun:
             found = [as_measurement(name, metric) for metric in stages.metrics(boundaries, flow.followed)]
             self.measured += found
             self.writer.measured(*found)
-        if self._capture is None:
+        if not self._keep_capture:
             path.unlink()
 
     def _note_flow(self, name: str, metrics: Mapping[str, Metric]) -> None:
@@ -289,7 +301,7 @@ class OneRun:
             paused=evidence.paused(ledger),
             above_ceiling=self._above_ceiling,
             length=self.world.now(),
-            notes=[*self.world.notes, *(note for note in notes if note is not None)],
+            notes=[*self.world.notes, *(note for note in notes if note is not None), *self._missed()],
         )
         return judge(seen, self.plan.scenario.limits)
 
@@ -297,6 +309,11 @@ class OneRun:
         done = [one for one in self.runner.measurings.values() if one.reading is not None]
         steps = [step for measuring in done for step in measuring.tool.steps()]
         return tool_versions(steps, self.plan.nodes, self.world.nodes)
+
+    def _missed(self) -> list[str]:
+        """A note on frames that the disk was too slow for."""
+        skipped = self._captures.skipped if self._captures is not None else 0
+        return [f"{skipped:,} frames are missing in the capture: the disk was too slow"] if skipped else []
 
     def _describe(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Details:
         runner = self.runner
@@ -325,6 +342,7 @@ class OneRun:
             happenings=tuple(
                 Happening(t_ns=at, what=what, kind=kind) for at, what, kind in runner.happenings
             ),
+            captured=self._captures.counts if self._captures is not None else None,
             topology=topology_of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),
@@ -343,15 +361,18 @@ class Interrupted(RunError):
 def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:
     """The tool of every measurement. Raises :class:`ScenarioError` if one cannot be created."""
     addresses = addresses_of(plan)
-    needs_traffic = any(one.traffic is not None for one in measurements)
+    needs_traffic = any(
+        one.traffic is not None or (one.test is not None and one.test.kind == "voip") for one in measurements
+    )
     traffic = str(binaries.find("airloom-traffic")) if needs_traffic else "airloom-traffic"
+    ports = [one.tool.ports for one in measurements]
     return {
         measurement.name: tool_for(
             measurement,
             Place(
                 name=measurement.name,
                 addresses=addresses,
-                port=first_port + number,
+                port=first_port + sum(ports[:number]),
                 seed=derived(plan.seed, measurement.name),
                 traffic=traffic,
             ),

@@ -122,7 +122,7 @@ def ask(**more):
         "congestion": None,
         "at": 0,
     }
-    return SimpleNamespace(**values | {"family": None} | more)
+    return SimpleNamespace(**values | {"family": None, "dscp": 0} | more)
 
 
 def test_commands():

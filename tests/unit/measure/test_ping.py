@@ -106,13 +106,14 @@ PLACE = Place("rtt", {"h1": ["10.0.0.1"], "h2": ["10.0.0.2", "fd00::2"]}, port=5
 
 def ask(**more):
     values = {"source": "h1", "to": "h2", "count": 3, "interval": 2_000_000, "size": 56, "at": 5}
-    return SimpleNamespace(**values | {"family": None, "unreachable": "count"} | more)
+    return SimpleNamespace(**values | {"family": None, "dscp": 0, "unreachable": "count"} | more)
 
 
 def test_command():
     (step,) = PingTool(ask(), PLACE).steps()
     assert step.argv == ("ping", "-D", "-n", "-O", "-c", "3", "-i", "0.002000000", "-s", "56", "10.0.0.2")
     assert (step.node, step.at, step.service) == ("h1", 5, False)
+    assert PingTool(ask(dscp=46), PLACE).steps()[0].argv[-3:] == ("-Q", "184", "10.0.0.2")
     assert PingTool(ask(to="fd00::2"), PLACE).steps()[0].argv[-1] == "fd00::2"
     with pytest.raises(ScenarioError, match="h9"):
         PingTool(ask(to="h9"), PLACE).steps()

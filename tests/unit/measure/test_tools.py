@@ -29,7 +29,7 @@ def test_the_tables_of_tools_have_the_same_words() -> None:
 
 @pytest.mark.parametrize("word", TOOLS)
 def test_a_tool_runs_programs(word: str, tmp_path: Path) -> None:
-    more = {"rate": "1 Mbit/s"} if word == "traffic" else {}
+    more = {"traffic": {"rate": "1 Mbit/s"}, "test": {"kind": "rrul"}}.get(word, {})
     asked = measurement(**{word: {"from": "a", "to": "b", **more}})
     place = Place("m", {"a": ["10.0.0.1"], "b": ["10.0.0.2"]}, 5000, 1, folder=tmp_path)
     steps = measure.tool_for(asked, place).steps()
@@ -41,7 +41,7 @@ def test_without_a_tool_there_is_none() -> None:
     place = Place("m", {}, 5000, 1)
     with pytest.raises(ScenarioError, match="exactly one tool") as caught:
         measure.tool_for(Measurement(name="m"), place)
-    assert caught.value.cure == "give one of ping, iperf3, traffic"
+    assert caught.value.cure == "give one of ping, iperf3, traffic, test"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,12 @@ def test_without_a_tool_there_is_none() -> None:
         ({"iperf3": {"duration": "2 s"}}, 2_000_000_000, 1.5 * 10e6 / (8 * 1538)),
         ({"traffic": {"rate": "80 kbit/s", "size": "1000 B"}}, 10_000_000_000, 10.0),
         ({"traffic": {"interval": "20 ms", "duration": "1 s"}}, 1_000_000_000, 50.0),
+        ({"test": {"kind": "voip", "duration": "2 s"}}, 2_000_000_000, 100.0),
+        (
+            {"test": {"kind": "rrul", "duration": "2 s", "idle": "3 s"}},
+            8_000_000_000,
+            1.5 * 10e6 / (8 * 1538),
+        ),
     ],
 )
 def test_a_tool_says_how_long_it_takes_and_what_it_sends(

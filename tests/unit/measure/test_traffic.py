@@ -115,7 +115,7 @@ def test_nothing_came_is_a_result_and_a_refusal_is_not(tmp_path):
 
 
 def test_the_right_tool_for_each_measurement():
-    measurement = SimpleNamespace(name="x", ping=None, iperf3=None, traffic=ask())
+    measurement = SimpleNamespace(name="x", ping=None, iperf3=None, traffic=ask(), test=None)
     assert isinstance(tool_for(measurement, PLACE), TrafficTool)
     with pytest.raises(ScenarioError, match="exactly one tool"):
-        tool_for(SimpleNamespace(name="x", ping=None, iperf3=None, traffic=None), PLACE)
+        tool_for(SimpleNamespace(name="x", ping=None, iperf3=None, traffic=None, test=None), PLACE)

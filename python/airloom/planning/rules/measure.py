@@ -14,7 +14,7 @@ from airloom.planning.rules import media
 from airloom.planning.rules.links import direction
 from airloom.planning.rules.names import unique
 from airloom.planning.rules.nodes import node_exists
-from airloom.scenario.model import Event, Iperf3, Measurement, Ping, Scenario, Traffic
+from airloom.scenario.model import Event, Iperf3, Measurement, Ping, Scenario, Test, Traffic
 from airloom.scenario.model.measure import TOOLS
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
@@ -304,10 +304,47 @@ def _sizes(tool: Traffic, path: Path_) -> Iterator[Problem]:
             yield Problem("measurement.size", f"the frame is not of {allowed}", (*path, "frame"))
 
 
+_ONLY = {
+    "streams": ("tcp_nup",),
+    "congestion": ("rrul", "rrul_be", "tcp_nup"),
+    "sample": ("rrul", "rrul_be", "tcp_nup"),
+    "idle": ("rrul", "rrul_be", "tcp_nup"),
+    "objects": ("web_page",),
+    "size": ("web_page",),
+}
+"""Keys of ready tests, and the tests that have them."""
+_LARGEST_OBJECT = 64 << 20
+_SHORTEST_SAMPLE = 50_000_000
+"""Shortest time between samples of sockets, in ns: each sample starts four programs."""
+
+
+def _test(tool: Test, path: Path_) -> Iterator[Problem]:
+    yield from _nothing(tool, path, "size")
+    for name, kinds in _ONLY.items():
+        if name in tool.model_fields_set and tool.kind not in kinds:
+            yield Problem(
+                "measurement.test",
+                f"{tool.kind} has no {name!r}",
+                (*path, name),
+                f"it is for {', '.join(kinds)}",
+                key=True,
+            )
+    if tool.size is not None and tool.size > _LARGEST_OBJECT:
+        yield Problem("measurement.size", f"an object has at most {_LARGEST_OBJECT} B", (*path, "size"))
+    if 0 < tool.sample < _SHORTEST_SAMPLE:
+        yield Problem(
+            "measurement.test",
+            "samples of sockets are at least 50 ms apart",
+            (*path, "sample"),
+            "such as sample: 200 ms, or 0 s for none",
+        )
+
+
 _RULES: dict[str, Callable[[Any, Path_], Iterator[Problem]]] = {
     "ping": _ping,
     "iperf3": _iperf3,
     "traffic": _traffic,
+    "test": _test,
 }
 """Rules of single tools."""
 

@@ -69,6 +69,7 @@ from airloom.scenario.model.nodes import (
     SharedGuest,
 )
 from airloom.scenario.model.openflow import Flow
+from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.routing import Routing, RoutingChoice
 from airloom.scenario.model.slices import Grant, Slice
 from airloom.scenario.model.swept import Swept, Values
@@ -232,6 +233,7 @@ __all__ = [
     "Swept",
     "Switch",
     "TableJitter",
+    "Test",
     "Topology",
     "Traffic",
     "Tuning",

@@ -9,6 +9,7 @@ from pydantic import Field
 from airloom.scenario.model.base import Count, File, Model, Name
 from airloom.scenario.model.links import Direction
 from airloom.scenario.model.media import Position, Tuning
+from airloom.scenario.model.ready_tests import Test
 from airloom.units.quantities import Duration, Fraction, Rate, Size
 
 
@@ -53,6 +54,7 @@ class Ping(Model):
     count: Count = Field(default=10, description="number of requests")
     interval: Duration = Field(default=Duration("200 ms"), description="time between requests")
     size: Size = Field(default=Size("56 B"), description="octets of payload without the ICMP header")
+    dscp: int = Field(default=0, ge=0, le=63, description="differentiated services code point")
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
@@ -62,6 +64,11 @@ class Ping(Model):
         "there is none at the start",
     )
     at: Duration = Field(default=Duration(0), description=_START)
+
+    @property
+    def ports(self) -> int:
+        """Returns the number of transport ports that it needs."""
+        return 1
 
     @property
     def least(self) -> int:
@@ -91,10 +98,16 @@ class Iperf3(Model):
     streams: Count = Field(default=1, description="parallel connections")
     reverse: bool = Field(default=False, description="data flows from `to` to `from`")
     congestion: str | None = Field(default=None, description="TCP congestion control, such as cubic")
+    dscp: int = Field(default=0, ge=0, le=63, description="differentiated services code point")
     family: Family | None = Field(
         default=None, description="address family; by default that of the first address"
     )
     at: Duration = Field(default=Duration(0), description=_START)
+
+    @property
+    def ports(self) -> int:
+        """Returns the number of transport ports that it needs."""
+        return 1
 
     @property
     def least(self) -> int:
@@ -147,6 +160,11 @@ class Traffic(Model):
     )
 
     @property
+    def ports(self) -> int:
+        """Returns the number of transport ports that it needs."""
+        return 1
+
+    @property
     def least(self) -> int:
         """Returns the shortest duration in ns."""
         return self.duration
@@ -164,7 +182,7 @@ class Traffic(Model):
         return None if self.rate is None else self.rate / (8 * self.size)
 
 
-TOOLS = ("ping", "iperf3", "traffic")
+TOOLS = ("ping", "iperf3", "traffic", "test")
 """The tools of measurements: keys of :class:`Measurement`."""
 
 
@@ -175,11 +193,12 @@ class Measurement(Model):
     ping: Ping | None = Field(default=None, description="the system's ping")
     iperf3: Iperf3 | None = Field(default=None, description="the system's iperf3")
     traffic: Traffic | None = Field(default=None, description="Airloom's own generator")
+    test: Test | None = Field(default=None, description="a ready test of several programs")
 
     @property
-    def tool(self) -> Ping | Iperf3 | Traffic:
+    def tool(self) -> Ping | Iperf3 | Traffic | Test:
         """Returns the tool that is given."""
-        tool: Ping | Iperf3 | Traffic | None = getattr(self, self.word)
+        tool: Ping | Iperf3 | Traffic | Test | None = getattr(self, self.word)
         assert tool is not None
         return tool
 

@@ -1,0 +1,140 @@
+"""What a run captures, how it is stored, and about how large it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from airloom.errors import ScenarioError
+from airloom.planning.estimate import UNLIMITED, path_between
+from airloom.planning.plan import Plan
+from airloom.planning.schedule import expected_of
+from airloom.scenario.model import Iperf3, Measurement, Ping, Traffic
+from airloom.scenario.suggest import nearest
+
+FOLDER = "captures"
+"""Folder of the captures within a run's folder, one file for each port."""
+MERGED = "capture.pcapng"
+"""The capture of all ports in one file, within a run's folder."""
+BLOCK = 48
+"""Octets that pcapng adds to a frame, with its direction."""
+FULL = 1514
+"""Octets of a full Ethernet frame without check sequence."""
+_ACKNOWLEDGMENT = 66
+"""Octets of an acknowledgment of TCP, without check sequence."""
+_HEADERS = {"icmp": 42, "udp": 42}
+"""Octets of the headers of Ethernet, IPv4 and ICMP or UDP."""
+LEAST, MOST = 14, 262_144
+"""Range of the snap length in octets: an Ethernet header, and Wireshark's largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Which frames a run captures, and how it stores them.
+
+    ``ports`` are ports (``h1:eth0``), nodes (all their ports) or media (the sniffer's view of their
+    channels); empty means all. ``snap`` is the number of octets kept of each frame, None for all.
+    ``merged`` writes one file with all ports, in order of time, instead of one for each port.
+    """
+
+    ports: tuple[str, ...] = ()
+    snap: int | None = None
+    merged: bool = False
+
+    @classmethod
+    def of(cls, asked: bool | Self) -> Self | None:
+        """Returns the capture that an argument asks for: True is one of everything."""
+        return (cls() if asked else None) if isinstance(asked, bool) else asked
+
+    @property
+    def place(self) -> str:
+        """Returns the file or folder, relative to the run's folder."""
+        return MERGED if self.merged else FOLDER
+
+    @property
+    def whole(self) -> bool:
+        """True if it keeps all octets of all ports."""
+        return not self.ports and self.snap is None
+
+    def wanted(self, plan: Plan) -> list[str] | None:
+        """Returns the names of ports and media for the engine; None means all.
+
+        Raises :class:`ScenarioError` for an unknown name and for a snap length out of range.
+        """
+        if self.snap is not None and not LEAST <= self.snap <= MOST:
+            raise ScenarioError(
+                "capture.snap",
+                f"the snap length is not from {LEAST} to {MOST} octets, but {self.snap}",
+                cure="96 keeps the headers of IPv6 and TCP",
+            )
+        if not self.whole and any(isinstance(one.tool, Traffic) and one.tool.stages for one in _all(plan)):
+            raise ScenarioError(
+                "capture.stages",
+                "'stages' of a measurement follows its packets in the capture, which must be whole",
+                cure="capture all ports without a snap length, or leave 'stages' out",
+            )
+        if not self.ports:
+            return None
+        found: dict[str, None] = {}
+        for name in self.ports:
+            ports = _ports(plan, name)
+            if not ports:
+                known = [
+                    *plan.nodes,
+                    *plan.media,
+                    *(port for node in plan.nodes for port in _ports(plan, node)),
+                ]
+                raise ScenarioError(
+                    "capture.port",
+                    f"there is no port, node or medium {name!r} to capture",
+                    cure=nearest(name, known),
+                )
+            found |= dict.fromkeys(ports)
+        return list(found)
+
+    def octets(self, plan: Plan) -> float:
+        """Returns about how many octets its files have at most.
+
+        Counts the frames of measurements on wired links; programs and radios are not known before.
+        """
+        wanted = self.wanted(plan)
+        return sum(self._of(plan, one, wanted) for one in _all(plan))
+
+    def _of(self, plan: Plan, measurement: Measurement, wanted: list[str] | None) -> float:
+        tool = measurement.tool
+        path = path_between(plan, tool.source, tool.to)
+        ends = [end for link in path for end in (link.a, link.b) if ":" in end]
+        seen = len(ends) if wanted is None else len([end for end in ends if end in wanted])
+        share = seen / (2 * len(path)) if path else 0
+        slowest = min((link.forward.mean_rate or UNLIMITED for link in path), default=0)
+        lasts = expected_of(measurement) / 1e9
+        return 2 * len(path) * share * lasts * _rate(tool, slowest, self._kept)
+
+    def _kept(self, octets: int) -> int:
+        return BLOCK + (octets if self.snap is None else min(octets, self.snap))
+
+
+def _rate(tool: Any, slowest: int, kept: Any) -> float:
+    """Returns octets of a capture per second at one port."""
+    match tool:
+        case Ping():
+            return float((tool.offered or 0) * kept(int(tool.size) + _HEADERS["icmp"]))
+        case Iperf3() | Traffic() if tool.offered is not None:
+            payload = int(tool.size or FULL - _HEADERS["udp"])
+            return float(tool.offered * kept(payload + _HEADERS["udp"]))
+        case _:
+            # TCP fills the slowest link, with an acknowledgment for every other segment.
+            return float(slowest / 8 / FULL * (kept(FULL) + kept(_ACKNOWLEDGMENT) / 2))
+
+
+def _all(plan: Plan) -> list[Measurement]:
+    return list(plan.scenario.measurements)
+
+
+def _ports(plan: Plan, name: str) -> list[str]:
+    """Returns the ports and media that a name stands for."""
+    if name in plan.media:
+        return [name]
+    nodes = [plan.nodes[name]] if name in plan.nodes else list(plan.nodes.values())
+    ports = [f"{node.name}:{interface.name}" for node in nodes for interface in node.interfaces]
+    return ports if name in plan.nodes else [port for port in ports if port == name]
