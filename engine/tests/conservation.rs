@@ -4,7 +4,8 @@ mod common;
 
 use airloom_engine::frame::Frame;
 use airloom_engine::settings::{
-    Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments, SwitchSettings,
+    Carrier, Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments,
+    SwitchSettings,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId};
@@ -119,6 +120,7 @@ fn links() -> impl Strategy<Value = LinkSettings> {
                 queue,
                 segments,
                 late: Late::CatchUp,
+                carrier: Carrier::default(),
                 gap_ns,
                 receiver,
             }
