@@ -26,6 +26,10 @@ struct Scene {
     name: &'static str,
     settings: RadioSettings,
     stations: u32,
+    /// Transmit powers in dBm and rates in Mbit/s of the stations, in turn; those of `settings` if
+    /// empty.
+    powers: &'static [f64],
+    rates: &'static [f64],
     /// Radius of the circle of stations round the first radio, m.
     radius: f64,
     /// Frames per second that each station offers; saturated if `None`.
@@ -39,13 +43,17 @@ struct Scene {
 /// Runs a scene; setting a frame error rate, even of 0, disables joint processing.
 fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
     let mut world = World::new(seed, reference_loss());
-    let mut dice = Stream::named(seed, "scene");
+    let mut random = Stream::named(seed, "scene");
     let sink = world.add(scene.settings.clone(), 0.0, 0.0);
     let mut stations: Vec<RadioId> = Vec::new();
     for station in 0..scene.stations {
         let angle = f64::from(station) / f64::from(scene.stations) * core::f64::consts::TAU;
         let place = (scene.radius * libm::cos(angle), scene.radius * libm::sin(angle));
-        stations.push(world.add(scene.settings.clone(), place.0, place.1));
+        let mut settings = scene.settings.clone();
+        let in_turn = |values: &[f64]| values.iter().copied().cycle().nth(station as usize);
+        settings.power_dbm = in_turn(scene.powers).unwrap_or(settings.power_dbm);
+        settings.rate = in_turn(scene.rates).map_or(settings.rate, |rate| at_rate(rate).rate);
+        stations.push(world.add(settings, place.0, place.1));
     }
     if !together {
         world.medium.set_frame_error(sink, sink, 0.0);
@@ -62,17 +70,17 @@ fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
         if let Some(load) = scene.load {
             while now < end {
                 world.run(at(now));
-                let from = stations[dice.below(u64::from(scene.stations)) as usize];
-                let other = stations[dice.below(u64::from(scene.stations)) as usize];
-                let to = if dice.chance(scene.broadcast) {
+                let from = stations[random.below(u64::from(scene.stations)) as usize];
+                let other = stations[random.below(u64::from(scene.stations)) as usize];
+                let to = if random.chance(scene.broadcast) {
                     None
-                } else if dice.chance(scene.across) && other != from {
+                } else if random.chance(scene.across) && other != from {
                     Some(other)
                 } else {
                     Some(sink)
                 };
-                world.offer(world.medium.now(), from, to, 20 + dice.below(1400) as u32);
-                now += dice.exponential() / (load * f64::from(scene.stations));
+                world.offer(world.medium.now(), from, to, 20 + random.below(1400) as u32);
+                now += random.exponential() / (load * f64::from(scene.stations));
             }
         }
         world.run(at(end));
@@ -86,14 +94,14 @@ fn play(scene: &Scene, seed: u64, together: bool) -> (Seen, f64) {
         accounts.push((world.medium.counts(radio), world.medium.airtime(radio, at(scene.seconds))));
     }
     let frames: u64 = stations.iter().chain([&sink]).map(|&radio| world.medium.counts(radio).sent).sum();
-    let told = world.medium.told() as f64 / frames as f64;
+    let individual = world.medium.individual_receptions() as f64 / frames as f64;
     let arrivals = world.sinks.arrivals.iter();
     let seen = Seen {
         arrivals: arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect(),
         accounts,
         drops: world.sinks.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
     };
-    (seen, told)
+    (seen, individual)
 }
 
 fn scenes() -> Vec<Scene> {
@@ -101,6 +109,8 @@ fn scenes() -> Vec<Scene> {
         name: "saturated",
         settings: at_rate(54.0),
         stations: 20,
+        powers: &[],
+        rates: &[],
         radius: 5.0,
         load: None,
         broadcast: 0.0,
@@ -130,6 +140,39 @@ fn scenes() -> Vec<Scene> {
             settings: RadioSettings { fragment_octets: Some(400), ..at_rate(54.0) },
             ..plain()
         },
+        Scene { name: "many in a collision", stations: 80, seconds: 0.5, ..plain() },
+        Scene {
+            name: "different powers",
+            powers: &[0.0, 30.0, 15.0, 24.0, 8.0],
+            rates: &[6.0, 54.0, 24.0],
+            seconds: 3.0,
+            ..plain()
+        },
+        Scene {
+            name: "long propagation delays",
+            settings: RadioSettings { power_dbm: 54.0, ..at_rate(54.0) },
+            powers: &[48.0, 60.0, 54.0],
+            rates: &[24.0, 54.0],
+            radius: 100.0,
+            seconds: 3.0,
+            ..plain()
+        },
+        Scene {
+            name: "captured reservations",
+            powers: &[0.0, 30.0, 15.0],
+            rates: &[6.0, 54.0],
+            load: Some(100.0),
+            across: 0.5,
+            ..plain()
+        },
+        Scene {
+            name: "captured requests",
+            settings: RadioSettings { rts_octets: Some(500), ..at_rate(54.0) },
+            powers: &[0.0, 30.0, 15.0, 24.0],
+            load: Some(60.0),
+            across: 0.5,
+            ..plain()
+        },
         Scene { name: "802.11b", settings: b, seconds: 4.0, ..plain() },
         Scene { name: "loaded", load: Some(40.0), across: 0.3, ..plain() },
         Scene { name: "lightly loaded", load: Some(5.0), across: 0.5, seconds: 6.0, ..plain() },
@@ -152,8 +195,8 @@ fn scenes() -> Vec<Scene> {
 }
 
 #[test]
-fn what_is_dealt_with_together_is_what_it_is_one_by_one() {
-    let mut told = String::new();
+fn joint_processing_equals_individual_processing() {
+    let mut individual = String::new();
     for scene in scenes() {
         for seed in 1..4 {
             let ((together, few), (apart, many)) = (play(&scene, seed, true), play(&scene, seed, false));
@@ -164,16 +207,16 @@ fn what_is_dealt_with_together_is_what_it_is_one_by_one() {
                 assert_eq!(one, other, "{} {seed}: account {number}", scene.name);
             }
             assert_eq!(together, apart, "{} {seed}", scene.name);
-            told += &format!("{} {seed}: {few:.1} of {many:.1} for each frame\n", scene.name);
+            individual += &format!("{} {seed}: {few:.1} of {many:.1} for each frame\n", scene.name);
         }
     }
-    println!("{told}");
+    println!("{individual}");
 }
 
 /// An access point and its stations, which are changed at random at intervals.
 fn changing(seed: u64, together: bool) -> (Seen, f64) {
     let mut world = World::new(seed, reference_loss());
-    let mut dice = Stream::named(seed, "changes");
+    let mut random = Stream::named(seed, "changes");
     let point = Membership::AccessPoint { ssid: "lab".into(), beacon_ns: 50_000_000 };
     let roaming =
         Roaming { ssid: "lab".into(), channels: vec![36, 40], dwell_ns: 60_000_000, ..Roaming::default() };
@@ -187,25 +230,25 @@ fn changing(seed: u64, together: bool) -> (Seen, f64) {
     world.sinks.keep_arrivals = true;
     let (mut now, mut accounts) = (0.5, Vec::new());
     while now < 8.0 {
-        now += dice.exponential() * 1e-3;
+        now += random.exponential() * 1e-3;
         world.run(at(now));
-        let node = stations[dice.below(12) as usize];
-        let to = stations[dice.below(12) as usize];
+        let node = stations[random.below(12) as usize];
+        let to = stations[random.below(12) as usize];
         world.offer(
             at(now),
             node,
-            (!dice.chance(0.02) && to != node).then_some(to),
-            20 + dice.below(1400) as u32,
+            (!random.chance(0.02) && to != node).then_some(to),
+            20 + random.below(1400) as u32,
         );
-        if dice.chance(0.99) {
+        if random.chance(0.99) {
             continue;
         }
-        let change = match dice.below(8) {
-            0 => RadioChange::Power(10.0 + 6.0 * dice.unit()),
-            1 => RadioChange::Position(Position::new(12.0 * dice.unit(), 0.0, 0.0)),
+        let change = match random.below(8) {
+            0 => RadioChange::Power(10.0 + 6.0 * random.unit()),
+            1 => RadioChange::Position(Position::new(12.0 * random.unit(), 0.0, 0.0)),
             2 => RadioChange::Scan { channels: vec![36, 40], active: true, dwell_ns: 5_000_000 },
             3 => RadioChange::On(false),
-            4 => RadioChange::RtsOctets(dice.chance(0.5).then_some(400)),
+            4 => RadioChange::RtsOctets(random.chance(0.5).then_some(400)),
             5 => RadioChange::Rate(RateSettings::Minstrel),
             _ => RadioChange::On(true),
         };
@@ -219,11 +262,11 @@ fn changing(seed: u64, together: bool) -> (Seen, f64) {
         accounts,
         drops: world.sinks.drops.iter().map(|(why, count)| (format!("{why:?}"), *count)).collect(),
     };
-    (seen, world.medium.told() as f64 / frames as f64)
+    (seen, world.medium.individual_receptions() as f64 / frames as f64)
 }
 
 #[test]
-fn changes_meet_radios_as_if_they_had_never_been_dealt_with_together() {
+fn changes_of_radios_have_the_same_effect_with_joint_processing() {
     for seed in 1..6 {
         let ((together, few), (apart, many)) = (changing(seed, true), changing(seed, false));
         assert!(apart.arrivals.len() > 2000, "{}", apart.arrivals.len());
@@ -233,14 +276,24 @@ fn changes_meet_radios_as_if_they_had_never_been_dealt_with_together() {
 }
 
 #[test]
-fn twice_as_many_bystanders_are_hardly_more_to_tell() {
+fn twice_as_many_listeners_need_hardly_more_individual_receptions() {
     // The same total number of frames for any number of stations.
     let of = |stations: u32| {
         let settings = at_rate(54.0);
         let load = Some(800.0 / f64::from(stations));
         let name = "a cell that grows";
-        let scene =
-            Scene { name, settings, stations, radius: 5.0, load, broadcast: 0.0, across: 0.5, seconds: 3.0 };
+        let scene = Scene {
+            name,
+            settings,
+            stations,
+            powers: &[],
+            rates: &[],
+            radius: 5.0,
+            load,
+            broadcast: 0.0,
+            across: 0.5,
+            seconds: 3.0,
+        };
         play(&scene, 1, true).1
     };
     let (few, many) = (of(40), of(80));

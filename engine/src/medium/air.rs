@@ -40,7 +40,7 @@ pub(super) struct Sending {
     pub(super) heard: Vec<Heard>,
     /// Receivers that received it, or lost it to interference.
     pub(super) taken: u32,
-    pub(super) spoilt: u32,
+    pub(super) interfered: u32,
     /// The cluster of its sender at its start.
     pub(super) cluster: Option<ClusterId>,
 }
@@ -173,7 +173,7 @@ impl Medium {
         let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
         let signal = Signal::new(number, &sending, form);
         let mut heard = self.spare.pop().unwrap_or_default();
-        sending.cluster = self.audience(now, &signal, sending.to, &mut heard);
+        sending.cluster = self.start_in_cluster(now, &signal, sending.to, &mut heard);
 
         // A frame that the sender was receiving is lost.
         let radio = &mut self.radios[from];
@@ -185,17 +185,17 @@ impl Medium {
         self.listen(from, now);
         let end = sending.end;
         self.channels.begin(sending.channel, now, end.since(now));
-        self.told += heard.len() as u64;
+        self.individual_receptions += heard.len() as u64;
         for ear in &mut heard {
             let listener = &mut self.radios[ear.radio as usize];
-            ear.power *= self.fading.gain(&mut listener.dice);
+            ear.power *= self.fading.gain(&mut listener.random);
             match listener.hear(&signal, ear, &self.decoders) {
-                Arrived::Left(old) => self.spoil(old),
+                Arrived::Left(old) => self.count_interfered(old),
                 Arrived::Both(old) => {
-                    self.spoil(old);
-                    sending.spoilt += 1;
+                    self.count_interfered(old);
+                    sending.interfered += 1;
                 }
-                Arrived::Missed => sending.spoilt += 1,
+                Arrived::Missed => sending.interfered += 1,
                 Arrived::Followed | Arrived::Unheard => {}
             }
             self.listen(ear.radio as usize, Signal::arrival(ear, now));
@@ -215,14 +215,14 @@ impl Medium {
     }
 
     /// Counts one more receiver that lost this frame to interference.
-    fn spoil(&mut self, number: u32) {
+    fn count_interfered(&mut self, number: u32) {
         if let Some(Some(sending)) = self.air.get_mut(number as usize) {
-            sending.spoilt += 1;
+            sending.interfered += 1;
         }
     }
 
     /// Ends reception of all frames on the air: the radio was retuned.
-    pub(super) fn deafen(&mut self, index: usize) {
+    pub(super) fn end_receptions(&mut self, index: usize) {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let radio = &mut self.radios[index];
         for (sending, on_air) in (0u32..).zip(&mut self.air) {
@@ -258,7 +258,7 @@ impl Medium {
         self.channels.end(sending.channel, now);
         self.radios[from].transmitting = false;
         self.radios[from].book(now, false);
-        self.pass_by(number, sending.cluster);
+        self.end_in_cluster(number, sending.cluster);
         for ear in &heard {
             let index = ear.radio as usize;
             let at = Signal::arrival(ear, now);
@@ -277,7 +277,7 @@ impl Medium {
                     self.received(at, &mut sending, ear, outside);
                 } else {
                     if lock.disturbed {
-                        sending.spoilt += 1;
+                        sending.interfered += 1;
                     }
                     self.broken(index, at, outside);
                 }
@@ -296,7 +296,7 @@ impl Medium {
         if self.sniffing {
             self.sniff(&sending, None, outside);
         }
-        self.lull(sending.cluster, &heard);
+        self.sleep_after_frame(sending.cluster, &heard);
         self.spare.push(heard);
         self.free.push(number);
         self.sent(now, &sending, reached, outside);
@@ -306,12 +306,12 @@ impl Medium {
     /// Draws from the frame error rate of a pair, if one is set.
     fn fails(&mut self, from: u32, to: u32) -> bool {
         let Some(&rate) = self.frame_errors.get(&(from, to)) else { return false };
-        self.radios[to as usize].dice.chance(rate)
+        self.radios[to as usize].random.chance(rate)
     }
 
     /// Drop reason of a broadcast that no radio received, or of a frame that was given up.
     pub(super) fn reason(sending: &Sending, reached: bool) -> Why {
-        if sending.spoilt > 0 {
+        if sending.interfered > 0 {
             Why::Collision
         } else if reached {
             Why::Noise

@@ -186,7 +186,7 @@ impl Medium {
             Cell::AdHoc(_) => self.take_turns(index),
             Cell::AccessPoint { beacon, .. } => {
                 let interval = beacon.nanos();
-                let phase = self.radios[index].dice.below(interval);
+                let phase = self.radios[index].random.below(interval);
                 self.next_beacon(index, self.now + Span::from_nanos(phase));
             }
             Cell::Station(_) => self.timer(index, Span::ZERO),
@@ -212,7 +212,7 @@ impl Medium {
         let Cell::AdHoc(cell) = &radio.cell else { return };
         let beacon = cell.beacon.nanos();
         let due = Instant::from_nanos((self.now.nanos() / beacon + 1) * beacon);
-        let slots = radio.dice.below(2 * u64::from(radio.phy.cw_min) + 1);
+        let slots = radio.random.below(2 * u64::from(radio.phy.cw_min) + 1);
         let delay = radio.slot * slots;
         self.next_beacon(index, due + delay);
     }

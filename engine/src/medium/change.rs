@@ -88,7 +88,7 @@ impl Medium {
         }
         let index = radio.index();
         match change {
-            RadioChange::Power(_) | RadioChange::Position(_) | RadioChange::On(_) => self.dissolve(),
+            RadioChange::Power(_) | RadioChange::Position(_) | RadioChange::On(_) => self.dissolve_clusters(),
             _ => self.wake(index),
         }
         let state = &mut self.radios[index];
@@ -149,12 +149,12 @@ impl Medium {
         if self.reach.places[index].channel == channel {
             return;
         }
-        self.dissolve();
+        self.dissolve_clusters();
         self.reach.places[index].channel = channel;
         // The loss of its signal may differ at another frequency.
         self.reach.power_changed(index);
         self.reach.retuned();
-        self.deafen(index);
+        self.end_receptions(index);
         self.soak(index);
         self.timers.set(index, self.radios[index].next_at());
     }

@@ -13,9 +13,9 @@
 
 use super::air::Signal;
 use super::airtime::Airtime;
-use super::clash::Left;
+use super::collision::{MAX_FRAMES, Outcome, Wait};
 use super::radio::{Kind, Radio};
-use super::reach::Heard;
+use super::reach::Reach;
 use crate::time::{Instant, Span};
 
 /// Identifier of a cluster: the generation of clusters, and its number in that generation.
@@ -25,31 +25,43 @@ pub(super) type ClusterId = (u64, usize);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Member {
     pub(super) asleep: bool,
-    /// A backoff is in progress, and a frame waits for its end.
-    pub(super) backing_off: bool,
-    pub(super) wants: bool,
-    /// The last frame was received with errors: EIFS applies.
-    pub(super) extended: bool,
+    /// A backoff is in progress.
+    backing_off: bool,
+    /// It sleeps, a backoff is in progress, and a frame waits for its end.
+    wants: bool,
     /// Common slot count at which its backoff ends.
-    pub(super) due: u64,
+    due: u64,
     /// Common counts when it fell asleep: gaps that were long enough, and time spent receiving.
-    pub(super) openings: i64,
-    pub(super) received: Span,
-    /// Additional effects of collisions, and the busy time of the last of them.
-    pub(super) left: Left,
-    pub(super) left_in: u64,
+    openings: i64,
+    received: Span,
+    /// Sums of the effects of collisions; wait and airtime ahead are those of the last one.
+    collisions: Outcome,
+    /// Number of the busy time of the last collision.
+    collided_in: u64,
     /// Smallest ratio of its signal to noise at another member.
-    pub(super) weakest: f64,
+    pub(super) least_snr: f64,
     /// The radio's noise, and its preamble threshold.
     pub(super) noise: f64,
     pub(super) preamble_ratio: f64,
 }
 
+impl Member {
+    /// A radio with these properties, awake.
+    pub(super) fn awake(least_snr: f64, noise: f64, preamble_ratio: f64) -> Self {
+        Self { least_snr, noise, preamble_ratio, ..Self::default() }
+    }
+
+    /// What it waits for in the gap after this busy time.
+    fn wait(&self, busy_time: u64) -> Wait {
+        if self.collided_in == busy_time { self.collisions.wait } else { Wait::AIFS }
+    }
+}
+
 /// An event on the air of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Turn {
-    Begins(Signal),
-    Ends(Signal),
+pub(super) enum AirEvent {
+    Start(Signal),
+    End(Signal),
 }
 
 /// Properties that all members of a cluster shared when it was formed.
@@ -60,9 +72,9 @@ pub(super) struct Common {
     pub(super) extension: Span,
     pub(super) detect: Span,
     /// The longest propagation delay.
-    pub(super) spread: Span,
+    pub(super) max_delay: Span,
     /// True if any member's transmission makes the channel busy by energy alone at all others.
-    pub(super) loud: bool,
+    pub(super) sensed_by_energy: bool,
 }
 
 /// The idle time after the last frame, and how it began.
@@ -71,6 +83,35 @@ pub(super) struct Gap {
     /// The first and the last frame of the preceding busy time.
     pub(super) first: Signal,
     pub(super) last: Signal,
+}
+
+/// What a member counted less than the others in a gap: slots, and whether the gap was long enough.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lag {
+    slots: i64,
+    openings: i64,
+}
+
+impl Lag {
+    fn of(own: Option<u64>, common: Option<u64>) -> Self {
+        let slots = |count: Option<u64>| i64::try_from(count.unwrap_or(0)).unwrap_or(i64::MAX);
+        Self {
+            slots: slots(common) - slots(own),
+            openings: i64::from(common.is_some()) - i64::from(own.is_some()),
+        }
+    }
+}
+
+/// Slots of a gap that a busy time ended.
+pub(super) struct CountedGap {
+    gap: Gap,
+    ending: Signal,
+    /// The slots that the common count is advanced by; `None` if counting had not begun.
+    common: Option<u64>,
+    /// True if a member may have counted other slots.
+    differs: bool,
+    /// The lag for each [`Wait`]; `None` if propagation delays decide it.
+    lags: [Option<Lag>; Wait::COUNT],
 }
 
 /// A cluster of radios.
@@ -85,19 +126,24 @@ pub(super) struct Cluster {
     pub(super) gap: Option<Gap>,
     /// Frames whose reservations may last beyond the start of the gap.
     reserving: Vec<Signal>,
+    /// Frames of the last collision; [`Wait::frame`] is an index of it.
+    collided: Vec<Signal>,
+    /// Latest end of a reservation by one of them that only some members know.
+    nav_until: Instant,
     /// Events since the gap ended; empty during a gap.
-    pub(super) turns: Vec<Turn>,
+    pub(super) events: Vec<AirEvent>,
     pub(super) on_air: u32,
     /// Slots counted, gaps long enough to count any, and time spent receiving.
     pub(super) slots: u64,
     openings: i64,
     received: Span,
-    /// True if EIFS may apply to a member.
-    extended: bool,
+    /// True if a sleeping member may wait for more than AIFS.
+    waits_differ: bool,
     /// Number of busy times.
     busy_times: u64,
-    /// No backoff of a sleeping member with a frame to send ends before this count.
-    least: u64,
+    /// For each [`Wait`]: no backoff of a sleeping member with a frame to send ends before this
+    /// count.
+    least_due: [u64; Wait::COUNT],
     /// No sleeping member sends before this instant if the channel stays idle.
     pub(super) next: Instant,
 }
@@ -116,19 +162,22 @@ impl Cluster {
             common,
             gap: None,
             reserving: Vec::new(),
-            turns: Vec::new(),
+            collided: Vec::new(),
+            nav_until: Instant::ZERO,
+            events: Vec::new(),
             on_air: 0,
             slots: 0,
             openings: 0,
             received: Span::ZERO,
-            extended: false,
+            waits_differ: false,
             busy_times: 0,
-            least: u64::MAX,
+            least_due: [u64::MAX; Wait::COUNT],
             next: Instant::NEVER,
         }
     }
 
-    pub(super) fn asleep(&self) -> bool {
+    /// True if any member sleeps.
+    pub(super) fn has_sleepers(&self) -> bool {
         self.awake.len() < self.radios.len()
     }
 
@@ -138,67 +187,93 @@ impl Cluster {
     }
 
     /// Makes a radio process all frames individually again.
-    pub(super) fn rouse(&mut self, rank: usize) {
-        self.members[rank].asleep = false;
+    pub(super) fn mark_awake(&mut self, rank: usize) {
         self.awake.insert(self.awake.partition_point(|&other| other < rank), rank);
     }
 
     /// True if an earlier frame may reserve the channel beyond `now`.
     pub(super) fn outlasts(&self, now: Instant) -> bool {
-        self.reserving.iter().any(|signal| Self::reserved(signal) + self.common.spread > now)
+        self.reserving.iter().any(|signal| Self::reserved(signal) + self.common.max_delay > now)
+            || self.nav_outlasts(now)
     }
 
-    /// Earliest instant, for any member, from which slots of a gap are counted.
-    fn counted_from(&self, gap: &Gap, extended: bool) -> Instant {
+    /// True if a reservation that only some sleeping members know may last beyond `until`.
+    pub(super) fn nav_outlasts(&self, until: Instant) -> bool {
+        self.nav_until + self.common.max_delay > until
+    }
+
+    /// True if this member sleeps, and knows a reservation that others may not know.
+    pub(super) fn has_own_nav(&self, rank: usize) -> bool {
+        let member = &self.members[rank];
+        member.asleep && member.wait(self.busy_times).frame().is_some()
+    }
+
+    /// Earliest instant, for any member with this wait, from which slots of a gap are counted.
+    fn counted_from(&self, gap: &Gap, wait: Wait) -> Instant {
+        let Common { aifs, extension, .. } = self.common;
         let clear = self.reserving.iter().map(Self::reserved).fold(gap.last.end, Instant::max);
-        let plain = clear + self.common.aifs;
-        if extended { plain.max(gap.last.end + self.common.aifs + self.common.extension) } else { plain }
+        if wait == Wait::EIFS {
+            return (clear + aifs).max(gap.last.end + aifs + extension);
+        }
+        let nav = wait.frame().map(|frame| Self::reserved(&self.collided[frame]));
+        nav.map_or(clear, |nav| nav.max(clear)) + aifs
     }
 
-    /// End of the reservations at a member; `ear` returns the path from another radio.
-    fn reserved_until(&self, ear: &impl Fn(u32) -> Heard) -> Option<Instant> {
-        let each = self.reserving.iter();
-        each.map(|signal| Signal::arrival(&ear(signal.from), Self::reserved(signal))).max()
+    /// The waits that sleeping members may have.
+    fn waits(&self) -> impl Iterator<Item = Wait> + use<> {
+        let eifs = self.waits_differ.then_some(Wait::EIFS);
+        core::iter::once(Wait::AIFS).chain(eifs).chain((0..self.collided.len()).map(Wait::nav))
     }
 
-    /// Puts a radio to sleep if its state equals the record; true if it did. `ear` returns the path
-    /// from another radio.
-    pub(super) fn admit(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) -> bool {
-        let Some(gap) = self.gap.filter(|_| self.turns.is_empty()) else { return false };
+    /// End of the reservations that all members know, at the member of this rank.
+    fn reserved_until(&self, rank: usize, reach: &Reach) -> Option<Instant> {
+        let own = self.radios[rank];
+        let end = |signal: &Signal| {
+            Signal::arrival(&reach.member_path(signal.from, own, rank), Self::reserved(signal))
+        };
+        self.reserving.iter().map(end).max()
+    }
+
+    /// Puts a radio to sleep if its state equals the record; true if it did.
+    pub(super) fn put_to_sleep(&mut self, rank: usize, radio: &mut Radio, reach: &Reach) -> bool {
+        let Some(gap) = self.gap.filter(|_| self.events.is_empty()) else { return false };
         // A radio neither receives nor reserves the channel by its own frame.
         let own = self.radios[rank];
         let mut recent = self.reserving.iter().chain([&gap.first, &gap.last]);
         if recent.any(|signal| signal.from == own) {
             return false;
         }
-        let reserved = self.reserved_until(ear);
+        let arrival =
+            |signal: &Signal, at: Instant| Signal::arrival(&reach.member_path(signal.from, own, rank), at);
+        let reserved = self.reserved_until(rank, reach);
         let lane = &radio.lanes[0];
-        let alike = radio.is_bystander()
+        let alike = radio.only_overhears()
             && gap.last.kind != Kind::Rts
-            && radio.idle_since == Signal::arrival(&ear(gap.last.from), gap.last.end)
-            && radio.stopped == Signal::arrival(&ear(gap.first.from), gap.first.start)
+            && radio.idle_since == arrival(&gap.last, gap.last.end)
+            && radio.stopped == arrival(&gap.first, gap.first.start)
             && (radio.reserved_until <= radio.idle_since || Some(radio.reserved_until) == reserved)
             && reserved.is_none_or(|until| until <= radio.idle_since.max(radio.reserved_until))
             && lane.from == radio.counted_from(lane);
         if !alike {
             return false;
         }
+        let wait = if radio.extended { Wait::EIFS } else { Wait::AIFS };
         let member = &mut self.members[rank];
         *member = Member {
             asleep: true,
             backing_off: lane.backing_off,
             wants: lane.backing_off && lane.wants(radio.away),
-            extended: radio.extended,
             due: self.slots + u64::from(lane.slots),
             openings: self.openings,
             received: self.received,
-            left: Left::default(),
-            left_in: 0,
+            collisions: Outcome { wait, ..Outcome::default() },
+            collided_in: self.busy_times,
             ..*member
         };
-        self.extended |= member.extended;
+        self.waits_differ |= wait != Wait::AIFS;
         if member.wants {
-            self.least = self.least.min(member.due);
+            let least = &mut self.least_due[wait.index()];
+            *least = member.due.min(*least);
         }
         radio.asleep = true;
         true
@@ -206,25 +281,30 @@ impl Cluster {
 
     /// Computes the state of a sleeping radio as of the start of the present gap or, during a busy
     /// time, of the last gap.
-    pub(super) fn restore(&mut self, rank: usize, radio: &mut Radio, ear: &impl Fn(u32) -> Heard) {
+    pub(super) fn restore(&mut self, rank: usize, radio: &mut Radio, reach: &Reach) {
         let Some(gap) = self.gap else { return };
-        let member = &mut self.members[rank];
-        member.asleep = false;
-        let member = *member;
+        let (own, member) = (self.radios[rank], self.members[rank]);
+        self.members[rank] = Member { asleep: false, wants: false, ..member };
+        let arrival =
+            |signal: &Signal, at: Instant| Signal::arrival(&reach.member_path(signal.from, own, rank), at);
         radio.asleep = false;
-        let at = Signal::arrival(&ear(gap.last.from), gap.last.end);
-        let left = member.left;
-        let ahead = if member.left_in == self.busy_times { left.ahead } else { Span::ZERO };
-        let receiving = self.received.saturating_sub(member.received) + left.receiving;
-        let parts = Airtime { receiving, collided: left.collided, busy: left.busy, ..Airtime::default() };
+        let at = arrival(&gap.last, gap.last.end);
+        let sums = member.collisions;
+        let ahead = if member.collided_in == self.busy_times { sums.ahead } else { Span::ZERO };
+        let receiving = self.received.saturating_sub(member.received) + sums.receiving;
+        let parts = Airtime { receiving, collided: sums.collided, busy: sums.busy, ..Airtime::default() };
         radio.account.skip(at + ahead, &parts);
-        radio.counts.broken += left.broken;
+        radio.counts.broken += sums.broken;
         radio.idle_since = at;
-        radio.stopped = Signal::arrival(&ear(gap.first.from), gap.first.start);
-        radio.extended = member.extended;
-        radio.broken_at = member.extended.then_some(at);
-        if let Some(until) = self.reserved_until(ear) {
+        radio.stopped = arrival(&gap.first, gap.first.start);
+        let wait = member.wait(self.busy_times);
+        radio.extended = wait == Wait::EIFS;
+        radio.broken_at = radio.extended.then_some(at);
+        if let Some(until) = self.reserved_until(rank, reach) {
             radio.reserved_until = radio.reserved_until.max(until);
+        }
+        if let Some(signal) = wait.frame().map(|frame| &self.collided[frame]) {
+            radio.reserved_until = radio.reserved_until.max(arrival(signal, Self::reserved(signal)));
         }
         let left = member.due.saturating_sub(self.slots);
         let from = radio.counted_from(&radio.lanes[0]);
@@ -241,127 +321,169 @@ impl Cluster {
     }
 
     /// Advances the sleeping radios past a gap and one frame that all members received.
-    pub(super) fn passed_by(&mut self, signal: Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
-        if let Some(gap) = self.gap {
-            self.count(&gap, &signal, ear);
+    pub(super) fn receive_single(&mut self, signal: Signal, reach: &Reach) {
+        if let Some(counted) = self.count_gap(&signal) {
+            if counted.differs {
+                self.forget_due();
+                for rank in 0..self.members.len() {
+                    if self.members[rank].asleep {
+                        self.count_slots(rank, &counted, reach);
+                        self.note_due(rank, Wait::AIFS);
+                    }
+                }
+            }
+            self.advance_slots(&counted);
         }
         self.received += signal.end.since(signal.start);
-        self.turns.clear();
-        self.open(Gap { first: signal, last: signal }, &[signal]);
-    }
-
-    /// Advances the sleeping radios past a gap and frames that collided.
-    pub(super) fn clashed(&mut self, first: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
-        if let Some(gap) = self.gap {
-            self.count(&gap, first, ear);
-        }
-        let now = self.busy_times + 1;
-        for member in &mut self.members {
-            member.extended = member.left.extended && member.left_in == now;
-            self.extended |= member.extended;
-        }
+        self.events.clear();
+        self.open_gap(Gap { first: signal, last: signal }, &[signal]);
     }
 
     /// Adds the effect of a collision to the state of a sleeping member.
-    pub(super) fn leave(&mut self, rank: usize, left: &Left) {
+    pub(super) fn apply(&mut self, rank: usize, outcome: &Outcome) {
         let member = &mut self.members[rank];
-        let before = member.left;
-        member.left = Left {
-            broken: before.broken + left.broken,
-            receiving: before.receiving + left.receiving,
-            collided: before.collided + left.collided,
-            busy: before.busy + left.busy,
-            ..*left
+        let sums = member.collisions;
+        member.collisions = Outcome {
+            broken: sums.broken + outcome.broken,
+            receiving: sums.receiving + outcome.receiving,
+            collided: sums.collided + outcome.collided,
+            busy: sums.busy + outcome.busy,
+            ..*outcome
         };
-        member.left_in = self.busy_times + 1;
+        member.collided_in = self.busy_times + 1;
+        self.note_due(rank, outcome.wait);
     }
 
-    /// Begins a new gap after frames that reserve the channel.
-    pub(super) fn open(&mut self, gap: Gap, whole: &[Signal]) {
+    /// Begins the gap after a collision, whose effect was applied to all sleeping members.
+    pub(super) fn end_collision(&mut self, counted: Option<&CountedGap>, gap: Gap, events: &[AirEvent]) {
+        counted.into_iter().for_each(|counted| self.advance_slots(counted));
+        self.open_gap(gap, &[]);
+        let started =
+            |event: &AirEvent| if let AirEvent::Start(signal) = event { Some(*signal) } else { None };
+        self.collided.extend(events.iter().filter_map(started).take(MAX_FRAMES));
+        self.nav_until = self.collided.iter().map(Self::reserved).max().unwrap_or_default();
+        self.waits_differ = true;
+    }
+
+    /// Begins a gap after frames that reserve the channel for all members.
+    fn open_gap(&mut self, gap: Gap, received: &[Signal]) {
         self.busy_times += 1;
-        let (spread, end) = (self.common.spread, gap.last.end);
-        self.reserving.extend(whole.iter().filter(|signal| signal.duration > Span::ZERO));
-        self.reserving.retain(|signal| Self::reserved(signal) + spread > end);
+        let (max_delay, end) = (self.common.max_delay, gap.last.end);
+        self.reserving.extend(received.iter().filter(|signal| signal.duration > Span::ZERO));
+        self.reserving.retain(|signal| Self::reserved(signal) + max_delay > end);
+        self.collided.clear();
+        self.nav_until = Instant::ZERO;
+        self.waits_differ = false;
         self.gap = Some(gap);
     }
 
     /// Counts the slots between the start of the gap and the frame that ended it.
-    fn count(&mut self, gap: &Gap, ending: &Signal, ear: &impl Fn(u32, u32, usize) -> Heard) {
-        let Common { slot, spread, detect, .. } = self.common;
+    pub(super) fn count_gap(&self, ending: &Signal) -> Option<CountedGap> {
+        let gap = self.gap?;
+        let Common { slot, max_delay, detect, .. } = self.common;
         let until = ending.start + detect;
-        let bounds = |extended| {
-            let from = self.counted_from(gap, extended);
-            (passed(from + spread, until, slot), passed(from, until + spread, slot))
+        let bounds = |wait| {
+            let from = self.counted_from(&gap, wait);
+            (passed(from + max_delay, until, slot), passed(from, until + max_delay, slot))
         };
-        let (plain, extended) = (bounds(false), bounds(true));
-        let all_alike = plain.0 == plain.1 && extended.0 == extended.1;
-        let common = plain.0.unwrap_or(0);
-        if all_alike && plain == extended && !self.extended {
-            self.slots += common;
-            self.openings += i64::from(plain.0.is_some());
+        let common = bounds(Wait::AIFS).0;
+        let mut lags = [None; Wait::COUNT];
+        for wait in self.waits() {
+            let (least, most) = bounds(wait);
+            lags[wait.index()] = (least == most).then(|| Lag::of(least, common));
+        }
+        let differs = self.waits_differ || lags[Wait::AIFS.index()].is_none();
+        Some(CountedGap { gap, ending: *ending, common, differs, lags })
+    }
+
+    /// Slots that this member counted, if propagation delays decide it.
+    fn own_slots(&self, rank: usize, wait: Wait, counted: &CountedGap, reach: &Reach) -> Option<u64> {
+        let Common { slot, aifs, extension, detect, .. } = self.common;
+        let own = self.radios[rank];
+        let arrival =
+            |signal: &Signal, at: Instant| Signal::arrival(&reach.member_path(signal.from, own, rank), at);
+        let until = arrival(&counted.ending, counted.ending.start) + detect;
+        let idle = arrival(&counted.gap.last, counted.gap.last.end);
+        let clear = self.reserved_until(rank, reach).map_or(idle, |until| until.max(idle));
+        let nav = wait.frame().map(|frame| &self.collided[frame]);
+        let nav = nav.map(|signal| arrival(signal, Self::reserved(signal)));
+        let mut from = nav.map_or(clear, |nav| nav.max(clear)) + aifs;
+        if wait == Wait::EIFS {
+            from = from.max(idle + aifs + extension);
+        }
+        passed(from, until, slot)
+    }
+
+    /// Counts the slots of a gap for a sleeping member.
+    pub(super) fn count_slots(&mut self, rank: usize, counted: &CountedGap, reach: &Reach) {
+        if !counted.differs {
             return;
         }
-        for rank in 0..self.members.len() {
-            let member = self.members[rank];
-            if !member.asleep {
-                continue;
-            }
-            let own = if all_alike {
-                if member.extended { extended.0 } else { plain.0 }
-            } else {
-                let ear = |from| ear(from, self.radios[rank], rank);
-                let until = Signal::arrival(&ear(ending.from), ending.start) + detect;
-                let idle = Signal::arrival(&ear(gap.last.from), gap.last.end);
-                let clear = self.reserved_until(&ear).map_or(idle, |until| until.max(idle));
-                let plain = clear + self.common.aifs;
-                let behind = idle + self.common.aifs + self.common.extension;
-                passed(if member.extended { plain.max(behind) } else { plain }, until, slot)
-            };
-            let member = &mut self.members[rank];
-            member.extended = false;
-            // Slots that it counted less than the others are added to its backoff.
-            member.due = (member.due + common).saturating_sub(own.unwrap_or(0)).max(self.slots + common);
-            member.openings += i64::from(plain.0.is_some()) - i64::from(own.is_some());
-            if member.wants {
-                self.least = self.least.min(member.due);
-            }
+        let wait = self.members[rank].wait(self.busy_times);
+        let lag = counted.lags[wait.index()]
+            .unwrap_or_else(|| Lag::of(self.own_slots(rank, wait, counted, reach), counted.common));
+        let slots = self.slots + counted.common.unwrap_or(0);
+        let member = &mut self.members[rank];
+        // The slots that it counted less than the others are left of its backoff.
+        member.due = member.due.saturating_add_signed(lag.slots).max(slots);
+        member.openings += lag.openings;
+    }
+
+    /// Advances the common counts past a gap.
+    fn advance_slots(&mut self, counted: &CountedGap) {
+        self.slots += counted.common.unwrap_or(0);
+        self.openings += i64::from(counted.common.is_some());
+    }
+
+    /// Forgets when backoffs end; [`Self::note_due`] notes it for each sleeping member.
+    pub(super) fn forget_due(&mut self) {
+        self.least_due = [u64::MAX; Wait::COUNT];
+    }
+
+    fn note_due(&mut self, rank: usize, wait: Wait) {
+        let member = &self.members[rank];
+        if member.wants {
+            let least = &mut self.least_due[wait.index()];
+            *least = member.due.min(*least);
         }
-        self.slots += common;
-        self.openings += i64::from(plain.0.is_some());
-        self.extended = false;
     }
 
     /// Computes when the first sleeping member may send; NEVER during a busy time.
-    pub(super) fn look_ahead(&mut self) {
-        self.next = match self.gap.filter(|_| self.turns.is_empty()) {
-            Some(gap) if self.least < u64::MAX => {
-                self.counted_from(&gap, false) + self.common.slot * self.least.saturating_sub(self.slots)
+    pub(super) fn set_next(&mut self) {
+        self.next = Instant::NEVER;
+        let Some(gap) = self.gap.filter(|_| self.events.is_empty()) else { return };
+        for wait in self.waits() {
+            let least = self.least_due[wait.index()];
+            if least < u64::MAX {
+                let left = self.common.slot * least.saturating_sub(self.slots);
+                self.next = self.next.min(self.counted_from(&gap, wait) + left);
             }
-            _ => Instant::NEVER,
-        };
+        }
     }
 
     /// The sleeping members that may send at `now`, or so soon after that they would not detect
     /// another transmission that begins then. Updates the earliest time of the others.
-    pub(super) fn rising(&mut self, now: Instant, out: &mut Vec<usize>) {
+    pub(super) fn contenders(&mut self, now: Instant, out: &mut Vec<usize>) {
         out.clear();
         let Some(gap) = self.gap else { return };
-        let soon = now + self.common.detect + self.common.spread;
-        let (plain, extended) = (self.counted_from(&gap, false), self.counted_from(&gap, true));
-        (self.least, self.next) = (u64::MAX, Instant::NEVER);
-        for rank in 0..self.members.len() {
-            let member = &self.members[rank];
-            if !(member.asleep && member.wants) {
-                continue;
-            }
-            let left = self.common.slot * member.due.saturating_sub(self.slots);
-            let at = if member.extended { extended } else { plain } + left;
-            if at < soon {
+        let soon = now + self.common.detect + self.common.max_delay;
+        // Backoffs that end before this count end too soon.
+        let mut ends_soon = [0; Wait::COUNT];
+        for wait in self.waits() {
+            let from = self.counted_from(&gap, wait);
+            let slots = soon.since(from).nanos().div_ceil(self.common.slot.nanos());
+            ends_soon[wait.index()] = if soon > from { self.slots + slots } else { 0 };
+        }
+        self.forget_due();
+        for (rank, member) in self.members.iter().enumerate().filter(|(_, member)| member.wants) {
+            let wait = if self.waits_differ { member.wait(self.busy_times) } else { Wait::AIFS };
+            let least = &mut self.least_due[wait.index()];
+            if member.due.max(self.slots) < ends_soon[wait.index()] {
                 out.push(rank);
             } else {
-                self.least = self.least.min(member.due);
-                self.next = self.next.min(at);
+                *least = member.due.min(*least);
             }
         }
+        self.set_next();
     }
 }

@@ -53,8 +53,9 @@ impl Lock {
     }
 
     /// True if the frame was received without error; draws only if the outcome is uncertain.
-    pub(super) fn survives(&self, dice: &mut Stream) -> bool {
-        self.ln_survival >= -1e-9 || (self.ln_survival > HOPELESS && dice.chance(math::exp(self.ln_survival)))
+    pub(super) fn survives(&self, random: &mut Stream) -> bool {
+        self.ln_survival >= -1e-9
+            || (self.ln_survival > HOPELESS && random.chance(math::exp(self.ln_survival)))
     }
 }
 
@@ -133,7 +134,7 @@ impl Radio {
 
     /// True if the frame of this lock was received without error.
     pub(super) fn survives(&mut self, lock: &Lock) -> bool {
-        lock.survives(&mut self.dice)
+        lock.survives(&mut self.random)
     }
 
     /// True if the channel is busy now, by carrier sense or energy detection.

@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn nobody_near_is_left_out_and_few_who_are_far_are_named() {
-        let mut dice = Stream::named(1, "index");
+        let mut random = Stream::named(1, "index");
         let places: Vec<_> = (0..2_000)
-            .map(|_| Position::new(dice.unit() * 4e3 - 2e3, dice.unit() * 4e3 - 2e3, 0.0))
+            .map(|_| Position::new(random.unit() * 4e3 - 2e3, random.unit() * 4e3 - 2e3, 0.0))
             .collect();
         let mut index = Index::default();
         assert_eq!(index.refresh(Instant::ZERO, 100.0, 5.0, places.iter().copied()), 2_000);

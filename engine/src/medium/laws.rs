@@ -231,8 +231,8 @@ impl MediumSettings {
         if let Some(ShadowingSettings { sigma_db, decorrelation_m }) = self.shadowing {
             within("shadowing.sigma_db", sigma_db, 0.0, 30.0)?;
             within("shadowing.decorrelation_m", decorrelation_m, 0.1, 1e5)?;
-            let mut dice = Stream::named(seed, &format!("{name}/shadowing"));
-            loss = Box::new(Shadowing::new(loss, sigma_db, decorrelation_m, &mut dice));
+            let mut random = Stream::named(seed, &format!("{name}/shadowing"));
+            loss = Box::new(Shadowing::new(loss, sigma_db, decorrelation_m, &mut random));
         }
         within("floor_dbm", self.floor_dbm, -150.0, 0.0)?;
         let mut medium = Medium::new(seed, name, loss);

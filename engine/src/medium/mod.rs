@@ -21,13 +21,13 @@ pub mod rate;
 mod air;
 mod airtime;
 mod bss;
-mod bystanders;
 pub mod capture;
 mod change;
-mod clash;
 mod cluster;
+mod collision;
 mod hearing;
 mod index;
+mod joint_processing;
 mod laws;
 mod mac;
 mod motions;
@@ -105,13 +105,13 @@ enum Event {
     /// A frame is delivered to a node.
     Deliver { radio: u32, frame: Frame },
     /// Checks whether a request-to-send was answered.
-    Unclear { radio: u32, since: Instant },
+    NavReset { radio: u32, since: Instant },
     /// Beacon time.
     Beacon { radio: u32 },
     /// A step of a scan.
     Search { radio: u32, step: u32 },
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
-    Unheard { cluster: ClusterId, since: Instant },
+    RequestUnanswered { cluster: ClusterId, since: Instant },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -142,14 +142,14 @@ pub struct Medium {
     timers: Timers,
     clusters: Vec<Cluster>,
     /// When the first sleeping radio of each cluster may send.
-    rises: Timers,
+    access_timers: Timers,
     /// Counts dissolutions of clusters, and the frames since the last one.
     generation: u64,
-    settled: u32,
+    stable_frames: u32,
     /// Number of receptions that were processed individually.
-    told: u64,
+    individual_receptions: u64,
     /// Ranks in a cluster; kept to reuse the allocation.
-    rising: Vec<usize>,
+    ranks: Vec<usize>,
 }
 
 /// Default power in dBm below which a signal is ignored: 16 dB below the noise of a perfect
@@ -181,30 +181,30 @@ impl Medium {
             calendar: Calendar::default(),
             timers: Timers::default(),
             clusters: Vec::new(),
-            rises: Timers::default(),
+            access_timers: Timers::default(),
             generation: 1,
-            settled: 0,
-            told: 0,
-            rising: Vec::new(),
+            stable_frames: 0,
+            individual_receptions: 0,
+            ranks: Vec::new(),
         }
     }
 
     /// Sets the power in dBm at a receiver, without fading, below which signals are ignored.
     pub fn set_floor(&mut self, floor_dbm: f64) {
-        self.dissolve();
+        self.dissolve_clusters();
         self.reach.set_floor(floor_dbm);
     }
 
     /// Sets the fading model.
     pub fn set_fading(&mut self, fading: Fading) {
-        self.dissolve();
+        self.dissolve_clusters();
         self.reach.set_margin(fading.margin_db());
         self.fading = fading;
     }
 
     /// Sets the error model.
     pub fn set_error_model(&mut self, model: Box<dyn ErrorModel>) {
-        self.dissolve();
+        self.dissolve_clusters();
         self.error = model;
         self.decoders.clear();
         for name in &self.decoder_names {
@@ -216,14 +216,14 @@ impl Medium {
 
     /// Sets the path loss model.
     pub fn set_loss(&mut self, loss: Box<dyn PathLoss>) {
-        self.dissolve();
+        self.dissolve_clusters();
         self.reach.set_loss(loss);
     }
 
     /// Sets the frame error probability (0 to 1) from one radio to another. It applies in addition
     /// to all other losses, independent of length and rate.
     pub fn set_frame_error(&mut self, from: RadioId, to: RadioId, probability: f64) {
-        self.dissolve();
+        self.dissolve_clusters();
         self.frame_errors.insert((from.0, to.0), probability);
     }
 
@@ -245,7 +245,7 @@ impl Medium {
         if !mobility.position(self.now).is_sane() {
             return Err(SettingsError::Position { radio: name.to_owned() });
         }
-        self.dissolve();
+        self.dissolve_clusters();
         let id = RadioId(u32::try_from(self.radios.len()).unwrap_or(u32::MAX));
         let phy = checked.phy;
         let known = self.decoder_names.iter().position(|known| *known == phy.name);
@@ -275,7 +275,7 @@ impl Medium {
             basic: checked.basic,
             control: checked.control,
             decoder: u8::try_from(decoder).unwrap_or(0),
-            dice: Stream::named(self.seed, &format!("{}/{name}", self.name)),
+            random: Stream::named(self.seed, &format!("{}/{name}", self.name)),
             rate: rate::controller(&settings.rate, phy),
             noise,
             ambient: 0.0,
@@ -301,7 +301,7 @@ impl Medium {
             overheard: 0,
             cluster: None,
             asleep: false,
-            alone: 0,
+            unclustered: 0,
             lanes: mac::lanes(phy, slot, settings.qos),
             counting: true,
             stopped: Instant::ZERO,
@@ -332,7 +332,7 @@ impl Medium {
         let next = self
             .timers
             .first_at()
-            .min(self.rises.first_at())
+            .min(self.access_timers.first_at())
             .min(self.calendar.next_at().unwrap_or(Instant::NEVER));
         (next < Instant::NEVER).then_some(next)
     }
@@ -347,14 +347,14 @@ impl Medium {
 
     /// Processes the next event if it is due at or before `until`; false if none was.
     pub fn step(&mut self, until: Instant, outside: &mut impl Outside) -> bool {
-        let (timer, rise) = (self.timers.first_at(), self.rises.first_at());
-        if rise < Instant::NEVER && rise <= timer.min(self.calendar.next_at().unwrap_or(Instant::NEVER)) {
-            if rise > until {
+        let (timer, access) = (self.timers.first_at(), self.access_timers.first_at());
+        if access < Instant::NEVER && access <= timer.min(self.calendar.next_at().unwrap_or(Instant::NEVER)) {
+            if access > until {
                 return false;
             }
-            self.now = rise;
-            self.calendar.pass(rise);
-            self.rise(self.rises.first(), rise);
+            self.now = access;
+            self.calendar.pass(access);
+            self.wake_contenders(self.access_timers.first(), access);
             return true;
         }
         // At one instant, transmissions end before others begin.
@@ -364,10 +364,10 @@ impl Medium {
             match event {
                 Event::End(number) => self.end(key.at, number, outside),
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
-                Event::Unclear { radio, since } => self.unclear(radio as usize, since, key.at),
+                Event::NavReset { radio, since } => self.reset_nav(radio as usize, since, key.at),
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
-                Event::Unheard { cluster, since } => self.unheard(cluster, since),
+                Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;
@@ -422,7 +422,7 @@ impl Medium {
         if !mobility.position(self.now).is_sane() {
             return Err(SettingsError::Position { radio: self.radios[radio.index()].name.clone() });
         }
-        self.dissolve();
+        self.dissolve_clusters();
         self.reach.places[radio.index()].mobility = mobility;
         self.reach.moved(radio.index(), self.now);
         self.soak(radio.index());
@@ -450,8 +450,8 @@ impl Medium {
     /// Number of receptions processed individually so far: the work that grows with the number of
     /// radios in range of each other. One record represents the other receptions.
     #[must_use]
-    pub fn told(&self) -> u64 {
-        self.told
+    pub fn individual_receptions(&self) -> u64 {
+        self.individual_receptions
     }
 
     /// Counters of a radio.

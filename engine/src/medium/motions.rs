@@ -111,7 +111,7 @@ impl MobilitySettings {
     /// # Errors
     /// Names the first invalid setting, or the first invalid line of a trace.
     pub fn build(&self, seed: u64, name: &str) -> Result<Box<dyn Mobility>, SettingsError> {
-        let dice = || Stream::named(seed, &format!("{name}/motion"));
+        let random = || Stream::named(seed, &format!("{name}/motion"));
         Ok(match self {
             Self::Static(place) => {
                 check_place(*place)?;
@@ -126,13 +126,13 @@ impl MobilitySettings {
                 check_area(area)?;
                 check_pair("random-waypoint.speed", *speed, 1e-3, 1e5)?;
                 check_pair("random-waypoint.rest_s", *rest_s, 0.0, 1e9)?;
-                RandomWaypoint::start(*area, *speed, *rest_s, dice())
+                RandomWaypoint::start(*area, *speed, *rest_s, random())
             }
             Self::RandomWalk { area, speed, interval_s } => {
                 check_area(area)?;
                 check_pair("random-walk.speed", *speed, 0.0, 1e5)?;
                 within("random-walk.interval_s", *interval_s, 1e-3, 1e9)?;
-                RandomWalk::start(*area, *speed, *interval_s, dice())
+                RandomWalk::start(*area, *speed, *interval_s, random())
             }
             Self::GaussMarkov { area, memory, speed, direction_sigma, interval_s } => {
                 check_area(area)?;
@@ -147,14 +147,14 @@ impl MobilitySettings {
                     (speed[0], speed[1]),
                     *direction_sigma,
                     *interval_s,
-                    dice(),
+                    random(),
                 )
             }
             Self::Group { name: group, reference, radius_m, speed } => {
                 within("group.radius_m", *radius_m, 0.0, 1e6)?;
                 within("group.speed", *speed, 0.0, 1e5)?;
                 let reference = reference.build(seed, &format!("group {group}"))?;
-                Box::new(GroupMember::new(reference, *radius_m, *speed, dice()))
+                Box::new(GroupMember::new(reference, *radius_m, *speed, random()))
             }
             Self::Path(points) => {
                 let points = points.iter().map(|(at, place)| (Instant::from_nanos(*at), *place)).collect();

@@ -74,7 +74,7 @@ impl Medium {
             let end = Instant::from_nanos(until).max(at);
             self.calendar.push(end, Class::Change, source, Event::Noise { source, turn: Turn::End });
         }
-        self.dissolve();
+        self.dissolve_clusters();
         self.noises.push(Source { settings, mobility, on: false, followed: false });
         self.calendar.push(at, Class::Change, source, Event::Noise { source, turn: Turn::On });
         Ok(())

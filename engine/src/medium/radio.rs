@@ -210,7 +210,7 @@ pub(super) struct Radio {
     pub(super) control: Option<u8>,
     /// Number of the decoder for its transmissions.
     pub(super) decoder: u8,
-    pub(super) dice: Stream,
+    pub(super) random: Stream,
     pub(super) rate: Box<dyn RateControl>,
     /// Linear, in mW: noise of the receiver, thresholds.
     pub(super) noise: f64,
@@ -247,7 +247,7 @@ pub(super) struct Radio {
     pub(super) cluster: Option<(usize, usize)>,
     pub(super) asleep: bool,
     /// The generation of clusters in which it was found to belong to none.
-    pub(super) alone: u64,
+    pub(super) unclustered: u64,
 
     // Contention.
     pub(super) lanes: Vec<Lane>,

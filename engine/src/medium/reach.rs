@@ -261,7 +261,7 @@ impl Reach {
 
     /// Path from `from` to `radio`, which is the `rank`-th of the radios that are all in range of
     /// each other.
-    pub(super) fn ear(&self, from: u32, radio: u32, rank: usize) -> Heard {
+    pub(super) fn member_path(&self, from: u32, radio: u32, rank: usize) -> Heard {
         self.heard(from)[rank - usize::from(radio > from)]
     }
 

@@ -85,7 +85,7 @@ impl Medium {
 
     /// Turns on or off calls of [`Outside::sniffed`] for every frame.
     pub fn set_sniffing(&mut self, sniffing: bool) {
-        self.dissolve();
+        self.dissolve_clusters();
         self.sniffing = sniffing;
     }
 
@@ -126,7 +126,7 @@ impl Medium {
                 let radio = &self.radios[ear.radio as usize];
                 dbm(radio.noise + radio.ambient)
             }),
-            broken: ear.map_or(sending.spoilt > 0, |(_, whole)| !whole),
+            broken: ear.map_or(sending.interfered > 0, |(_, whole)| !whole),
             kind: sending.kind,
             qos: sender.settings.qos && sending.kind == Kind::Data,
             body: (sending.body, sending.offset),

@@ -71,14 +71,14 @@ mod tests {
     fn agrees_with_a_plain_search() {
         let mut timers = Timers::default();
         let mut plain = Vec::new();
-        let mut dice = Stream::named(1, "timers");
+        let mut random = Stream::named(1, "timers");
         for round in 0..5000usize {
             if round % 50 == 0 {
                 timers.add();
                 plain.push(u64::MAX);
             }
-            let radio = usize::try_from(dice.below(plain.len() as u64)).expect("small");
-            let at = if dice.chance(0.2) { u64::MAX } else { dice.below(1000) };
+            let radio = usize::try_from(random.below(plain.len() as u64)).expect("small");
+            let at = if random.chance(0.2) { u64::MAX } else { random.below(1000) };
             timers.set(radio, Instant::from_nanos(at));
             plain[radio] = at;
             let least = plain.iter().min().copied().expect("one");

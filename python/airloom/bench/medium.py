@@ -148,7 +148,8 @@ def fetched(progress: Progress) -> Path:
     if not python.exists():
         progress(f"fetching {PEER} (about 100 MB, once)")
         _quietly([sys.executable, "-m", "venv", str(kept / "venv")])
-    _quietly([str(python), "-m", "pip", "install", "--quiet", PACKAGE])
+    # Without cppyy, which its Python bindings need: pip would compile LLVM for it.
+    _quietly([str(python), "-m", "pip", "install", "--quiet", "--no-deps", PACKAGE])
     home = next((kept / "venv" / "lib").glob("python*/site-packages/ns3"), None)
     if home is None:
         raise HostError("bench.peer.missing", f"the package {PACKAGE} holds no ns-3")

@@ -124,7 +124,7 @@ impl Radio {
     /// Draws a backoff from the lane's contention window.
     pub(in crate::medium) fn back_off(&mut self, lane: usize) {
         let window = u64::from(self.lanes[lane].cw) + 1;
-        let slots = u32::try_from(self.dice.below(window)).unwrap_or(0);
+        let slots = u32::try_from(self.random.below(window)).unwrap_or(0);
         let from = if self.counting { self.counted_from(&self.lanes[lane]) } else { Instant::NEVER };
         let lane = &mut self.lanes[lane];
         (lane.backing_off, lane.slots, lane.from) = (true, slots, from);

@@ -132,7 +132,7 @@ impl Medium {
             return self.send_data(index, lane, now, None);
         }
         let (to, tries) = (waiting.to, waiting.tries);
-        let rate = radio.rate.choose(peer(to), tries, now, &mut radio.dice);
+        let rate = radio.rate.choose(peer(to), tries, now, &mut radio.random);
         radio.lanes[lane].queue[0].rate = Some(rate);
         let request = radio.control.unwrap_or_else(|| radio.phy.response(rate, radio.basic));
         let clear = radio.answer_time(request);
@@ -150,7 +150,7 @@ impl Medium {
         let rate = if to == To::Group || kind != Kind::Data {
             radio.group_rate()
         } else {
-            rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.dice))
+            rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.random))
         };
         let (octets, body) = radio.piece(&radio.lanes[lane].queue[0]);
         let sequence = match radio.lanes[lane].queue[0].sequence {
@@ -348,7 +348,7 @@ impl Medium {
         let (to, tries) = (next.to, next.tries);
         let rate = match to {
             To::Group => radio.group_rate(),
-            _ => radio.rate.choose(peer(to), tries, now, &mut radio.dice),
+            _ => radio.rate.choose(peer(to), tries, now, &mut radio.random),
         };
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.lanes[lane].queue[0].rate = Some(rate);
@@ -441,7 +441,7 @@ impl Sending {
             end: Instant::ZERO,
             heard: Vec::new(),
             taken: 0,
-            spoilt: 0,
+            interfered: 0,
             cluster: None,
         }
     }

@@ -58,7 +58,7 @@ impl Medium {
                 (last.short_tries, last.long_tries) = (u8::MAX - 1, u8::MAX - 1);
             }
         }
-        self.deafen(index);
+        self.end_receptions(index);
         self.radios[index].set_access();
         self.timers.set(index, self.radios[index].next_at());
     }

@@ -81,12 +81,12 @@ impl Medium {
             // Without a clear-to-send the NAV is reset: check after the time for a response.
             let wait = radio.unanswered_after(sending.rate);
             let number = u32::try_from(index).unwrap_or(u32::MAX);
-            self.calendar.push(at + wait, Class::Timer, number, Event::Unclear { radio: number, since: at });
+            self.calendar.push(at + wait, Class::Timer, number, Event::NavReset { radio: number, since: at });
         }
     }
 
     /// Resets the NAV of a request-to-send received at `since` that no frame followed.
-    pub(in crate::medium) fn unclear(&mut self, index: usize, since: Instant, now: Instant) {
+    pub(in crate::medium) fn reset_nav(&mut self, index: usize, since: Instant, now: Instant) {
         let radio = &mut self.radios[index];
         // No radio falls asleep before a frame has followed the request.
         if radio.asleep || radio.busy || radio.idle_since > since || radio.reserved_until <= now {

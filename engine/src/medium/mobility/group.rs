@@ -22,23 +22,23 @@ struct Roam {
     speed: f64,
 }
 
-fn place(radius_m: f64, dice: &mut Stream) -> Position {
-    let (radius, angle) = (radius_m * dice.unit().sqrt(), dice.unit() * core::f64::consts::TAU);
+fn place(radius_m: f64, random: &mut Stream) -> Position {
+    let (radius, angle) = (radius_m * random.unit().sqrt(), random.unit() * core::f64::consts::TAU);
     Position::new(radius * math::cos(angle), radius * math::sin(angle), 0.0)
 }
 
 impl GroupMember {
     /// A member within `radius_m` of `reference`, at `speed` m/s relative to it.
     #[must_use]
-    pub fn new(reference: Box<dyn Mobility>, radius_m: f64, speed: f64, mut dice: Stream) -> Self {
-        let here = place(radius_m, &mut dice);
-        Self { reference, roam: Legs::new(Roam { radius_m, speed }, dice, here, None) }
+    pub fn new(reference: Box<dyn Mobility>, radius_m: f64, speed: f64, mut random: Stream) -> Self {
+        let here = place(radius_m, &mut random);
+        Self { reference, roam: Legs::new(Roam { radius_m, speed }, random, here, None) }
     }
 }
 
 impl Walker for Roam {
-    fn next(&mut self, from: Position, dice: &mut Stream) -> Leg {
-        let to = place(self.radius_m, dice);
+    fn next(&mut self, from: Position, random: &mut Stream) -> Leg {
+        let to = place(self.radius_m, random);
         if self.speed > 0.0 { Leg::towards(from, to, self.speed) } else { Leg::rest(1e6) }
     }
 

@@ -18,8 +18,8 @@ pub struct Area {
 
 impl Area {
     /// A place drawn uniformly.
-    pub fn place(&self, dice: &mut Stream) -> Position {
-        self.corner + Position::new(self.width * dice.unit(), self.height * dice.unit(), 0.0)
+    pub fn place(&self, random: &mut Stream) -> Position {
+        self.corner + Position::new(self.width * random.unit(), self.height * random.unit(), 0.0)
     }
 
     /// Reflects a place outside the area at its borders. Also returns, for both axes, whether the
@@ -71,7 +71,7 @@ fn span(seconds: f64) -> Span {
 /// A model that draws consecutive legs.
 pub trait Walker: Send {
     /// Draws the leg that starts at `from`.
-    fn next(&mut self, from: Position, dice: &mut Stream) -> Leg;
+    fn next(&mut self, from: Position, random: &mut Stream) -> Leg;
 
     /// Maps a place on the leg to the real place, for models that reflect at the border.
     fn bound(&self, place: Position) -> Position {
@@ -88,7 +88,7 @@ pub trait Walker: Send {
 /// A walker in motion.
 pub struct Legs<W> {
     walker: W,
-    dice: Stream,
+    random: Stream,
     from: Position,
     start: Instant,
     leg: Leg,
@@ -96,9 +96,9 @@ pub struct Legs<W> {
 
 impl<W: Walker> Legs<W> {
     /// Starts at `from` at the start of the run, with `leg` if given.
-    pub fn new(mut walker: W, mut dice: Stream, from: Position, leg: Option<Leg>) -> Self {
-        let leg = leg.unwrap_or_else(|| walker.next(from, &mut dice));
-        Self { walker, dice, from, start: Instant::ZERO, leg }
+    pub fn new(mut walker: W, mut random: Stream, from: Position, leg: Option<Leg>) -> Self {
+        let leg = leg.unwrap_or_else(|| walker.next(from, &mut random));
+        Self { walker, random, from, start: Instant::ZERO, leg }
     }
 }
 
@@ -112,7 +112,7 @@ impl<W: Walker> Mobility for Legs<W> {
             self.start += self.leg.span;
             self.from = self.walker.bound(end);
             self.walker.arrived(end);
-            self.leg = self.walker.next(self.from, &mut self.dice);
+            self.leg = self.walker.next(self.from, &mut self.random);
         }
         self.walker.bound(self.from + self.leg.velocity * seconds(at.since(self.start)))
     }

@@ -268,10 +268,10 @@ mod tests {
             " ",
             "12.5 ",
         ];
-        let mut dice = Stream::named(1, "texts");
+        let mut random = Stream::named(1, "texts");
         for _ in 0..20_000 {
-            let text: String = (0..dice.below(12))
-                .map(|_| pieces[usize::try_from(dice.below(pieces.len() as u64)).expect("small")])
+            let text: String = (0..random.below(12))
+                .map(|_| pieces[usize::try_from(random.below(pieces.len() as u64)).expect("small")])
                 .collect();
             let _ = ns2(&text);
             let _ = bonnmotion(&text, false);

@@ -19,9 +19,9 @@ pub struct RandomWalk {
 impl RandomWalk {
     /// Creates a walk that starts at a uniformly drawn place, which is its stationary distribution.
     #[must_use]
-    pub fn start(area: Area, speed: [f64; 2], interval_s: f64, mut dice: Stream) -> Box<dyn Mobility> {
-        let here = area.place(&mut dice);
-        Box::new(Legs::new(Self { area, speed, interval_s }, dice, here, None))
+    pub fn start(area: Area, speed: [f64; 2], interval_s: f64, mut random: Stream) -> Box<dyn Mobility> {
+        let here = area.place(&mut random);
+        Box::new(Legs::new(Self { area, speed, interval_s }, random, here, None))
     }
 }
 
@@ -31,9 +31,9 @@ fn heading(direction: f64, speed: f64, seconds: f64) -> Leg {
 }
 
 impl Walker for RandomWalk {
-    fn next(&mut self, _from: Position, dice: &mut Stream) -> Leg {
-        let speed = self.speed[0] + (self.speed[1] - self.speed[0]) * dice.unit();
-        heading(dice.unit() * core::f64::consts::TAU, speed, self.interval_s)
+    fn next(&mut self, _from: Position, random: &mut Stream) -> Leg {
+        let speed = self.speed[0] + (self.speed[1] - self.speed[0]) * random.unit();
+        heading(random.unit() * core::f64::consts::TAU, speed, self.interval_s)
     }
 
     fn bound(&self, place: Position) -> Position {
@@ -74,10 +74,10 @@ impl GaussMarkov {
         speed: (f64, f64),
         direction_sigma: f64,
         interval_s: f64,
-        mut dice: Stream,
+        mut random: Stream,
     ) -> Box<dyn Mobility> {
-        let here = area.place(&mut dice);
-        let mean_direction = dice.unit() * core::f64::consts::TAU;
+        let here = area.place(&mut random);
+        let mean_direction = random.unit() * core::f64::consts::TAU;
         let mut walker = Self {
             area,
             memory,
@@ -85,24 +85,24 @@ impl GaussMarkov {
             speed_sigma: speed.1,
             direction_sigma,
             interval_s,
-            speed: speed.0 + speed.1 * dice.normal(),
-            direction: mean_direction + direction_sigma * dice.normal(),
+            speed: speed.0 + speed.1 * random.normal(),
+            direction: mean_direction + direction_sigma * random.normal(),
             mean_direction,
         };
         walker.speed = walker.speed.clamp(0.0, walker.top_speed());
-        Box::new(Legs::new(walker, dice, here, None))
+        Box::new(Legs::new(walker, random, here, None))
     }
 }
 
 impl Walker for GaussMarkov {
-    fn next(&mut self, _from: Position, dice: &mut Stream) -> Leg {
+    fn next(&mut self, _from: Position, random: &mut Stream) -> Leg {
         let leg = heading(self.direction, self.speed, self.interval_s);
         let fresh = (1.0 - self.memory * self.memory).sqrt();
         let remember = |old: f64, mean: f64, sigma: f64, w: f64| {
             self.memory * old + (1.0 - self.memory) * mean + fresh * sigma * w
         };
-        let speed = remember(self.speed, self.mean_speed, self.speed_sigma, dice.normal());
-        let direction = remember(self.direction, self.mean_direction, self.direction_sigma, dice.normal());
+        let speed = remember(self.speed, self.mean_speed, self.speed_sigma, random.normal());
+        let direction = remember(self.direction, self.mean_direction, self.direction_sigma, random.normal());
         (self.speed, self.direction) = (speed.clamp(0.0, self.top_speed()), direction);
         leg
     }
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn gauss_markov_keeps_its_mean_speed() {
-        let dice = Stream::named(1, "gauss-markov");
-        let mut walk = GaussMarkov::start(AREA, 0.75, (5.0, 1.0), 0.5, 1.0, dice);
+        let random = Stream::named(1, "gauss-markov");
+        let mut walk = GaussMarkov::start(AREA, 0.75, (5.0, 1.0), 0.5, 1.0, random);
         let mean = steps(&mut *walk);
         assert!((mean - 5.0).abs() < 0.3, "{mean} m/s");
     }

@@ -23,8 +23,8 @@ pub struct RandomWaypoint {
     resting: bool,
 }
 
-fn uniform(range: [f64; 2], dice: &mut Stream) -> f64 {
-    range[0] + (range[1] - range[0]) * dice.unit()
+fn uniform(range: [f64; 2], random: &mut Stream) -> f64 {
+    range[0] + (range[1] - range[0]) * random.unit()
 }
 
 /// Mean distance of two places drawn uniformly from a rectangle (Ghosh, "Random distances within a
@@ -39,7 +39,7 @@ fn mean_distance(a: f64, b: f64) -> f64 {
 impl RandomWaypoint {
     /// Creates a motion in the steady state at the start of the run.
     #[must_use]
-    pub fn start(area: Area, speed: [f64; 2], rest: [f64; 2], mut dice: Stream) -> Box<dyn Mobility> {
+    pub fn start(area: Area, speed: [f64; 2], rest: [f64; 2], mut random: Stream) -> Box<dyn Mobility> {
         let slowness = if speed[1] > speed[0] {
             math::ln(speed[1] / speed[0]) / (speed[1] - speed[0])
         } else {
@@ -48,36 +48,36 @@ impl RandomWaypoint {
         let travel = mean_distance(area.width, area.height) * slowness;
         let pause = f64::midpoint(rest[0], rest[1]);
         let mut walker = Self { area, speed, rest, resting: false };
-        if dice.chance(pause / (pause + travel)) {
+        if random.chance(pause / (pause + travel)) {
             // Longer pauses are more likely at a random instant, uniformly within the pause.
-            let met = (rest[0].powi(2) + dice.unit() * (rest[1].powi(2) - rest[0].powi(2))).sqrt();
-            let left = met * dice.unit();
+            let met = (rest[0].powi(2) + random.unit() * (rest[1].powi(2) - rest[0].powi(2))).sqrt();
+            let left = met * random.unit();
             walker.resting = true;
-            let here = area.place(&mut dice);
-            return Box::new(Legs::new(walker, dice, here, Some(Leg::rest(left))));
+            let here = area.place(&mut random);
+            return Box::new(Legs::new(walker, random, here, Some(Leg::rest(left))));
         }
         // So are longer legs and slower speeds.
         let diagonal = math::hypot(area.width, area.height);
         let (from, to) = loop {
-            let (from, to) = (area.place(&mut dice), area.place(&mut dice));
-            if dice.unit() * diagonal < from.distance(to) {
+            let (from, to) = (area.place(&mut random), area.place(&mut random));
+            if random.unit() * diagonal < from.distance(to) {
                 break (from, to);
             }
         };
-        let pace = speed[0] * math::pow(speed[1] / speed[0], dice.unit());
-        let here = from + (to - from) * dice.unit();
-        Box::new(Legs::new(walker, dice, here, Some(Leg::towards(here, to, pace))))
+        let pace = speed[0] * math::pow(speed[1] / speed[0], random.unit());
+        let here = from + (to - from) * random.unit();
+        Box::new(Legs::new(walker, random, here, Some(Leg::towards(here, to, pace))))
     }
 }
 
 impl Walker for RandomWaypoint {
-    fn next(&mut self, from: Position, dice: &mut Stream) -> Leg {
+    fn next(&mut self, from: Position, random: &mut Stream) -> Leg {
         self.resting = !self.resting;
         if self.resting {
-            return Leg::rest(uniform(self.rest, dice));
+            return Leg::rest(uniform(self.rest, random));
         }
-        let to = self.area.place(dice);
-        Leg::towards(from, to, uniform(self.speed, dice))
+        let to = self.area.place(random);
+        Leg::towards(from, to, uniform(self.speed, random))
     }
 
     fn top_speed(&self) -> f64 {
@@ -104,8 +104,8 @@ mod tests {
         let n = 4000;
         let mut sums = (0.0, 0.0);
         for seed in 0..n {
-            let dice = Stream::named(seed, "walker");
-            let mut walker = RandomWaypoint::start(AREA, [1.0, 19.0], [0.0, 20.0], dice);
+            let random = Stream::named(seed, "walker");
+            let mut walker = RandomWaypoint::start(AREA, [1.0, 19.0], [0.0, 20.0], random);
             let here = walker.position(Instant::from_nanos(at));
             let there = walker.position(Instant::from_nanos(at + 100_000_000));
             assert!((0.0..=1000.0).contains(&here.x) && (0.0..=1000.0).contains(&here.y));

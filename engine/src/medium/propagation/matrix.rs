@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn no_text_brings_the_reader_down() {
         let pieces = ["a", "b", "c", ",", ",", "\n", "\n", "1e999", "-", "inf", "NaN", "#", " ", "7.5", "é"];
-        let mut dice = crate::random::Stream::named(1, "texts");
+        let mut random = crate::random::Stream::named(1, "texts");
         for _ in 0..20_000 {
-            let text: String = (0..dice.below(16))
-                .map(|_| pieces[usize::try_from(dice.below(pieces.len() as u64)).expect("small")])
+            let text: String = (0..random.below(16))
+                .map(|_| pieces[usize::try_from(random.below(pieces.len() as u64)).expect("small")])
                 .collect();
             let _ = parse(&text);
         }

@@ -17,7 +17,7 @@ use crate::time::Instant;
 pub trait RateControl: Send {
     /// Selects the index of the rate for the next transmission to `peer`; `tries` transmissions of
     /// the same frame have failed before.
-    fn choose(&mut self, peer: u32, tries: u32, now: Instant, dice: &mut Stream) -> u8;
+    fn choose(&mut self, peer: u32, tries: u32, now: Instant, random: &mut Stream) -> u8;
 
     /// Reports whether a transmission to `peer` at `rate`, the `tries`-th of its frame, was
     /// acknowledged.

@@ -91,7 +91,7 @@ impl Peer {
 }
 
 impl RateControl for Sampling {
-    fn choose(&mut self, peer: u32, tries: u32, now: Instant, dice: &mut Stream) -> u8 {
+    fn choose(&mut self, peer: u32, tries: u32, now: Instant, random: &mut Stream) -> u8 {
         let airtime = &self.airtime;
         let rates = airtime.len();
         let peer = self.peers.entry(peer).or_insert_with(|| Peer {
@@ -111,7 +111,7 @@ impl RateControl for Sampling {
             peer.chain = [best, second, reliable, 0];
             if peer.samples * FRAMES_PER_SAMPLE < peer.frames {
                 peer.samples += 1;
-                let sample = u8::try_from(dice.below(rates as u64)).unwrap_or(0);
+                let sample = u8::try_from(random.below(rates as u64)).unwrap_or(0);
                 if airtime[usize::from(sample)] < airtime[usize::from(best)] {
                     peer.chain = [sample, best, reliable, 0];
                 } else if sample != best {
@@ -140,13 +140,13 @@ mod tests {
     /// Share of frames first sent at each rate after a second, if rates up to `highest` work.
     fn shares(highest: u8) -> Vec<f64> {
         let mut control = Sampling::new(&A);
-        let mut dice = Stream::named(5, "sampling");
+        let mut random = Stream::named(5, "sampling");
         let mut used = vec![0.0; 8];
         let mut now = Instant::ZERO;
         for frame in 0..4000 {
             let mut tries = 0;
             loop {
-                let rate = control.choose(9, tries, now, &mut dice);
+                let rate = control.choose(9, tries, now, &mut random);
                 if tries == 0 && frame >= 2000 {
                     used[usize::from(rate)] += 1.0 / 2000.0;
                 }

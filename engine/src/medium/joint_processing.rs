@@ -6,8 +6,8 @@
 
 use super::air::Signal;
 use super::airtime::Doing;
-use super::clash::Clash;
-use super::cluster::{Cluster, ClusterId, Common, Gap, Member, Turn};
+use super::cluster::{AirEvent, Cluster, ClusterId, Common, Gap, Member};
+use super::collision::Collision;
 use super::error::Decoder;
 use super::propagation::Fading;
 use super::radio::{Kind, Radio, Stage, To};
@@ -17,20 +17,19 @@ use crate::calendar::Class;
 use crate::time::{Instant, Span};
 
 /// Frames without a change of the medium before clusters are formed: changes dissolve them.
-const SETTLED: u32 = 32;
+const STABLE_FRAMES: u32 = 32;
 /// Smallest and largest number of radios in a cluster.
 const SIZES: core::ops::RangeInclusive<usize> = 4..=1024;
 /// Longest propagation delay in a cluster: far below a receiver's detection time.
-const SPREAD: Span = Span::from_micros(1);
+const MAX_DELAY: Span = Span::from_micros(1);
 /// Consecutive frames not addressed to a radio alone before it falls asleep.
 const OVERHEARD: u32 = 2;
-/// Margin of all signals of a loud cluster above the energy threshold, because sums of powers
-/// round.
-const LOUD: f64 = 1.01;
+/// Margin of all signals above the energy detection threshold, because sums of powers round.
+const ENERGY_MARGIN: f64 = 1.01;
 
 impl Radio {
     /// True if it is in no exchange and receives nothing, so that a cluster can represent it.
-    pub(super) fn is_bystander(&self) -> bool {
+    pub(super) fn only_overhears(&self) -> bool {
         self.overheard >= OVERHEARD
             && self.lanes.len() == 1
             && !self.settings.as_ns3
@@ -47,16 +46,16 @@ impl Radio {
 
     /// Applies a past event on the air. Returns when a request-to-send reserved the channel by it:
     /// that reservation may have to be undone.
-    fn replay(&mut self, turn: &Turn, ear: &Heard, decoders: &[Decoder]) -> Option<Instant> {
+    fn replay(&mut self, event: &AirEvent, path: &Heard, decoders: &[Decoder]) -> Option<Instant> {
         let mut requested = None;
-        match turn {
-            Turn::Begins(signal) => {
-                self.hear(signal, ear, decoders);
-                self.sense_anew(Signal::arrival(ear, signal.start));
+        match event {
+            AirEvent::Start(signal) => {
+                self.hear(signal, path, decoders);
+                self.sense_anew(Signal::arrival(path, signal.start));
             }
-            Turn::Ends(signal) => {
-                let at = Signal::arrival(ear, signal.end);
-                if let Some(lock) = self.depart(at, signal.number, ear.power, decoders) {
+            AirEvent::End(signal) => {
+                let at = Signal::arrival(path, signal.end);
+                if let Some(lock) = self.depart(at, signal.number, path.power, decoders) {
                     let whole = self.survives(&lock);
                     self.account.turn(at, Doing::Receiving, !whole);
                     if whole {
@@ -80,7 +79,7 @@ impl Radio {
 impl Medium {
     /// Writes to `out` the radios that must process a frame now; its cluster records it for the
     /// others.
-    pub(super) fn audience(
+    pub(super) fn start_in_cluster(
         &mut self,
         now: Instant,
         signal: &Signal,
@@ -88,46 +87,54 @@ impl Medium {
         out: &mut Vec<Heard>,
     ) -> Option<ClusterId> {
         let from = signal.from as usize;
-        self.settled = self.settled.saturating_add(1);
+        self.stable_frames = self.stable_frames.saturating_add(1);
         if self.radios[from].cluster.is_none() {
-            self.gather(from, now);
+            self.form_cluster(from, now);
         }
         let Some((number, own)) = self.radios[from].cluster else {
             self.reach.receivers(from, now, out);
-            if out.iter().any(|ear| self.radios[ear.radio as usize].asleep) {
+            if out.iter().any(|path| self.radios[path.radio as usize].asleep) {
                 // A radio reaches a cluster that does not reach it: so it is none.
-                self.dissolve();
-                self.set_apart(out);
+                self.dissolve_clusters();
+                self.mark_unclustered(out);
             }
             return None;
         };
-        if self.clusters[number].asleep() {
-            self.hush(number, now, signal, to);
+        if self.clusters[number].has_sleepers() {
+            self.wake_for_start(number, now, signal, to);
         }
         let cluster = &mut self.clusters[number];
-        cluster.turns.push(Turn::Begins(*signal));
+        cluster.events.push(AirEvent::Start(*signal));
         cluster.on_air += 1;
         out.clear();
         let others = cluster.awake.iter().filter(|&&rank| rank != own);
-        out.extend(others.map(|&rank| self.reach.ear(signal.from, cluster.radios[rank], rank)));
-        self.look_ahead(number);
+        out.extend(others.map(|&rank| self.reach.member_path(signal.from, cluster.radios[rank], rank)));
+        self.set_next(number);
         Some((self.generation, number))
     }
 
     /// Prepares for the start of a frame: wakes radios that must process it individually.
-    fn hush(&mut self, number: usize, now: Instant, signal: &Signal, to: To) {
+    fn wake_for_start(&mut self, number: usize, now: Instant, signal: &Signal, to: To) {
         let cluster = &self.clusters[number];
-        let Common { detect, spread, loud, .. } = cluster.common;
+        let Common { detect, max_delay, sensed_by_energy, .. } = cluster.common;
         let Some(gap) = cluster.gap else { return };
-        let silent = cluster.turns.is_empty();
+        let silent = cluster.events.is_empty();
         // A request's reservation may be undone; an earlier reservation must not be.
-        let entangled = signal.kind == Kind::Rts && cluster.outlasts(now);
-        let at_once = silent && now < gap.last.end + spread * 2;
-        if to == To::Group || at_once || entangled || !(silent || loud) {
+        let may_undo = signal.kind == Kind::Rts && cluster.outlasts(now);
+        let at_once = silent && now < gap.last.end + max_delay * 2;
+        if to == To::Group || at_once || may_undo || !(silent || sensed_by_energy) {
             return self.wake_all(number);
         }
-        if silent && cluster.next < now + detect + spread {
-            self.rise(number, now);
+        if silent && cluster.next < now + detect + max_delay {
+            self.wake_contenders(number, now);
+        }
+        // After this frame, the record no longer holds reservations that only some members know.
+        if silent && self.clusters[number].nav_outlasts(signal.end) {
+            for rank in 0..self.clusters[number].radios.len() {
+                if self.clusters[number].has_own_nav(rank) {
+                    self.wake(self.clusters[number].radios[rank] as usize);
+                }
+            }
         }
         if let To::Radio(receiver) = to {
             self.wake(receiver.index());
@@ -135,21 +142,21 @@ impl Medium {
     }
 
     /// Wakes the radios whose backoff may end at about `now`.
-    pub(super) fn rise(&mut self, number: usize, now: Instant) {
-        let mut ranks = core::mem::take(&mut self.rising);
-        self.clusters[number].rising(now, &mut ranks);
+    pub(super) fn wake_contenders(&mut self, number: usize, now: Instant) {
+        let mut ranks = core::mem::take(&mut self.ranks);
+        self.clusters[number].contenders(now, &mut ranks);
         for &rank in &ranks {
             self.wake(self.clusters[number].radios[rank] as usize);
         }
-        self.rising = ranks;
+        self.ranks = ranks;
         let next = self.clusters[number].next;
-        self.rises.set(number, next);
+        self.access_timers.set(number, next);
     }
 
-    fn look_ahead(&mut self, number: usize) {
+    fn set_next(&mut self, number: usize) {
         let cluster = &mut self.clusters[number];
-        cluster.look_ahead();
-        self.rises.set(number, cluster.next);
+        cluster.set_next();
+        self.access_timers.set(number, cluster.next);
     }
 
     fn alive(&self, id: Option<ClusterId>) -> Option<usize> {
@@ -157,109 +164,112 @@ impl Medium {
     }
 
     /// Processes the end of a frame for the sleeping radios.
-    pub(super) fn pass_by(&mut self, frame: u32, id: Option<ClusterId>) {
+    pub(super) fn end_in_cluster(&mut self, frame: u32, id: Option<ClusterId>) {
         let Some(number) = self.alive(id) else { return };
         let cluster = &mut self.clusters[number];
-        let begun = cluster.turns.iter().rev().find_map(|turn| match turn {
-            Turn::Begins(signal) if signal.number == frame => Some(*signal),
+        let begun = cluster.events.iter().rev().find_map(|event| match event {
+            AirEvent::Start(signal) if signal.number == frame => Some(*signal),
             _ => None,
         });
         let Some(signal) = begun else { return };
-        cluster.turns.push(Turn::Ends(signal));
+        cluster.events.push(AirEvent::End(signal));
         cluster.on_air -= 1;
         if cluster.on_air == 0 {
-            self.close(number);
+            self.end_busy_time(number);
         }
     }
 
     /// Ends the busy time of a cluster's channel.
-    fn close(&mut self, number: usize) {
+    fn end_busy_time(&mut self, number: usize) {
         let Self { clusters, radios, reach, decoders, .. } = self;
         let cluster = &mut clusters[number];
-        let (Some(&Turn::Begins(first)), Some(&Turn::Ends(last))) =
-            (cluster.turns.first(), cluster.turns.last())
+        let (Some(&AirEvent::Start(first)), Some(&AirEvent::End(last))) =
+            (cluster.events.first(), cluster.events.last())
         else {
             return;
         };
         let (_, rank) = radios[first.from as usize].cluster.unwrap_or_default();
-        let alone = cluster.turns.len() == 2;
-        if alone && first.is_certain(cluster.members[rank].weakest, decoders) {
-            cluster.passed_by(first, &|from, radio, rank| reach.ear(from, radio, rank));
-            if first.kind == Kind::Rts && cluster.asleep() {
+        let alone = cluster.events.len() == 2;
+        if alone && first.is_certain(cluster.members[rank].least_snr, decoders) {
+            cluster.receive_single(first, reach);
+            if first.kind == Kind::Rts && cluster.has_sleepers() {
                 let at = first.end + radios[first.from as usize].unanswered_after(first.rate);
-                let event = Event::Unheard { cluster: (self.generation, number), since: first.end };
+                let event = Event::RequestUnanswered { cluster: (self.generation, number), since: first.end };
                 self.calendar.push(at, Class::Timer, first.from, event);
             }
-            return self.look_ahead(number);
+            return self.set_next(number);
         }
-        let mut told = core::mem::take(&mut self.rising);
-        told.clear();
-        let Common { detect, spread, loud, .. } = cluster.common;
-        let turns = core::mem::take(&mut cluster.turns);
-        let clash = Clash::of(&turns, detect, spread, reach, decoders).filter(|_| loud);
+        let mut individual = core::mem::take(&mut self.ranks);
+        individual.clear();
+        let Common { detect, max_delay, sensed_by_energy, .. } = cluster.common;
+        let events = core::mem::take(&mut cluster.events);
+        let collision =
+            Collision::of(&events, detect, max_delay, reach, decoders).filter(|_| sensed_by_energy);
+        let counted = cluster.count_gap(&first);
+        cluster.forget_due();
         for rank in 0..cluster.radios.len() {
             let (own, member) = (cluster.radios[rank], &cluster.members[rank]);
             if !member.asleep {
                 continue;
             }
             let ratios = (member.noise, member.preamble_ratio);
-            let dice = &mut radios[own as usize].dice;
-            let left = clash.as_ref().and_then(|clash| clash.at((own, rank), ratios, dice));
-            match left {
-                Some(left) => cluster.leave(rank, &left),
-                None => told.push(rank),
-            }
-        }
-        self.told += told.len() as u64;
-        for &rank in &told {
-            let own = cluster.radios[rank];
-            let ear = |from: u32| reach.ear(from, own, rank);
             let radio = &mut radios[own as usize];
-            cluster.restore(rank, radio, &ear);
+            let outcome =
+                collision.as_ref().and_then(|collision| collision.at((own, rank), ratios, &mut radio.random));
+            if let Some(outcome) = outcome {
+                if let Some(counted) = &counted {
+                    cluster.count_slots(rank, counted, reach);
+                }
+                cluster.apply(rank, &outcome);
+                continue;
+            }
+            individual.push(rank);
+            cluster.restore(rank, radio, reach);
             radio.overheard = OVERHEARD;
-            for turn in &turns {
-                let (Turn::Begins(signal) | Turn::Ends(signal)) = turn;
-                let Some(since) = radio.replay(turn, &ear(signal.from), decoders) else { continue };
+            for event in &events {
+                let (AirEvent::Start(signal) | AirEvent::End(signal)) = event;
+                let path = reach.member_path(signal.from, own, rank);
+                let Some(since) = radio.replay(event, &path, decoders) else { continue };
                 radio.overheard = 0;
                 let at = since + radio.unanswered_after(signal.rate);
                 if at >= self.now {
-                    self.calendar.push(at, Class::Timer, own, Event::Unclear { radio: own, since });
+                    self.calendar.push(at, Class::Timer, own, Event::NavReset { radio: own, since });
                 }
             }
         }
-        cluster.clashed(&first, &|from, radio, rank| reach.ear(from, radio, rank));
-        cluster.turns = turns;
-        cluster.turns.clear();
-        cluster.open(Gap { first, last }, &[]);
-        for &rank in &told {
+        self.individual_receptions += individual.len() as u64;
+        cluster.end_collision(counted.as_ref(), Gap { first, last }, &events);
+        cluster.events = events;
+        cluster.events.clear();
+        for &rank in &individual {
             let own = cluster.radios[rank];
             let radio = &mut radios[own as usize];
-            if !cluster.admit(rank, radio, &|from| reach.ear(from, own, rank)) {
-                cluster.rouse(rank);
+            if !cluster.put_to_sleep(rank, radio, reach) {
+                cluster.mark_awake(rank);
                 self.timers.set(own as usize, radio.next_at());
             }
         }
-        self.rising = told;
-        self.look_ahead(number);
+        self.ranks = individual;
+        self.set_next(number);
     }
 
     /// Processes the end of a frame: radios that processed it and have nothing to do fall asleep.
-    pub(super) fn lull(&mut self, id: Option<ClusterId>, heard: &[Heard]) {
+    pub(super) fn sleep_after_frame(&mut self, id: Option<ClusterId>, heard: &[Heard]) {
         let Some(number) = self.alive(id) else { return };
         let Self { clusters, radios, reach, timers, .. } = self;
         let cluster = &mut clusters[number];
-        if !cluster.turns.is_empty() {
+        if !cluster.events.is_empty() {
             return;
         }
-        for ear in heard {
-            let radio = &mut radios[ear.radio as usize];
+        for path in heard {
+            let radio = &mut radios[path.radio as usize];
             let Some((_, rank)) = radio.cluster.filter(|_| radio.overheard >= OVERHEARD) else { continue };
-            if cluster.admit(rank, radio, &|from| reach.ear(from, ear.radio, rank)) {
+            if cluster.put_to_sleep(rank, radio, reach) {
                 cluster.awake.retain(|&other| other != rank);
-                timers.set(ear.radio as usize, Instant::NEVER);
+                timers.set(path.radio as usize, Instant::NEVER);
             }
         }
-        self.look_ahead(number);
+        self.set_next(number);
     }
 
     /// Wakes a radio: it processes all frames individually from now on.
@@ -271,32 +281,33 @@ impl Medium {
         let Some((number, rank)) = radios[index].cluster else { return };
         let (cluster, radio) = (&mut clusters[number], &mut radios[index]);
         let own = cluster.radios[rank];
-        let ear = |from: u32| reach.ear(from, own, rank);
-        cluster.restore(rank, radio, &ear);
-        cluster.rouse(rank);
+        let path = |from: u32| reach.member_path(from, own, rank);
+        cluster.restore(rank, radio, reach);
+        cluster.mark_awake(rank);
         radio.overheard = 0;
-        for (place, turn) in cluster.turns.iter().enumerate() {
-            let (Turn::Begins(signal) | Turn::Ends(signal)) = turn;
-            if let Some(since) = radio.replay(turn, &ear(signal.from), decoders) {
+        for (place, event) in cluster.events.iter().enumerate() {
+            let (AirEvent::Start(signal) | AirEvent::End(signal)) = event;
+            if let Some(since) = radio.replay(event, &path(signal.from), decoders) {
                 let at = since + radio.unanswered_after(signal.rate);
                 if at >= self.now {
-                    self.calendar.push(at, Class::Timer, own, Event::Unclear { radio: own, since });
+                    self.calendar.push(at, Class::Timer, own, Event::NavReset { radio: own, since });
                 }
             }
-            let over = |other: &Turn| matches!(other, Turn::Ends(over) if over.number == signal.number);
-            let begins = matches!(turn, Turn::Begins(_));
+            let over =
+                |other: &AirEvent| matches!(other, AirEvent::End(over) if over.number == signal.number);
+            let begins = matches!(event, AirEvent::Start(_));
             if let (true, Some(Some(sending))) = (begins, air.get_mut(signal.number as usize)) {
-                if !cluster.turns[place..].iter().any(over) {
+                if !cluster.events[place..].iter().any(over) {
                     let at = sending.heard.partition_point(|other| other.radio < own);
-                    sending.heard.insert(at, ear(signal.from));
+                    sending.heard.insert(at, path(signal.from));
                 }
             }
         }
-        if let (Some(gap), true) = (cluster.gap, cluster.turns.is_empty()) {
-            let since = Signal::arrival(&ear(gap.last.from), gap.last.end);
+        if let (Some(gap), true) = (cluster.gap, cluster.events.is_empty()) {
+            let since = Signal::arrival(&path(gap.last.from), gap.last.end);
             let at = since + radio.unanswered_after(gap.last.rate);
             if gap.last.kind == Kind::Rts && at >= self.now {
-                self.calendar.push(at, Class::Timer, own, Event::Unclear { radio: own, since });
+                self.calendar.push(at, Class::Timer, own, Event::NavReset { radio: own, since });
             }
         }
         self.timers.set(index, self.radios[index].next_at());
@@ -314,16 +325,16 @@ impl Medium {
     }
 
     /// Handles the timer for a request-to-send that ended at `since` and may have had no answer.
-    pub(super) fn unheard(&mut self, id: ClusterId, since: Instant) {
+    pub(super) fn request_unanswered(&mut self, id: ClusterId, since: Instant) {
         let Some(number) = self.alive(Some(id)) else { return };
         let cluster = &self.clusters[number];
-        if cluster.turns.is_empty() && cluster.gap.is_some_and(|gap| gap.last.end == since) {
+        if cluster.events.is_empty() && cluster.gap.is_some_and(|gap| gap.last.end == since) {
             self.wake_all(number);
         }
     }
 
     /// Prepares for a change that clusters depend on: wakes all radios and dissolves all clusters.
-    pub(super) fn dissolve(&mut self) {
+    pub(super) fn dissolve_clusters(&mut self) {
         for number in 0..self.clusters.len() {
             self.wake_all(number);
             for &radio in &self.clusters[number].radios {
@@ -331,21 +342,21 @@ impl Medium {
             }
         }
         self.clusters.clear();
-        self.rises = super::timers::Timers::default();
+        self.access_timers = super::timers::Timers::default();
         self.generation += 1;
-        self.settled = 0;
+        self.stable_frames = 0;
     }
 
     /// Marks radios that hear a radio outside every cluster: they form no cluster themselves.
-    fn set_apart(&mut self, heard: &[Heard]) {
-        for ear in heard {
-            self.radios[ear.radio as usize].alone = self.generation;
+    fn mark_unclustered(&mut self, heard: &[Heard]) {
+        for path in heard {
+            self.radios[path.radio as usize].unclustered = self.generation;
         }
     }
 
     /// Forms the cluster of a radio.
-    fn gather(&mut self, from: usize, now: Instant) {
-        if self.settled < SETTLED || self.radios[from].alone == self.generation {
+    fn form_cluster(&mut self, from: usize, now: Instant) {
+        if self.stable_frames < STABLE_FRAMES || self.radios[from].unclustered == self.generation {
             return;
         }
         let plain = matches!(self.fading, Fading::None) && self.noises.is_empty();
@@ -355,29 +366,29 @@ impl Medium {
         let mut heard = self.spare.pop().unwrap_or_default();
         self.reach.receivers(from, now, &mut heard);
         let own = u32::try_from(from).unwrap_or(u32::MAX);
-        let mut radios: Vec<u32> = heard.iter().map(|ear| ear.radio).collect();
+        let mut radios: Vec<u32> = heard.iter().map(|path| path.radio).collect();
         radios.insert(radios.partition_point(|&radio| radio < own), own);
         if self.air.iter().flatten().any(|sending| radios.binary_search(&sending.from).is_ok()) {
             self.spare.push(heard);
             return;
         }
         let around = heard.clone();
-        let found = self.are_alike(&radios, now, &mut heard);
+        let found = self.common_properties(&radios, now, &mut heard);
         self.spare.push(heard);
         let Some((members, common)) = found else {
-            self.radios[from].alone = self.generation;
-            return self.set_apart(&around);
+            self.radios[from].unclustered = self.generation;
+            return self.mark_unclustered(&around);
         };
         for (rank, &radio) in radios.iter().enumerate() {
             self.radios[radio as usize].cluster = Some((self.clusters.len(), rank));
         }
         self.clusters.push(Cluster::new(radios, members, common));
-        self.rises.add();
+        self.access_timers.add();
     }
 
     /// Common properties of these radios, if all are in range of each other and no others, with
     /// good signal.
-    fn are_alike(
+    fn common_properties(
         &mut self,
         radios: &[u32],
         now: Instant,
@@ -393,8 +404,8 @@ impl Medium {
             aifs: phy.sifs + slot * 2,
             extension: model.extension,
             detect: phy.detect,
-            spread: Span::ZERO,
-            loud: true,
+            max_delay: Span::ZERO,
+            sensed_by_energy: true,
         };
         let mut members = Vec::with_capacity(radios.len());
         for (rank, &sender) in radios.iter().enumerate() {
@@ -402,29 +413,29 @@ impl Medium {
             if heard.len() + 1 != radios.len() {
                 return None;
             }
-            let mut weakest = f64::INFINITY;
-            for (place, ear) in heard.iter().enumerate() {
-                let radio = &self.radios[ear.radio as usize];
-                let same = ear.radio == radios[place + usize::from(place >= rank)]
+            let mut least_snr = f64::INFINITY;
+            for (place, path) in heard.iter().enumerate() {
+                let radio = &self.radios[path.radio as usize];
+                let same = path.radio == radios[place + usize::from(place >= rank)]
                     && core::ptr::eq(radio.phy, phy)
                     && radio.slot == slot;
-                let found = power_suffices(radio, ear);
-                if !(same && ear.tuned && found) {
+                let found = is_detected(radio, path);
+                if !(same && path.tuned && found) {
                     return None;
                 }
-                common.loud &= ear.power >= LOUD * radio.sense;
-                common.spread = common.spread.max(Span::from_nanos(u64::from(ear.delay_ns)));
-                weakest = weakest.min(ear.power / radio.noise);
+                common.sensed_by_energy &= path.power >= ENERGY_MARGIN * radio.sense;
+                common.max_delay = common.max_delay.max(Span::from_nanos(u64::from(path.delay_ns)));
+                least_snr = least_snr.min(path.power / radio.noise);
             }
             let radio = &self.radios[sender as usize];
             let (noise, preamble_ratio) = (radio.noise, radio.preamble_ratio);
-            members.push(Member { weakest, noise, preamble_ratio, ..Member::default() });
+            members.push(Member::awake(least_snr, noise, preamble_ratio));
         }
-        (common.spread <= SPREAD).then_some((members, common))
+        (common.max_delay <= MAX_DELAY).then_some((members, common))
     }
 }
 
 /// True if the radio detects this signal in the absence of others.
-fn power_suffices(radio: &Radio, ear: &Heard) -> bool {
-    ear.power >= radio.sensitivity && ear.power >= radio.preamble_ratio * radio.noise
+fn is_detected(radio: &Radio, path: &Heard) -> bool {
+    path.power >= radio.sensitivity && path.power >= radio.preamble_ratio * radio.noise
 }
