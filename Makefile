@@ -6,10 +6,12 @@ SHELL := /bin/bash
 
 VENV    := .venv
 BIN     := $(VENV)/bin
+# Empty: install a copy, which writes nothing into the folder of the sources.
+EDITABLE ?= --editable
 CRATES  := $(filter-out fuzz/,$(dir $(wildcard */Cargo.toml)))
 RUST    := Cargo.toml Cargo.lock $(shell find $(CRATES) -name '*.rs' -o -name Cargo.toml)
-PACK    := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/build_backend.py
-PYTEST  := $(BIN)/python -m pytest
+PACK    := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/build_backend.py
+PYTEST  := $(BIN)/python -m pytest -o cache_dir="$(abspath $(VENV))/.pytest"
 # Processes for tests that run side by side; most of them wait.
 JOBS    ?= $(shell echo $$((2 * $$(nproc))))
 # Tests of one module that share a laboratory stay in one process.
@@ -40,8 +42,8 @@ $(VENV)/.python: requirements.lock $(VENV)/.packages
 	@touch $@
 
 $(VENV)/.engine: $(RUST) pyproject.toml $(VENV)/.python
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
-	  --no-build-isolation --config-settings=build-args=--locked --editable .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --config-settings=build-args=--locked $(EDITABLE) .
 	@touch $@
 
 $(BIN)/airloom-init: $(VENV)/.engine tools/build_backend.py

@@ -14,7 +14,8 @@ BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
 """Folders of tests that do not measure the machine, so that they may share it."""
 
 # A test's time limit is pytest's; a limit for each example would fail whenever the machine is busy.
-settings.register_profile("airloom", deadline=None)
+# Failed examples are not kept in the folder of the sources, which may be read-only.
+settings.register_profile("airloom", deadline=None, database=None)
 settings.load_profile("airloom")
 
 # In the background of a script Ctrl-C is ignored, which programs that tests start would inherit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -170,7 +171,8 @@ def test_a_disk_that_is_full_while_recording(shell, scenario):
     )
     script = (
         f"mount -t tmpfs -o size=700k none {disk}; "
-        f"{sys.executable} -m airloom run {scenario(flow)} -q --out {disk}/results || echo code $?; "
+        f"{shlex.join([sys.executable, '-m', 'airloom', 'run', scenario(flow)])} -q --out {disk}/results "
+        "|| echo code $?; "
         f"cat {disk}/results/result.json"
     )
     done = subprocess.run(

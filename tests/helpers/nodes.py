@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import sys
 import time
 from collections.abc import Callable, Sequence
 from ipaddress import ip_interface
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
+import airloom
+from airloom.host import binaries
 from airloom.nodes.kind import NodeHandle
 from airloom.planning.plan import GuestPlan, InterfacePlan, LinkPlan, NodePlan, Plan
 
 Up = Callable[..., dict[str, NodeHandle]]
+
+PYTHON = os.path.realpath(sys.executable)
+"""The machine's Python, for programs in nodes: they do not see an environment below /tmp."""
+
+
+def airloom_in_nodes() -> str:
+    """Returns the command ``airloom`` for programs in nodes; skips the test where they do not see it."""
+    hidden = [path for path in (sys.executable, airloom.__file__) if is_hidden(Path(path))]
+    if hidden:
+        pytest.skip(f"nodes have a /tmp of their own and do not see {hidden[0]}")
+    return f"{shlex.quote(sys.executable)} -m airloom"
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether nodes cover a path of the host with their own file system."""
+    return any(path.absolute().is_relative_to(folder) for folder in binaries.HIDDEN)
 
 
 def interface(name: str, number: int, *addresses: str, mtu: int = 1500) -> InterfacePlan:

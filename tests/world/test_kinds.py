@@ -22,13 +22,14 @@ from airloom.nodes.kinds.uml import kernel_of
 from airloom.scenario.model.base import KindName
 from helpers.kernels import BUILT, needs_built
 from helpers.leftovers import Traces
+from helpers.nodes import PYTHON
 
 pytestmark = pytest.mark.world
 
 ALL = [name for name in get_args(KindName) if KINDS[name].properties.engine]
 ALL.append(pytest.param("uml-built", marks=needs_built))
 """Kinds, and the one whose kernel may be of another make."""
-PROGRAMS = ["cat", "echo", "env", "hostname", "ping", "rm", "sh", "sleep", "true", sys.executable]
+PROGRAMS = ["cat", "echo", "env", "hostname", "ping", "rm", "sh", "sleep", "true", PYTHON]
 """Of this machine, that a container has."""
 QUICK = [name for name in ALL if name != "qemu"]
 """Those whose machines start within a second; what follows of the way a guest is made is the same in uml."""
@@ -112,15 +113,15 @@ for _ in range(100):
 def test_datagrams_that_nobody_takes_are_counted(lab: airloom.Lab) -> None:
     handle = lab._up().world.nodes["guest"]
     before = handle.datagrams_refused()
-    hoard = lab["guest"].start([sys.executable, "-c", HOARD])
+    hoard = lab["guest"].start([PYTHON, "-c", HOARD])
     until = time.monotonic() + 30
     while not lab["guest"].listens(9, "udp"):
         assert time.monotonic() < until
         time.sleep(0.05)
     while handle.datagrams_refused() - before < 50:
         assert time.monotonic() < until
-        lab["other"].run([sys.executable, "-c", FLOOD, lab.addresses["guest"]], check=True)
-    assert any("guest" in note and "no room" in note for note in lab.verdict().notes)
+        lab["other"].run([PYTHON, "-c", FLOOD, lab.addresses["guest"]], check=True)
+    assert any("guest" in note and "buffers were full" in note for note in lab.verdict().notes)
     hoard.stop()
 
 
@@ -252,7 +253,7 @@ def test_a_guest_without_memory_ends_its_own_programs_alone(lab: airloom.Lab, ki
     if not KINDS[kind].properties.own_kernel:
         pytest.skip("its memory is the host's")
     other = lab["other"].start("sleep 1000")
-    assert not lab["guest"].run([sys.executable, "-c", EAT], timeout=100).ok
+    assert not lab["guest"].run([PYTHON, "-c", EAT], timeout=100).ok
     assert lab["guest"].run("echo lives", timeout=60).stdout == "lives\n"
     assert reached(lab)
     assert other.code is None
@@ -268,7 +269,7 @@ while True:
 
 
 def test_one_that_floods_is_answered_after_it(lab: airloom.Lab) -> None:
-    flood = lab["guest"].start([sys.executable, "-c", FLOODER, lab.addresses["other"]])
+    flood = lab["guest"].start([PYTHON, "-c", FLOODER, lab.addresses["other"]])
     before = lab["other"].counters()["eth0"]["rx_packets"]
     until = time.monotonic() + 60
     while lab["other"].counters()["eth0"]["rx_packets"] < before + 10_000:

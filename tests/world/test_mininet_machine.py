@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ def on_a_machine(script: str, tmp_path: Path) -> list[str]:
     """What a script prints, line by line, on a machine whose network has a loopback and nothing else."""
     path = tmp_path / "script.py"
     path.write_text(textwrap.dedent(script))
-    words = f"ip link set lo up && exec {sys.executable} {path}"
+    words = f"ip link set lo up && exec {shlex.quote(sys.executable)} {shlex.quote(str(path))}"
     ran = subprocess.run(
         ["unshare", "--net", "sh", "-c", words], capture_output=True, text=True, timeout=90, check=False
     )

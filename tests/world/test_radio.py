@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ import pytest
 import airloom
 from airloom.lab.repl import Prompt
 from airloom.scenario.model import Scenario
+from helpers.nodes import PYTHON, airloom_in_nodes
 from helpers.tries import Attempt, Tries
 
 _engine = pytest.importorskip("airloom._engine")
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
 
-RADIO = f"{sys.executable} -m airloom radio "
 PACKAGE = {"PYTHONPATH": str(Path(airloom.__file__).parents[1]), "PATH": os.environ["PATH"]}
 
 
@@ -172,7 +171,7 @@ def test_a_node_sees_and_sets_its_own_radio_only(tmp_path: Path) -> None:
         up["n1"].run("ping -c 2 -i 0.2 -W 1 n2", check=True)
 
         def radio(node: str, words: str) -> Any:
-            done = up[node].run(RADIO + words, env=PACKAGE, timeout=60)
+            done = up[node].run(airloom_in_nodes() + " radio " + words, env=PACKAGE, timeout=60)
             assert done.ok, done.stderr
             return json.loads(done.stdout or "null") if "--json" in words else done.stdout
 
@@ -199,10 +198,10 @@ def test_a_node_sees_and_sets_its_own_radio_only(tmp_path: Path) -> None:
         radio("n2", "set ssid other")
         assert up["n1"].run("ping -c 1 -W 2 n2").ok
 
-        refused = up["n1"].run(RADIO + "set channel 7", env=PACKAGE)
+        refused = up["n1"].run(airloom_in_nodes() + " radio set channel 7", env=PACKAGE)
         assert refused.code == 1
         assert "[radio.channel]" in refused.stderr
-        other = up["n1"].run(RADIO + "--radio n2:wlan0 set channel 44", env=PACKAGE)
+        other = up["n1"].run(airloom_in_nodes() + " radio --radio n2:wlan0 set channel 44", env=PACKAGE)
         assert other.code == 1
         assert "[radio.unknown]" in other.stderr
         # Nor by speaking to the socket itself.
@@ -211,7 +210,7 @@ def test_a_node_sees_and_sets_its_own_radio_only(tmp_path: Path) -> None:
             "s.sendall(json.dumps({'do':'set','radio':'wlan0','node':'n2','port':'n2:wlan0',"
             "'key':'channel','value':44}).encode()+b'\\n'); print(s.recv(999))"
         )
-        assert "radio.request" in up["n1"].run([sys.executable, "-c", rude], check=True).stdout
+        assert "radio.request" in up["n1"].run([PYTHON, "-c", rude], check=True).stdout
         assert [radio(node, "info --json")[0]["channel"] for node in ("n1", "n2")] == [36, 36]
 
 
@@ -229,8 +228,8 @@ def test_who_looks_around_takes_its_time_and_its_data_waits(tmp_path: Path) -> N
         assert re.search(r"n1:wlan0 > n2:wlan0: 54 Mbit/s, \d+ frames/s, retries \d+ %", shown.getvalue())
         pings.wait(30)
         seconds = [float(text) / 1e3 for text in re.findall(r"time=([\d.]+)", pings.output)]
-        up["n1"].run(RADIO + "down", env=PACKAGE, check=True)
-        refused = up["n1"].run(RADIO + "scan", env=PACKAGE)
+        up["n1"].run(airloom_in_nodes() + " radio down", env=PACKAGE, check=True)
+        refused = up["n1"].run(airloom_in_nodes() + " radio scan", env=PACKAGE)
         assert "[radio.off]" in refused.stderr
     # 28 channels for 30 ms each, of which one is its own.
     assert took >= 28 * 0.030
@@ -243,14 +242,14 @@ def test_a_line_of_nonsense_in_one_node_leaves_the_others_served(tmp_path: Path)
         'control.sendall(b\'{"do":"scan","channels":[Infinity]}\\n\'); print(control.recv(4096).decode())'
     )
     with lab(tmp_path, **pair()) as up:
-        refused = up["n1"].run([sys.executable, "-c", say], timeout=60)
+        refused = up["n1"].run([PYTHON, "-c", say], timeout=60)
         assert "radio." in refused.stdout, refused.stderr
-        assert up["n2"].run(RADIO + "info", env=PACKAGE, timeout=60).ok
+        assert up["n2"].run(airloom_in_nodes() + " radio info", env=PACKAGE, timeout=60).ok
 
 
 def test_outside_a_node_there_is_no_control_socket(tmp_path: Path) -> None:
     with lab(tmp_path, nodes={"h1": {}, "h2": {}}, links=[{"ends": ["h1", "h2"]}]) as up:
-        done = up["h1"].run(RADIO + "info", env=PACKAGE)
+        done = up["h1"].run(airloom_in_nodes() + " radio info", env=PACKAGE)
         assert done.code == 1
         assert "[radio.none]" in done.stderr
 
@@ -273,12 +272,12 @@ def test_stations_reach_each_other_and_the_wires_through_an_access_point(tmp_pat
         reach = "for i in $(seq 50); do ping -c 1 -W 1 {} >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1"
         assert up["s1"].run(reach.format("server")).ok
         assert up["s1"].run(reach.format("s2")).ok
-        link = json.loads(up["s1"].run(RADIO + "link --json", env=PACKAGE).stdout)
-        own = json.loads(up["ap"].run(RADIO + "info --json", env=PACKAGE).stdout)
-        (seen,) = json.loads(up["s1"].run(RADIO + "scan --json", env=PACKAGE).stdout)
+        link = json.loads(up["s1"].run(airloom_in_nodes() + " radio link --json", env=PACKAGE).stdout)
+        own = json.loads(up["ap"].run(airloom_in_nodes() + " radio info --json", env=PACKAGE).stdout)
+        (seen,) = json.loads(up["s1"].run(airloom_in_nodes() + " radio scan --json", env=PACKAGE).stdout)
         assert (seen["ssid"], seen["channel"], seen["mode"]) == ("lab", 36, "ap")
         assert seen["mac"] == own[0]["mac"]
-        up["s1"].run(RADIO + "set ssid elsewhere", env=PACKAGE, check=True)
+        up["s1"].run(airloom_in_nodes() + " radio set ssid elsewhere", env=PACKAGE, check=True)
         assert up.radio("s1").link()["connected"] is None
     assert link[0]["connected"] == own[0]["mac"]
 
@@ -322,7 +321,7 @@ def test_a_chain_finds_its_routes_on_demand(tmp_path: Path) -> None:
         # Nodes see the folder of results wherever it is, the source tree only if it is not below /tmp.
         daemon = shutil.copytree(example, up.folder / "aodv")
         for name in up.nodes:
-            up[name].start([sys.executable, str(daemon), "--interface", "wlan0"])
+            up[name].start([PYTHON, str(daemon), "--interface", "wlan0"])
         reach = "for i in $(seq 20); do ping -c 1 -W 1 n4 >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1"
         assert up["n1"].run(reach).ok
         hops = up["n1"].run("ping -c 1 -W 2 n4", check=True).stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ import pytest
 import airloom
 from airloom.nodes.all_nodes import KINDS
 from airloom.scenario.model import Scenario
+from helpers.nodes import PYTHON, airloom_in_nodes
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(240)]
 
-RADIO = f"{sys.executable} -m airloom radio "
 PACKAGE = {"PYTHONPATH": str(Path(airloom.__file__).parents[1]), "PATH": os.environ["PATH"]}
 
 SPEAK = """
@@ -70,7 +69,7 @@ def test_a_guest_speaks_through_the_control_socket_of_its_own_node_only(tmp_path
 
         def speak(*requests: dict[str, Any]) -> list[dict[str, Any]]:
             words = [json.dumps(request) for request in requests]
-            done = up["n1"].run([sys.executable, "-c", SPEAK, *words], timeout=100, check=True)
+            done = up["n1"].run([PYTHON, "-c", SPEAK, *words], timeout=100, check=True)
             return [json.loads(line) for line in done.stdout.splitlines()]
 
         change = {"do": "set", "key": "channel"}
@@ -91,7 +90,7 @@ def test_a_guest_looks_at_its_radio_sets_it_and_looks_around(tmp_path: Path) -> 
     with lab(tmp_path, "uml") as up:
 
         def radio(words: str) -> Any:
-            done = up["n1"].run(RADIO + words, env=PACKAGE, timeout=100, check=True)
+            done = up["n1"].run(airloom_in_nodes() + " radio " + words, env=PACKAGE, timeout=100, check=True)
             return json.loads(done.stdout or "null") if "--json" in words else done.stdout
 
         up["n1"].run("ping -c 2 -i 0.4 -W 3 n2", check=True, timeout=60)
@@ -104,14 +103,14 @@ def test_a_guest_looks_at_its_radio_sets_it_and_looks_around(tmp_path: Path) -> 
         up.radio("n2").set(ssid="there")
         (cell,) = (one for one in radio("scan passive 36 --json") if one["mac"] == macs["n2"])
         assert (cell["ssid"], cell["channel"], cell["mode"]) == ("there", 36, "ad-hoc")
-        refused = up["n1"].run(RADIO + "set channel 7", env=PACKAGE, timeout=60)
+        refused = up["n1"].run(airloom_in_nodes() + " radio set channel 7", env=PACKAGE, timeout=60)
         assert (refused.code, "[radio.channel]" in refused.stderr) == (1, True)
 
 
 def test_rude_clients_in_a_guest_disturb_nobody_else(tmp_path: Path) -> None:
     with lab(tmp_path, "uml") as up:
-        rude = up["n1"].start([sys.executable, "-c", RUDE])
-        info = [sys.executable, "-c", SPEAK, '{"do": "info"}']
+        rude = up["n1"].start([PYTHON, "-c", RUDE])
+        info = [PYTHON, "-c", SPEAK, '{"do": "info"}']
         until = time.monotonic() + 120
         while "done" not in rude.output:
             assert time.monotonic() < until
@@ -132,5 +131,5 @@ def test_a_guest_without_a_radio_is_told_so(tmp_path: Path) -> None:
         pytest.skip(f"{lacking.message}: {lacking.cure}")
     parts: dict[str, Any] = {"nodes": {"a": {"kind": "uml"}, "b": {}}, "links": [{"ends": ["a", "b"]}]}
     with airloom.Lab(Scenario(name="wired", **parts), out=tmp_path / "results") as up:
-        done = up["a"].run(RADIO + "info", env=PACKAGE, timeout=100)
+        done = up["a"].run(airloom_in_nodes() + " radio info", env=PACKAGE, timeout=100)
         assert (done.code, "[radio.none]" in done.stderr) == (1, True)

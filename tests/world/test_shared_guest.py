@@ -22,6 +22,7 @@ import airloom
 from airloom import RunError, Scenario
 from airloom.lab.repl import Prompt
 from airloom.nodes.all_nodes import KINDS
+from helpers.nodes import PYTHON
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 
@@ -110,7 +111,7 @@ def test_the_host_is_out_of_their_reach(tmp_path: Path) -> None:
             for node in "ab":
                 up[node].run(f"echo dead > {canary}; rm -f {canary}; echo dead > /etc/hostname", timeout=60)
                 assert "pytest" not in up[node].run("cat /proc/[0-9]*/cmdline", timeout=60).stdout
-                assert not up[node].run([sys.executable, "-c", connect], timeout=60).ok
+                assert not up[node].run([PYTHON, "-c", connect], timeout=60).ok
         assert (canary.read_text(), canary.stat().st_ino) == ("alive", inode)
         assert Path("/etc/hostname").read_text() == name
     finally:
@@ -264,7 +265,7 @@ def test_each_of_them_has_a_control_socket_of_its_own_radios(tmp_path: Path) -> 
         assert up["n1"].run("ping -c 2 -i 0.4 -W 3 n2", timeout=60).ok
 
         def ask(node: str, **request: Any) -> Any:
-            done = up[node].run([sys.executable, "-c", SPEAK, json.dumps(request)], timeout=60, check=True)
+            done = up[node].run([PYTHON, "-c", SPEAK, json.dumps(request)], timeout=60, check=True)
             return json.loads(done.stdout)
 
         assert ask("n1", do="set", key="channel", value=40) == {"answer": None}
@@ -294,6 +295,7 @@ def test_a_virtual_machine_has_several_too(tmp_path: Path, network: str) -> None
         assert up["r"].counters()["eth0"]["rx_packets"] >= 3
 
 
+@pytest.mark.measures
 def test_programs_and_flows_are_those_of_every_node(tmp_path: Path) -> None:
     flow = {"from": "a", "to": "b", "rate": "2 Mbit/s", "size": "500 B", "duration": "2 s", "at": "1 s"}
     parts: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ import pytest
 import airloom
 from airloom.errors import RunError
 from airloom.scenario.model import Scenario
+from helpers.nodes import airloom_in_nodes
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180)]
 
-RADIO = f"{sys.executable} -m airloom radio "
 PACKAGE = {"PYTHONPATH": str(Path(airloom.__file__).parents[1]), "PATH": os.environ["PATH"]}
 DCF_36 = 23.08
 """Mbit/s that one flow of 1470 octets gets at 36 Mbit/s: closed form of the standard's timing."""
@@ -59,17 +58,19 @@ def test_a_sliver_reaches_its_own_slice_and_stays_within_its_grant(tmp_path: Pat
         assert not up["n1-two"].run("ping -c 1 -W 1 n2-one").ok
 
         def channel() -> int:
-            done = up["n1-two"].run(RADIO + "info --json", env=PACKAGE, timeout=60, check=True)
+            done = up["n1-two"].run(
+                airloom_in_nodes() + " radio info --json", env=PACKAGE, timeout=60, check=True
+            )
             return json.loads(done.stdout)[0]["channel"]
 
-        refused = up["n1-two"].run(RADIO + "set channel 36", env=PACKAGE)
+        refused = up["n1-two"].run(airloom_in_nodes() + " radio set channel 36", env=PACKAGE)
         assert (refused.code, channel()) == (1, 64)
         assert "channel 36 is outside the grant of 'two' (granted: 64, 100) [slice.grant]" in refused.stderr
-        looking = up["n1-two"].run(RADIO + "scan 36", env=PACKAGE)
+        looking = up["n1-two"].run(airloom_in_nodes() + " radio scan 36", env=PACKAGE)
         assert "channel 36 is outside the grant" in looking.stderr
-        louder = up["n1-two"].run(RADIO + "set power 20 dBm", env=PACKAGE)
+        louder = up["n1-two"].run(airloom_in_nodes() + " radio set power 20 dBm", env=PACKAGE)
         assert "20 dBm is more than the grant of 'two' allows (at most 10 dBm)" in louder.stderr
-        assert up["n1-two"].run(RADIO + "set channel 100", env=PACKAGE).ok
+        assert up["n1-two"].run(airloom_in_nodes() + " radio set channel 100", env=PACKAGE).ok
         assert channel() == 100
         with pytest.raises(RunError, match=r"\[slice.grant\]"):
             up.radio("n1-two").set(channel=36)

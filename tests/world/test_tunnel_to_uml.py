@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import airloom
 from airloom import Scenario
 from helpers.kernels import BUILT, needs_built
 from helpers.machines import Machine, machine
+from helpers.nodes import PYTHON
 
 MODULES = sorted(Path("/usr/lib/uml/modules").glob("*/kernel/net/ipv4/ip_gre.ko"))
 
@@ -151,13 +151,13 @@ def test_a_kernels_gre_is_a_peer(tmp_path, kernel, tunnel, options, mtu):
             lab["h1"].run("sh -c 'cat > /tmp/file'", input=content.hex(), check=True)
             lab["h1"].run(
                 [
-                    sys.executable,
+                    PYTHON,
                     "-c",
                     "open('/tmp/raw','wb').write(bytes.fromhex(open('/tmp/file').read()))",
                 ],
                 check=True,
             )
-            lab["h1"].start([sys.executable, "-c", SERVER, "/tmp/raw"])
+            lab["h1"].start([PYTHON, "-c", SERVER, "/tmp/raw"])
             done = lab["h1"].run(f"ping -n -q -c 5 -i 0.1 -M do -s {mtu - 28} 10.1.0.2", check=True)
             assert "5 received" in done.stdout
             wait_for("PINGED", said)

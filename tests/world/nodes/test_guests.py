@@ -26,7 +26,7 @@ from airloom.nodes.kinds.uml import UmlKind, kernel_of
 from airloom.nodes.process.supervisor import Supervisor
 from helpers import REPOSITORY
 from helpers.images import disk, tree
-from helpers.nodes import Up, eventually, guest, interface, processes_with
+from helpers.nodes import PYTHON, Up, eventually, guest, interface, processes_with
 
 LACKING = UmlKind.lacks()
 pytestmark = [
@@ -105,7 +105,7 @@ def test_its_clock_is_known_better_than_a_tick(g: GuestNode) -> None:
 
 def test_it_says_who_listens_and_what_its_interfaces_counted(g: GuestNode) -> None:
     listen = "import socket, time; s = socket.create_server(('', 7)); time.sleep(99)"
-    server = g.start([sys.executable, "-c", listen])
+    server = g.start([PYTHON, "-c", listen])
     eventually(lambda: g.listens("tcp", 7), "nobody listens")
     assert not g.listens("udp", 7)
     server.signal(signal.SIGKILL)
@@ -160,7 +160,7 @@ def test_it_cannot_write_to_the_host_see_its_processes_or_reach_its_network(up: 
         (tmp_path / "seen").write_text("seen")
         assert run(g, f"cat {tmp_path}/seen") == "seen"
         done = g.exec(
-            [sys.executable, "-c", ESCAPES, mark, str(tmp_path), str(os.getpid())],
+            [PYTHON, "-c", ESCAPES, mark, str(tmp_path), str(os.getpid())],
             env={"HOST_PORT": str(server.getsockname()[1])},
             timeout=60,
         )
@@ -224,7 +224,7 @@ def test_its_machine_reaches_neither_sockets_nor_devices_of_the_host(g: GuestNod
                     str(machine),
                     "-m",
                     *become,
-                    sys.executable,
+                    PYTHON,
                     "-c",
                     TRIAL,
                     str(path),
@@ -258,7 +258,7 @@ def test_a_guest_that_dies_says_why_and_leaves_the_others_alone(up: Up) -> None:
 def test_a_guest_without_memory_kills_its_own_programs_alone(up: Up) -> None:
     nodes = up(guest("g"), guest("h"))
     eat = "x = []\nwhile True: x.append(b'x' * (1 << 20))"
-    assert not nodes["g"].exec([sys.executable, "-c", eat], timeout=60).exit.ok
+    assert not nodes["g"].exec([PYTHON, "-c", eat], timeout=60).exit.ok
     assert run(nodes["g"], "echo lives") == "lives\n"
     assert run(nodes["h"], "echo on") == "on\n"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from airloom.errors import HostError
 from airloom.nodes.process.supervisor import Supervisor
-from helpers.nodes import Up, groups_of, interface, mount_points, node
+from helpers.nodes import PYTHON, Up, groups_of, interface, mount_points, node
 
 pytestmark = pytest.mark.world
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -149,11 +148,11 @@ def test_its_root_cannot_change_the_machine_by_the_ways_that_are_closed(up: Up) 
         "echo h > /proc/sysrq-trigger",
         "umount /proc && test -e /proc/1",
         "umount /sys && test -e /sys/kernel",
-        f"{sys.executable} -c 'import os; os.nice(-5)'",
-        f"{sys.executable} -c 'import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))'",
-        f"{sys.executable} -c 'import time; time.clock_settime(time.CLOCK_REALTIME, time.time())'",
-        f"{sys.executable} -c 'import os; os.stat(\"/proc/1/fd/3\")'",
-        f"{sys.executable} -c '{STEAL}'",
+        f"{PYTHON} -c 'import os; os.nice(-5)'",
+        f"{PYTHON} -c 'import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))'",
+        f"{PYTHON} -c 'import time; time.clock_settime(time.CLOCK_REALTIME, time.time())'",
+        f"{PYTHON} -c 'import os; os.stat(\"/proc/1/fd/3\")'",
+        f"{PYTHON} -c '{STEAL}'",
         "readlink /proc/1/root",
     ):
         assert not handle.exec(["sh", "-c", attempt], timeout=20).exit.ok, attempt
@@ -189,7 +188,7 @@ def test_what_programs_need_stays_possible(up: Up) -> None:
         "libc = ctypes.CDLL(None, use_errno=True)\n"
         "sys.exit(0 if libc.ptrace(16, pid, None, None) == 0 else ctypes.get_errno())\n"
     )
-    assert handle.exec([sys.executable, "-c", trace], timeout=20).exit.ok
+    assert handle.exec([PYTHON, "-c", trace], timeout=20).exit.ok
 
 
 def test_hosts_file_cannot_be_spoiled_for_others(up: Up) -> None:
