@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Write a self-contained HTML report with plots, and print its tables.
 
-    Several folders make one page that compares them. Example: airloom report out/a out/b
+    Several folders make one page that shows them side by side. Example: airloom report out/a out/b
     """
     from airloom import report
     from airloom.cli.console import Console, say
@@ -64,6 +64,8 @@ def command(
                 files += report.export(folder, own, [form], show)
     for folder in folders:
         console.print(report.on_terminal(folder))
+    if len(folders) > 1:
+        console.print(report.together_on_terminal(folders))
     table = report.beside(page)
     written = [table] if len(folders) == 1 and (folders[0] / SWEEP).exists() else []
     for path in [*files[:20], *written, page]:

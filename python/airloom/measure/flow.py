@@ -118,6 +118,9 @@ class FlowReading(Shown):
                 found.append(Metric("duplication", "1", self.duplicates / self.received))
                 found.append(Metric("reordering", "1", self.reordered / self.received))
         found += self._throughput()
+        if self.arrivals.size and self.departures.size:
+            took = int(self.arrivals.max()) - int(self.departures.min())
+            found.append(Metric("completion_time", "ns", took))
         found += _summary("delay", self.delays)
         found += _summary("jitter", self.jitter)
         if self.jitter_rtp.size:
@@ -373,12 +376,13 @@ def _stream(sender: FlowRecord, receiver: FlowRecord) -> FlowReading:
 def _summary(name: str, values: Integers) -> list[Metric]:
     if not values.size:
         return []
-    p50, p99 = np.quantile(values, [0.5, 0.99])
+    p50, p95, p99 = np.quantile(values, [0.5, 0.95, 0.99])
     return [
         Metric(f"{name}_min", "ns", int(values.min())),
         Metric(f"{name}_mean", "ns", float(values.mean())),
         Metric(f"{name}_max", "ns", int(values.max())),
         Metric(f"{name}_stddev", "ns", float(values.std(ddof=1)) if values.size > 1 else 0.0),
         Metric(f"{name}_p50", "ns", float(p50)),
+        Metric(f"{name}_p95", "ns", float(p95)),
         Metric(f"{name}_p99", "ns", float(p99)),
     ]

@@ -71,6 +71,14 @@ def on_terminal(folder: Path) -> RenderableType:
     return render(RunReader(folder))
 
 
+def together_on_terminal(folders: Sequence[Path]) -> RenderableType:
+    """Returns the figures of several runs, a column for each, for the terminal."""
+    from airloom.report import together
+    from airloom.report.terminal import rich_table
+
+    return rich_table(together.figures([RunReader(folder) for folder in folders]))
+
+
 def export(
     folder: Path,
     target: Path,

@@ -13,7 +13,7 @@ from airloom.report.facets import Dimension, Panel
 from airloom.report.grid import Axis, Figure, Grid, Observed
 from airloom.report.series import Floats
 from airloom.report.style import Drawing, Ink
-from airloom.units.figures import PLAIN, Scale
+from airloom.units.figures import PLAIN, RATE, Scale
 
 DODGE = 0.09
 """Distance of the points of neighbouring lines at a category, in categories."""
@@ -111,7 +111,7 @@ def is_share(one: Figure) -> bool:
 
 def bounds(low: float, high: float, one: Figure) -> tuple[float, float]:
     """Returns the limits of an axis that holds all values and bands; rates and counts begin at 0."""
-    if one.dimension == PLAIN or series.kind_of(one.metric, "bit/s") == "throughput":
+    if one.dimension in (PLAIN, RATE):
         low, high = min(low, 0.0), max(high, 0.0)
     room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
     return (low if low == 0 else low - room), high + room
@@ -135,6 +135,8 @@ def _finish(axes: Any, axis: Axis, limits: tuple[float, float]) -> None:
         from airloom.report.plots import logarithmic
 
         logarithmic(axes, "x")
+        if len(axes.figure.axes) > facets.SMALL:
+            axes.minorticks_off()
     elif axis.numeric and len(axis.positions) <= TICKS // 2:
         axes.set_xticks(axis.positions, [f"{one:g}" for one in axis.positions])
     elif not axis.numeric:

@@ -25,6 +25,9 @@ LINES = 8
 PANELS = 64
 """Most panels of a figure."""
 
+SMALL = 16
+"""Panels of a figure from which they are small."""
+
 WORDS = 12
 """Most lines that the description of a figure puts in words."""
 
@@ -250,5 +253,5 @@ def _columns(count: int) -> int:
     """Returns the number of columns that leaves the fewest places empty, of those that fit."""
     if count <= 4:
         return count
-    wide = (4, 3) if count <= 16 else (6, 5) if count <= 36 else (8, 7)
+    wide = (4, 3) if count <= SMALL else (6, 5) if count <= 36 else (8, 7)
     return min(wide, key=lambda columns: -count % columns)

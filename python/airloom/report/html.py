@@ -21,6 +21,7 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
     import airloom
 
     parts = []
+    together = _chapters([page.side_by_side(runs)], "all", progress) if len(runs) > 1 else []
     for number, run in enumerate(runs):
         before, after = number / len(runs), (number + 1) / len(runs)
 
@@ -35,6 +36,7 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 title=title,
                 runs=parts,
                 overview=_overview(runs),
+                together=together,
                 css=files("airloom.report").joinpath("page.css").read_text(encoding="utf-8").strip(),
                 airloom=airloom.__version__,
                 most_reasons=tables.REASONS,
@@ -58,10 +60,10 @@ def _template() -> Any:
     return environment.get_template("page.html.j2")
 
 
-def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
+def _chapters(chapters: Sequence[page.Chapter], prefix: str, progress: Progress) -> list[dict[str, Any]]:
+    """Returns chapters with their figures drawn; ``prefix`` makes the figures' IDs unique."""
     from markupsafe import Markup
 
-    chapters = page.chapters(run, progress)
     total = sum(len(chapter.drawings) for chapter in chapters) or 1
     drawn = 0
     shown = []
@@ -89,6 +91,11 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
                 "texts": chapter.texts,
             }
         )
+    return shown
+
+
+def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
+    shown = _chapters(page.chapters(run, progress), prefix, progress)
     progress("writing", 1.0)
     description = run.scenario.get("description")
     return {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airloom.report import figures, grid, plots, radio, series, sweeps, tables, topology
+from airloom.report import figures, grid, plots, radio, series, sweeps, tables, together, topology
 from airloom.report.in_force import in_force
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
@@ -79,6 +79,16 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     return [one for one in chain if not one.empty]
 
 
+def side_by_side(runs: Sequence[RunReader]) -> Chapter:
+    """Returns the figures and the table of several runs together."""
+    return Chapter(
+        "Side by side",
+        text=together.without_common_points(runs),
+        drawings=together.drawings(runs),
+        tables=_there(together.figures(runs)),
+    )
+
+
 def _of_single(run: RunReader) -> list[Chapter]:
     found = _there(tables.first_figures(run), tables.measurements(run), in_force(run))
     return [Chapter("Measurements", tables=found)]
@@ -108,7 +118,7 @@ def _whose(run: RunReader) -> str:
 
 def headlines(run: RunReader, most: int = 6) -> list[tuple[str, str]]:
     """Returns the most important figures as (value, name), one for each measurement and kind."""
-    if run.is_sweep:
+    if run.is_sweep and run.index.sweep:
         return []
     best: dict[tuple[str, str], Measurement] = {}
     for one in run.result.measurements:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from airloom.report import facets, series
+from airloom.report import curves, facets, series
 from airloom.report.curves import bounds, dimensions, scale_of, set_categories
 from airloom.report.facets import Dimension, Panel
 from airloom.report.grid import Case, Figure, Grid
@@ -113,6 +113,8 @@ def distributions(
     whole: Grid, names: Sequence[str], family: str, like: Figure, title: str, slug: str
 ) -> list[Drawing]:
     """Returns the distribution of a metric's samples over all repetitions of each point."""
+    if curves.is_share(like):
+        return []
     cases = whole.chosen(max(1, LINES // max(1, len(names))))
     pooled: dict[tuple[str, ...], Floats] = {}
     for case in cases:
@@ -192,8 +194,17 @@ def over_time(
         Dimension("measurement", tuple(names)),
         Dimension("repetition", numbers),
     ]
+    # Runs side by side share a panel; points of a sweep have one each.
+    beside = bool(whole.axes) and whole.axes[0].path == "run"
+    if beside:
+        dims = [*dims[1:-1], dims[0], dims[-1]]
     size = len(whole.axes)
-    ordered = {(*key[1 : 1 + size], key[0], key[-1]): one for key, one in data.items()}
+    ordered = {
+        (*key[2 : 1 + size], key[0], key[1], key[-1])
+        if beside
+        else (*key[1 : 1 + size], key[0], key[-1]): one
+        for key, one in data.items()
+    }
     found = facets.arranged(dims, ordered)
     columns = max(60, 12_000 // len(data)) // 2
 

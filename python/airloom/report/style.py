@@ -177,6 +177,10 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body)
     body = body.replace("xlink:href=", "href=")
+    # Nothing refers to groups, and their names are a tenth of the file.
+    body = re.sub(r'<g id="[^"]*"', "<g", body)
+    body = re.sub(r"<g/>", "", body)
+    body = re.sub(r"\n\s+", "\n", body)
     # A hundredth of a point is invisible; six decimals are a third of the file.
     body = _LONG.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), body)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)

@@ -16,7 +16,7 @@ from airloom.units.figures import PLAIN, RATE, TIME
 FEW = 8
 """Most families of a grid without common quantities, such as throughput, that are all shown."""
 
-COUNTED = ("retransmits", "completion", fairness.METRIC)
+COUNTED = ("retransmits", fairness.METRIC)
 """Metrics with a chapter besides those of common quantities."""
 
 HEADLINES = ("", "mean", "avg", "p50", "p95", "p99")
@@ -102,22 +102,23 @@ def _weight(one: Figure) -> int:
     return order.index(one.statistic) if one.statistic in order else len(order)
 
 
+def is_sampled(one: Quantity) -> bool:
+    """True if the samples of the quantity are drawn too."""
+    return _kind(one.headline[0]) in series.ORDER
+
+
 def drawings(whole: Grid, one: Quantity) -> list[Drawing]:
     """Returns the figures of a quantity: curves, repetitions, distribution, time series."""
     names = tuple(dict.fromkeys(each.name for each in one.figures))
-    headline = one.headline
-    kind = _kind(headline[0])
-    sampled = kind in series.ORDER
-    return [
+    like = one.headline[0]
+    found = [
         *curves.of_family(whole, one.drawn, one.title, one.slug),
-        *spread.boxes(whole, headline, one.title, one.slug),
-        *(
-            spread.distributions(whole, names, one.family, headline[0], one.title, one.slug)
-            if sampled and kind != "loss"
-            else ()
-        ),
-        *(spread.over_time(whole, names, one.family, headline[0], one.title, one.slug) if sampled else ()),
+        *spread.boxes(whole, one.headline, one.title, one.slug),
     ]
+    if is_sampled(one):
+        found += spread.distributions(whole, names, one.family, like, one.title, one.slug)
+        found += spread.over_time(whole, names, one.family, like, one.title, one.slug)
+    return found
 
 
 def table(whole: Grid, one: Quantity) -> Table:

@@ -86,7 +86,7 @@ class Scale:
 
     @classmethod
     def for_values(cls, values: list[float], dimension: Dimension) -> Scale:
-        """Returns the largest unit in which the largest value is at least 1."""
+        """Returns the largest unit in which the largest value is at least 1; of zeros the basic one."""
         units = _READABLE.get(dimension)
         if units is None:
             return cls("/s" if dimension == FREQUENCY else "", 1.0)
@@ -96,7 +96,9 @@ class Scale:
             # With a tolerance below 1, so that 999.9996 ms is shown as 1 s.
             if largest >= 0.9995 * factor:
                 return cls(unit, factor)
-        return cls(units[0] if largest == 0 else units[-1], UNITS[units[0] if largest == 0 else units[-1]][0])
+        basic = next((unit for unit in units if UNITS[unit][0] == 1), units[-1])
+        unit = basic if largest == 0 else units[-1]
+        return cls(unit, UNITS[unit][0])
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -56,6 +56,18 @@ def test_delay_and_rfc4689_jitter_by_hand():
     assert found["pacing_error_mean"] == 1
 
 
+def test_completion_is_from_the_first_departure_to_the_last_arrival():
+    delays = np.arange(1, 101) * MS
+    sent = [(number, number * MS, number * MS, 100, 0) for number in range(100)]
+    received = [
+        (number, at, at + delay, 100, 0) for (number, _, at, *_), delay in zip(sent, delays, strict=True)
+    ]
+    found = metrics(flow(sent, received))
+    assert found["completion_time"] == 199 * MS
+    # Between the 95th and the 96th of 100 ordered delays.
+    assert found["delay_p95"] == pytest.approx(95.05 * MS)
+
+
 def test_rfc3550_jitter_by_hand():
     # J = 0; |D| = 20: J = 20/16 = 1.25; |D| = 15: J = 1.25 + 13.75/16; |D| = 5: J += (5 - J)/16
     expected = [1.25, 2.109375, 2.109375 + (5 - 2.109375) / 16]

@@ -183,7 +183,28 @@ def test_several_runs_share_one_page(run_folder: Path, sweep_folder: Path, tmp_p
     found = parsed(path)
     assert found.wrong == []
     assert "Overview" in found.titles
+    # A sweep and a single run have no points in common, and the page says so.
+    assert "swept over different paths" in path.read_text()
     assert len(found.ids) == len(set(found.ids))
+
+
+@pytest.mark.slow
+def test_runs_stand_side_by_side(run_folder: Path, tmp_path: Path) -> None:
+    other = fake_results.run(tmp_path / "other", nodes=6, seed=2)
+    path = report.write([run_folder, other], tmp_path / "both.html")
+    found = parsed(path)
+    assert found.wrong == []
+    assert found.titles.index("Overview") < found.titles.index("Side by side")
+    labels = [str(image["aria-label"]) for image in found.images]
+    both = next(label for label in labels if label.startswith("Round-trip time, distribution"))
+    assert "run: median" in both
+    assert "other: median" in both
+    console = Console(width=80, color_system=None, record=True, file=io.StringIO())
+    console.print(report.together_on_terminal([run_folder, other]))
+    text = console.export_text()
+    row = next(line for line in text.splitlines() if "throughput" in line)
+    assert row.count("Mbit/s") >= 2
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_run_cut_short_has_a_report(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from airloom.report import curves, facets, grid, pivot, spread, sweeps
 from airloom.report.facets import Dimension
 from airloom.report.style import PAPER
 from airloom.results import Ledger, Measurement, RunReader, SweepWriter, Verdict
+from helpers import fake_results
 
 QUEUE = "links[bottleneck].queue.discipline"
 DELAY = "links[bottleneck].delay"
@@ -190,3 +191,13 @@ def test_a_label_stands_for_its_path(tmp_path: Path) -> None:
     table = text.partition("Throughput")[2]
     assert "queue" in table
     assert QUEUE not in table
+
+
+@pytest.mark.slow
+def test_a_hundred_points_of_sixty_four_flows_stay_below_five_megabytes(tmp_path: Path) -> None:
+    page = report.write([fake_results.large_sweep(tmp_path / "large")])
+    assert page.stat().st_size < 5_000_000
+    text = page.read_text()
+    assert all(f"flow{number:02d}" in text for number in range(64))
+    with report.beside(page).open() as source:
+        assert len(list(csv.DictReader(source))) == 100

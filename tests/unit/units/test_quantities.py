@@ -208,3 +208,8 @@ def test_the_units_of_results_are_those_of_scenarios_and_more() -> None:
             value, dimension = figures.UNITS[unit]
             assert dimension == figures.UNITS[base][1]
             assert value == pytest.approx(float(factor) * figures.UNITS[base][0], rel=1e-15)
+
+
+@pytest.mark.parametrize(("unit", "shown"), [("bit/s", "0 bit/s"), ("ns", "0 s"), ("octets", "0 B")])
+def test_nothing_is_shown_in_the_basic_unit(unit: str, shown: str) -> None:
+    assert figures.readable(0.0, unit) == shown
