@@ -12,8 +12,10 @@ pytestmark = pytest.mark.world
 def test_ctrl_d_ends_the_input_of_a_hosts_program_and_not_the_prompt(shell):
     code, heard = talk(
         shell,
-        ["mn", "--topo", "single,2"],
+        ["mn", "--topo", "single,2", "-v", "output"],
         [
+            ("mininet> ", "intfs\r"),
+            ("s1: lo,s1-eth1,s1-eth2", ""),
             ("mininet> ", "h1 echo st''arts; cat; echo be''hind\r"),
             ("starts", "one line\r"),
             ("one line\r\none line", "\x04"),
@@ -26,4 +28,5 @@ def test_ctrl_d_ends_the_input_of_a_hosts_program_and_not_the_prompt(shell):
         ],
     )
     assert code == 0, heard
+    assert heard.startswith("mininet> "), "it is as quiet as it was told"
     shell.gone()

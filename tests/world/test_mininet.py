@@ -64,7 +64,8 @@ def test_names_addresses_and_reach(net):
     said = h1.cmd("ip -o addr show h1-eth0; ip link show h1-eth0")
     assert "10.0.0.1/8" in said
     assert "00:00:00:00:00:01" in said
-    assert s1.intfNames() == ["s1-eth1", "s1-eth2", "s1-eth3"]
+    assert s1.intfNames() == ["lo", "s1-eth1", "s1-eth2", "s1-eth3"]
+    assert s1.intf() is s1.controlIntf is s1.intfs[0]
     assert net.pingAll() == 0
     assert h1.connectionsTo(s1) == [(h1.intf(), s1.intf("s1-eth1"))]
     assert sorted(net) == ["c0", "h1", "h2", "h3", "s1"]

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+
 from airloom.mininet import session
+from airloom.mininet.log import info
+
+
+def sh(cmd: str) -> str:
+    """Runs a shell command on this machine; returns its standard output."""
+    info(f"{cmd}\n")
+    return subprocess.run(["/bin/sh", "-c", cmd], stdout=subprocess.PIPE, text=True, check=False).stdout
 
 
 class Cleanup:

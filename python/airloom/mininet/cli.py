@@ -19,7 +19,7 @@ from typing import IO, Any
 from airloom.errors import LabError
 from airloom.lab.repl import History, Misuse, Prompt, _replaced
 from airloom.mininet.errors import Unsupported
-from airloom.mininet.log import output
+from airloom.mininet.log import info, output
 from airloom.mininet.session import session
 from airloom.mininet.shell import END_OF_INPUT
 from airloom.mininet.switches import OVSSwitch
@@ -57,7 +57,7 @@ class CLI(Prompt):
     """Prompt of a network; the constructor runs it until ``exit``."""
 
     prompt = "mininet> "
-    intro = "*** Starting CLI:"
+    intro = ""
     link_actions = ("up", "down")
     doc_header = "Documented commands (type help <topic>):"
 
@@ -79,13 +79,13 @@ class CLI(Prompt):
 
     def run(self) -> None:
         """Reads commands from the terminal."""
+        info("*** Starting CLI:\n")
         with History():
             while True:
                 try:
                     self.cmdloop()
                     return
                 except KeyboardInterrupt:
-                    self.intro = ""
                     output("\nInterrupt\n")
 
     def getLocals(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from airloom.mininet.controllers import DefaultControllers
 from airloom.mininet.errors import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.hosts import Node
+from airloom.mininet.loopback import Loopback
 from airloom.mininet.session import current, session
 from airloom.mininet.shell import Shell
 from airloom.nodes.kinds.netns import NetnsNode
@@ -34,9 +35,10 @@ class Switch(Node):
         self.name = name
         self.dpid = self.defaultDpid(dpid)
         self.opts, self.listenPort = opts, listenPort
-        self.controlIntf = None
         self.started = False
         super().__init__(name, **params)
+        self.controlIntf = Loopback(self)
+        Node.addIntf(self, self.controlIntf, port=0)
 
     def defaultDpid(self, dpid: str | None = None) -> str:
         """Returns the datapath ID: as given, or the number in the name; 16 hexadecimal digits."""
@@ -61,8 +63,8 @@ class Switch(Node):
         return f"<{type(self).__name__} {self.name}: {intfs}> "
 
     def defaultIntf(self) -> Any:
-        """Returns the first port."""
-        return super().defaultIntf()
+        """Returns the loopback interface."""
+        return self.controlIntf
 
 
 class LearningSwitch(Switch):
@@ -199,7 +201,11 @@ class OVSSwitch(Switch):
         }
         if self.protocols:
             settings["protocols"] = f"[{self.protocols}]"
-        ports = tuple(BridgePortPlan(intf.name, self.ports[intf]) for intf in self.intfList())
+        ports = tuple(
+            BridgePortPlan(intf.name, self.ports[intf])
+            for intf in self.intfList()
+            if intf is not self.controlIntf
+        )
         places = tuple(controller.place() for controller in controllers or ())
         self.handle.vsctl(self.handle.bridge_words(BridgePlan(self.name, ports, places, settings)))
         self.started = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import errno
+import importlib.util
 import os
 import re
 import select
@@ -401,3 +402,24 @@ def _connect(client: Any, address: str | None, port: int) -> int:
             return made.connect_ex((address or "127.0.0.1", port))
 
     return act() if client is None else within(client.handle.namespace.fileno(), act)
+
+
+class _Pexpect:
+    """The package pexpect, whose ``spawn`` speaks text unless an encoding is given."""
+
+    def __init__(self, package: Any) -> None:
+        self._package = package
+
+    def spawn(self, *args: Any, **kwargs: Any) -> Any:
+        """Starts a program on a terminal."""
+        return self._package.spawn(*args, **{"encoding": "utf-8", **kwargs})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._package, name)
+
+
+def __getattr__(name: str) -> Any:
+    """Returns ``pexpect`` where that package is installed."""
+    if name == "pexpect" and importlib.util.find_spec(name) is not None:
+        return _Pexpect(importlib.import_module(name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
