@@ -21,7 +21,7 @@ BENCH   ?= all
 SUITES  ?= bookworm trixie
 
 .PHONY: help setup demo test test-rust test-python test-quick bench lint docs packages kernel test-kernel
-.PHONY: wheel sdist man try-wheel try-sdist clean
+.PHONY: screenshots wheel sdist man try-wheel try-sdist clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -100,6 +100,9 @@ docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.scenario_reference > docs/guide/scenario.md
 	$(BIN)/python -m airloom.cli.kinds_reference docs/guide/kinds.md
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
+
+screenshots: setup ## Make the pictures of reports in docs/pictures from real runs; needs chromium
+	$(BIN)/python tools/screenshots/make
 
 wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed
 	@tools/packages wheel
