@@ -123,7 +123,7 @@ def test_figures_of_a_load() -> None:
         Reply(number, number * second // 10, int((20 if number < 20 else 120) * 1e6), duplicate=False)
         for number in range(80)
     )
-    ping = PingReading(80, 80, 0, 0, None, None, None, None, replies, node="a")
+    ping = PingReading(80, 80, 0, 0, 0, None, None, None, None, replies, node="a")
     client, server = ((DATA / f"tcp.{end}.json").read_text() for end in ("client", "server"))
     tcp = parse_iperf3(client, server)
     reading = Reading("tcp_nup", {"up_1": tcp, "up_2": tcp, "ping": ping}, (2 * second, 8 * second))

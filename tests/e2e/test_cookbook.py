@@ -1,0 +1,66 @@
+"""The files of the cookbook pass the check, and the quick ones do what the page says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import REPOSITORY
+
+FOLDER = REPOSITORY / "examples" / "cookbook"
+FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
+
+pytestmark = pytest.mark.world
+
+
+def test_the_page_names_every_file_and_no_other() -> None:
+    page = (REPOSITORY / "docs" / "guide" / "cookbook.md").read_text(encoding="utf-8")
+    table = page.partition("\n## ")[0]
+    named = {word for word in table.split("`")[1::2] if "." in word and "/" not in word}
+    assert named == {path.name for path in FILES}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_scenario_passes_the_check(shell, path: Path) -> None:
+    words: list[str] = []
+    if path.stem == "containers":
+        image = shell.folder / "own.oci"
+        assert shell.run("image", "make", str(image), "sh", "python3").returncode == 0
+        words = ["--set", f"image={image}"]
+    done = shell.run("check", str(path), *words)
+    assert done.returncode == 0, done.stderr
+
+
+def test_slices_keep_apart_and_their_report_has_every_form(shell) -> None:
+    done = shell.run("run", str(FOLDER / "slices.yaml"), "--out", "out", "-q")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((shell.folder / "out" / "result.json").read_text())["claims"][0]["outcome"] != "fails"
+    done = shell.run("report", "out", "--png", "png", "--csv", "csv")
+    assert done.returncode == 0, done.stderr
+    assert list((shell.folder / "csv").glob("*.csv"))
+    shell.gone()
+
+
+def test_a_script_for_mininet(shell) -> None:
+    done = shell.run("mn-run", str(FOLDER / "mininet_script.py"))
+    assert done.returncode == 0, done.stderr
+    assert "loss 0 %" in done.stdout
+
+
+def test_frames_of_pandas() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "pandas_frames.py")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "links[wire].delay" in done.stdout
+    assert "1 ms" in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sh")), ids=lambda path: path.stem)
+def test_a_shell_script_can_be_parsed(path: Path) -> None:
+    done = subprocess.run(["sh", "-n", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
