@@ -20,8 +20,8 @@ OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
 
-.PHONY: help setup demo test test-rust test-python test-quick bench lint docs packages kernel test-kernel
-.PHONY: screenshots wheel sdist man try-wheel try-sdist clean
+.PHONY: help setup demo test test-rust test-python test-quick test-mininet bench lint docs packages
+.PHONY: kernel test-kernel screenshots wheel sdist man try-wheel try-sdist clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -80,6 +80,11 @@ test-python: setup $(VENV)/.sdn $(VENV)/.notebooks
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
 	$(PYTEST) -m measures
+
+# pexpect drives the prompt. Exit code 3 of the tool: there is no network.
+test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on Airloom
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pexpect==4.9.0 ptyprocess==0.7.0
+	AIRLOOM_TEST_MININET="$$(tools/mininet-tests)" $(BIN)/python -m pytest tests/world/test_mininet_suite.py
 
 test-quick: setup ## Run the quick tests, and one of each kind of world: at most a minute
 	$(PYTEST) -q $(BESIDE) -m "quick and not measures"

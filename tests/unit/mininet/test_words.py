@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from airloom.errors import RunError, ScenarioError
 from airloom.mininet import log
 from airloom.mininet.checks import iperfVals, parseIperf, parsePing, parsePingFull
+from airloom.mininet.clean import sh
 from airloom.mininet.link import direction, nanoseconds
 from airloom.mininet.node import RemoteController
 from airloom.mininet.options import WITHOUT_MEANING, asked
@@ -225,3 +228,18 @@ def test_options_without_a_meaning_are_refused(words):
 def test_wrong_options(words):
     with pytest.raises(ScenarioError):
         asked(words)
+
+
+def test_pexpect_speaks_text_where_it_is_installed(monkeypatch, tmp_path):
+    (tmp_path / "pexpect.py").write_text("EOF = 1\ndef spawn(*args, **kwargs): return args, kwargs\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pexpect", raising=False)
+    from airloom.mininet.util import pexpect
+
+    assert pexpect.spawn("mn", timeout=3) == (("mn",), {"encoding": "utf-8", "timeout": 3})
+    assert pexpect.EOF == 1
+    monkeypatch.delitem(sys.modules, "pexpect")
+
+
+def test_a_shell_command_of_a_cleanup():
+    assert sh("echo out; echo err >&2") == "out\n"
