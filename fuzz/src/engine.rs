@@ -4,7 +4,8 @@
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{
-    Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments, SwitchSettings,
+    Carrier, Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments,
+    SwitchSettings,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Delivery, Direction, Egress, End, Engine, HostLoss, LinkId, PortId, SwitchId};
@@ -104,6 +105,7 @@ impl Reader<'_> {
             },
             segments: if self.octet() % 2 == 0 { Segments::Timed } else { Segments::Carried },
             late: if self.octet() % 2 == 0 { Late::CatchUp } else { Late::Slip },
+            carrier: if self.octet() % 2 == 0 { Carrier::Follow } else { Carrier::Keep },
             gap_ns: self.option().unwrap_or(0),
             receiver: Receiver {
                 latency_ns: self.option().unwrap_or(0),
