@@ -1,11 +1,12 @@
 //! Helpers for mounts and folders.
 
-use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::message::Mount;
 use crate::system::{check, text};
@@ -20,16 +21,11 @@ pub fn mount(
     flags: libc::c_ulong,
     data: Option<&str>,
 ) -> io::Result<()> {
-    let source = source.map(text).transpose()?;
-    let target = text(target)?;
-    let kind = kind.map(text).transpose()?;
+    let flags = MountFlags::from_bits_retain(u32::try_from(flags).map_err(io::Error::other)?);
     let data = data.map(text).transpose()?;
-    let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
-    // SAFETY: all strings outlive the call.
-    let answer = unsafe {
-        libc::mount(pointer(&source), target.as_ptr(), pointer(&kind), flags, pointer(&data).cast())
-    };
-    check(answer).map(drop)
+    // The kernel ignores source and type where they are None: bind, remount, propagation.
+    let (source, kind) = (source.unwrap_or_default(), kind.unwrap_or_default());
+    Ok(rustix::mount::mount(source, target, kind, flags, data.as_deref())?)
 }
 
 /// Mounts an empty tmpfs.
@@ -110,9 +106,7 @@ pub fn restrict(path: &str, set: u64, clear: u64) -> io::Result<()> {
 }
 
 pub fn unmount(target: &str) -> io::Result<()> {
-    let target = text(target)?;
-    // SAFETY: the string outlives the call.
-    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+    Ok(rustix::mount::unmount(target, UnmountFlags::DETACH)?)
 }
 
 /// Opens a file or folder as a handle (`O_PATH`), without reading it.
@@ -153,6 +147,5 @@ pub fn write_file(path: &Path, content: &str) -> io::Result<()> {
 }
 
 pub fn sethostname(name: &str) -> io::Result<()> {
-    // SAFETY: the string outlives the call and its length is given.
-    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+    Ok(rustix::system::sethostname(name.as_bytes())?)
 }

@@ -56,8 +56,7 @@ pub fn default_signals() {
 /// Drains the descriptor of [`children`].
 pub fn drain(fd: &OwnedFd) {
     let mut buffer = [0_u8; 1024];
-    // SAFETY: the buffer outlives the call and its length is given.
-    while unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0 {}
+    while matches!(read(fd, &mut buffer), Ok(1..)) {}
 }
 
 /// Waits until one of the descriptors is readable, or until the time-out; returns which ones are.
@@ -92,61 +91,40 @@ pub fn readable(fd: &OwnedFd) -> bool {
 
 /// Reads the available octets; returns zero at the end of the stream.
 pub fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the slice outlives the call and its length is given.
-    let got = check(unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) })?;
-    usize::try_from(got).map_err(io::Error::other)
+    Ok(rustix::io::read(fd, buffer)?)
 }
 
 /// Writes some of the octets; returns how many.
 pub fn write(fd: &OwnedFd, octets: &[u8]) -> io::Result<usize> {
-    // SAFETY: the slice outlives the call and its length is given.
-    let written = check(unsafe { libc::write(fd.as_raw_fd(), octets.as_ptr().cast(), octets.len()) })?;
-    usize::try_from(written).map_err(io::Error::other)
+    Ok(rustix::io::write(fd, octets)?)
 }
 
 /// Shuts a socket down for writing, so that the other end reads the end of the
 /// stream; a pipe needs only close.
 pub fn end_writing(fd: &OwnedFd) {
-    // SAFETY: no pointers are passed.
-    unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
+    let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
 }
 
 /// Makes the descriptor non-blocking.
 pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
-    // SAFETY: no pointers are passed.
-    unsafe {
-        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
-        check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)).map(drop)
-    }
+    let flags = rustix::fs::fcntl_getfl(fd)?;
+    Ok(rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?)
 }
 
 /// True if both descriptors refer to the same file, pipe or terminal.
 pub fn is_same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
-    let identity = |fd: &OwnedFd| {
-        // SAFETY: a stat is plain integers, and the buffer outlives the call.
-        unsafe {
-            let mut about: libc::stat = std::mem::zeroed();
-            check(libc::fstat(fd.as_raw_fd(), &raw mut about)).map(|_| (about.st_dev, about.st_ino))
-        }
-    };
+    let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|about| (about.st_dev, about.st_ino));
     matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A pipe: the end to read from and the end to write to.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: the array outlives the call, which fills it with new descriptors.
-    unsafe {
-        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
 }
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn monotonic() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the buffer outlives the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
 
@@ -236,24 +214,18 @@ pub fn child_in(namespaces: i32, group: Option<BorrowedFd<'_>>) -> io::Result<i3
 
 /// Requests SIGKILL when the parent ends.
 pub fn die_with_parent() -> io::Result<()> {
-    // SAFETY: no pointers are passed.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+    Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
 }
 
-/// Sets the name of this process in process lists.
+/// Sets the name of this process in process lists; the kernel takes 15 octets of it.
 pub fn set_process_name(name: &str) -> io::Result<()> {
-    let name = text(name)?;
-    // SAFETY: the string outlives the call; the kernel takes 15 octets of it.
-    check(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
+    Ok(rustix::thread::set_name(&text(name)?)?)
 }
 
 /// A pidfd, which becomes readable when the process has ended.
 pub fn process_descriptor(pid: i32) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers are passed.
-    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
-    let fd = i32::try_from(fd).map_err(io::Error::other)?;
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    let pid = rustix::process::Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?)
 }
 
 /// Moves `fd` to descriptor 3 and closes all above it.
