@@ -64,7 +64,8 @@ pub struct Counts {
     pub written: u64,
     /// Frames omitted because the file was too slow or could not be written any more.
     pub skipped: u64,
-    /// Octets of the files, including those that wait to be written.
+    /// Octets of the files without the header that begins each, including those that wait to be
+    /// written.
     pub octets: u64,
 }
 

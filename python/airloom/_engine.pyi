@@ -195,7 +195,7 @@ class CaptureCounts(TypedDict):
     written: int
     skipped: int
     octets: int
-    """Length of the files, including what waits to be written."""
+    """Octets of the files without the header that begins each, including what waits."""
     failed: bool
 
 class LatenessState(TypedDict):

@@ -86,12 +86,12 @@ def air() -> Any:
 
 
 def test_a_difference_is_found() -> None:
-    count = {"written": 1, "skipped": 0, "failed": False}
+    count = {"written": 1, "skipped": 0, "octets": 9, "failed": False}
     counts = DECLARED["CaptureCounts"]
     assert differences(count, counts, "x") == []
     assert differences(count | {"failed": 1}, counts, "x") == ["x.failed is int, not <class 'bool'>"]
     assert differences(count | {"more": 1}, counts, "x") == ["x.more is not declared"]
-    assert differences({"written": 1, "failed": True}, counts, "x") == ["x.skipped is missing"]
+    assert differences({"written": 1, "octets": 9, "failed": True}, counts, "x") == ["x.skipped is missing"]
     assert differences((1, 2.0), tuple[int, int], "x") == ["x is float, not <class 'int'>"]
 
 

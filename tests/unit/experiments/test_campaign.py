@@ -61,7 +61,7 @@ def test_the_outcome_of_a_claim(
 
 
 def test_a_statement_that_nobody_made_is_refused(tmp_path: Path) -> None:
-    with campaign(tmp_path) as made, pytest.raises(Exception, match=r"says nothing of 'none' \(known: ten"):
+    with campaign(tmp_path) as made, pytest.raises(Exception, match=r"has no row 'none' \(known: ten"):
         made.claim("c", "words", "x > 1", says="none", x=1.0)
 
 
