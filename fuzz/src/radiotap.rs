@@ -57,7 +57,8 @@ pub fn run(data: &[u8]) {
     assert!(out[..start].iter().all(|&octet| octet == 0xaa), "what stood there before stays");
     let out = &out[start..];
     let head = usize::from(u16::from_le_bytes([out[2], out[3]]));
-    let fields = 22 + usize::from(how & 2 == 0) + usize::from(how & 4 == 0);
+    let signals = 22 + usize::from(how & 2 == 0) + usize::from(how & 4 == 0);
+    let fields = if sniffed.is_own() { signals.next_multiple_of(2) + 2 } else { signals };
     assert_eq!((out[0], head), (0, fields), "version and length of the radiotap header");
     // The shortest frame is an acknowledgment: control, duration, receiver, check sequence.
     assert!(out.len() >= head + 2 + 2 + 6 + 4);

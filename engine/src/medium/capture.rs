@@ -1,7 +1,8 @@
 //! Captured frames, written with a radiotap header.
 //!
 //! Layouts: radiotap.org (version 0, the fields TSFT, Flags, Rate, Channel, antenna signal and
-//! noise, TX flags), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is written; it is
+//! noise, TX flags), IEEE Std 802.11-2020 clause 9 for the frames. The frame check sequence is
+//! written; it is
 //! inverted for corrupted frames, as the flags indicate.
 
 use super::phy::Channel;
@@ -118,6 +119,10 @@ fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
     if sniffed.is_own() {
         // TX flags mark a frame of the capturing radio itself.
         present |= 1 << 15;
+        // A field of 16 bits is aligned to an even offset of the header.
+        if (out.len() - start) % 2 == 1 {
+            out.push(0);
+        }
         out.extend_from_slice(&[0, 0]);
     }
     let length = u16::try_from(out.len() - start).unwrap_or(0);
