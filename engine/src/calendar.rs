@@ -60,13 +60,16 @@ impl<E> Ord for Entry<E> {
 /// A queue of events; its time is monotonic.
 pub struct Calendar<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
+    /// Events that nobody outside can observe before a later one of `heap`.
+    quiet: BinaryHeap<Reverse<Entry<E>>>,
     counter: u64,
     now: Instant,
 }
 
 impl<E> Default for Calendar<E> {
     fn default() -> Self {
-        Self { heap: BinaryHeap::with_capacity(1024), counter: 0, now: Instant::ZERO }
+        let heap = || BinaryHeap::with_capacity(1024);
+        Self { heap: heap(), quiet: heap(), counter: 0, now: Instant::ZERO }
     }
 }
 
@@ -80,6 +83,13 @@ impl<E> Calendar<E> {
     /// When the next event is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
+        let quiet = self.quiet.peek().map(|Reverse(entry)| entry.key.at);
+        self.wake_at().into_iter().chain(quiet).min()
+    }
+
+    /// When the next event is due that is not quiet: until then the caller may sleep.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(entry)| entry.key.at)
     }
 
@@ -88,18 +98,38 @@ impl<E> Calendar<E> {
     /// # Panics
     /// If `at` lies in the past; only a bug in a model can cause that.
     pub fn push(&mut self, at: Instant, class: Class, source: u32, event: E) {
+        let entry = self.entry(at, class, source, event);
+        self.heap.push(entry);
+    }
+
+    /// Puts a quiet event into the calendar: one without effect outside before an event that is not
+    /// quiet and not earlier.
+    ///
+    /// # Panics
+    /// As [`Calendar::push`].
+    pub fn push_quiet(&mut self, at: Instant, class: Class, source: u32, event: E) {
+        let entry = self.entry(at, class, source, event);
+        self.quiet.push(entry);
+    }
+
+    fn entry(&mut self, at: Instant, class: Class, source: u32, event: E) -> Reverse<Entry<E>> {
         assert!(at >= self.now, "event for {at} pushed at {}", self.now);
         let key = Key { at, class, source, counter: self.counter };
         self.counter += 1;
-        self.heap.push(Reverse(Entry { key, event }));
+        Reverse(Entry { key, event })
     }
 
     /// Removes and returns the next event that is due at or before `until`.
     pub fn pop(&mut self, until: Instant) -> Option<(Key, E)> {
-        if self.next_at()? > until {
+        let quiet = match (self.heap.peek(), self.quiet.peek()) {
+            (Some(Reverse(loud)), Some(Reverse(quiet))) => quiet < loud,
+            (_, quiet) => quiet.is_some(),
+        };
+        let heap = if quiet { &mut self.quiet } else { &mut self.heap };
+        if heap.peek()?.0.key.at > until {
             return None;
         }
-        let Reverse(entry) = self.heap.pop()?;
+        let Reverse(entry) = heap.pop()?;
         self.now = entry.key.at;
         Some((entry.key, entry.event))
     }
@@ -111,19 +141,19 @@ impl<E> Calendar<E> {
 
     /// All pending events, in no particular order.
     pub fn events(&self) -> impl Iterator<Item = &E> {
-        self.heap.iter().map(|Reverse(entry)| &entry.event)
+        self.heap.iter().chain(&self.quiet).map(|Reverse(entry)| &entry.event)
     }
 
     /// Number of pending events.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + self.quiet.len()
     }
 
     /// True if no event is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len() == 0
     }
 }
 

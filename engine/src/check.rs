@@ -9,6 +9,8 @@ use crate::settings::{Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rat
 pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
 /// Highest rate in bit/s: 1 Tbit/s.
 pub const HIGHEST_RATE: u64 = 1_000_000_000_000;
+/// Longest time for which segments gather at a port: 10 ms, in nanoseconds.
+pub const LONGEST_COALESCE: u64 = 10_000_000;
 /// Largest MTU of a link: octets of a layer-3 packet.
 pub const LARGEST_MTU: u32 = 9_216;
 /// Smallest MTU: the minimum for every IPv4 link (RFC 791).
@@ -58,6 +60,8 @@ impl LinkSettings {
         let shortest = self.shortest <= LARGEST_MTU;
         ensure(shortest, "link.shortest", "shortest", &self.shortest, "at most 9216 octets")?;
         span(self.gap_ns, "link.gap", "gap_ns")?;
+        let coalesce = self.coalesce_ns <= LONGEST_COALESCE;
+        ensure(coalesce, "link.coalesce", "coalesce_ns", &self.coalesce_ns, "at most 10 ms")?;
         span(self.receiver.latency_ns, "link.receiver.latency", "receiver.latency_ns")?;
         span(self.receiver.moderation_ns, "link.receiver.moderation", "receiver.moderation_ns")?;
         self.receiver.service.check()?;

@@ -19,6 +19,11 @@ impl Deadline {
         needed
     }
 
+    /// The instant of the earliest event.
+    pub fn armed(&self) -> Option<Instant> {
+        self.0
+    }
+
     /// Records that the event at `now` has been delivered.
     pub fn expired(&mut self, now: Instant) {
         if self.0.is_some_and(|armed| armed <= now) {

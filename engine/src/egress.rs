@@ -30,6 +30,13 @@ pub trait Egress {
     /// A frame, or a run of segments of a super-frame, reached its port at `at`.
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery;
 
+    /// Consecutive segments of a super-frame reached their port one after the other, at `arrivals`,
+    /// and are handed over together; or one frame is handed over later than it arrived.
+    fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
+        let at = arrivals.last().copied().unwrap_or_default();
+        self.deliver(port, at, frame, pool)
+    }
+
     /// A frame entered at a port, in the form the engine admitted. This is the first call about the
     /// frame.
     fn entered(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) {

@@ -130,6 +130,11 @@ pub struct WireAccount {
     pub queue_highest: Tally,
     /// Total time the wire paused because the host was late.
     pub paused: Span,
+    /// Segments that entered later than they came: the wire had changed its state meanwhile (see
+    /// [`crate::Engine::offer_run`]).
+    pub late: Tally,
+    /// The longest time by which one of them was late.
+    pub late_most: Span,
 }
 
 /// The counters of one switch or hub.

@@ -88,3 +88,4 @@ pub use element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
 pub use engine::{Change, Engine};
 pub use error::Error;
 pub use ledger::{Ledger, Tally};
+pub use link::in_flight::MOST_TOGETHER;

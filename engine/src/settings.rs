@@ -47,6 +47,10 @@ pub struct LinkSettings {
     pub gap_ns: u64,
     /// Latency added by the equipment at the far end.
     pub receiver: Receiver,
+    /// Maximum time in nanoseconds for which consecutive segments of a super-frame are gathered at
+    /// a port, to be handed over together; each keeps its own arrival time. 0 hands each one over
+    /// alone.
+    pub coalesce_ns: u64,
     /// Carrier of the interface at the far end while the link is down.
     pub carrier: Carrier,
 }
@@ -316,6 +320,7 @@ impl Default for LinkSettings {
             late: Late::default(),
             gap_ns: 0,
             receiver: Receiver::default(),
+            coalesce_ns: 200_000,
             carrier: Carrier::default(),
         }
     }

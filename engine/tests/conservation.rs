@@ -9,7 +9,7 @@ use airloom_engine::settings::{
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId};
-use common::{Book, check_ledger, mac, offer_octets, offer_super, run_dry};
+use common::{Book, check_ledger, mac, offer_octets, offer_super, offer_super_that_came, run_dry};
 use proptest::prelude::*;
 
 fn rates() -> impl Strategy<Value = Rate> {
@@ -123,6 +123,7 @@ fn links() -> impl Strategy<Value = LinkSettings> {
                 carrier: Carrier::default(),
                 gap_ns,
                 receiver,
+                coalesce_ns: delay_ns,
             }
         },
     )
@@ -150,7 +151,7 @@ fn ticking(settings: &LinkSettings) -> LinkSettings {
 #[derive(Clone, Debug)]
 enum Act {
     Frame { port: usize, to: u8, octets: usize },
-    Super { port: usize, payload: usize, size: u16 },
+    Super { port: usize, payload: usize, size: u16, over: u64 },
     Settings { link: usize, direction: bool, settings: Box<LinkSettings> },
     UpDown { link: usize, up: bool },
     Pass { nanos: u64 },
@@ -159,7 +160,8 @@ enum Act {
 fn acts<S: Strategy<Value = LinkSettings>>(links: impl Fn() -> S) -> impl Strategy<Value = Act> {
     prop_oneof![
         8 => (0..8_usize, any::<u8>(), 0..2_000_usize).prop_map(|(port, to, octets)| Act::Frame { port, to, octets }),
-        3 => (0..8_usize, 1..20_000_usize, 1..3_000_u16).prop_map(|(port, payload, size)| Act::Super { port, payload, size }),
+        3 => (0..8_usize, 1..20_000_usize, 1..3_000_u16, prop_oneof![Just(0), 0..2_000_000_u64])
+            .prop_map(|(port, payload, size, over)| Act::Super { port, payload, size, over }),
         1 => (0..20_usize, any::<bool>(), links()).prop_map(|(link, direction, settings)| {
             Act::Settings { link, direction, settings: Box::new(settings) }
         }),
@@ -178,7 +180,11 @@ fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine,
         let name = format!("{index}");
         let parent = End::Switch(switches[usize::from(*parent) % switches.len()]);
         let end = if *leaf {
-            ports.push(engine.add_port(&name, index % 3 == 0).expect("new"));
+            let port = engine.add_port(&name, index % 3 == 0).expect("new");
+            if index % 2 == 0 {
+                engine.let_gather(port);
+            }
+            ports.push(port);
             End::Port(ports[ports.len() - 1])
         } else {
             let kind = if index % 2 == 0 { &table } else { &SwitchSettings::Hub };
@@ -205,8 +211,13 @@ fn play(engine: &mut Engine, ports: &[PortId], links: &[LinkId], acts: &[Act], b
                 }
                 offer_octets(engine, ports[port % ports.len()], now, &content);
             }
-            Act::Super { port, payload, size } => {
-                offer_super(engine, ports[port % ports.len()], now, *payload, *size);
+            Act::Super { port, payload, size, over } => {
+                let port = ports[port % ports.len()];
+                if *over == 0 {
+                    offer_super(engine, port, now, *payload, *size);
+                } else {
+                    offer_super_that_came(engine, port, now.saturating_sub(*over)..now, *payload, *size);
+                }
             }
             Act::Settings { link, direction, settings } => {
                 let direction = if *direction { Direction::Forward } else { Direction::Backward };

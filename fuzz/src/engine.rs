@@ -7,7 +7,7 @@ use airloom_engine::settings::{
     Carrier, Discipline, Jitter, Late, LinkSettings, Loss, QueueSettings, Rate, Receiver, Segments,
     SwitchSettings,
 };
-use airloom_engine::time::Instant;
+use airloom_engine::time::{Instant, Span};
 use airloom_engine::{Change, Delivery, Direction, Egress, End, Engine, HostLoss, LinkId, PortId, SwitchId};
 
 /// Maximum number of acts per input, which limits its run time.
@@ -107,6 +107,7 @@ impl Reader<'_> {
             late: if self.octet() % 2 == 0 { Late::CatchUp } else { Late::Slip },
             carrier: if self.octet() % 2 == 0 { Carrier::Follow } else { Carrier::Keep },
             gap_ns: self.option().unwrap_or(0),
+            coalesce_ns: self.option().unwrap_or(0) % 20_000_000,
             receiver: Receiver {
                 latency_ns: self.option().unwrap_or(0),
                 moderation_ns: self.option().unwrap_or(0),
@@ -182,7 +183,12 @@ impl World {
         match reader.octet() % 16 {
             0 => {
                 let name = format!("{}", self.ports.len());
-                self.ports.push(self.engine.add_port(&name, reader.octet() % 2 == 0).ok()?);
+                let options = reader.octet();
+                let port = self.engine.add_port(&name, options % 2 == 0).ok()?;
+                if options % 4 < 2 {
+                    self.engine.let_gather(port);
+                }
+                self.ports.push(port);
             }
             1 => {
                 let name = format!("{}", self.switches.len());
@@ -248,7 +254,14 @@ impl World {
         let buffer = self.engine.pool().take(length);
         self.engine.pool().octets_mut(buffer)[..length].copy_from_slice(&octets);
         let length = u32::try_from(length).expect("small");
-        self.engine.offer(port, at, Frame::new(buffer, length, cut, checksum));
+        let frame = Frame::new(buffer, length, cut, checksum);
+        // The segments of a super-frame may have come one after the other.
+        let apart = Span::from_nanos(reader.option().unwrap_or(0) >> 32);
+        let segments = frame.segments();
+        let arrivals: Vec<Instant> = (0..u64::from(segments.min(4_000)))
+            .map(|segment| at - Span::from_nanos(apart.nanos().saturating_mul(u64::from(segments) - segment)))
+            .collect();
+        self.engine.offer_run(port, at, &arrivals, frame);
         Some(())
     }
 }

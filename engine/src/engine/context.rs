@@ -43,6 +43,9 @@ pub(crate) struct HandOver {
     pub flight: InFlight,
     /// When the frame was due; earlier than now if the host is late.
     pub due: Instant,
+    /// Where the arrival times of its segments begin in [`Context::arrivals`], if they came one
+    /// after the other.
+    pub gathered: Option<usize>,
 }
 
 /// The parts of the engine that all elements share, borrowed while one event is handled.
@@ -53,6 +56,8 @@ pub(crate) struct Context<'a> {
     pub ledger: &'a mut Ledger,
     /// Frames that reached the end of a link at this instant and await processing.
     pub work: &'a mut VecDeque<HandOver>,
+    /// Arrival times of segments that are handed over together.
+    pub arrivals: &'a mut Vec<Instant>,
     pub egress: &'a mut dyn Egress,
     /// The clock that drives the engine; `None` if the engine is stepped.
     pub clock: Option<&'a dyn Clock>,
@@ -61,9 +66,16 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Delivers a frame to a port's node.
-    pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame) {
-        let (taken, loss) = match self.egress.deliver(port, due, &frame, self.pool) {
+    /// Delivers a frame to a port's node; `gathered` as in [`HandOver`].
+    pub fn deliver(&mut self, port: PortId, due: Instant, frame: Frame, gathered: Option<usize>) {
+        let delivery = match gathered {
+            None => self.egress.deliver(port, due, &frame, self.pool),
+            Some(from) => {
+                let arrivals = &self.arrivals[from..from + usize::from(frame.count)];
+                self.egress.deliver_run(port, arrivals, &frame, self.pool)
+            }
+        };
+        let (taken, loss) = match delivery {
             Delivery::Taken => (frame.count, None),
             Delivery::Partly(taken, loss) => (taken.min(frame.count), Some(loss)),
             Delivery::Lost(loss) => (0, Some(loss)),
@@ -96,6 +108,12 @@ impl Context<'_> {
 
     /// Adds an event of a wire to the calendar.
     pub fn at(&mut self, at: Instant, class: Class, source: u32, event: Event) {
-        self.calendar.push(at, class, source, event);
+        // What a wire catches up with may have been due already.
+        self.calendar.push(at.max(self.calendar.now()), class, source, event);
+    }
+
+    /// Adds an event of a wire that has no effect outside before a later event.
+    pub fn quietly_at(&mut self, at: Instant, class: Class, source: u32, event: Event) {
+        self.calendar.push_quiet(at.max(self.calendar.now()), class, source, event);
     }
 }

@@ -44,7 +44,7 @@ impl Outside for EngineSide<'_, '_> {
 
     fn deliver(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
         let now = self.context.now;
-        self.context.deliver(self.ports[radio.number() as usize], now, frame);
+        self.context.deliver(self.ports[radio.number() as usize], now, frame, None);
     }
 
     fn dropped(&mut self, radio: RadioId, _at: Instant, frame: Frame, why: DropReason) {

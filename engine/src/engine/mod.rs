@@ -1,19 +1,18 @@
 //! The engine: elements, their calendar, and the path of a frame through them.
 
 pub(crate) mod context;
+mod entrance;
 mod media;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::calendar::{Calendar, Class};
-use crate::drop_reason::DropReason;
 use crate::egress::{Clock, Egress};
-use crate::element::{Direction, End, LinkId, MediumId, Place, PortId, SwitchId};
+use crate::element::{Direction, End, LinkId, MediumId, PortId, SwitchId};
 use crate::engine::context::{Context, Event, HandOver, source};
 use crate::engine::media::AttachedMedium;
 use crate::error::Error;
-use crate::frame::segment;
-use crate::frame::{Frame, Pool};
+use crate::frame::Pool;
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::link::in_flight::{InFlight, InFlightQueue};
 use crate::link::wire::{Wire, WirePlace};
@@ -51,9 +50,14 @@ pub(crate) enum Out {
 pub(crate) struct Port {
     pub(crate) name: String,
     transit: bool,
+    gathers: bool,
     pub(crate) out: Option<Out>,
     /// Frames offered at the port that have not entered yet.
     offered: InFlightQueue,
+    /// Arrival times of the segments of those that were offered with them.
+    arrivals: VecDeque<Instant>,
+    /// When the last frame with arrival times was offered.
+    last_run: Instant,
 }
 
 /// An emulated network under one clock.
@@ -76,6 +80,7 @@ pub struct Engine {
     changes: BTreeMap<u32, Change>,
     next_change: u32,
     work: VecDeque<HandOver>,
+    arrivals: Vec<Instant>,
 }
 
 impl Engine {
@@ -97,6 +102,7 @@ impl Engine {
             changes: BTreeMap::new(),
             next_change: 0,
             work: VecDeque::with_capacity(64),
+            arrivals: Vec::with_capacity(64),
         }
     }
 
@@ -109,9 +115,26 @@ impl Engine {
     pub fn add_port(&mut self, name: &str, transit: bool) -> Result<PortId, Error> {
         self.take_name("port", name)?;
         let id = PortId(number(self.ports.len()));
-        self.ports.push(Port { name: name.into(), transit, out: None, offered: InFlightQueue::default() });
+        self.ports.push(Port {
+            name: name.into(),
+            transit,
+            gathers: false,
+            out: None,
+            offered: InFlightQueue::default(),
+            arrivals: VecDeque::new(),
+            last_run: Instant::ZERO,
+        });
         self.ledger.ports.push(PortAccount::default());
         Ok(id)
+    }
+
+    /// Lets segments that reach a port be handed over together ([`LinkSettings::coalesce_ns`]).
+    /// Applies to links that are connected later.
+    ///
+    /// # Panics
+    /// If the port belongs to another engine.
+    pub fn let_gather(&mut self, port: PortId) {
+        self.ports[port.index()].gathers = true;
     }
 
     /// Adds a switch or hub.
@@ -163,8 +186,10 @@ impl Engine {
         for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
             let wire = number(self.wires.len());
             let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
+            let gathers = matches!(to, End::Port(port) if self.ports[port.index()].gathers);
             let begins = matches!(from, End::Port(_));
-            let place = WirePlace { number: wire, name, seed: self.seed, begins, to, waits_for_last };
+            let place =
+                WirePlace { number: wire, name, seed: self.seed, begins, to, waits_for_last, gathers };
             self.wires.push(Wire::new(place, settings, self.calendar.now()));
             self.ledger.wires.push(WireAccount::default());
             match from {
@@ -243,20 +268,6 @@ impl Engine {
         self.seed
     }
 
-    /// Offers a frame at a port at `now`, or at once if `now` has passed. The next
-    /// [`Engine::advance`] that reaches that instant admits the frame and counts it in the ledger.
-    /// The buffer then belongs to the engine. A frame whose offload description does not fit its
-    /// octets is dropped as malformed.
-    ///
-    /// # Panics
-    /// If the port belongs to another engine.
-    pub fn offer(&mut self, port: PortId, now: Instant, frame: Frame) {
-        let at = now.max(self.calendar.now());
-        if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
-            self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
-        }
-    }
-
     /// True if a wire loses the time by which its host is late ([`crate::settings::Late::Slip`]):
     /// low lateness then matters.
     #[must_use]
@@ -268,6 +279,14 @@ impl Engine {
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.calendar.next_at()
+    }
+
+    /// When frames may next leave the engine, or a medium or a change is due, if no frame is
+    /// offered before: until then the caller may sleep. [`Engine::advance`] catches up with the
+    /// events before it.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Instant> {
+        self.calendar.wake_at()
     }
 
     /// The present instant of the engine.
@@ -297,6 +316,7 @@ impl Engine {
                 pool: &mut self.pool,
                 ledger: &mut self.ledger,
                 work: &mut self.work,
+                arrivals: &mut self.arrivals,
                 egress: &mut *egress,
                 clock,
                 ways_changed: false,
@@ -305,7 +325,9 @@ impl Engine {
             match event {
                 Event::Arrive(wire) => wires[wire as usize].arrive(&mut context),
                 Event::Release(wire) => wires[wire as usize].release(&mut context),
-                Event::Enter(port) => enter(&mut context, &mut self.ports, wires, &mut self.media, port),
+                Event::Enter(port) => {
+                    entrance::enter(&mut context, &mut self.ports, wires, &mut self.media, port)
+                }
                 Event::Medium(medium) => self.media[medium as usize].wake(&mut context),
                 Event::Change(index) => {
                     if let Some(change) = self.changes.remove(&index) {
@@ -320,6 +342,7 @@ impl Engine {
                 self.shortcuts.invalidate_if(&mut context.ways_changed);
                 carry_on(&mut context, &mut self.shortcuts, wires, switches, hand_over);
             }
+            context.arrivals.clear();
             self.shortcuts.invalidate_if(&mut context.ways_changed);
         }
         if until < Instant::NEVER {
@@ -378,38 +401,6 @@ impl Engine {
     }
 }
 
-/// Admits the frames offered at a port that are due.
-fn enter(
-    context: &mut Context,
-    ports: &mut [Port],
-    wires: &mut [Wire],
-    media: &mut [AttachedMedium],
-    number: u32,
-) {
-    let port = &mut ports[number as usize];
-    port.offered.expired(context.now);
-    let place = Place::Port(PortId(number));
-    while let Some(flight) = port.offered.pop(context.now) {
-        let admitted = segment::admit(&flight.frame, context.pool);
-        // An invalid frame still counts as one frame.
-        let frame = admitted.unwrap_or(Frame { first: 0, count: 1, segmentation: None, ..flight.frame });
-        let frame = Frame { origin: number, entered: context.now, ..frame };
-        let tally = Tally::of(&frame);
-        context.ledger.offered += tally;
-        context.ledger.ports[number as usize].offered += tally;
-        context.egress.entered(PortId(number), context.now, &frame, context.pool);
-        match port.out {
-            _ if admitted.is_none() => context.drop(place, frame, DropReason::Malformed),
-            None => context.drop(place, frame, DropReason::Nowhere),
-            Some(Out::Wire(wire)) => wires[wire as usize].enter(context, InFlight { frame, ..flight }),
-            Some(Out::Radio(medium, radio)) => media[medium as usize].offer(context, radio, frame),
-        }
-    }
-    if let Some(at) = port.offered.arm() {
-        context.at(at, Class::Arrival, source::PORT + number, Event::Enter(number));
-    }
-}
-
 /// Processes a frame that has reached the end of a link.
 fn carry_on(
     context: &mut Context,
@@ -418,13 +409,16 @@ fn carry_on(
     switches: &mut [Switch],
     hand_over: HandOver,
 ) {
-    let HandOver { end, wire, flight, due } = hand_over;
+    let HandOver { end, wire, flight, due, gathered } = hand_over;
     match end {
         End::Port(port) => {
-            context.deliver(port, due, flight.frame);
+            context.deliver(port, due, flight.frame, gathered);
             wires[wire as usize].handed_over(context);
         }
         End::Switch(switch) => {
+            // A frame that came in the past goes on from then.
+            let arrived = flight.last <= context.now;
+            let flight = if arrived { InFlight { at: due, last: due, ..flight } } else { flight };
             // The two directions of a link have adjacent numbers.
             let back = wire ^ 1;
             // If several frames are due at one instant, each advances one hop in turn.
@@ -436,7 +430,7 @@ fn carry_on(
                 let frame = (wire, &flight);
                 let books = (&*context.pool, &mut *context.ledger);
                 if let Some(exit) = shortcuts.take(context.now, (wires, switches), books, frame) {
-                    let flight = InFlight { at: context.now, last: context.now, ..flight };
+                    let flight = InFlight { at: due, last: due, ..flight };
                     wires[exit as usize].enter(context, flight);
                     return;
                 }

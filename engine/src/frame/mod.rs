@@ -121,6 +121,12 @@ impl Frame {
         }
     }
 
+    /// True if its segments are those after the segments of `other`.
+    #[must_use]
+    pub fn follows(&self, other: &Self) -> bool {
+        self.buffer == other.buffer && self.first == other.first + other.count
+    }
+
     /// True if it represents all of its buffer, not a part.
     #[must_use]
     pub fn is_whole(&self) -> bool {

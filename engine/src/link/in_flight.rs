@@ -4,8 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::deadline::Deadline;
-use crate::frame::{Frame, Pool};
+use crate::frame::{Frame, Pool, Protocol};
 use crate::time::{Instant, Span};
+
+/// Maximum number of segments that are handed over together.
+pub const MOST_TOGETHER: u16 = 64;
 
 /// A frame, or a run of segments, whose first segment arrives at `at` and whose last one at `last`.
 /// The two differ only for super-frames that are carried together.
@@ -103,6 +106,11 @@ impl InFlightQueue {
         self.deadline.arm(next).then_some(next)
     }
 
+    /// True if the calendar holds an event at or after `at`, before which no frame arrives.
+    pub fn is_quiet_until(&self, at: Instant) -> bool {
+        self.deadline.armed().is_some_and(|armed| armed >= at)
+    }
+
     /// Holds back the earliest frame until `until`, although it is due.
     pub fn hold(&mut self, until: Instant) {
         self.held = until;
@@ -123,6 +131,27 @@ impl InFlightQueue {
         let in_order = self.in_order.front().filter(|entry| entry.due == due);
         let entry = in_order.or_else(|| self.reordered.peek().map(|Reverse(other)| &other.entry))?;
         Some((due, entry.flight.frame))
+    }
+
+    /// The earliest frame, together with the consecutive segments of the same super-frame that
+    /// arrive after it within `span`; and when the last of them is due.
+    pub fn run(&self, span: Span) -> Option<(Instant, Frame)> {
+        let (due, frame) = self.first()?;
+        // Receivers of datagrams may look at the times between them.
+        let tcp = frame.segmentation.is_some_and(|cut| cut.protocol != Protocol::Udp);
+        if span == Span::ZERO || !tcp || !self.reordered.is_empty() {
+            return Some((due, frame));
+        }
+        let mut run = (due, frame);
+        for entry in self.in_order.iter().skip(1) {
+            let (last, next) = (&mut run.1, &entry.flight.frame);
+            if !next.follows(last) || entry.due > due + span || last.count + next.count > MOST_TOGETHER {
+                break;
+            }
+            last.count += next.count;
+            run.0 = entry.due;
+        }
+        Some(run)
     }
 
     /// Removes the earliest frame if it is due at or before `until`.

@@ -16,12 +16,14 @@
 //! A link that goes down loses all frames that are queued, being sent or in flight, like a cut
 //! cable; while it is down, arriving frames are dropped too. All of them count as `link-down`.
 
+mod gather;
 mod launch;
+mod pace;
+mod past;
 
 use crate::calendar::Class;
 use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
-use crate::egress::Clock;
 use crate::element::{Direction, End, LinkId, Place, PortId};
 use crate::engine::context::{Context, Event, HandOver, source};
 use crate::frame::segment;
@@ -30,7 +32,7 @@ use crate::ledger::Tally;
 use crate::link::charge::Charge;
 use crate::link::impairments::Impairments;
 use crate::link::in_flight::{InFlight, InFlightQueue};
-use crate::link::pacing::{Length, Pacing};
+use crate::link::pacing::Pacing;
 use crate::link::queue::Queue;
 use crate::link::receiver::Receiver;
 use crate::link::serializer::Serializer;
@@ -52,6 +54,8 @@ pub(crate) struct WirePlace<'a> {
     /// True if the far end takes a carried super-frame when its last segment has arrived, rather
     /// than its first.
     pub waits_for_last: bool,
+    /// True if the far end is a port that may receive segments together.
+    pub gathers: bool,
 }
 
 /// Time from the end of a frame's transmission to its arrival at the far end.
@@ -66,6 +70,7 @@ pub(crate) struct Wire {
     begins: bool,
     to: End,
     waits_for_last: bool,
+    gathers: bool,
     up: bool,
     /// True if frames pass at once and unchanged: see [`Wire::is_bare`].
     bare: bool,
@@ -87,6 +92,12 @@ pub(crate) struct Wire {
     shut: Instant,
     deadline: Deadline,
     in_flight: InFlightQueue,
+    /// Time for which segments are gathered at the far end.
+    coalesce: Span,
+    /// When the state of the wire last changed.
+    changed: Instant,
+    /// When it last changed other than by sending from the queue.
+    entered: Instant,
     /// When the last frame in order arrives: no later frame may arrive earlier.
     newest: Instant,
     /// Segments of the current run that are to be sent again.
@@ -96,7 +107,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub fn new(place: WirePlace, settings: &LinkSettings, now: Instant) -> Self {
-        let WirePlace { number, name, seed, begins, to, waits_for_last } = place;
+        let WirePlace { number, name, seed, begins, to, waits_for_last, gathers } = place;
         let direction = if number % 2 == 0 { Direction::Forward } else { Direction::Backward };
         let stream = |use_: &str| Stream::named(seed, &format!("link {name} {} {use_}", direction.name()));
         let serializer = Serializer::new(&settings.rate, now, now);
@@ -107,6 +118,7 @@ impl Wire {
             begins,
             to,
             waits_for_last,
+            gathers,
             up: true,
             bare: false,
             queue: Queue::new(&settings.queue, &serializer, charge, stream("queue")),
@@ -123,10 +135,14 @@ impl Wire {
             shut: now,
             deadline: Deadline::default(),
             in_flight: InFlightQueue::default(),
+            coalesce: Span::ZERO,
+            changed: now,
+            entered: now,
             newest: now,
             again: Vec::new(),
             pacing: Pacing::new(settings.late),
         };
+        wire.coalesce = wire.gathers_for();
         wire.bare = wire.is_bare(now);
         wire
     }
@@ -191,16 +207,20 @@ impl Wire {
         self.mtu = settings.mtu;
         self.carried = settings.segments == Segments::Carried;
         *self.settings = settings.clone();
+        self.coalesce = self.gathers_for();
+        self.entered = context.now;
         self.look_bare(context);
     }
 
     /// Sets the link up or down.
     pub fn set_up(&mut self, context: &mut Context, up: bool) {
         self.up = up;
+        self.entered = context.now;
         self.look_bare(context);
         if up {
             return;
         }
+        self.in_flight.hold(Instant::ZERO);
         while let Some(flight) = self.in_flight.pop(Instant::NEVER) {
             context.drop(self.place, flight.frame, DropReason::LinkDown);
         }
@@ -213,7 +233,19 @@ impl Wire {
     }
 
     /// Accepts a frame from the near end.
-    pub fn enter(&mut self, context: &mut Context, mut flight: InFlight) {
+    pub fn enter(&mut self, context: &mut Context, flight: InFlight) {
+        if flight.at < context.now && flight.last <= context.now {
+            self.enter_at(context, flight.at, flight.frame);
+            return self.catch_up(context);
+        }
+        self.entered = context.now;
+        if self.accept(context, flight) {
+            self.wake(context);
+        }
+    }
+
+    /// Accepts a frame; true if the wire may have to be woken for its queue.
+    fn accept(&mut self, context: &mut Context, mut flight: InFlight) -> bool {
         let tally = Tally::of(&flight.frame);
         let account = &mut context.ledger.wires[self.number as usize];
         account.entered += tally;
@@ -221,15 +253,15 @@ impl Wire {
             account.left += tally;
             let (end, wire, due) = (self.to, self.number, context.now);
             let flight = InFlight { at: due, last: due, ..flight };
-            context.work.push_back(HandOver { end, wire, flight, due });
-            return;
+            context.work.push_back(HandOver { end, wire, flight, due, gathered: None });
+            return false;
         }
         if !self.up {
             context.drop(self.place, flight.frame, DropReason::LinkDown);
-            return;
+            return false;
         }
         if !self.limit(context, &mut flight) {
-            return;
+            return false;
         }
         let whole = self.sends_whole();
         self.delay_by_pause(context);
@@ -243,38 +275,48 @@ impl Wire {
             }
         } else if whole || flight.frame.count == 1 {
             self.transmit(context, flight, false);
-            return;
+            return false;
         } else {
             let (first, rest) = flight.split(1, context.pool);
             self.transmit(context, first, false);
             self.queue.put(context, self.place, rest, 0);
         }
-        self.wake(context);
+        true
     }
 
     /// Sends queued frames if the wire is free.
     pub fn release(&mut self, context: &mut Context) {
         self.deadline.expired(context.now);
+        self.changed = context.now;
+        self.send_queued(context);
+        self.wake(context);
+        self.look_bare(context);
+    }
+
+    fn send_queued(&mut self, context: &mut Context) {
         let mut behind = context.now == self.free;
         while context.now >= self.free {
             let Some(flight) = self.queue.take(context, self.place, self.sends_whole()) else { break };
             self.transmit(context, flight, behind);
             behind = true;
         }
-        self.wake(context);
-        self.look_bare(context);
     }
 
     /// Delivers the frames that are due at the far end.
     pub fn arrive(&mut self, context: &mut Context) {
         self.in_flight.expired(context.now);
-        while let Some((due, frame)) = self.in_flight.first().filter(|&(due, _)| due <= context.now) {
+        while self.in_flight.next().is_some_and(|due| due <= context.now) {
+            let Some((due, frame)) = self.in_flight.run(self.coalesce) else { break };
+            if self.gather(due, &frame) > context.now {
+                break;
+            }
             if let Some(open) = self.held_until(context, due, &frame) {
                 self.in_flight.hold(open);
                 break;
             }
-            if let Some(flight) = self.in_flight.pop(context.now) {
-                self.hand_over(context, flight, due);
+            self.hand_over_run(context, due, frame);
+            if let Some((due, frame)) = self.in_flight.run(self.coalesce) {
+                self.gather(due, &frame);
             }
         }
         if let Some(at) = self.in_flight.arm() {
@@ -394,7 +436,7 @@ impl Wire {
         let due = self.receiver.sees(if self.waits_for_last { last } else { flight.at });
         let first = due == context.now && self.in_flight.next().is_none_or(|next| next > due);
         if first && self.held_until(context, due, &flight.frame).is_none() {
-            self.hand_over(context, flight, due);
+            self.hand_over(context, flight, due, None);
         } else {
             self.set_bare(context, false);
             if let Some(at) = self.in_flight.push(due, flight) {
@@ -403,7 +445,7 @@ impl Wire {
         }
     }
 
-    fn hand_over(&mut self, context: &mut Context, flight: InFlight, due: Instant) {
+    fn hand_over(&mut self, context: &mut Context, flight: InFlight, due: Instant, gathered: Option<usize>) {
         if let Some(wall) = self.wall(context)
             && let Some(length) = self.length(&flight.frame)
         {
@@ -411,63 +453,19 @@ impl Wire {
             self.pause(context, pause);
         }
         context.ledger.wires[self.number as usize].left += Tally::of(&flight.frame);
-        context.work.push_back(HandOver { end: self.to, wire: self.number, flight, due });
-    }
-
-    /// Until when a frame that is due must wait because the host was late with earlier frames.
-    fn held_until(&self, context: &Context, due: Instant, frame: &Frame) -> Option<Instant> {
-        self.pacing.hold(self.wall(context)?, due, self.length(frame)?)
-    }
-
-    /// Time of a frame, or a run, on the wire, and the part of it that is gap.
-    fn length(&self, frame: &Frame) -> Option<Length> {
-        let all = self.serializer.length(self.charge.of(frame))?;
-        let spare = self.serializer.length(self.charge.spare() * u64::from(frame.count))?;
-        Some(Length { all, spare })
-    }
-
-    /// Records that the node has received the last frame.
-    pub fn handed_over(&mut self, context: &Context) {
-        if let Some(wall) = self.wall(context) {
-            self.pacing.done(wall);
-        }
-    }
-
-    /// The wall-clock time, if the wire is paced: it has a rate and ends at a node.
-    fn wall(&self, context: &Context) -> Option<Instant> {
-        let minds = matches!(self.to, End::Port(_)) && self.serializer.length(0).is_some();
-        let wall = if minds { context.clock.map(Clock::now) } else { None };
-        wall.map(|wall| wall.max(context.now))
-    }
-
-    /// Delays queued frames, or frames that arrive during the pause. A wire with nothing to send
-    /// loses nothing.
-    fn pause(&mut self, context: &mut Context, pause: Span) {
-        if pause == Span::ZERO {
-            return;
-        }
-        if self.free <= context.now && self.queue.is_empty() {
-            self.shut = context.now + pause;
-            return;
-        }
-        self.free = self.free.max(context.now) + pause;
-        self.serializer.pause(pause);
-        context.ledger.wires[self.number as usize].paused += pause;
-    }
-
-    /// Delays a frame that arrives during a pause until its end.
-    fn delay_by_pause(&mut self, context: &mut Context) {
-        if self.shut > context.now && self.free <= context.now && self.queue.is_empty() {
-            self.serializer.pause(self.shut.since(self.free));
-            self.free = self.shut;
-            context.ledger.wires[self.number as usize].paused += self.shut.since(context.now);
-        }
+        context.work.push_back(HandOver { end: self.to, wire: self.number, flight, due, gathered });
     }
 
     fn wake(&mut self, context: &mut Context) {
         if !self.queue.is_empty() && self.deadline.arm(self.free) {
             let source = source::WIRE + self.number;
-            context.at(self.free, Class::Release, source, Event::Release(self.number));
+            // Frames that leave then arrive after those in flight.
+            let in_order = !self.impairments.any && !self.impairments.overtakes;
+            if in_order && self.in_flight.is_quiet_until(self.free) {
+                context.quietly_at(self.free, Class::Release, source, Event::Release(self.number));
+            } else {
+                context.at(self.free, Class::Release, source, Event::Release(self.number));
+            }
         }
         self.note_queue(context);
     }

@@ -1,6 +1,7 @@
 //! Shared code of the engine's tests: an egress that records everything, and frames to send.
 #![allow(dead_code)] // each test uses its own part of it
 
+use core::ops::Range;
 use std::path::Path;
 
 use airloom_engine::frame::segment;
@@ -141,13 +142,33 @@ pub fn tcp4(payload: usize, sequence: u32, flags: u8) -> Vec<u8> {
 
 /// Offers a TCP super-frame over IPv4 with so many octets of payload in segments of `size`.
 pub fn offer_super(engine: &mut Engine, port: PortId, at: u64, payload: usize, size: u16) {
+    let frame = super_frame(engine, payload, size);
+    engine.offer(port, Instant::from_nanos(at), frame);
+}
+
+/// The same, at the end of the time in which its segments came at equal intervals.
+pub fn offer_super_that_came(
+    engine: &mut Engine,
+    port: PortId,
+    during: Range<u64>,
+    payload: usize,
+    size: u16,
+) {
+    let frame = super_frame(engine, payload, size);
+    let count = u64::from(frame.segments());
+    let length = during.end - during.start;
+    let came = |segment: u64| Instant::from_nanos(during.start + length * (segment + 1) / count);
+    let arrivals: Vec<Instant> = (0..count).map(came).collect();
+    engine.offer_run(port, Instant::from_nanos(during.end), &arrivals, frame);
+}
+
+fn super_frame(engine: &mut Engine, payload: usize, size: u16) -> Frame {
     let octets = tcp4(payload, 1_000, 0x18);
     let buffer = engine.pool().take(octets.len());
     engine.pool().octets_mut(buffer)[..octets.len()].copy_from_slice(&octets);
     let length = u32::try_from(octets.len()).expect("a frame");
     let cut = Segmentation { protocol: Protocol::Tcp4, header: 54, size };
-    let frame = Frame::new(buffer, length, Some(cut), Some(Checksum { start: 34, offset: 16 }));
-    engine.offer(port, Instant::from_nanos(at), frame);
+    Frame::new(buffer, length, Some(cut), Some(Checksum { start: 34, offset: 16 }))
 }
 
 /// Checks the ledger's invariant against a recount.

@@ -297,7 +297,7 @@ impl Loop {
     }
 
     fn note_backlog(&mut self, now: Instant) {
-        if let Some(due) = self.driven.world.engine.next_at() {
+        if let Some(due) = self.driven.world.engine.wake_at() {
             let second = self.driven.status.current();
             second.backlog = second.backlog.max(now.since(due));
         }
@@ -322,7 +322,7 @@ impl Loop {
         let clock = self.driven.clock;
         if let Some(wait) = gather {
             let now = clock.now();
-            let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
+            let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
             let (advance, awake) = spin_policy.before();
             if due > now + awake + wait {
                 wall_clock::sleep(wait.min(due.since(now).saturating_sub(advance)));
@@ -336,7 +336,7 @@ impl Loop {
             return Ok(Look { ready, since: looked });
         }
         let now = clock.now();
-        let due = self.driven.world.engine.next_at().unwrap_or(Instant::NEVER);
+        let due = self.driven.world.engine.wake_at().unwrap_or(Instant::NEVER);
         let (advance, awake) = spin_policy.before();
         if due <= now + awake {
             return self.spin(now, due, spin_policy);

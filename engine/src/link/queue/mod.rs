@@ -7,6 +7,7 @@ mod codel;
 mod flows;
 mod red;
 
+use core::ops::{AddAssign, SubAssign};
 use std::collections::VecDeque;
 
 use crate::drop_reason::DropReason;
@@ -21,6 +22,7 @@ use crate::link::in_flight::InFlight;
 use crate::link::serializer::Serializer;
 use crate::random::Stream;
 use crate::settings::{Discipline, QueueSettings};
+use crate::time::Instant;
 use codel::{Backlog, CoDel, Law};
 use flows::Flows;
 use red::{Red, Verdict};
@@ -35,6 +37,38 @@ pub(crate) struct Queue {
     largest: u64,
     dice: Stream,
     kind: Kind,
+    departures: Departures,
+}
+
+/// Maximum number of departures that a queue remembers.
+const REMEMBERED: usize = 128;
+
+/// The last departures from a queue, for frames that came before them but are only known after.
+#[derive(Default)]
+struct Departures {
+    last: VecDeque<(Instant, Totals)>,
+    /// Departures since this instant are known.
+    since: Instant,
+}
+
+impl Departures {
+    fn add(&mut self, at: Instant, left: Totals) {
+        if self.last.len() == REMEMBERED
+            && let Some((at, _)) = self.last.pop_front()
+        {
+            self.since = at;
+        }
+        self.last.push_back((at, left));
+    }
+
+    /// Totals of what has left after `at`.
+    fn after(&self, at: Instant) -> Totals {
+        let mut sum = Totals::default();
+        for (_, left) in self.last.iter().rev().take_while(|(left_at, _)| *left_at > at) {
+            sum += *left;
+        }
+        sum
+    }
 }
 
 enum Kind {
@@ -46,10 +80,24 @@ enum Kind {
 
 /// Totals of the queued frames.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+pub(crate) struct Totals {
     tally: Tally,
     /// Octets that the wire will be charged for them.
     charged: u64,
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.tally += other.tally;
+        self.charged += other.charged;
+    }
+}
+
+impl SubAssign for Totals {
+    fn sub_assign(&mut self, other: Self) {
+        self.tally -= other.tally;
+        self.charged -= other.charged;
+    }
 }
 
 /// Limits of the queue. The largest number means no limit.
@@ -195,6 +243,7 @@ impl Queue {
             largest: 0,
             dice,
             kind,
+            departures: Departures::default(),
         }
     }
 
@@ -243,6 +292,32 @@ impl Queue {
     /// True if frames that need not wait may bypass the queue.
     pub fn may_be_passed(&self) -> bool {
         matches!(self.kind, Kind::Tail(_))
+    }
+
+    /// The instant since which the queue can tell how full it was; `None` if it cannot.
+    pub fn known_since(&self) -> Option<Instant> {
+        matches!(self.kind, Kind::Tail(_)).then_some(self.departures.since)
+    }
+
+    /// Makes the queue as full as it was at `at`, unless frames have entered since; returns what
+    /// [`Queue::as_it_is`] needs to undo it.
+    pub fn as_of(&mut self, at: Instant) -> Totals {
+        let left = self.departures.after(at);
+        self.totals += left;
+        left
+    }
+
+    /// Ends what [`Queue::as_of`] has begun.
+    pub fn as_it_is(&mut self, left: Totals) {
+        self.totals -= left;
+    }
+
+    /// The frame that is sent next, if no later frame can be sent before it.
+    pub fn front(&self) -> Option<&Frame> {
+        match &self.kind {
+            Kind::Tail(waiting) => waiting.front().map(|flight| &flight.frame),
+            _ => None,
+        }
     }
 
     pub fn tally(&self) -> Tally {
@@ -303,6 +378,8 @@ impl Queue {
             Kind::Tail(waiting) => {
                 let flight = pop(waiting, queue_context.context.pool, whole)?;
                 queue_context.went(&flight.frame);
+                let charged = queue_context.charge.of(&flight.frame);
+                self.departures.add(context.now, Totals { tally: Tally::of(&flight.frame), charged });
                 Some(flight)
             }
             Kind::Red(red, waiting) => {

@@ -1,0 +1,70 @@
+//! Segments that gather at the far end of a wire, to be handed over together.
+//!
+//! Only plain wires with a constant rate gather: what the others do to each frame may concern the
+//! times between frames.
+
+use super::Wire;
+use crate::engine::context::Context;
+use crate::frame::Frame;
+use crate::link::in_flight::{InFlight, MOST_TOGETHER};
+use crate::settings::Late;
+use crate::time::{Instant, Span};
+
+impl Wire {
+    /// Time for which the settings let segments be gathered at the far end.
+    pub(super) fn gathers_for(&self) -> Span {
+        let plain = !self.impairments.any && !self.receiver.any() && self.gap == Span::ZERO;
+        let paced = self.serializer.length(0).is_some() && self.settings.late != Late::Slip;
+        let gathers = self.gathers && plain && paced && !self.carried;
+        Span::from_nanos(if gathers { self.settings.coalesce_ns } else { 0 })
+    }
+
+    /// Holds the earliest frame back while segments that follow it are on the wire or at the front
+    /// of the queue. The segments in flight are `frame`, the last of which is due at `due`. Returns
+    /// until when they are held back.
+    pub(super) fn gather(&mut self, due: Instant, frame: &Frame) -> Instant {
+        let mut until = due;
+        if let (Some(next), Some(first)) = (self.queue.front(), self.in_flight.next())
+            && next.follows(frame)
+            && let Some(each) = self.serializer.length(self.charge.of_frame(next.segment_octets(next.first)))
+        {
+            let room = u64::from(MOST_TOGETHER.saturating_sub(frame.count));
+            // Times on the wire are rounded up.
+            let most = (first + self.coalesce).since(due).nanos() / (each.nanos() + 1);
+            let alike = u64::from(next.sizes().fulls.max(1));
+            until = due + Span::from_nanos(each.nanos() * most.min(alike).min(room));
+        }
+        if self.coalesce > Span::ZERO {
+            self.in_flight.hold(until);
+        }
+        until
+    }
+
+    /// Hands over the earliest frame, with the segments that follow it up to `due`.
+    pub(super) fn hand_over_run(&mut self, context: &mut Context, due: Instant, frame: Frame) {
+        // A frame that is handed over late tells its time, unless times are not to be kept.
+        let known = self.settings.coalesce_ns > 0 && frame.count == 1;
+        let gathered = context.arrivals.len();
+        let mut waiting = 0;
+        let mut first = None;
+        while waiting < frame.count
+            && let Some(at) = self.in_flight.next()
+            && let Some(flight) = self.in_flight.pop(context.now)
+        {
+            waiting += flight.frame.count;
+            if first.is_none() {
+                first = Some(flight);
+                if waiting == frame.count && (due == context.now || !known) {
+                    return self.hand_over(context, flight, due, None);
+                }
+            } else {
+                context.pool.release(flight.frame.buffer);
+            }
+            context.arrivals.extend(core::iter::repeat_n(at, usize::from(flight.frame.count)));
+        }
+        if let Some(first) = first {
+            let flight = InFlight { frame: Frame { entered: first.frame.entered, ..frame }, ..first };
+            self.hand_over(context, flight, due, Some(gathered));
+        }
+    }
+}

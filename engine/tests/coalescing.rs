@@ -1,0 +1,277 @@
+//! Coalesced hand-over: segments that are handed over together keep their own times.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use airloom_engine::frame::segment::{self, HEADER_MAX};
+use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
+use airloom_engine::settings::{LinkSettings, QueueSettings, Rate, SwitchSettings};
+use airloom_engine::time::Instant;
+use airloom_engine::{Delivery, Direction, DropReason, Egress, End, Engine, LinkId, Place, PortId};
+use common::{Book, check_ledger, mac, offer_super_that_came, run_dry, tcp4};
+use proptest::prelude::*;
+
+/// Time from the arrival of a frame at a router to its departure.
+const LATENCY: u64 = 3_000;
+
+/// A frame or a run of segments that a router sends on.
+struct Onward {
+    port: PortId,
+    octets: Vec<u8>,
+    cut: Option<(Segmentation, Checksum)>,
+    /// When its segments leave.
+    departures: Vec<u64>,
+}
+
+/// Nodes that forward what reaches them, and two that receive.
+#[derive(Default)]
+struct Nodes {
+    /// For each port of a router the other one.
+    across: BTreeMap<PortId, PortId>,
+    onward: BTreeMap<(u64, usize), Onward>,
+    count: usize,
+    received: Vec<(PortId, u64, Vec<u8>)>,
+    drops: Vec<(Place, u64, DropReason)>,
+    /// Largest number of segments handed over together.
+    together: u16,
+}
+
+impl Egress for Nodes {
+    fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
+        self.deliver_run(port, &vec![at; usize::from(frame.count)], frame, pool)
+    }
+
+    fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
+        assert_eq!(arrivals.len(), usize::from(frame.count));
+        assert!(arrivals.is_sorted());
+        self.together = self.together.max(frame.count);
+        let Some(&port) = self.across.get(&port) else {
+            for (at, number) in arrivals.iter().zip(frame.first..) {
+                let mut octets = vec![0; frame.segment_octets(number) as usize];
+                segment::complete(frame, pool, number, &mut octets);
+                self.received.push((port, at.nanos(), octets));
+            }
+            return Delivery::Taken;
+        };
+        let mut head = [0; HEADER_MAX];
+        let piece = segment::header(frame, pool, frame.first, frame.count, &mut head);
+        let mut octets = head[..piece.header].to_vec();
+        octets.extend_from_slice(&pool.octets(frame.buffer)[piece.payload]);
+        let mut cut = piece.segmentation.zip(piece.checksum);
+        if let (None, Some(checksum)) = (cut, piece.checksum) {
+            segment::complete_checksum(&mut octets, checksum);
+            cut = None;
+        }
+        let departures: Vec<u64> = arrivals.iter().map(|at| at.nanos() + LATENCY).collect();
+        let last = departures[departures.len() - 1];
+        self.onward.insert((last, self.count), Onward { port, octets, cut, departures });
+        self.count += 1;
+        Delivery::Taken
+    }
+
+    fn dropped(&mut self, place: Place, at: Instant, frame: &Frame, why: DropReason, _: &Pool) {
+        for _ in 0..frame.count {
+            self.drops.push((place, at.nanos(), why));
+        }
+    }
+}
+
+/// A link of the chain.
+#[derive(Clone, Debug)]
+struct Hop {
+    rate: u64,
+    delay: u64,
+    packets: u32,
+    ecn: bool,
+    /// True if there is a hub in the middle.
+    hub: bool,
+}
+
+/// What one end sends.
+#[derive(Clone, Debug)]
+struct Send {
+    /// Time since the last one.
+    gap: u64,
+    /// True if the last node sends it.
+    back: bool,
+    payload: usize,
+    size: u16,
+}
+
+fn offer(engine: &mut Engine, now: u64, onward: &Onward) {
+    let buffer = engine.pool().take(onward.octets.len());
+    engine.pool().octets_mut(buffer)[..onward.octets.len()].copy_from_slice(&onward.octets);
+    let length = u32::try_from(onward.octets.len()).expect("a frame");
+    let (cut, checksum) = onward.cut.unzip();
+    let frame = Frame::new(buffer, length, cut, checksum);
+    let departures: Vec<Instant> = onward.departures.iter().copied().map(Instant::from_nanos).collect();
+    engine.offer_run(onward.port, Instant::from_nanos(now), &departures, frame);
+}
+
+struct Outcome {
+    received: Vec<(PortId, u64, Vec<u8>)>,
+    drops: Vec<(Place, u64, DropReason)>,
+    ledger: String,
+    together: u16,
+}
+
+/// Sends over a chain of routers whose ports gather segments for `coalesce_ns`.
+fn chain(hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
+    let mut engine = Engine::new(1);
+    let mut nodes = Nodes::default();
+    let mut links = Vec::new();
+    let mut near = engine.add_port("first", false).expect("new");
+    let first = near;
+    for (number, hop) in hops.iter().enumerate() {
+        let far = engine.add_port(&format!("{number} in"), true).expect("new");
+        let queue = QueueSettings { packets: Some(hop.packets), ecn: hop.ecn, ..QueueSettings::default() };
+        let rate = Rate::BitsPerSecond(hop.rate);
+        let settings =
+            LinkSettings { rate, delay_ns: hop.delay, queue, coalesce_ns, ..LinkSettings::default() };
+        let name = number.to_string();
+        engine.let_gather(near);
+        engine.let_gather(far);
+        if hop.hub {
+            let hub = End::Switch(engine.add_switch(&name, &SwitchSettings::Hub).expect("new"));
+            for (name, end) in [(format!("{number} near"), near), (format!("{number} far"), far)] {
+                links.push(engine.connect(&name, End::Port(end), hub, &settings, &settings).expect("fits"));
+            }
+        } else {
+            links.push(
+                engine.connect(&name, End::Port(near), End::Port(far), &settings, &settings).expect("fits"),
+            );
+        }
+        if number + 1 < hops.len() {
+            let out = engine.add_port(&format!("{number} out"), true).expect("new");
+            nodes.across.extend([(far, out), (out, far)]);
+            near = out;
+        } else {
+            near = far;
+        }
+    }
+    let last = near;
+    let mut at = 0;
+    for (number, send) in sends.iter().enumerate() {
+        at += send.gap;
+        let octets = tcp4(send.payload, u32::try_from(number).expect("few") << 17, 0x18);
+        let checksum = Checksum { start: 34, offset: 16 };
+        let cut = Segmentation { protocol: Protocol::Tcp4, header: 54, size: send.size };
+        let port = if send.back { last } else { first };
+        let onward = Onward { port, octets, cut: Some((cut, checksum)), departures: Vec::new() };
+        nodes.onward.insert((at, nodes.count), onward);
+        nodes.count += 1;
+    }
+    loop {
+        let onward = nodes.onward.keys().next().map(|&(at, _)| at);
+        let next = engine.next_at().map(Instant::nanos);
+        let Some(now) = onward.into_iter().chain(next).min() else { break };
+        while let Some(entry) = nodes.onward.first_entry()
+            && entry.key().0 == now
+        {
+            let onward = entry.remove();
+            offer(&mut engine, now, &onward);
+        }
+        engine.advance(Instant::from_nanos(now), &mut nodes);
+        check_ledger(&mut engine);
+    }
+    let ledger = ledger(&mut engine, &links);
+    let Nodes { mut received, mut drops, together, .. } = nodes;
+    received.sort();
+    drops.sort();
+    Outcome { received, drops, ledger, together }
+}
+
+fn ledger(engine: &mut Engine, links: &[LinkId]) -> String {
+    let ledger = engine.ledger();
+    let wires: Vec<_> = links
+        .iter()
+        .flat_map(|&link| {
+            [Direction::Forward, Direction::Backward].map(|direction| ledger.link(link, direction))
+        })
+        .collect();
+    format!("{:?} {:?} {wires:?}", ledger.offered, ledger.delivered)
+}
+
+fn hop() -> impl Strategy<Value = Hop> {
+    let rate = prop::sample::select(vec![10_000_000, 100_000_000, 333_333_333, 1_000_000_000]);
+    let delay = prop::sample::select(vec![0, 1, 5_000, 200_000]);
+    (rate, delay, 2..60_u32, any::<bool>(), any::<bool>()).prop_map(|(rate, delay, packets, ecn, hub)| Hop {
+        rate,
+        delay,
+        packets,
+        ecn,
+        hub,
+    })
+}
+
+fn send() -> impl Strategy<Value = Send> {
+    let gap = prop_oneof![0..5_000_u64, 0..400_000_u64];
+    (gap, any::<bool>(), 1..60_000_usize, 500..1_449_u16).prop_map(|(gap, back, payload, size)| Send {
+        gap,
+        back,
+        payload,
+        size,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn each_segment_keeps_its_time_over_a_chain(
+        hops in prop::collection::vec(hop(), 1..6),
+        sends in prop::collection::vec(send(), 1..30),
+        coalesce in 1_000..500_000_u64,
+    ) {
+        let alone = chain(&hops, &sends, 0);
+        let gathered = chain(&hops, &sends, coalesce);
+        prop_assert_eq!(&alone.drops, &gathered.drops);
+        prop_assert_eq!(&alone.received, &gathered.received);
+        prop_assert_eq!(&alone.ledger, &gathered.ledger);
+        prop_assert_eq!(alone.together, 1);
+    }
+}
+
+#[test]
+fn segments_at_a_gigabit_are_handed_over_together() {
+    let hops = vec![Hop { rate: 1_000_000_000, delay: 0, packets: 100, ecn: false, hub: false }; 16];
+    let sends = [Send { gap: 0, back: false, payload: 60_000, size: 1_448 }];
+    let outcome = chain(&hops, &sends, 100_000);
+    assert_eq!(outcome.together, 9, "100 us are eight intervals of 12 us");
+    let alone = chain(&hops, &sends, 0);
+    assert_eq!(outcome.received, alone.received);
+}
+
+#[test]
+fn a_segment_that_is_known_after_its_arrival_keeps_its_time() {
+    // The queue of the second link drops the segments around it, so it is handed over alone.
+    let hop = |rate, packets| Hop { rate, delay: 0, packets, ecn: false, hub: false };
+    let hops = [hop(1_000_000_000, 39), hop(333_333_333, 2), hop(10_000_000, 2)];
+    let sends = [Send { gap: 0, back: false, payload: 16_639, size: 500 }];
+    let (alone, gathered) = (chain(&hops, &sends, 0), chain(&hops, &sends, 41_616));
+    assert!(gathered.together > 1);
+    assert_eq!(gathered.drops, alone.drops);
+    assert_eq!(gathered.received, alone.received);
+}
+
+#[test]
+fn what_entered_meanwhile_goes_first_and_the_error_is_counted() {
+    let mut engine = Engine::new(1);
+    let a = engine.add_port("a", true).expect("new");
+    let b = engine.add_port("b", true).expect("new");
+    let settings = LinkSettings { rate: Rate::BitsPerSecond(1_000_000_000), ..LinkSettings::default() };
+    let link = engine.connect("a-b", End::Port(a), End::Port(b), &settings, &settings).expect("fits");
+    let mut book = Book::default();
+    common::offer(&mut engine, a, 50_000, mac(2), mac(1), 1_000);
+    engine.advance(Instant::from_nanos(50_000), &mut book);
+    // The segments came at 40 and 70 us.
+    offer_super_that_came(&mut engine, a, 10_000..70_000, 2_000, 1_000);
+    engine.advance(Instant::from_nanos(70_000), &mut book);
+    run_dry(&mut engine, &mut book);
+    // 1000 and 24 octets take 8192 ns, 1054 and 24 take 8624.
+    assert_eq!(book.times(b), [58_192, 58_192 + 8_624, 70_000 + 8_624]);
+    let account = engine.ledger().link(link, Direction::Forward);
+    assert_eq!((account.late.frames, account.late_most.nanos()), (1, 10_000));
+    check_ledger(&mut engine);
+}
