@@ -94,11 +94,13 @@ fn link_view(ledger: &Ledger, id: LinkId) -> Named<'static, WireView> {
                 ("corrupted", account.corrupted),
                 ("reordered", account.reordered),
                 ("marked", account.marked),
+                ("late", account.late),
                 ("queue", account.queue),
                 ("queue_highest", account.queue_highest),
             ]),
             dropped: Reasons::of_drops(&account.dropped),
             paused_ns: account.paused.nanos(),
+            late_most_ns: account.late_most.nanos(),
         };
         (direction.name(), view)
     };
@@ -152,9 +154,10 @@ struct PortView<'a> {
 #[derive(Serialize)]
 struct WireView {
     #[serde(flatten)]
-    tallies: Tallies<8>,
+    tallies: Tallies<9>,
     dropped: Reasons,
     paused_ns: u64,
+    late_most_ns: u64,
 }
 
 #[derive(Serialize)]

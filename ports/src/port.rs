@@ -85,6 +85,12 @@ pub trait Port: AsAny + Send {
         LARGEST_FRAME
     }
 
+    /// True if segments of a TCP super-frame that arrive one after the other may be handed over
+    /// together. Queried once, when the port is attached.
+    fn gathers(&self) -> bool {
+        false
+    }
+
     /// Receives one frame from the outside.
     fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
         let _ = (buffers, pool);

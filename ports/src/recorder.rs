@@ -48,6 +48,37 @@ impl<E> Recorder<'_, E> {
         let named = || format!("{port} on the air");
         self.capture.sniffed(Source::Radio(number, radio.number()), port, sniffed, pool, named);
     }
+
+    /// Writes what became of a delivery: segments that arrived one after the other, each at its own
+    /// time, or a frame that arrived as a whole.
+    fn delivered(
+        &mut self,
+        port: PortId,
+        arrivals: &[Instant],
+        frame: &Frame,
+        pool: &Pool,
+        handed: Delivery,
+    ) -> Delivery {
+        let (taken, loss) = match handed {
+            // The engine drops it and reports the drop itself.
+            Delivery::NotUp => return handed,
+            Delivery::Taken => (frame.count, None),
+            Delivery::Partly(taken, loss) => (taken, Some(loss)),
+            Delivery::Lost(loss) => (0, Some(loss)),
+        };
+        let each = if arrivals.len() > 1 { 1 } else { frame.count };
+        let arrived = |number: u16| arrivals[usize::from(number / each).min(arrivals.len() - 1)];
+        for number in (0..taken).step_by(usize::from(each)) {
+            let part = frame.part(frame.first + number, each.min(taken - number));
+            self.frame(port.index(), arrived(number), (&part, pool), Some(Direction::Inbound), &[]);
+        }
+        if let Some(loss) = loss {
+            let part = frame.part(frame.first + taken, frame.count - taken);
+            let comment = ["lost by the host: ", loss.name()];
+            self.frame(port.index(), arrived(taken), (&part, pool), None, &comment);
+        }
+        handed
+    }
 }
 
 impl<E: Egress> Egress for Recorder<'_, E> {
@@ -58,22 +89,12 @@ impl<E: Egress> Egress for Recorder<'_, E> {
 
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let handed = self.inner.deliver(port, at, frame, pool);
-        let (taken, loss) = match handed {
-            // The engine drops it and reports the drop itself.
-            Delivery::NotUp => return handed,
-            Delivery::Taken => (frame.count, None),
-            Delivery::Partly(taken, loss) => (taken, Some(loss)),
-            Delivery::Lost(loss) => (0, Some(loss)),
-        };
-        if taken > 0 {
-            let part = frame.part(frame.first, taken);
-            self.frame(port.index(), at, (&part, pool), Some(Direction::Inbound), &[]);
-        }
-        if let Some(loss) = loss {
-            let part = frame.part(frame.first + taken, frame.count - taken);
-            self.frame(port.index(), at, (&part, pool), None, &["lost by the host: ", loss.name()]);
-        }
-        handed
+        self.delivered(port, &[at], frame, pool, handed)
+    }
+
+    fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
+        let handed = self.inner.deliver_run(port, arrivals, frame, pool);
+        self.delivered(port, arrivals, frame, pool, handed)
     }
 
     fn carrier(&mut self, port: PortId, up: bool) {

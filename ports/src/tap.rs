@@ -101,6 +101,10 @@ impl Port for Tap {
         Some(self.fd.as_raw_fd())
     }
 
+    fn gathers(&self) -> bool {
+        self.offload.tcp
+    }
+
     fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
         loop {
             let error = match buffers.read(self.fd.as_raw_fd(), pool) {

@@ -276,12 +276,16 @@ class WireLedger(TypedDict):
     reordered_octets: int
     marked: int
     marked_octets: int
+    late: int
+    """Segments that entered later than they came, because others had entered meanwhile."""
+    late_octets: int
     queue: int
     queue_octets: int
     queue_highest: int
     queue_highest_octets: int
     dropped: dict[str, int]
     paused_ns: int
+    late_most_ns: int
 
 class SwitchLedger(TypedDict):
     """Frames and octets of a switch."""

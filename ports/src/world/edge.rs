@@ -4,11 +4,14 @@ use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 
+use std::collections::BTreeMap;
+
 use crate::error::Error;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
 use crate::runtime::background::Background;
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
+use crate::world::passage::{self, Passage};
 
 /// A port attached to the engine.
 pub struct Attachment {
@@ -17,6 +20,8 @@ pub struct Attachment {
     /// Frames that the kernel dropped before the engine took them ([`Port::missed`]).
     pub missed: u64,
     longest: usize,
+    /// Number of its node, if the node forwards frames.
+    pub(crate) node: Option<usize>,
     /// Maximum number of frames to read in the next turn.
     pub(crate) batch: u32,
     /// Last time at which the port was known to be empty.
@@ -40,6 +45,8 @@ pub struct Edge {
     /// Runs what may block; None while the engine is stepped.
     background: Option<Background>,
     scratch: Box<[u8]>,
+    nodes: BTreeMap<String, usize>,
+    passages: Vec<Passage>,
 }
 
 impl Edge {
@@ -53,6 +60,8 @@ impl Edge {
             clock: None,
             background: None,
             scratch: vec![0; LARGEST_FRAME].into_boxed_slice(),
+            nodes: BTreeMap::new(),
+            passages: Vec::new(),
         }
     }
 
@@ -65,11 +74,19 @@ impl Edge {
     }
 
     /// Attaches a port; it gets the next number.
-    pub(crate) fn attach(&mut self, port: Box<dyn Port>) {
+    pub(crate) fn attach(&mut self, port: Box<dyn Port>, node: Option<&str>) {
+        let node = node.map(|name| {
+            let next = self.passages.len();
+            let number = *self.nodes.entry(name.into()).or_insert(next);
+            if number == next {
+                self.passages.push(Passage::default());
+            }
+            number
+        });
         let number = self.ports.len();
         let (missed, longest) = (0, port.longest_frame());
         let (batch, looked, carrier) = (1, Instant::ZERO, true);
-        self.ports.push(Attachment { port, missed, longest, batch, looked, carrier });
+        self.ports.push(Attachment { port, missed, longest, node, batch, looked, carrier });
         self.prepare(number);
     }
 
@@ -122,6 +139,20 @@ impl Edge {
         done
     }
 
+    /// When the segments of a super-frame, just read from a port, would have left its node if each
+    /// had entered it alone; `None` if they did not enter it together.
+    pub(crate) fn left(
+        &mut self,
+        number: usize,
+        now: Instant,
+        frame: &Frame,
+        pool: &Pool,
+    ) -> Option<&[Instant]> {
+        let node = self.ports[number].node?;
+        let frame = Frame { count: u16::try_from(frame.segments()).ok()?, ..*frame };
+        self.passages[node].leave(passage::key(&frame, pool), now, usize::from(frame.count))
+    }
+
     /// Notifies peers of the frames delivered since the last call; returns the time at which a
     /// notification may have to be repeated.
     pub(crate) fn notify(&mut self, now: Instant) -> Instant {
@@ -151,5 +182,13 @@ impl Egress for Edge {
         }
         let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
         attached.port.deliver(Outgoing { port, at, frame, pool, scratch, answers })
+    }
+
+    fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
+        let at = arrivals.last().copied().unwrap_or_default();
+        if let (Some(clock), Some(node)) = (&self.clock, self.ports[port.index()].node) {
+            self.passages[node].enter(passage::key(frame, pool), clock.now(), arrivals);
+        }
+        self.deliver(port, at, frame, pool)
     }
 }

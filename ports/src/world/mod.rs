@@ -2,6 +2,7 @@
 
 pub mod edge;
 pub mod names;
+pub(crate) mod passage;
 pub mod radio;
 
 use std::path::Path;
@@ -61,14 +62,18 @@ impl World {
         Ok(())
     }
 
-    /// Adds a port; `transit` is true if its node forwards frames.
+    /// Adds a port, named `NODE:INTERFACE`; `transit` is true if its node forwards frames.
     ///
     /// # Errors
     /// An error of the engine, if the name is in use.
     pub fn add(&mut self, name: &str, transit: bool, port: Box<dyn Port>) -> Result<PortId, Error> {
         let id = self.engine.add_port(name, transit)?;
         self.names.ports.insert(name, id);
-        self.edge.attach(port);
+        if port.gathers() {
+            self.engine.let_gather(id);
+        }
+        let node = if transit { name.split_once(':').map(|(node, _)| node) } else { None };
+        self.edge.attach(port, node);
         Ok(id)
     }
 
@@ -187,7 +192,12 @@ impl World {
         match port.receive(&mut self.rx, self.engine.pool()) {
             Incoming::Frame(buffer, octets, meaning) => {
                 let now = clock.now();
-                self.enter(self.names.ports.at(number), now, buffer, octets, meaning);
+                let frame = Frame::new(buffer, octets, meaning.segmentation, meaning.checksum);
+                let port = self.names.ports.at(number);
+                match self.edge.left(number, now, &frame, self.engine.pool()) {
+                    Some(departures) => self.engine.offer_run(port, now, departures, frame),
+                    None => self.engine.offer(port, now, frame),
+                }
                 Taken::Frame(now, octets)
             }
             Incoming::Empty => Taken::Nothing,

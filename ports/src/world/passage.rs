@@ -1,0 +1,86 @@
+//! Passage of super-frames through a node that forwards them.
+//!
+//! Segments that arrived at a port one after the other and were handed over together leave the node
+//! as one super-frame. A passage remembers when each of them arrived, so that each leaves at its own
+//! time: its arrival, later by the time that the node took for the super-frame. A router changes
+//! link-layer addresses, TTL and checksums; the key is of what it leaves alone.
+
+use airloom_engine::MOST_TOGETHER;
+use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::time::Instant;
+
+/// Super-frames that a passage remembers; older ones are forgotten.
+const REMEMBERED: usize = 64;
+/// Maximum number of segments of a remembered super-frame.
+const SEGMENTS: usize = MOST_TOGETHER as usize;
+
+/// Offset of TCP's checksum in its header, which identifies it.
+const TCP_CHECKSUM: u16 = 16;
+
+/// Identifies a frame or a run of segments by what a router leaves alone, also one that translates
+/// addresses: sequence and acknowledgment number, options, and length. `None` for what is not TCP.
+pub(crate) fn key(frame: &Frame, pool: &Pool) -> Option<u64> {
+    let checksum = frame.checksum.filter(|checksum| checksum.offset == TCP_CHECKSUM)?;
+    let octets = pool.octets(frame.buffer).get(..frame.length as usize)?;
+    let transport = octets.get(usize::from(checksum.start)..)?;
+    let header =
+        transport.get(..usize::from(transport.get(12)? >> 4) * 4).filter(|header| header.len() >= 20)?;
+    let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| header[at + octet]));
+    let before = frame.segmentation.map_or(0, |cut| u32::from(frame.first) * u32::from(cut.size));
+    let headers = (octets.len() - transport.len() + header.len()) as u64;
+    let payload = frame.octets().saturating_sub(headers * u64::from(frame.count));
+    let words = [u64::from(word(4).wrapping_add(before)), u64::from(word(8)), payload];
+    let options = (20..header.len()).step_by(4).map(|at| u64::from(word(at)));
+    // Multiply and rotate, as fast hash functions do: nobody gains by a collision.
+    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Some(words.into_iter().chain(options).fold(1, mix))
+}
+
+/// What arrived together.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    /// When it was handed over.
+    at: Instant,
+    /// Number of its segments; 0 once it has left.
+    count: usize,
+    arrivals: [Instant; SEGMENTS],
+}
+
+/// The super-frames that are passing through a node.
+#[derive(Debug, Default)]
+pub(crate) struct Passage {
+    /// Allocated with the first super-frame.
+    entered: Vec<Entered>,
+    keys: Vec<u64>,
+    next: usize,
+}
+
+impl Passage {
+    /// Remembers segments that arrived at `arrivals` and are handed over together at `at`.
+    pub(crate) fn enter(&mut self, key: Option<u64>, at: Instant, arrivals: &[Instant]) {
+        let Some(key) = key.filter(|_| arrivals.len() <= SEGMENTS) else { return };
+        if self.keys.is_empty() {
+            let nothing = Entered { at, count: 0, arrivals: [Instant::ZERO; SEGMENTS] };
+            (self.entered, self.keys) = (vec![nothing; REMEMBERED], vec![0; REMEMBERED]);
+        }
+        let entered = &mut self.entered[self.next];
+        (entered.at, entered.count) = (at, arrivals.len());
+        entered.arrivals[..arrivals.len()].copy_from_slice(arrivals);
+        self.keys[self.next] = key;
+        self.next = (self.next + 1) % REMEMBERED;
+    }
+
+    /// When the segments leave that were read at `now`; `None` if they are not known.
+    pub(crate) fn leave(&mut self, key: Option<u64>, now: Instant, count: usize) -> Option<&[Instant]> {
+        let key = key?;
+        let found = self.keys.iter().position(|&known| known == key)?;
+        let entered = &mut self.entered[found];
+        if entered.count != count {
+            return None;
+        }
+        entered.count = 0;
+        let latency = now.since(entered.at);
+        entered.arrivals[..count].iter_mut().for_each(|at| *at += latency);
+        Some(&entered.arrivals[..count])
+    }
+}
