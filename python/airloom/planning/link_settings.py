@@ -127,6 +127,8 @@ class LinkSettings:
     overhead: int = ETHERNET_OVERHEAD
     queue: QueueSettings | None = None
     segments: Literal["timed", "carried"] = "timed"
+    coalesce: int | None = None
+    """Maximum time in ns for which segments gather at the node's port; None is the engine's default."""
     late: Literal["catch-up", "slip"] = "catch-up"
     carrier: Literal["follow", "keep"] = "follow"
     gap: int = 0
@@ -171,6 +173,8 @@ class LinkSettings:
             found["overhead"] = self.overhead
         if self.queue is not None:
             found["queue"] = self.queue.engine()
+        if self.coalesce is not None:
+            found["coalesce_ns"] = self.coalesce
         if self.segments != "timed":
             found["segments"] = self.segments
         if self.late != "catch-up":

@@ -44,6 +44,8 @@ def changed(settings: LinkSettings, change: Direction) -> LinkSettings:
         value = getattr(change, name)
         if value is not None:
             update[name] = value
+    if change.coalesce is not None:
+        update["coalesce"] = int(change.coalesce)
     if change.overhead is not None:
         update["overhead"] = int(change.overhead)
     if change.queue is not None:

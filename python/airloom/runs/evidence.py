@@ -11,7 +11,7 @@ from airloom.results.details import COMPONENTS, Bin
 from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.scenario.model import Limits
 from airloom.units.figures import readable
-from airloom.units.text import duration, percent
+from airloom.units.text import duration, measured_percent, percent
 from airloom.verdict import Evidence, Lateness, Share
 
 MISSED = "port-overflow"
@@ -120,6 +120,23 @@ def refused_note(refused: Mapping[str, int]) -> str | None:
     )
     return (
         f"sockets dropped datagrams because their buffers were full; their programs read too slowly: {named}"
+    )
+
+
+def late_note(raw: Mapping[str, Any]) -> str | None:
+    """Segments that entered a link later than if they had been handed over alone; None without any.
+
+    A node forwards segments that were handed over together. If other frames have entered the next
+    link since a segment came there, it enters behind them.
+    """
+    links = [account for both in raw["links"].values() for account in both.values()]
+    late, entered = (sum(int(account[name]) for account in links) for name in ("late", "entered"))
+    if not late:
+        return None
+    bound = duration(max(int(account["late_most_ns"]) for account in links))
+    return (
+        f"segments handed over together entered their next link behind other frames, by up to {bound} "
+        f"too late: {late}, {measured_percent(late / entered)} of all frames on links"
     )
 
 

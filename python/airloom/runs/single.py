@@ -291,7 +291,11 @@ class OneRun:
                 return
 
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Verdict:
-        notes = (evidence.carried_note(self.plan), evidence.refused_note(self.world.datagrams_refused()))
+        notes = (
+            evidence.carried_note(self.plan),
+            evidence.late_note(ledger),
+            evidence.refused_note(self.world.datagrams_refused()),
+        )
         seen = evidence.gathered(
             ledger,
             lateness,

@@ -31,6 +31,7 @@ EVERYTHING = LinkSettings(
     overhead=38,
     queue=QueueSettings(None, 30_000, None, Law("codel", {"target_ns": 1, "interval_ns": 2}), True),
     segments="carried",
+    coalesce=0,
     late="slip",
     carrier="keep",
     gap=4_000,

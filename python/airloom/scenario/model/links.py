@@ -97,6 +97,11 @@ class Direction(Model):
         description="timed (default): each segment of a super-frame is timed; carried: the super-frame moves "
         "as a whole",
     )
+    coalesce: Duration | None = Field(
+        default=None,
+        description="maximum time for which segments of a TCP super-frame gather at a node, to be handed "
+        "over together, each with its own time; 200 us by default, 0 hands over each alone",
+    )
     late: Literal["catch-up", "slip"] | None = Field(
         default=None,
         description="when the host is late: catch-up (default) makes up for up to 1 ms; slip never exceeds "
