@@ -35,7 +35,9 @@ def measure(case: Any, seconds: float, folder: Path, **link: Any) -> tuple[FlowR
     inner = case.frame - OVERHEAD
     with _machines(case.mtu) as places, contextlib.ExitStack() as stack:
         labs = [
-            stack.enter_context(Lab(_half(case, side, places, **link), out=folder / f"side-{side + 1}"))
+            stack.enter_context(
+                Lab(_half(case, side, places, **link), out=folder.resolve() / f"side-{side + 1}")
+            )
             for side in (0, 1)
         ]
         _until_reached(labs[0])
@@ -44,8 +46,7 @@ def measure(case: Any, seconds: float, folder: Path, **link: Any) -> tuple[FlowR
         receiver = labs[1]["h2"].start(
             [traffic, "receive", "--port", str(PORT), "--record", str(files[1]), "--idle", "2 s"]
         )
-        while not labs[1]["h2"].listens(PORT, "udp"):
-            time.sleep(0.02)
+        labs[1]["h2"].wait_port(PORT, "udp")
         labs[0]["h1"].run(
             [traffic, "send", "--to", HOSTS[1], "--port", str(PORT), "--record", str(files[0]), "--frame",
              f"{inner} B", "--rate", f"{case.load * 10**6 * inner // case.frame} bit/s", "--rate-of", "frame",

@@ -10,12 +10,12 @@ import signal
 from typing import Any
 
 import pytest
-from airloom.lab.visit import Visit, find
 from typer.testing import CliRunner
 
 import airloom
 from airloom import RunError, Scenario, ScenarioError
 from airloom.cli import app
+from airloom.lab.client import Client, find
 from airloom.lab.repl import Prompt
 from helpers import REPOSITORY
 
@@ -300,15 +300,15 @@ def test_completion_offers_nodes_and_commands(talk):
     assert talk.prompt.completedefault("h", "link h", 5, 6) == ["h1", "h2", "h3"]
 
 
-# Visitors
+# Clients
 
 
 def test_a_visitor_runs_a_program_in_a_node(lab):
     reading, writing = os.pipe()
-    with Visit(find(str(os.getpid()))) as visit:
-        visit.start("h3", ["sh", "-c", "hostname; exit 6"], {}, [0, writing, 2], tty=False)
+    with Client(find(str(os.getpid()))) as client:
+        client.start("h3", ["sh", "-c", "hostname; exit 6"], {}, [0, writing, 2], tty=False)
         os.close(writing)
-        assert visit.wait() == 6
+        assert client.wait() == 6
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"h3\n"
 
@@ -328,16 +328,16 @@ def test_a_shell_is_offered_the_nodes_and_the_laboratory(lab):
 
 def test_a_visitor_switches_a_node(lab):
     found = find(str(os.getpid()))
-    with Visit(found) as visit:
-        visit.control("h3", "pause")
+    with Client(found) as client:
+        client.control("h3", "pause")
     assert lab["h3"].state == "paused"
-    with Visit(found) as visit:
-        visit.control("h3", "kill")
+    with Client(found) as client:
+        client.control("h3", "kill")
     assert lab["h3"].state == "stopped"
-    with Visit(found) as visit, pytest.raises(RunError, match="there is no node h9"):
-        visit.control("h9", "pause")
-    with Visit(found) as visit, pytest.raises(RunError, match="explode"):
-        visit.control("h3", "explode")
+    with Client(found) as client, pytest.raises(RunError, match="there is no node h9"):
+        client.control("h9", "pause")
+    with Client(found) as client, pytest.raises(RunError, match="explode"):
+        client.control("h3", "explode")
 
 
 def test_no_line_at_the_prompt_ends_the_laboratory(talk, lab):
