@@ -50,10 +50,11 @@ def serve(switch, what):
                 flows, at = 0, 8
                 while at < len(body):
                     at, flows = at + struct.unpack_from("!H", body, at)[0], flows + 1
-                print("flows", flows, flush=True)
+                print(f"flows {flows}\n", end="", flush=True)
             elif kind == ANSWER:
                 numbers = [struct.unpack_from("!I", body, at)[0] for at in range(8, len(body), 64)]
-                print("ports", sorted(one for one in numbers if one < ALL - 10), flush=True)
+                own = sorted(one for one in numbers if one < ALL - 10)
+                print(f"ports {own}\n", end="", flush=True)
 
 
 listener = socket.create_server(("", int(sys.argv[1])))
