@@ -121,7 +121,7 @@ def with_daemons(scenario: Scenario, network: Network, plan: Plan) -> Scenario:
     wrong = list(_meet(scenario, network, routers, networks))
     if wrong:
         raise Problems(wrong)
-    late = _down_at_first(scenario)
+    reachable = _reachable(routers, networks, _down_at_first(scenario))
     nodes = {
         name: node if node.routing is not None else node.model_copy(update={"routing": "static"})
         for name, node in scenario.nodes.items()
@@ -134,7 +134,7 @@ def with_daemons(scenario: Scenario, network: Network, plan: Plan) -> Scenario:
         update = {"routing": "none", "files": {**files, **own.files}, "forwarding": router.plan.forwarding}
         # model_fields_set decides what a generated node takes over.
         nodes[name] = Node(**{key: getattr(own, key) for key in own.model_fields_set} | update)
-        programs += _programs(router, _expected(router, routers, networks, late))
+        programs += _programs(router, _expected(router, reachable))
     taken = {program.name for program in programs}
     for index, program in enumerate(scenario.programs):
         if program.name in taken:
@@ -225,33 +225,46 @@ def _down_at_first(scenario: Scenario) -> set[str]:
     }
 
 
-def _expected(
-    router: _Router, routers: dict[str, _Router], networks: dict[_Net, list[_Attachment]], late: set[str]
-) -> dict[int, int]:
+def _reachable(
+    routers: dict[str, _Router], networks: dict[_Net, list[_Attachment]], late: set[str]
+) -> dict[tuple[str, int], set[_Net]]:
+    """Returns the networks that each router's protocol can find, by router and IP version.
+
+    Routers that reach each other share one set.
+    """
+    by_node: dict[tuple[str, int], list[_Net]] = {}
+    members: dict[tuple[str, _Net], list[str]] = {}
+    for net, attachments in networks.items():
+        for one in attachments:
+            router = routers.get(one.node)
+            if router is not None and one.link not in late:
+                by_node.setdefault((one.node, net.version), []).append(net)
+                members.setdefault((router.protocol, net), []).append(one.node)
+    found: dict[tuple[str, int], set[_Net]] = {}
+    for start, version in by_node:
+        if (start, version) in found:
+            continue
+        protocol, nets = routers[start].protocol, set[_Net]()
+        found[start, version], further = nets, [start]
+        while further:
+            for net in by_node[further.pop(), version]:
+                if net in nets:
+                    continue
+                nets.add(net)
+                for node in members[protocol, net]:
+                    if (node, version) not in found:
+                        found[node, version] = nets
+                        further.append(node)
+    return found
+
+
+def _expected(router: _Router, reachable: dict[tuple[str, int], set[_Net]]) -> dict[int, int]:
     """Returns, by IP version, the number of networks that the protocol must find."""
+    own = {address.network for one in router.plan.interfaces for address in one.addresses}
     found: dict[int, int] = {}
     for version in router.versions():
-        by_node: dict[str, list[_Net]] = {}
-        members: dict[_Net, list[str]] = {}
-        for net, attachments in networks.items():
-            if net.version != version:
-                continue
-            for one in attachments:
-                peer = routers.get(one.node)
-                if peer is not None and peer.protocol == router.protocol and one.link not in late:
-                    by_node.setdefault(one.node, []).append(net)
-                    members.setdefault(net, []).append(one.node)
-        reached, further = {router.plan.name}, [router.plan.name]
-        nets: set[_Net] = set()
-        while further:
-            for net in by_node.get(further.pop(), ()):
-                nets.add(net)
-                for node in members[net]:
-                    if node not in reached:
-                        reached.add(node)
-                        further.append(node)
-        own = {address.network for one in router.plan.interfaces for address in one.addresses}
-        found[version] = len(nets - own)
+        nets = reachable.get((router.plan.name, version), set())
+        found[version] = len(nets) - sum(net in nets for net in own)
     return found
 
 
@@ -304,32 +317,25 @@ def _configurations(router: _Router) -> Iterator[tuple[str, str]]:
     head = [f"hostname {router.plan.name}", "log stdout"]
     yield "zebra", "\n".join(head) + "\n"
     for daemon, versions in _daemons(router):
-        lines = {"ospfd": _ospf, "ospf6d": _ospf6, "isisd": _isis, "bgpd": _bgp}[daemon](router, versions)
+        lines = {"ospfd": _ospf, "ospf6d": _ospf, "isisd": _isis, "bgpd": _bgp}[daemon](router, versions)
         yield daemon, "\n".join([*head, *lines]) + "\n"
 
 
 def _ospf(router: _Router, versions: Sequence[int]) -> list[str]:
+    (version,) = versions
+    process, interface = ("ospf", "ip ospf") if version == 4 else ("ospf6", "ipv6 ospf6")
     lines = []
     for name, area in router.area.items():
-        lines += [f"interface {name}", f" ip ospf area {area}", " ip ospf cost 10"]
-        lines += [f" ip ospf hello-interval {router.hello}", f" ip ospf dead-interval {router.dead}"]
-        if name in router.pairs:
-            lines.append(" ip ospf network point-to-point")
-        if not router.neighbours[name]:
-            lines.append(" ip ospf passive")
-    return [*lines, "router ospf", f" ospf router-id {router.id}"]
-
-
-def _ospf6(router: _Router, versions: Sequence[int]) -> list[str]:
-    lines = []
-    for name, area in router.area.items():
-        lines += [f"interface {name}", f" ipv6 ospf6 area {area}", " ipv6 ospf6 cost 10"]
-        lines += [f" ipv6 ospf6 hello-interval {router.hello}", f" ipv6 ospf6 dead-interval {router.dead}"]
-        if name in router.pairs:
-            lines.append(" ipv6 ospf6 network point-to-point")
-        if not router.neighbours[name]:
-            lines.append(" ipv6 ospf6 passive")
-    return [*lines, "router ospf6", f" ospf6 router-id {router.id}"]
+        settings = [
+            f"area {area}",
+            "cost 10",
+            f"hello-interval {router.hello}",
+            f"dead-interval {router.dead}",
+            *(["network point-to-point"] if name in router.pairs else []),
+            *([] if router.neighbours[name] else ["passive"]),
+        ]
+        lines += [f"interface {name}", *(f" {interface} {setting}" for setting in settings)]
+    return [*lines, f"router {process}", f" {process} router-id {router.id}"]
 
 
 def _isis(router: _Router, versions: Sequence[int]) -> list[str]:
