@@ -36,7 +36,7 @@ OBJECTS = 10
 SIZE = 50_000
 _DOCUMENT = 10_000
 """Octets of the document."""
-_PATIENCE = 60_000_000_000
+_GRACE = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,7 +142,7 @@ done
                 node=ask.source,
                 argv=("sh", "-c", script),
                 at=ask.at,
-                limit=int(ask.duration) + _PATIENCE,
+                limit=int(ask.duration) + _GRACE,
             ),
         )
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from airloom.planning.link_settings import LinkSettings, QueueSettings, RateTrace
 from airloom.planning.plan import Plan
 from airloom.units.figures import readable
-from airloom.units.text import duration
 
 _DIGITS = 3
 
@@ -31,22 +30,10 @@ def of_links(plan: Plan) -> dict[str, str]:
 def _of(settings: LinkSettings) -> dict[str, str]:
     if settings.rate is None:
         return {}
-    said = {"queue": queue(settings.queue or QueueSettings())}
+    said = {"queue": (settings.queue or QueueSettings()).text}
     if isinstance(settings.rate, RateTrace):
         said["trace"] = _trace(settings.rate)
     return said
-
-
-def queue(settings: QueueSettings) -> str:
-    """Returns a queue in words: ``fq-codel, 1000 packets, ECN``."""
-    discipline = "drop-tail" if settings.discipline is None else settings.discipline.word
-    limits = [
-        f"{settings.packets} packets" if settings.packets is not None else "",
-        readable(settings.octets, "octets", _DIGITS) if settings.octets is not None else "",
-        duration(settings.time) if settings.time is not None else "",
-        "ECN" if settings.ecn else "",
-    ]
-    return ", ".join([discipline, *(limit for limit in limits if limit)])
 
 
 def _trace(trace: RateTrace) -> str:
