@@ -6,23 +6,19 @@ use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::egress::Delivery;
 use airloom_engine::frame::segment;
 use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
-use airloom_engine::time::{Instant, Span};
+use airloom_engine::time::Instant;
 
 use super::backlog::Backlog;
 use super::config::{DeviceConfig, FEATURES, PROTOCOL, REPLY_ACK, feature};
 use super::connection;
 use super::disconnect::DisconnectReason;
 use super::memory::Memory;
-use super::message::{self, QueuePlaces, Request};
+use super::message::{self, Request};
 use super::notifier::Notifier;
 use super::queue::{self, Queue, Writer};
+use super::side::Side;
 use crate::port::LARGEST_FRAME;
 use crate::vnet::{self, Meaning};
-
-/// Time that a guest has to react to a notification before it is repeated; doubled
-/// each time, up to the longest.
-const REPEAT_AFTER: Span = Span::from_micros(250);
-const REPEAT_AFTER_MOST: Span = Span::from_millis(100);
 
 /// Index of the queue from which the guest receives.
 pub const RECEIVE: usize = 0;
@@ -61,40 +57,6 @@ pub struct Outcome {
     pub reply: Option<Vec<u8>>,
     /// For each queue: if present, the new notifier of the guest (kick), or its removal.
     pub kicks: [Option<Option<Notifier>>; 2],
-}
-
-/// A notification to which the guest has not reacted yet.
-#[derive(Debug)]
-struct Unanswered {
-    /// [`Queue::guest_indices`] at the notification.
-    indices: (u16, u16),
-    /// Time of the next repetition.
-    at: Instant,
-    /// Current interval before the repetition.
-    wait: Span,
-}
-
-/// State of one queue: its settings so far, and the queue itself once it is started.
-#[derive(Debug, Default)]
-struct Side {
-    size: u16,
-    base: u16,
-    places: Option<QueuePlaces>,
-    kicked: bool,
-    enabled: bool,
-    call: Option<Notifier>,
-    unanswered: Option<Unanswered>,
-    queue: Option<Queue>,
-}
-
-impl Side {
-    /// Stops the queue; its settings stay.
-    fn stop(&mut self) {
-        if let Some(queue) = self.queue.take() {
-            self.base = queue.next_available();
-        }
-        self.unanswered = None;
-    }
 }
 
 /// Result of writing a frame to the guest.
@@ -426,40 +388,17 @@ impl Device {
     /// Returns false if the guest's notifier is closed.
     #[must_use]
     pub fn notify_guest(&mut self, now: Instant) -> bool {
-        let mut take_count = true;
+        let mut is_open = true;
         for side in &mut self.sides {
-            let (Some(queue), Some(notifier)) = (&mut side.queue, &side.call) else { continue };
-            if queue.has_returned() {
-                let indices = queue.guest_indices();
-                if queue.wants_notification() {
-                    self.counts.calls += 1;
-                    take_count &= notifier.notify();
-                    let wait = REPEAT_AFTER;
-                    side.unanswered =
-                        notifier.may_be_missed().then_some(Unanswered { indices, at: now + wait, wait });
-                } else {
-                    self.counts.spared += 1;
-                }
-            }
-            let Some(unanswered) = side.unanswered.as_mut().filter(|unanswered| unanswered.at <= now) else {
-                continue;
-            };
-            if unanswered.indices == queue.guest_indices() {
-                self.counts.again += 1;
-                take_count &= notifier.notify();
-                unanswered.wait = (unanswered.wait * 2).min(REPEAT_AFTER_MOST);
-                unanswered.at = now + unanswered.wait;
-            } else {
-                side.unanswered = None;
-            }
+            is_open &= side.notify_guest(now, &mut self.counts);
         }
-        take_count
+        is_open
     }
 
     /// Time at which a notification is to be repeated, unless the guest reacts before.
     #[must_use]
     pub fn reminder(&self) -> Option<Instant> {
-        self.sides.iter().filter_map(|side| Some(side.unanswered.as_ref()?.at)).min()
+        self.sides.iter().filter_map(Side::reminder).min()
     }
 
     fn agree(&mut self, features: u64) -> Result<(), DisconnectReason> {
@@ -488,22 +427,8 @@ impl Device {
         let event_idx = self.features & feature::EVENT_IDX != 0;
         let always = self.features & feature::PROTOCOL_FEATURES == 0;
         for (side, writer) in self.sides.iter_mut().zip([Writer::Device, Writer::Guest]) {
-            let Some(places) = side.places else { continue };
-            if side.queue.is_some() || !side.kicked || side.size == 0 || !(side.enabled || always) {
-                continue;
-            }
-            let [descriptors, available, used] = queue::parts(side.size);
-            let area = |address, (octets, alignment)| {
-                memory.area(address, octets, alignment).ok_or(DisconnectReason::QueuePlace(address))
-            };
-            let areas = [
-                area(places.descriptors, descriptors)?,
-                area(places.available, available)?,
-                area(places.used, used)?,
-            ];
-            let queue = side.queue.insert(Queue::new(side.size, writer, areas, side.base, event_idx));
-            if writer == Writer::Device {
-                queue.ignore();
+            if side.enabled || always {
+                side.start(memory, writer, event_idx)?;
             }
         }
         Ok(())

@@ -15,6 +15,7 @@ pub mod memory;
 pub mod message;
 pub mod notifier;
 pub mod queue;
+mod side;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -36,7 +36,7 @@ impl Radio {
     }
 
     /// Time-out for the start of a response.
-    fn patience(&self) -> Span {
+    fn ack_timeout(&self) -> Span {
         self.phy.sifs + self.slot + self.phy.start_delay + self.round_trip()
     }
 
@@ -78,7 +78,7 @@ impl Medium {
         if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
             self.answer(index, now, answer);
         } else if matches!(radio.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
-            self.patience_ends(index, now, outside);
+            self.ack_timed_out(index, now, outside);
         } else {
             self.access(index, now);
         }
@@ -86,7 +86,7 @@ impl Medium {
     }
 
     /// Handles the response time-out; a frame whose reception began in time may be the response.
-    fn patience_ends(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+    fn ack_timed_out(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let Stage::Awaiting(lane, what, until, _) = radio.stage else { return };
         let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + radio.phy.start_delay <= now);
@@ -227,7 +227,7 @@ impl Medium {
         match (sending.kind, sending.to) {
             (Kind::Ack | Kind::Cts, _) => self.release(index, now),
             (Kind::Rts, _) => {
-                let until = now + radio.patience();
+                let until = now + radio.ack_timeout();
                 let Stage::Sending(lane) = radio.stage else { return };
                 radio.stage = Stage::Awaiting(lane, Kind::Cts, until, false);
             }
@@ -247,7 +247,7 @@ impl Medium {
                 self.finish(index, lane, now, outside);
             }
             _ => {
-                let until = now + radio.patience();
+                let until = now + radio.ack_timeout();
                 radio.stage = Stage::Awaiting(sending.lane, Kind::Ack, until, false);
                 if let Some(waiting) = radio.lanes[lane].queue.front_mut() {
                     waiting.reached |= reached;
