@@ -59,6 +59,7 @@ use std::collections::BTreeMap;
 use crate::calendar::Calendar;
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
+use crate::math::linear;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
@@ -70,7 +71,7 @@ use error::{Decoder, ErrorModel, Standard};
 use mobility::{Mobility, Position};
 use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
-use reach::{Place, Reach, linear};
+use reach::{Place, Reach};
 use timers::Timers;
 
 /// Environment of a medium: buffers, and the receiver of its frames.

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::mobility::Mobility;
-use super::reach::linear;
 use super::settings::SettingsError;
 use super::{Event, Medium};
 use crate::calendar::Class;
+use crate::math::linear;
 use crate::time::{Instant, Span};
 
 /// A source of white noise in a band.

@@ -9,7 +9,7 @@ use super::index::{Index, travel};
 use super::mobility::{Mobility, Position};
 use super::phy::Channel;
 use super::propagation::{LIGHT, PathLoss, Site};
-use crate::math;
+use crate::math::linear;
 use crate::time::Instant;
 
 /// A receiver of one transmission.
@@ -73,11 +73,6 @@ pub(super) struct Reach {
     work: u64,
     /// Number of channel changes; identifies stale lists.
     tuning: u64,
-}
-
-/// dB to a linear ratio.
-pub(super) fn linear(db: f64) -> f64 {
-    math::pow(10.0, db / 10.0)
 }
 
 impl Reach {
