@@ -202,9 +202,8 @@ mod tests {
     fn more_signal_never_harms() {
         for phy in tables::ALL {
             for rate in phy.rates {
-                let harm = |db: i32| {
-                    -Standard.ln_bit(rate.modulation, rate.coding, math::linear(f64::from(db)))
-                };
+                let harm =
+                    |db: i32| -Standard.ln_bit(rate.modulation, rate.coding, math::linear(f64::from(db)));
                 assert!((-12..40).all(|db| harm(db + 1) <= harm(db)), "{rate:?}");
             }
         }
