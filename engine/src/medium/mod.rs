@@ -39,6 +39,7 @@ mod scan;
 mod settings;
 mod sniff;
 mod timers;
+pub mod wlan;
 
 pub use airtime::Airtime;
 pub use change::RadioChange;
@@ -85,6 +86,12 @@ pub trait Outside {
     fn release(&mut self, frame: Frame);
     /// Delivers a frame to the node of `radio`.
     fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
+    /// Delivers an 802.11 frame to the node of `radio`.
+    fn deliver_wlan(&mut self, radio: RadioId, at: Instant, frame: Frame, _status: &wlan::RxStatus) {
+        self.deliver(radio, at, frame);
+    }
+    /// Reports the outcome of a request of `radio`'s node ([`Medium::offer_wlan`]).
+    fn transmitted(&mut self, _radio: RadioId, _at: Instant, _status: &wlan::TxStatus) {}
     /// Reports that a frame of `radio` was dropped.
     fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
     /// Reports that a broadcast was delivered to so many radios beyond the first.

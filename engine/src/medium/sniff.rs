@@ -112,6 +112,7 @@ impl Medium {
                 let home = station.home().map_or([0xff; 6], joined);
                 (Direction::ToAccessPoint, home, Span::ZERO)
             }
+            Cell::Wlan => (Direction::Direct, own, Span::ZERO),
         };
         let dbm = |milliwatts: f64| 10.0 * math::log10(milliwatts);
         let seen = Sniffed {
