@@ -12,7 +12,7 @@ use crate::errors::Fault;
 use crate::views::Named;
 
 /// The network device of the guest that will connect to a listening socket.
-pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost, Fault> {
+pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost<DeviceConfig>, Fault> {
     let mac = read_mac(mac).map_err(Fault::Settings)?;
     Ok(Vhost::serve(listener, DeviceConfig { mac, mtu })?)
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`Tap`](crate::tap::Tap) | a node's kernel, by a TAP interface |
 //! | [`Interface`](crate::interface::Interface) | a real network, by an interface of the host |
-//! | [`Vhost`](crate::vhost::Vhost) | a guest's network device (vhost-user) |
+//! | [`Vhost`](crate::vhost::Vhost) | a guest's device (vhost-user) |
 //! | [`Tunnel`](crate::tunnel::Tunnel) | another laboratory, or a kernel's tunnel |
 //! | [`Memory`](crate::memory::Memory) | the program that steps the engine |
 //! | [`Detached`](crate::detached::Detached) | nothing: frames to it are lost |
