@@ -6,6 +6,7 @@
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::Sniffed;
+use airloom_engine::medium::wlan::{RxStatus, TxStatus};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, DropReason, Egress, MediumId, Place, PortId};
 
@@ -90,6 +91,22 @@ impl<E: Egress> Egress for Recorder<'_, E> {
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let handed = self.inner.deliver(port, at, frame, pool);
         self.delivered(port, &[at], frame, pool, handed)
+    }
+
+    /// The radio's own interface of the capture shows the frame.
+    fn receive_wlan(
+        &mut self,
+        port: PortId,
+        at: Instant,
+        frame: &Frame,
+        pool: &Pool,
+        status: &RxStatus,
+    ) -> Delivery {
+        self.inner.receive_wlan(port, at, frame, pool, status)
+    }
+
+    fn transmitted(&mut self, port: PortId, at: Instant, status: &TxStatus) {
+        self.inner.transmitted(port, at, status);
     }
 
     fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {

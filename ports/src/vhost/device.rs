@@ -23,7 +23,7 @@ const REPLY_ACK: u64 = 1 << 3;
 const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
 
 /// Features of every device (virtio 1.2, section 6), by number.
-pub(super) mod feature {
+pub(crate) mod feature {
     pub const INDIRECT_DESC: u64 = 1 << 28;
     pub const EVENT_IDX: u64 = 1 << 29;
     pub const PROTOCOL_FEATURES: u64 = 1 << 30;
@@ -55,6 +55,9 @@ pub trait DeviceType {
 
     /// Whether the guest learns the carrier of its interface from its configuration.
     fn has_status(features: u64) -> bool;
+
+    /// Forgets what it knows of the guest.
+    fn reset(&mut self) {}
 }
 
 /// Counters of transfers to and from a guest, in frames of its queues: a super-frame counts as one.
@@ -134,6 +137,7 @@ impl<T: DeviceType> Device<T> {
     pub fn reset(&mut self) {
         self.sides = [Side::default(), Side::default()];
         self.backlog = Backlog::default();
+        self.kind.reset();
         (self.features, self.protocol, self.memory, self.channel) = (0, 0, None, None);
     }
 
@@ -265,13 +269,13 @@ impl<T: DeviceType> Device<T> {
     /// The guest's violation of the queue's rules.
     pub(crate) fn take_entry<R>(
         &mut self,
-        read: impl FnOnce(&T, &Buffers, &Memory) -> (R, usize),
+        read: impl FnOnce(&mut T, &Buffers, &Memory) -> (R, usize),
     ) -> Result<Option<R>, DisconnectReason> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[SEND].queue) else {
             return Ok(None);
         };
         let Some(buffers) = queue.take(memory).map_err(DisconnectReason::Send)? else { return Ok(None) };
-        let (found, octets) = read(&self.kind, buffers, memory);
+        let (found, octets) = read(&mut self.kind, buffers, memory);
         queue.give_back(0);
         self.counts.taken += 1;
         self.counts.taken_octets += octets as u64;
@@ -374,7 +378,8 @@ impl<T: DeviceType> Device<T> {
     #[must_use]
     pub fn notify_guest(&mut self, now: Instant) -> bool {
         let counts = &mut self.counts;
-        self.sides.iter_mut().fold(true, |open, side| side.notify(now, counts) && open)
+        let [receive, send] = &mut self.sides;
+        receive.notify(now, counts) & send.notify(now, counts)
     }
 
     /// Time at which a notification is to be repeated, unless the guest reacts before.

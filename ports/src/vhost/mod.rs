@@ -252,6 +252,11 @@ impl<T: DeviceType> Vhost<T> {
         self.device.reminder().unwrap_or(Instant::NEVER)
     }
 
+    /// True if its guest was up and is not any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.standing() == Standing::Gone
+    }
+
     /// Its published figures.
     pub(crate) fn figures(&self) -> Report {
         let figures = Figures {

@@ -7,10 +7,10 @@ use airloom_engine::frame::segment;
 use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
 use airloom_engine::time::Instant;
 
+use super::Vhost;
 use super::device::{self, Device, DeviceType};
 use super::disconnect::DisconnectReason;
 use super::message::CONFIG;
-use super::{Standing, Vhost};
 use crate::port::{Blocking, Incoming, LARGEST_FRAME, Outgoing, Port, Report};
 use crate::rx::RxBuffers;
 use crate::vnet::{self, Meaning};
@@ -184,7 +184,7 @@ impl Port for Vhost<DeviceConfig> {
     }
 
     fn is_gone(&self) -> bool {
-        self.standing() == Standing::Gone
+        Vhost::is_gone(self)
     }
 
     fn report(&self) -> Option<Report> {
