@@ -202,6 +202,8 @@ PASSIVE = 120_000_000
 
 
 def _membership(said: dict[str, Any], phy: str) -> Any:
+    if said.get("device") == "wlan":
+        return "wlan"
     match said.get("mode", "ad-hoc"):
         case "ap":
             return {"access-point": {"ssid": said.get("ssid", ""), "beacon_ns": BEACON}}
