@@ -28,7 +28,8 @@ pub(crate) struct Recorder<'a, E> {
 }
 
 impl<E> Recorder<'_, E> {
-    /// Writes a frame at a port, with a direction or with a comment on its fate.
+    /// Writes a frame at a port, with a direction or with a comment on its fate. The frames of a
+    /// radio that carries 802.11 frames are those that it sent and heard.
     fn frame(
         &mut self,
         port: usize,
@@ -37,6 +38,9 @@ impl<E> Recorder<'_, E> {
         direction: Option<Direction>,
         comment: &[&str],
     ) {
+        if self.radios.is_wlan(self.names.ports.at(port)) {
+            return;
+        }
         self.capture.frame((port, self.names.ports.name(port)), at, frame, direction, comment);
     }
 

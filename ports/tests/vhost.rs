@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 
 use airloom_engine::{Change, DropReason, HostLoss};
-use airloom_ports::vhost::{DeviceConfig, Standing, Vhost};
+use airloom_ports::vhost::{Standing, Vhost};
 use guest::{BASE, BUFFER, Bench, EVENT_IDX, GUEST, Guest, INDIRECT, MERGE, NEXT, OCTETS, OFFLOADS};
 use guest::{RECEIVE, SEND, USER, WRITE, doubles, encode, message, until, words};
 

@@ -161,6 +161,7 @@ impl Medium {
             (Cell::AdHoc(one), Cell::AdHoc(other)) => one.ssid == other.ssid,
             (Cell::AccessPoint { .. }, Cell::Station(station)) => station.joined == Some(RadioId(from)),
             (Cell::Station(_), Cell::AccessPoint { stations, .. }) => stations.contains(&from),
+            (Cell::Wlan, Cell::Wlan) => true,
             _ => false,
         }
     }

@@ -10,10 +10,14 @@
 //! | node to radio | [`crate::Engine::transmit`], [`crate::Engine::set_wlan_addresses`], [`crate::Engine::set_wlan_monitor`] |
 //! | radio to node | [`crate::Egress::receive_wlan`], [`crate::Egress::transmitted`] |
 
-use super::radio::RadioId;
-use super::{Medium, Outside};
+use super::air::Sending;
+use super::radio::{Kind, RadioId, Stage, To};
+use super::reach::Heard;
+use super::{Event, Medium, Outside};
+use crate::calendar::Class;
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
+use crate::math;
 use crate::time::Instant;
 
 /// Steps of a retry chain.
@@ -74,31 +78,111 @@ pub struct RxStatus {
 }
 
 impl Medium {
-    /// Offers an 802.11 frame of a node to its radio at `now`. The medium takes over the caller's
-    /// reference to the buffer, and reports one [`TxStatus`].
-    pub fn offer_wlan(
-        &mut self,
-        id: RadioId,
-        now: Instant,
-        frame: Frame,
-        request: TxRequest,
-        outside: &mut impl Outside,
-    ) {
-        self.pass(now);
-        outside.dropped(id, now, frame, Why::RadioOff);
-        outside.transmitted(id, now, &TxStatus { cookie: request.cookie, ..TxStatus::default() });
-    }
-
     /// Sets the addresses to which a radio acknowledges frames; false if another radio uses one of
     /// them, and keeps it.
     pub fn set_wlan_addresses(&mut self, id: RadioId, addresses: &[[u8; 6]]) -> bool {
-        let own = self.radios[id.index()].settings.mac;
-        self.addresses.retain(|address, radio| *radio != id || *address == own);
-        addresses.iter().all(|&address| *self.addresses.entry(address).or_insert(id) == id)
+        self.addresses.retain(|_, radio| *radio != id);
+        let mut own = true;
+        for &address in addresses {
+            own &= *self.addresses.entry(address).or_insert(id) == id;
+        }
+        own
     }
 
-    /// Lets a radio pass on every frame that it can decode.
+    /// Lets a radio pass on every frame that it can decode, on all channels of its band.
     pub fn set_wlan_monitor(&mut self, id: RadioId, monitor: bool) {
-        let _ = (id, monitor);
+        self.radios[id.index()].monitor = monitor;
     }
+
+    /// Records the signal of an acknowledgment for the status of the frame.
+    pub(super) fn note_answer(&mut self, index: usize, what: Kind, ear: &Heard) {
+        let radio = &mut self.radios[index];
+        let Stage::Awaiting(lane, ..) = radio.stage else { return };
+        let first = radio.lanes[usize::from(lane)].queue.front_mut();
+        if let (Some(mpdu), Kind::Ack) = (first.and_then(|first| first.mpdu.as_mut()), what) {
+            mpdu.ack_dbm = Some(dbm(ear.power));
+        }
+    }
+
+    /// Accepts an 802.11 frame for this radio, or for all.
+    pub(super) fn take_mpdu(
+        &mut self,
+        at: Instant,
+        sending: &mut Sending,
+        ear: &Heard,
+        outside: &mut impl Outside,
+    ) {
+        let Some(frame) = sending.frame else { return };
+        let wlan = self.radios[ear.radio as usize].wideband.is_some();
+        if sending.to == To::Group || sending.no_ack {
+            if wlan {
+                sending.taken += 1;
+                self.hand_over(at, sending, ear, frame, outside);
+            }
+            return;
+        }
+        let queue = &mut self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
+        if let Some(first) = queue.front_mut() {
+            first.arrived = true;
+        }
+        if wlan {
+            self.hand_over(at, sending, ear, frame, outside);
+        } else {
+            outside.share(&frame);
+            outside.dropped(RadioId(ear.radio), at, frame, Why::NotAssociated);
+        }
+    }
+
+    /// Passes a frame on that is not for this radio, or arrived on a channel it is not tuned to.
+    pub(super) fn pass_on(
+        &mut self,
+        at: Instant,
+        sending: &mut Sending,
+        ear: &Heard,
+        outside: &mut impl Outside,
+    ) {
+        let radio = &self.radios[ear.radio as usize];
+        let (Some(frame), Kind::Wlan, true) = (sending.frame, sending.kind, radio.wideband.is_some()) else {
+            return;
+        };
+        if sending.to == To::Group {
+            sending.taken += 1;
+        } else if radio.monitor {
+            outside.copied(&frame, 1);
+        } else {
+            return;
+        }
+        self.hand_over(at, sending, ear, frame, outside);
+    }
+
+    /// Delivers an 802.11 frame to the node's stack.
+    fn hand_over(
+        &mut self,
+        at: Instant,
+        sending: &Sending,
+        ear: &Heard,
+        frame: Frame,
+        outside: &mut impl Outside,
+    ) {
+        let sent = &self.radios[sending.from as usize].phy.rates[usize::from(sending.rate)];
+        let phy = self.radios[ear.radio as usize].phy;
+        let length = sending.end.since(sending.start);
+        let status = RxStatus {
+            mhz: sending.channel.mhz,
+            rate: phy.rate_index(u64::from(sent.bits_per_second)).unwrap_or(0),
+            signal_dbm: dbm(ear.power),
+            tsf_us: at.nanos().saturating_sub(length.nanos()) / 1_000,
+            retry: sending.retry,
+        };
+        outside.share(&frame);
+        let event = Event::DeliverWlan { radio: ear.radio, frame, status };
+        self.calendar.push(at, Class::Arrival, ear.radio, event);
+    }
+}
+
+/// Power in dBm, rounded.
+fn dbm(milliwatts: f64) -> i8 {
+    #[allow(clippy::cast_possible_truncation)] // within range
+    let dbm = (10.0 * math::log10(milliwatts)).round().clamp(-128.0, 127.0) as i8;
+    dbm
 }

@@ -377,9 +377,11 @@ impl<T: DeviceType> Device<T> {
     /// Returns false if the guest's notifier is closed.
     #[must_use]
     pub fn notify_guest(&mut self, now: Instant) -> bool {
-        let counts = &mut self.counts;
-        let [receive, send] = &mut self.sides;
-        receive.notify(now, counts) & send.notify(now, counts)
+        let mut is_open = true;
+        for side in &mut self.sides {
+            is_open &= side.notify_guest(now, &mut self.counts);
+        }
+        is_open
     }
 
     /// Time at which a notification is to be repeated, unless the guest reacts before.
@@ -413,22 +415,8 @@ impl<T: DeviceType> Device<T> {
         let event_idx = self.features & feature::EVENT_IDX != 0;
         let always = self.features & feature::PROTOCOL_FEATURES == 0;
         for (side, writer) in self.sides.iter_mut().zip([Writer::Device, Writer::Guest]) {
-            let Some(places) = side.places else { continue };
-            if side.queue.is_some() || !side.kicked || side.size == 0 || !(side.enabled || always) {
-                continue;
-            }
-            let [descriptors, available, used] = queue::parts(side.size);
-            let area = |address, (octets, alignment)| {
-                memory.area(address, octets, alignment).ok_or(DisconnectReason::QueuePlace(address))
-            };
-            let areas = [
-                area(places.descriptors, descriptors)?,
-                area(places.available, available)?,
-                area(places.used, used)?,
-            ];
-            let queue = side.queue.insert(Queue::new(side.size, writer, areas, side.base, event_idx));
-            if writer == Writer::Device {
-                queue.ignore();
+            if side.enabled || always {
+                side.start(memory, writer, event_idx)?;
             }
         }
         Ok(())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airloom.planning.media import phy_of
-from airloom.planning.network import Network
 from airloom.planning.plan import GuestPlan, WlanPlan
+from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Guest, Node, Scenario, SharedGuest
 from airloom.scenario.model.base import BUILT
 
@@ -24,13 +24,13 @@ RADIO_MACS = frozenset(f"02:00:00:00:{number:02x}:00" for number in range(MOST_R
 """Permanent addresses of the radios in a guest's kernel, by which they are found there."""
 
 
-def wlans(network: Network) -> dict[str, WlanPlan]:
+def wlans(radios: list[RadioEnd], nodes: dict[str, Node]) -> dict[str, WlanPlan]:
     """Returns the radios that are wireless devices of guests, by port, numbered in each machine."""
     found: dict[str, WlanPlan] = {}
     numbers: dict[tuple[str, bool], int] = {}
-    for end in network.radios:
+    for end in radios:
         if end.said.get("device") == "wlan":
-            node = network.nodes[end.node]
+            node = nodes[end.node]
             machine = (node.inside or end.node, node.inside is not None)
             number = numbers.get(machine, 0)
             numbers[machine] = number + 1

@@ -44,7 +44,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     _alone(network, ports)
     tables = routes(network, segments, forwarding, scenario.routes)
     lasting = lifetime.settings(network, (4, 6))
-    wlans = guests.wlans(network)
+    wlans = guests.wlans(network.radios, network.nodes)
     nodes = {
         name: NodePlan(
             name,
@@ -69,7 +69,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             | _redirects(by_node[name], name in forwarding)
             | {key: str(value) for key, value in node.sysctl.items()},
             image=image_of(scenario, node),
-            guest=guests.plan(scenario, node, any(port.medium is not None and f"{name}:{port.name}" in wlans for port in by_node[name])),
+            guest=guests.plan(scenario, node, any(f"{name}:{port.name}" in wlans for port in by_node[name])),
             mounts=tuple(MountPlan(one.source, one.target, one.mode == "rw") for one in node.mounts),
             publish=tuple(
                 PublishPlan(one.port, one.host_address, one.host_port or one.port, one.protocol)

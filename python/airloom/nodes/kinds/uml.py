@@ -90,7 +90,9 @@ class UmlNode(GuestNode):
         if self.wlan_path is not None:
             devices.append((self.wlan_path, _WIRELESS_DEVICE))
             firmware = tuple(str(path) for path in _REGULATORY if path.is_file())
-        argv += [f"virtio_uml.device=/proc/self/fd/{number}:{id}" for number, (_, id) in enumerate(devices, 5)]
+        argv += [
+            f"virtio_uml.device=/proc/self/fd/{number}:{id}" for number, (_, id) in enumerate(devices, 5)
+        ]
         return Machine(
             argv=(*argv, "--", "guest", "/dev/ttyS0"),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
