@@ -22,7 +22,9 @@ impl Engine {
     /// If the port belongs to another engine.
     pub fn offer(&mut self, port: PortId, now: Instant, frame: Frame) {
         let at = now.max(self.calendar.now());
-        if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
+        let offered = &mut self.ports[port.index()].offered;
+        offered.push(at, InFlight { frame, at, last: at });
+        if let Some(ring) = offered.arm() {
             self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
         }
     }
@@ -45,7 +47,8 @@ impl Engine {
         }
         entrance.last_run = at;
         entrance.arrivals.extend(arrivals);
-        if let Some(ring) = entrance.offered.push(at, InFlight { frame, at: first, last }) {
+        entrance.offered.push(at, InFlight { frame, at: first, last });
+        if let Some(ring) = entrance.offered.arm() {
             self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
         }
     }
