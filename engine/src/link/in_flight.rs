@@ -89,8 +89,15 @@ pub(crate) struct InFlightQueue {
 }
 
 impl InFlightQueue {
-    /// Adds a frame due at `due`; the caller must arm an event.
-    pub fn push(&mut self, due: Instant, flight: InFlight) {
+    /// Adds a frame due at `due`. Returns the instant for which the caller must push an event, if
+    /// any.
+    pub fn push(&mut self, due: Instant, flight: InFlight) -> Option<Instant> {
+        self.add(due, flight);
+        self.arm()
+    }
+
+    /// Adds a frame due at `due`; [`InFlightQueue::arm`] must follow.
+    pub fn add(&mut self, due: Instant, flight: InFlight) {
         let entry = Entry { due, flight, timed: false };
         if self.in_order.back().is_none_or(|back| back.due <= due) {
             self.in_order.push_back(entry);
@@ -225,8 +232,7 @@ mod tests {
             let length = u32::try_from(number).expect("small");
             let frame = Frame::new(pool.take(64), length, None, None);
             let at = Instant::from_nanos(due);
-            in_flight.push(at, InFlight { frame, at, last: at });
-            events.extend(in_flight.arm());
+            events.extend(in_flight.push(at, InFlight { frame, at, last: at }));
         }
         assert_eq!(events, [10, 5].map(Instant::from_nanos));
         assert_eq!(in_flight.iter().count(), 6);

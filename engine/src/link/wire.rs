@@ -458,7 +458,7 @@ impl Wire {
             let tcp = flight.frame.segmentation.is_some_and(|cut| cut.protocol != Protocol::Udp);
             let gathers = tcp && self.coalesce > Span::ZERO;
             if !gathers || !self.in_flight.extend(due, &flight, context.pool) {
-                self.in_flight.push(due, flight);
+                self.in_flight.add(due, flight);
             }
         }
     }
