@@ -1,6 +1,6 @@
 //! The network device of a guest: the features negotiated with its front end, and its two queues.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::egress::Delivery;
@@ -219,7 +219,7 @@ impl Device {
     pub fn set_carrier(&mut self, up: bool) {
         self.carrier = up;
         if let (true, Some(channel)) = (self.features & feature::STATUS != 0, &self.channel) {
-            let _ = connection::send(channel.as_raw_fd(), &message::config_change());
+            let _ = connection::send(channel, &message::config_change());
         }
     }
 
