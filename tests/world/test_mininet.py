@@ -33,7 +33,6 @@ from airloom.mininet.node import (
 from airloom.mininet.topo import LinearTopo, SingleSwitchTopo, Topo
 from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import pmonitor, waitListening
-from helpers.nodes import eventually
 
 pytestmark = pytest.mark.world
 
