@@ -157,6 +157,19 @@ impl Engine {
         self.add(py, name, transit, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
     }
 
+    #[pyo3(signature = (name, device, radio, phy, transit = false))]
+    fn add_wlan_port(
+        &self,
+        py: Python<'_>,
+        name: String,
+        device: &guests::WlanDevice,
+        radio: usize,
+        phy: &str,
+        transit: bool,
+    ) -> PyResult<()> {
+        self.add(py, name, transit, Box::new(device.port(radio, phy)?))
+    }
+
     fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {
         self.exchange(py, name, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
     }

@@ -33,6 +33,8 @@ mod _engine {
     #[pymodule_export]
     use super::errors::error_codes;
     #[pymodule_export]
+    use super::guests::WlanDevice;
+    #[pymodule_export]
     use super::media::read_movements;
     #[pymodule_export]
     use super::nodes::{Namespace, Tap, bring_up, counters_of, tear_down};

@@ -82,9 +82,13 @@ pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Re
     Ok(())
 }
 
-/// Index of the interface with the MAC address of the description, if present.
+/// Index of the interface with the MAC address of the description, or with the permanent address of
+/// its radio, if present.
 fn place(node: &NodeSpec, interface: &InterfaceSpec, there: &[(i32, [u8; 6])]) -> Result<Option<i32>, Error> {
-    let mac = spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?;
+    let mac = match interface.radio {
+        Some(number) => [2, 0, 0, 0, number, 0],
+        None => spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?,
+    };
     Ok(there.iter().find(|(_, address)| *address == mac).map(|(index, _)| *index))
 }
 

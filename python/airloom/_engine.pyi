@@ -319,6 +319,15 @@ class Ledger(TypedDict):
     """By name and direction (``forward``, ``backward``)."""
     switches: dict[str, SwitchLedger]
 
+class WlanDevice:
+    """A guest's wireless device (virtio id 29), which all its radios share.
+
+    ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
+    (``virtio_uml.device=PATH:29``).
+    """
+
+    def __init__(self, listener: int) -> None: ...
+
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
 
@@ -338,6 +347,15 @@ class Engine:
         (``virtio_uml.device=PATH:1``, or ``-chardev socket,path=PATH``). The guest reads ``mac``
         and ``mtu`` (octets) from the device. The engine's loop serves it once the engine runs,
         meet_guests() before. A restarted guest connects again; one connection at a time.
+        """
+    def add_wlan_port(
+        self, name: str, device: WlanDevice, radio: int, phy: str, transit: bool = False
+    ) -> None:
+        """Adds a radio of a guest's wireless device.
+
+        ``radio``: its number in the guest's kernel, 0 to 99; number 0 must be added. ``phy``: its
+        physical layer, which must be that of the radio attached to the port, with the membership
+        ``wlan``.
         """
     def meet_guests(self) -> bool:
         """Before the start: serves the guests' handshakes, without which their kernels do not boot.

@@ -37,6 +37,8 @@ pub(super) enum Cell {
     AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32> },
     /// A station, associated with an access point or not.
     Station(Box<Station>),
+    /// The node's own 802.11 stack decides.
+    Wlan,
 }
 
 /// State of a member of an independent cell.
@@ -115,6 +117,7 @@ impl Cell {
                 asking: None,
                 leaving: false,
             })),
+            Membership::Wlan => Self::Wlan,
         }
     }
 }
@@ -137,6 +140,7 @@ impl Medium {
                 known.filter(|station| stations.contains(&station.0)).map(To::Radio)
             }
             Cell::Station(station) => station.joined.map(To::Radio),
+            Cell::Wlan => None,
         }
     }
 
@@ -144,7 +148,7 @@ impl Medium {
     #[must_use]
     pub fn access_point(&self, radio: RadioId) -> Option<RadioId> {
         match &self.radios[radio.index()].cell {
-            Cell::AdHoc(_) => None,
+            Cell::AdHoc(_) | Cell::Wlan => None,
             Cell::AccessPoint { .. } => Some(radio),
             Cell::Station(station) => station.joined,
         }
@@ -157,6 +161,7 @@ impl Medium {
             (Cell::AdHoc(one), Cell::AdHoc(other)) => one.ssid == other.ssid,
             (Cell::AccessPoint { .. }, Cell::Station(station)) => station.joined == Some(RadioId(from)),
             (Cell::Station(_), Cell::AccessPoint { stations, .. }) => stations.contains(&from),
+            (Cell::Wlan, Cell::Wlan) => true,
             _ => false,
         }
     }
@@ -177,6 +182,7 @@ impl Medium {
                 Some(to) => Course::Relay(to),
                 None => Course::Deliver,
             },
+            Cell::Wlan => Course::Ignore,
         }
     }
 
@@ -190,6 +196,7 @@ impl Medium {
                 self.next_beacon(index, self.now + Span::from_nanos(phase));
             }
             Cell::Station(_) => self.timer(index, Span::ZERO),
+            Cell::Wlan => {}
         }
     }
 
@@ -264,7 +271,7 @@ impl Medium {
                 }
                 self.next_turn(index);
             }
-            Cell::Station(_) => {}
+            Cell::Station(_) | Cell::Wlan => {}
         }
     }
 
@@ -295,6 +302,7 @@ impl Medium {
             (Cell::AdHoc(cell), _) => &cell.ssid,
             (Cell::AccessPoint { ssid, .. }, _) => ssid,
             (Cell::Station(station), _) => &station.roaming.ssid,
+            (Cell::Wlan, _) => "",
         }
     }
 

@@ -86,12 +86,16 @@ pub enum Direction {
 pub const LINK_TYPE: u16 = 127;
 
 /// Appends the radiotap header and the frame to `out`. `ethernet` holds the complete octets of the
-/// node's frame, Ethernet header first; it is unused if there is no such frame.
+/// node's frame, Ethernet header first, or those of an 802.11 frame without frame check sequence; it is unused if there is no such frame.
 pub fn write(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     radiotap(sniffed, out);
     let start = out.len();
-    header(sniffed, ethernet, out);
-    body(sniffed, ethernet, out);
+    if sniffed.kind == Kind::Wlan {
+        mpdu(sniffed, ethernet, out);
+    } else {
+        header(sniffed, ethernet, out);
+        body(sniffed, ethernet, out);
+    }
     let check = if sniffed.broken { !crc32(&out[start..]) } else { crc32(&out[start..]) };
     out.extend_from_slice(&check.to_le_bytes());
 }
@@ -133,7 +137,7 @@ fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
 fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let control = match sniffed.kind {
         Kind::Data if sniffed.qos => 0x88,
-        Kind::Data => 0x08,
+        Kind::Data | Kind::Wlan => 0x08,
         Kind::Ack => 0xd4,
         Kind::Rts => 0xb4,
         Kind::Cts => 0xc4,
@@ -152,8 +156,7 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let more = if sniffed.more { 0x04 } else { 0 };
     let retry = if sniffed.retry { 0x08 } else { 0 };
     out.extend_from_slice(&[control, way | more | retry]);
-    let micros = sniffed.duration.nanos().div_ceil(1_000).min(32_767);
-    out.extend_from_slice(&u16::try_from(micros).unwrap_or(32_767).to_le_bytes());
+    out.extend_from_slice(&duration(sniffed));
     let [receiver, transmitter, network] = sniffed.addresses;
     out.extend_from_slice(&receiver);
     if matches!(sniffed.kind, Kind::Ack | Kind::Cts) {
@@ -175,6 +178,29 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     if data && sniffed.qos {
         out.extend_from_slice(&[0, 0]);
     }
+}
+
+/// A frame of a node's 802.11 stack, with what the radio writes into it: Retry bit and duration.
+fn mpdu(sniffed: &Sniffed, octets: &[u8], out: &mut Vec<u8>) {
+    /// Power save poll: its duration field holds an association identifier.
+    const PS_POLL: u8 = 0xa4;
+    let start = out.len();
+    out.extend_from_slice(octets);
+    let Some([kind, flags, low, high]) = out.get_mut(start..).and_then(|out| out.first_chunk_mut()) else {
+        return;
+    };
+    if sniffed.retry {
+        *flags |= super::header::flag::RETRY;
+    }
+    if *kind != PS_POLL {
+        [*low, *high] = duration(sniffed);
+    }
+}
+
+/// Duration field: whole microseconds, rounded up.
+fn duration(sniffed: &Sniffed) -> [u8; 2] {
+    let micros = sniffed.duration.nanos().div_ceil(1_000).min(32_767);
+    u16::try_from(micros).unwrap_or(32_767).to_le_bytes()
 }
 
 /// The frame body: for data, LLC and SNAP header (RFC 1042) and the Ethernet payload.

@@ -25,6 +25,7 @@ pub mod capture;
 mod change;
 mod cluster;
 mod collision;
+pub mod header;
 mod hearing;
 mod index;
 mod joint_processing;
@@ -39,6 +40,8 @@ mod scan;
 mod settings;
 mod sniff;
 mod timers;
+mod wideband;
+pub mod wlan;
 
 pub use airtime::Airtime;
 pub use change::RadioChange;
@@ -73,6 +76,7 @@ use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
 use reach::{Place, Reach};
 use timers::Timers;
+use wideband::Wideband;
 
 /// Environment of a medium: buffers, and the receiver of its frames.
 ///
@@ -86,6 +90,12 @@ pub trait Outside {
     fn release(&mut self, frame: Frame);
     /// Delivers a frame to the node of `radio`.
     fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
+    /// Delivers an 802.11 frame to the node of `radio`.
+    fn deliver_wlan(&mut self, radio: RadioId, at: Instant, frame: Frame, _status: &wlan::RxStatus) {
+        self.deliver(radio, at, frame);
+    }
+    /// Reports the outcome of a request of `radio`'s node ([`Medium::offer_wlan`]).
+    fn transmitted(&mut self, _radio: RadioId, _at: Instant, _status: &wlan::TxStatus) {}
     /// Reports that a frame of `radio` was dropped.
     fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
     /// Reports that a broadcast was delivered to so many radios beyond the first.
@@ -105,6 +115,8 @@ enum Event {
     End(u32),
     /// A frame is delivered to a node.
     Deliver { radio: u32, frame: Frame },
+    /// An 802.11 frame is delivered to the stack of a node.
+    DeliverWlan { radio: u32, frame: Frame, status: wlan::RxStatus },
     /// Checks whether a request-to-send was answered.
     NavReset { radio: u32, since: Instant },
     /// Beacon time.
@@ -255,14 +267,18 @@ impl Medium {
             self.decoder_names.push(phy.name);
             self.decoders.len() - 1
         });
+        let wlan = settings.membership == Membership::Wlan;
         let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
-        self.addresses.insert(settings.mac, id);
+        if !wlan {
+            self.addresses.insert(settings.mac, id);
+        }
         self.reach.add(Place {
             mobility,
             eirp_dbm: settings.power_dbm + settings.gain_dbi,
             gain_dbi: settings.gain_dbi,
             channel: checked.channel,
             up: true,
+            wideband: wlan,
         });
         self.timers.add();
         // Thermal noise at 290 K: -174 dBm/Hz (k T = 1.380649e-23 J/K * 290 K).
@@ -303,7 +319,7 @@ impl Medium {
             cluster: None,
             asleep: false,
             unclustered: 0,
-            lanes: mac::lanes(phy, slot, settings.qos),
+            lanes: mac::lanes(phy, slot, settings.qos || wlan),
             counting: true,
             stopped: Instant::ZERO,
             stopped_self: true,
@@ -318,6 +334,8 @@ impl Medium {
             sequence: 0,
             heard_from: BTreeMap::new(),
             waiting: 0,
+            wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
+            monitor: false,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             settings,
@@ -365,6 +383,9 @@ impl Medium {
             match event {
                 Event::End(number) => self.end(key.at, number, outside),
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
+                Event::DeliverWlan { radio, frame, status } => {
+                    outside.deliver_wlan(RadioId(radio), key.at, frame, &status);
+                }
                 Event::NavReset { radio, since } => self.reset_nav(radio as usize, since, key.at),
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
@@ -399,7 +420,7 @@ impl Medium {
                 .for_each(&mut *visit);
         }
         self.calendar.events().for_each(|event| {
-            if let Event::Deliver { frame, .. } = event {
+            if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {
                 visit(frame);
             }
         });

@@ -33,6 +33,8 @@ pub(super) struct Place {
     pub(super) gain_dbi: f64,
     pub(super) channel: Channel,
     pub(super) up: bool,
+    /// True if it receives on all channels of its band.
+    pub(super) wideband: bool,
 }
 
 #[derive(Default)]
@@ -265,8 +267,8 @@ impl Reach {
         self.floor_dbm - self.margin_db
     }
 
-    /// Share of the sender's power inside the receiver's channel, and whether the channels are the
-    /// same.
+    /// Share of the sender's power inside the receiver's channel (1 for a receiver of the whole
+    /// band), and whether the channels are the same.
     fn audible(&self, from: usize, to: usize) -> Option<(f64, bool)> {
         let (sender, receiver) = (&self.places[from], &self.places[to]);
         if !receiver.up {
@@ -274,6 +276,9 @@ impl Reach {
         }
         if sender.channel == receiver.channel {
             return Some((1.0, true));
+        }
+        if receiver.wideband && sender.channel.is_two() == receiver.channel.is_two() {
+            return Some((1.0, false));
         }
         let overlap = sender.channel.overlap(receiver.channel);
         (overlap > 0.0).then_some((overlap, false))

@@ -95,6 +95,7 @@ impl Medium {
         let rate = &sender.phy.rates[usize::from(sending.rate)];
         let own = sender.settings.mac;
         let receiver = match (sending.to, sending.frame) {
+            _ if sending.addresses.is_some() => sending.addresses.map_or([0; 6], |[receiver, _]| receiver),
             (To::Radio(radio), _) => self.radios[radio.index()].settings.mac,
             (To::Nobody, Some(frame)) => {
                 outside.octets(&frame).get(..6).and_then(|a| a.try_into().ok()).unwrap_or([0; 6])
@@ -112,6 +113,7 @@ impl Medium {
                 let home = station.home().map_or([0xff; 6], joined);
                 (Direction::ToAccessPoint, home, Span::ZERO)
             }
+            Cell::Wlan => (Direction::Direct, own, Span::ZERO),
         };
         let dbm = |milliwatts: f64| 10.0 * math::log10(milliwatts);
         let seen = Sniffed {
@@ -136,7 +138,7 @@ impl Medium {
             more: sending.more,
             retry: sending.retry,
             direction,
-            addresses: [receiver, own, network],
+            addresses: [receiver, sending.addresses.map_or(own, |[_, transmitter]| transmitter), network],
             ssid: self.network_name(sending.from as usize, sending.kind),
             beacon,
             frame: sending.frame,

@@ -183,6 +183,11 @@ class NodeHandle(ABC):
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
 
     @property
+    def wlan_device(self) -> _engine.WlanDevice | None:
+        """The wireless device of its guest; None without radios that are wireless devices."""
+        return None
+
+    @property
     @abstractmethod
     def state(self) -> State:
         """The node's current state."""

@@ -18,6 +18,7 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
             {
                 "name": interface.name,
                 "mac": interface.mac,
+                "radio": None if interface.wlan is None else interface.wlan.number,
                 "mtu": interface.mtu,
                 "addresses": [str(address) for address in interface.addresses],
                 "tap": interface.name not in wired,

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class WlanPlan:
+    """A radio of a guest's wireless device."""
+
+    number: int
+    """Its number in the guest's kernel, from 0."""
+    phy: str
+    """Its physical layer, in the engine's words."""
+
+
+@dataclass(frozen=True, slots=True)
 class InterfacePlan:
     """One interface of a node and the link it is attached to."""
 
@@ -27,6 +37,8 @@ class InterfacePlan:
     addresses: tuple[IPv4Interface | IPv6Interface, ...]
     link: str
     real: str | None = None
+    wlan: WlanPlan | None = None
+    """Its radio, if that is a wireless device of the node's kernel."""
 
 
 @dataclass(frozen=True, slots=True)
