@@ -88,10 +88,13 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) fn open() -> io::Result<Self> {
+        Self::open_for(libc::NETLINK_ROUTE)
+    }
+
+    /// Opens a socket of another netlink protocol.
+    pub(crate) fn open_for(protocol: libc::c_int) -> io::Result<Self> {
         // SAFETY: no pointers are passed.
-        let fd = unsafe {
-            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
-        };
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -34,6 +34,8 @@ struct Pending {
 struct Radio {
     port: PortId,
     phy: &'static Phy,
+    /// An address is listed as often as it was added: a scan adds that of its interface, and
+    /// removes it at its end.
     addresses: Vec<Address>,
     /// The frames in the engine, and the free places in their list.
     pending: Vec<Option<Pending>>,
@@ -110,7 +112,10 @@ impl Wlan {
     /// A port whose radio has new addresses, with these addresses.
     pub(super) fn take_changed(&mut self) -> Option<(PortId, Vec<Address>)> {
         let radio = self.radios.get(self.changed.pop()?)?.as_ref()?;
-        Some((radio.port, radio.addresses.clone()))
+        let mut addresses = radio.addresses.clone();
+        addresses.sort_unstable();
+        addresses.dedup();
+        Some((radio.port, addresses))
     }
 
     /// Whether there is such a port.
@@ -253,12 +258,16 @@ impl Wlan {
                 return Ok(Taken::Transmit(port, buffer, octets, request));
             }
             Message::Add { radio, address } => self.change(radio, |addresses| {
-                if !addresses.contains(&address) && addresses.len() < MOST_ADDRESSES {
+                if addresses.len() < MOST_ADDRESSES {
                     addresses.push(address);
                 }
             }),
             Message::Remove { radio, address } => {
-                self.change(radio, |addresses| addresses.retain(|known| *known != address));
+                self.change(radio, |addresses| {
+                    if let Some(place) = addresses.iter().position(|known| *known == address) {
+                        addresses.swap_remove(place);
+                    }
+                });
             }
             Message::Other(_) => {}
         }
