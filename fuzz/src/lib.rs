@@ -12,3 +12,4 @@ pub mod trace;
 pub mod tunnel;
 pub mod vhost;
 pub mod vnet;
+pub mod wlan;
