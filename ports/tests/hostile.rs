@@ -10,8 +10,8 @@ mod tunnel;
 #[path = "../../fuzz/src/vhost.rs"]
 mod vhost;
 
-#[path = "../../fuzz/src/wlan.rs"]
-mod wlan;
+#[path = "../../fuzz/src/hwsim.rs"]
+mod hwsim;
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 type Target = (&'static str, fn(&[u8]));
 
 const TARGETS: [Target; 4] =
-    [("vnet", vnet::run), ("tunnel", tunnel::run), ("vhost", vhost::run), ("wlan", wlan::run)];
+    [("vnet", vnet::run), ("tunnel", tunnel::run), ("vhost", vhost::run), ("hwsim", hwsim::run)];
 
 #[test]
 fn every_seed_passes() {

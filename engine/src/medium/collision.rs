@@ -19,15 +19,16 @@ pub(super) const MAX_FRAMES: usize = 8;
 /// Simultaneous frames, in the order of their start and of their end.
 pub(super) struct Collision<'a> {
     frames: Vec<CollidingFrame<'a>>,
-    /// Indices into `frames`, and the ends of these frames.
-    ends: Vec<(usize, Instant)>,
+    /// Indices into `frames`, and the ends of these frames, ns.
+    ends: Vec<(usize, u64)>,
     decoders: &'a [Decoder],
 }
 
 struct CollidingFrame<'a> {
     signal: &'a Signal,
-    start: Instant,
     from: u32,
+    /// Its start, ns.
+    start: u64,
     /// Receivers of the frame.
     heard: &'a [Heard],
     /// Up to this ratio to the others it is certainly lost before the first of them ends.
@@ -62,7 +63,7 @@ impl Wait {
     }
 }
 
-/// Effect of a collision on a radio.
+/// Effect of collisions on a radio; wait and airtime ahead are those of the last busy time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     /// Frames that it followed and lost.
@@ -105,104 +106,124 @@ impl<'a> Collision<'a> {
         let first_end = ends.first()?.1;
         let frame = |signal: &&'a Signal| CollidingFrame {
             signal,
-            start: signal.start,
             from: signal.from,
+            start: signal.start.nanos(),
             heard: reach.heard(signal.from),
             lost_ratio: signal.lost_ratio(first_end.since(signal.start).saturating_sub(max_delay), decoders),
         };
+        let ends = ends.into_iter().map(|(index, end)| (index, end.nanos())).collect();
         Some(Self { frames: signals.iter().map(frame).collect(), ends, decoders })
     }
 
-    /// Effect on the radio of this number and rank with this noise and preamble threshold; `None`,
-    /// without a draw, if it may have received a request-to-send: that reservation may be undone.
-    pub(super) fn at(
+    /// Adds the effect on the radio of this number and rank, with this noise and preamble threshold,
+    /// to `sums`. False, without effect or draw, if it may have received a request-to-send: that
+    /// reservation may be undone.
+    ///
+    /// The radio detects each of the frames in the absence of the others.
+    #[inline(never)] // Fewer live variables: they fit in registers.
+    pub(super) fn add_to(
         &self,
-        (own, rank): (u32, usize),
+        sums: &mut Outcome,
+        listener: (u32, usize),
         (noise, preamble_ratio): (f64, f64),
         random: &mut Stream,
-    ) -> Option<Outcome> {
-        let mut outcome = Outcome::default();
-        let mut paths = [(0.0, Span::ZERO); MAX_FRAMES];
+    ) -> bool {
+        let [first, others @ ..] = &self.frames[..] else { return false };
+        let heard = first.heard(listener);
+        let mut delays = [0; MAX_FRAMES];
+        delays[0] = heard.delay_ns;
+        let arrived = first.start + u64::from(heard.delay_ns);
         // The frame that it follows, with what power (0: none), and since when it does what it does.
-        let (mut followed, mut old, mut began) = (0, 0.0, Instant::ZERO);
-        let (mut energy, mut latest) = (0.0, Instant::ZERO);
-        for (index, frame) in self.frames.iter().enumerate() {
-            let heard = &frame.heard[rank - usize::from(own > frame.from)];
-            let power = heard.power;
-            let delay = Span::from_nanos(u64::from(heard.delay_ns));
-            paths[index % MAX_FRAMES] = (power, delay);
+        let (mut followed, mut old, mut energy) = (0, heard.power, heard.power);
+        let (mut began, mut latest) = (arrived, arrived);
+        let (mut broken, mut receiving, mut collided) = (0, 0, 0);
+        for (index, frame) in (1..).zip(others) {
+            let &Heard { power, delay_ns, .. } = frame.heard(listener);
+            delays[index % MAX_FRAMES] = delay_ns;
             let before = latest;
-            latest = latest.max(frame.start + delay);
-            let rest = noise + energy;
+            latest = latest.max(frame.start + u64::from(delay_ns));
+            let others = noise + energy - old;
             energy += power;
-            let others = rest - old;
             if old >= power && old >= preamble_ratio * (others + power) {
                 continue;
             }
             if old > 0.0 {
-                outcome.broken += 1;
-                outcome.receiving += before.since(began);
-                outcome.collided += latest.since(before);
-            } else if index > 0 {
-                outcome.busy += latest.since(began);
+                broken += 1;
+                receiving += before - began;
+                collided += latest - before;
             }
             began = latest;
             let stronger = power > old && power >= preamble_ratio * (others + old);
             (followed, old) = (index, if stronger { power } else { 0.0 });
         }
-        let follows = old > 0.0;
-        let mut received = false;
-        let frame = &self.frames[followed];
-        if follows && old > frame.lost_ratio * ((energy - old).max(0.0) + noise) {
-            if frame.signal.kind == Kind::Rts {
-                return None;
-            }
-            received = self.is_received(followed, &paths, energy, noise, random);
-        }
-        let mut at = latest;
+        // The ends of the frames, and of the one that it follows.
+        let (mut last, mut over) = (latest, (latest, latest));
         for &(index, end) in &self.ends {
-            at = end + paths[index % MAX_FRAMES].1;
+            last = end + u64::from(delays[index % MAX_FRAMES]);
             let before = latest;
-            latest = latest.max(at);
-            if follows && index == followed {
-                outcome.receiving += before.since(began);
-                began = latest;
-                let last = latest.since(before);
-                if received {
-                    outcome.receiving += last;
-                    outcome.wait = Wait::nav(index);
-                } else {
-                    outcome.collided += last;
-                    outcome.broken += 1;
-                    outcome.wait = Wait::EIFS;
-                }
+            latest = latest.max(last);
+            if index == followed {
+                over = (before, latest);
             }
         }
-        outcome.busy += latest.since(began);
-        outcome.ahead = latest.since(at);
-        Some(outcome)
+        let mut wait = Wait::AIFS;
+        if old > 0.0 {
+            let frame = &self.frames[followed];
+            let mut received = false;
+            if old > frame.lost_ratio * ((energy - old).max(0.0) + noise) {
+                if frame.signal.kind == Kind::Rts {
+                    return false;
+                }
+                received = self.is_received(followed, listener, energy, noise, random);
+            }
+            receiving += over.0 - began;
+            if received {
+                receiving += over.1 - over.0;
+                wait = Wait::nav(followed);
+            } else {
+                collided += over.1 - over.0;
+                broken += 1;
+                wait = Wait::EIFS;
+            }
+        }
+        sums.broken += broken;
+        sums.receiving += Span::from_nanos(receiving);
+        sums.collided += Span::from_nanos(collided);
+        sums.busy += Span::from_nanos(latest - arrived - receiving - collided);
+        (sums.wait, sums.ahead) = (wait, Span::from_nanos(latest - last));
+        true
     }
 
     /// True if the followed frame is received despite the others.
+    #[inline(never)]
     fn is_received(
         &self,
         followed: usize,
-        paths: &[(f64, Span); MAX_FRAMES],
+        listener: (u32, usize),
         mut energy: f64,
         noise: f64,
         random: &mut Stream,
     ) -> bool {
-        let (frame, (power, delay)) = (&self.frames[followed], paths[followed]);
-        let ratio = |energy: f64| power / ((energy - power).max(0.0) + noise);
-        let mut lock = frame.signal.lock(power, frame.start + delay);
+        let frame = &self.frames[followed];
+        let heard = frame.heard(listener);
+        let ratio = |energy: f64| heard.power / ((energy - heard.power).max(0.0) + noise);
+        let mut lock = frame.signal.lock(heard.power, Signal::arrival(heard, frame.signal.start));
         for &(index, end) in &self.ends {
-            let (power, delay) = paths[index];
-            lock.settle(end + delay, ratio(energy), self.decoders);
+            let other = self.frames[index].heard(listener);
+            lock.settle(Signal::arrival(other, Instant::from_nanos(end)), ratio(energy), self.decoders);
             if index == followed {
                 break;
             }
-            energy = (energy - power).max(0.0);
+            energy = (energy - other.power).max(0.0);
         }
         lock.survives(random)
+    }
+}
+
+impl CollidingFrame<'_> {
+    /// The path to the radio of this number and rank.
+    #[inline]
+    fn heard(&self, (own, rank): (u32, usize)) -> &Heard {
+        &self.heard[rank - usize::from(own > self.from)]
     }
 }

@@ -207,23 +207,14 @@ impl Medium {
             Collision::of(&events, detect, max_delay, reach, decoders).filter(|_| sensed_by_energy);
         let counted = cluster.count_gap(&first);
         cluster.forget_due();
-        for rank in 0..cluster.radios.len() {
-            let (own, member) = (cluster.radios[rank], &cluster.members[rank]);
-            if !member.asleep {
-                continue;
-            }
-            let ratios = (member.noise, member.preamble_ratio);
+        if let Some(collision) = &collision {
+            cluster.collide(collision, counted.as_ref(), radios, reach, &mut individual);
+        } else {
+            individual.extend((0..cluster.radios.len()).filter(|&rank| cluster.members[rank].asleep));
+        }
+        for &rank in &individual {
+            let own = cluster.radios[rank];
             let radio = &mut radios[own as usize];
-            let outcome =
-                collision.as_ref().and_then(|collision| collision.at((own, rank), ratios, &mut radio.random));
-            if let Some(outcome) = outcome {
-                if let Some(counted) = &counted {
-                    cluster.count_slots(rank, counted, reach);
-                }
-                cluster.apply(rank, &outcome);
-                continue;
-            }
-            individual.push(rank);
             cluster.restore(rank, radio, reach);
             radio.overheard = OVERHEARD;
             for event in &events {

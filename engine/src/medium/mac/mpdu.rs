@@ -90,12 +90,7 @@ impl Medium {
         let index = id.index();
         let radio = &self.radios[index];
         let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
-        let tuned = self.reach.places[index].channel;
-        let mut channels = Channel::all(radio.phy.bands);
-        let asked = match request.mhz {
-            0 => Some(tuned),
-            mhz => channels.find(|channel| channel.mhz == mhz),
-        };
+        let asked = radio.wideband.as_ref().and_then(|wideband| wideband.channel(request.mhz));
         let why = match (Header::parse(octets), asked) {
             (None, _) => Why::Malformed,
             _ if !radio.switched_on => Why::RadioOff,
