@@ -6,6 +6,7 @@
 pub mod engine;
 pub mod frame;
 pub mod guest;
+pub mod hwsim;
 pub mod matrix;
 pub mod radiotap;
 pub mod trace;
