@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::retry_on_intr;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
@@ -91,8 +91,13 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) fn open() -> io::Result<Self> {
-        // Protocol 0 is NETLINK_ROUTE.
-        let fd = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Self::open_for(None)
+    }
+
+    /// Opens a socket of a netlink protocol; `None` is protocol 0, NETLINK_ROUTE.
+    pub(crate) fn open_for(protocol: Option<Protocol>) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        let fd = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
         // Enables error messages as text; a kernel without them reports numbers.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             let on: libc::c_int = 1;
