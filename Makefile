@@ -119,6 +119,7 @@ docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
 
 screenshots: setup ## Make the pictures of reports in docs/pictures from real runs; needs chromium
+	@tools/packages screenshots
 	$(BIN)/python tools/screenshots/make
 
 wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed

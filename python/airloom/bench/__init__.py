@@ -32,6 +32,7 @@ BENCHMARKS: dict[str, str] = {
     "mininet": "beside Mininet with Linux bridges: linear,100, TCP over 16 and 64 switches, memory",
     "ovs": "fifty Open vSwitches with one controller: time up, memory; TCP through one",
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
+    "report": "a large report in Chromium: time until it is open, elements, size",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
 }
 """Description by module name."""
