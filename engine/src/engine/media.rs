@@ -4,10 +4,11 @@ use super::{Engine, Out, number};
 use crate::calendar::Class;
 use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
+use crate::egress::Delivery;
 use crate::element::{End, MediumId, Place, PortId};
 use crate::engine::context::{Context, Event, source};
 use crate::error::Error;
-use crate::frame::Frame;
+use crate::frame::{Frame, segment};
 use crate::ledger::Tally;
 use crate::medium::capture::Sniffed;
 use crate::medium::mobility::Mobility;
@@ -34,6 +35,30 @@ struct EngineSide<'a, 'b> {
 impl Outside for EngineSide<'_, '_> {
     fn octets(&self, frame: &Frame) -> &[u8] {
         self.context.pool.octets(frame.buffer)
+    }
+
+    fn complete(&self, frame: &Frame, out: &mut Vec<u8>) {
+        out.resize(frame.segment_octets(frame.first) as usize, 0);
+        segment::complete(frame, self.context.pool, frame.first, out);
+    }
+
+    fn make(&mut self, octets: &[u8]) -> Frame {
+        let buffer = self.context.pool.take(octets.len());
+        self.context.pool.octets_mut(buffer)[..octets.len()].copy_from_slice(octets);
+        let length = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+        Frame { count: 1, ..Frame::new(buffer, length, None, None) }
+    }
+
+    fn origin(&self, radio: RadioId) -> u32 {
+        self.ports[radio.number() as usize].0
+    }
+
+    fn resized(&mut self, before: &Frame, after: &Frame) {
+        self.context.ledger.retag(before.octets(), after.octets());
+    }
+
+    fn consumed(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
+        self.context.settle(self.ports[radio.number() as usize], frame, Delivery::Taken);
     }
 
     fn share(&mut self, frame: &Frame) {

@@ -5,6 +5,7 @@
 //! written; it is
 //! inverted for corrupted frames, as the flags indicate.
 
+use super::mac::priority;
 use super::phy::Channel;
 use super::radio::{Kind, RadioId};
 use crate::frame::Frame;
@@ -90,14 +91,19 @@ pub const LINK_TYPE: u16 = 127;
 pub fn write(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     radiotap(sniffed, out);
     let start = out.len();
+    frame(sniffed, ethernet, out);
+    let check = if sniffed.broken { !crc32(&out[start..]) } else { crc32(&out[start..]) };
+    out.extend_from_slice(&check.to_le_bytes());
+}
+
+/// Appends the frame without frame check sequence.
+pub(super) fn frame(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     if sniffed.kind == Kind::Wlan {
         mpdu(sniffed, ethernet, out);
     } else {
         header(sniffed, ethernet, out);
         body(sniffed, ethernet, out);
     }
-    let check = if sniffed.broken { !crc32(&out[start..]) } else { crc32(&out[start..]) };
-    out.extend_from_slice(&check.to_le_bytes());
 }
 
 fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
@@ -146,6 +152,8 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
         Kind::ProbeResponse => 0x50,
         Kind::AssociationRequest => 0x00,
         Kind::AssociationResponse => 0x10,
+        Kind::Authentication => 0xb0,
+        Kind::Deauthentication => 0xc0,
     };
     let data = sniffed.kind == Kind::Data;
     let way = match sniffed.direction {
@@ -176,7 +184,7 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let (sequence, fragment) = sniffed.sequence;
     out.extend_from_slice(&(sequence << 4 | u16::from(fragment & 15)).to_le_bytes());
     if data && sniffed.qos {
-        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&[priority(ethernet), 0]);
     }
 }
 
@@ -208,6 +216,13 @@ fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let (length, offset) = (sniffed.body.0 as usize, sniffed.body.1 as usize);
     match sniffed.kind {
         Kind::Ack | Kind::Cts | Kind::Rts => {}
+        Kind::Authentication => {
+            // Open system; an access point answers with the second frame.
+            let transaction = if sniffed.direction == Direction::FromAccessPoint { 2 } else { 1 };
+            out.extend_from_slice(&[0, 0, transaction, 0, 0, 0]);
+        }
+        // Class 3 frame received from a station that is not associated.
+        Kind::Deauthentication => out.extend_from_slice(&[7, 0]),
         Kind::Data => {
             let kind = ethernet.get(12..14).unwrap_or(&[0x08, 0x00]);
             let typed = u16::from_be_bytes([kind[0], kind[1]]) >= 0x0600;

@@ -25,14 +25,19 @@ pub mod capture;
 mod change;
 mod cluster;
 mod collision;
+mod gap;
 pub mod header;
 mod hearing;
 mod index;
+mod interworking;
 mod joint_processing;
 mod laws;
+mod listeners;
 mod mac;
+pub mod management;
 mod motions;
 mod noise;
+mod outside;
 mod peers;
 mod radio;
 mod reach;
@@ -40,6 +45,7 @@ mod scan;
 mod settings;
 mod sniff;
 mod timers;
+pub mod translation;
 mod wideband;
 pub mod wlan;
 
@@ -51,6 +57,7 @@ pub use laws::{
 };
 pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
+pub use outside::Outside;
 pub use peers::PeerCounts;
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use scan::{Scanned, Sighting};
@@ -60,7 +67,6 @@ pub use sniff::ChannelAirtime;
 use std::collections::BTreeMap;
 
 use crate::calendar::Calendar;
-use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
 use crate::math::linear;
 use crate::random::Stream;
@@ -77,36 +83,6 @@ use radio::{Radio, Stage};
 use reach::{Place, Reach};
 use timers::Timers;
 use wideband::Wideband;
-
-/// Environment of a medium: buffers, and the receiver of its frames.
-///
-/// A frame passed by value transfers one reference to its buffer to the called method.
-pub trait Outside {
-    /// The octets of a frame, Ethernet header first (of the whole frame for a super-frame).
-    fn octets(&self, frame: &Frame) -> &[u8];
-    /// Increments the reference count of the frame's buffer.
-    fn share(&mut self, frame: &Frame);
-    /// Releases one reference.
-    fn release(&mut self, frame: Frame);
-    /// Delivers a frame to the node of `radio`.
-    fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
-    /// Delivers an 802.11 frame to the node of `radio`.
-    fn deliver_wlan(&mut self, radio: RadioId, at: Instant, frame: Frame, _status: &wlan::RxStatus) {
-        self.deliver(radio, at, frame);
-    }
-    /// Reports the outcome of a request of `radio`'s node ([`Medium::offer_wlan`]).
-    fn transmitted(&mut self, _radio: RadioId, _at: Instant, _status: &wlan::TxStatus) {}
-    /// Reports that a frame of `radio` was dropped.
-    fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
-    /// Reports that a broadcast was delivered to so many radios beyond the first.
-    fn copied(&mut self, frame: &Frame, copies: u32);
-    /// Reports that a frame has left the queue of `radio`, which may now have room.
-    fn finished(&mut self, _radio: RadioId, _at: Instant) {}
-    /// Reports that a frame was on the air, or reached a radio; only after
-    /// [`Medium::set_sniffing`]. Calls are made when frames end, so their times ascend only for
-    /// frames that do not overlap.
-    fn sniffed(&mut self, _sniffed: &capture::Sniffed) {}
-}
 
 /// An event of a medium.
 #[derive(Clone, Debug)]
@@ -163,6 +139,8 @@ pub struct Medium {
     individual_receptions: u64,
     /// Ranks in a cluster; kept to reuse the allocation.
     ranks: Vec<usize>,
+    /// Octets of an Ethernet frame and of an 802.11 frame; kept to reuse the allocations.
+    scratch: (Vec<u8>, Vec<u8>),
 }
 
 /// Default power in dBm below which a signal is ignored: 16 dB below the noise of a perfect
@@ -199,6 +177,7 @@ impl Medium {
             stable_frames: 0,
             individual_receptions: 0,
             ranks: Vec::new(),
+            scratch: (Vec::new(), Vec::new()),
         }
     }
 

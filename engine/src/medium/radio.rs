@@ -71,6 +71,10 @@ pub enum Kind {
     AssociationRequest,
     /// Association response.
     AssociationResponse,
+    /// Authentication.
+    Authentication,
+    /// Deauthentication; for receivers also disassociation.
+    Deauthentication,
 }
 
 /// A queued frame.
@@ -98,6 +102,8 @@ pub(super) struct Waiting {
     pub(super) arrived: bool,
     /// True if a receiver was in range of the last transmission.
     pub(super) reached: bool,
+    /// Receiver address of a management frame to a stack.
+    pub(super) receiver: Option<[u8; 6]>,
     /// Present for a frame of the node's 802.11 stack.
     pub(super) mpdu: Option<Mpdu>,
 }

@@ -36,6 +36,12 @@ impl Wideband {
         let silent = |channel| Reception { channel, energy: 0.0, signals: 0, lock: None, ambient: 0.0 };
         Self { tuned, others: channels.filter(|&channel| channel != tuned).map(silent).collect() }
     }
+
+    /// The channel of this frequency; the tuned one for 0.
+    pub(super) fn channel(&self, mhz: u16) -> Option<Channel> {
+        let others = self.others.iter().map(|other| other.channel);
+        core::iter::once(self.tuned).chain(others).find(|channel| channel.mhz == mhz || mhz == 0)
+    }
 }
 
 impl Radio {

@@ -15,8 +15,6 @@ use super::radio::{Kind, RadioId, Stage, To};
 use super::reach::Heard;
 use super::{Event, Medium, Outside};
 use crate::calendar::Class;
-use crate::drop_reason::DropReason as Why;
-use crate::frame::Frame;
 use crate::math;
 use crate::time::Instant;
 
@@ -104,7 +102,7 @@ impl Medium {
         }
     }
 
-    /// Accepts an 802.11 frame for this radio, or for all.
+    /// Accepts a frame for this radio of a stack, or for all.
     pub(super) fn take_mpdu(
         &mut self,
         at: Instant,
@@ -112,25 +110,17 @@ impl Medium {
         ear: &Heard,
         outside: &mut impl Outside,
     ) {
-        let Some(frame) = sending.frame else { return };
-        let wlan = self.radios[ear.radio as usize].wideband.is_some();
-        if sending.to == To::Group || sending.no_ack {
-            if wlan {
+        let unicast = !(sending.to == To::Group || sending.no_ack);
+        let copies = match sending.frame {
+            // A management frame of an Ethernet radio comes from no node.
+            None => 1,
+            Some(_) if unicast => u32::from(self.mark_arrived(sending)),
+            Some(_) => {
                 sending.taken += 1;
-                self.hand_over(at, sending, ear, frame, outside);
+                0
             }
-            return;
-        }
-        let queue = &mut self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
-        if let Some(first) = queue.front_mut() {
-            first.arrived = true;
-        }
-        if wlan {
-            self.hand_over(at, sending, ear, frame, outside);
-        } else {
-            outside.share(&frame);
-            outside.dropped(RadioId(ear.radio), at, frame, Why::NotAssociated);
-        }
+        };
+        self.hand_over(at, sending, ear, copies, outside);
     }
 
     /// Passes a frame on that is not for this radio, or arrived on a channel it is not tuned to.
@@ -142,28 +132,40 @@ impl Medium {
         outside: &mut impl Outside,
     ) {
         let radio = &self.radios[ear.radio as usize];
-        let (Some(frame), Kind::Wlan, true) = (sending.frame, sending.kind, radio.wideband.is_some()) else {
-            return;
-        };
-        if sending.to == To::Group {
-            sending.taken += 1;
-        } else if radio.monitor {
-            outside.copied(&frame, 1);
-        } else {
+        if radio.wideband.is_none() {
             return;
         }
-        self.hand_over(at, sending, ear, frame, outside);
+        if sending.to == To::Group {
+            self.take_mpdu(at, sending, ear, outside);
+        } else if radio.monitor {
+            self.hand_over(at, sending, ear, 1, outside);
+        }
     }
 
-    /// Delivers an 802.11 frame to the node's stack.
+    /// Delivers a frame to the node's stack; so many copies of it were not counted elsewhere.
     fn hand_over(
         &mut self,
         at: Instant,
         sending: &Sending,
         ear: &Heard,
-        frame: Frame,
+        copies: u32,
         outside: &mut impl Outside,
     ) {
+        let frame = match sending.frame {
+            Some(frame) if sending.kind == Kind::Wlan => {
+                outside.share(&frame);
+                outside.copied(&frame, copies);
+                frame
+            }
+            old => {
+                let made = self.as_mpdu(sending, outside);
+                match old {
+                    Some(old) if copies == 0 => outside.resized(&old, &made),
+                    _ => outside.copied(&made, copies),
+                }
+                made
+            }
+        };
         let sent = &self.radios[sending.from as usize].phy.rates[usize::from(sending.rate)];
         let phy = self.radios[ear.radio as usize].phy;
         let length = sending.end.since(sending.start);
@@ -174,14 +176,13 @@ impl Medium {
             tsf_us: at.nanos().saturating_sub(length.nanos()) / 1_000,
             retry: sending.retry,
         };
-        outside.share(&frame);
         let event = Event::DeliverWlan { radio: ear.radio, frame, status };
         self.calendar.push(at, Class::Arrival, ear.radio, event);
     }
 }
 
 /// Power in dBm, rounded.
-fn dbm(milliwatts: f64) -> i8 {
+pub(super) fn dbm(milliwatts: f64) -> i8 {
     #[allow(clippy::cast_possible_truncation)] // within range
     let dbm = (10.0 * math::log10(milliwatts)).round().clamp(-128.0, 127.0) as i8;
     dbm

@@ -34,6 +34,8 @@ struct Pending {
 struct Radio {
     port: PortId,
     phy: &'static Phy,
+    /// An address is listed as often as it was added: a scan adds that of its interface, and
+    /// removes it at its end.
     addresses: Vec<Address>,
     /// The frames in the engine, and the free places in their list.
     pending: Vec<Option<Pending>>,
@@ -99,7 +101,7 @@ impl DeviceType for Wlan {
 
 impl Wlan {
     /// Assigns a port and a physical layer to the radio with this number.
-    pub(super) fn assign(&mut self, number: usize, port: PortId, phy: &'static Phy) {
+    pub fn assign(&mut self, number: usize, port: PortId, phy: &'static Phy) {
         if self.radios.len() <= number {
             self.radios.resize_with(number + 1, || None);
         }
@@ -110,7 +112,10 @@ impl Wlan {
     /// A port whose radio has new addresses, with these addresses.
     pub(super) fn take_changed(&mut self) -> Option<(PortId, Vec<Address>)> {
         let radio = self.radios.get(self.changed.pop()?)?.as_ref()?;
-        Some((radio.port, radio.addresses.clone()))
+        let mut addresses = radio.addresses.clone();
+        addresses.sort_unstable();
+        addresses.dedup();
+        Some((radio.port, addresses))
     }
 
     /// Whether there is such a port.
@@ -127,6 +132,36 @@ impl Wlan {
         let Some(radio) = self.radio(number) else { return };
         act(&mut radio.addresses);
         self.changed.push(number);
+    }
+
+    /// Executes a message of the guest.
+    ///
+    /// # Errors
+    /// The flaw in it.
+    pub fn serve(&mut self, octets: &[u8], pool: &mut Pool) -> Result<Taken, hwsim::Flaw> {
+        match hwsim::read(octets)? {
+            Message::Transmit(sent) => {
+                let Some((port, request)) = self.request(&sent) else { return Ok(Taken::Nothing) };
+                let buffer = pool.take(sent.frame.len());
+                pool.octets_mut(buffer)[..sent.frame.len()].copy_from_slice(sent.frame);
+                let octets = u32::try_from(sent.frame.len()).expect("less than a page");
+                return Ok(Taken::Transmit(port, buffer, octets, request));
+            }
+            Message::Add { radio, address } => self.change(radio, |addresses| {
+                if addresses.len() < MOST_ADDRESSES {
+                    addresses.push(address);
+                }
+            }),
+            Message::Remove { radio, address } => {
+                self.change(radio, |addresses| {
+                    if let Some(place) = addresses.iter().position(|known| *known == address) {
+                        addresses.swap_remove(place);
+                    }
+                });
+            }
+            Message::Other(_) => {}
+        }
+        Ok(Taken::Nothing)
     }
 
     /// The request for the engine, and the port it is made at.
@@ -238,30 +273,5 @@ impl Device<Wlan> {
         });
         // A guest without a buffer for it drops the oldest frames that wait for their status.
         self.put_entry([&message, &[], &[]]).map(drop)
-    }
-}
-
-impl Wlan {
-    /// Executes a message of the guest.
-    fn serve(&mut self, octets: &[u8], pool: &mut Pool) -> Result<Taken, hwsim::Flaw> {
-        match hwsim::read(octets)? {
-            Message::Transmit(sent) => {
-                let Some((port, request)) = self.request(&sent) else { return Ok(Taken::Nothing) };
-                let buffer = pool.take(sent.frame.len());
-                pool.octets_mut(buffer)[..sent.frame.len()].copy_from_slice(sent.frame);
-                let octets = u32::try_from(sent.frame.len()).expect("less than a page");
-                return Ok(Taken::Transmit(port, buffer, octets, request));
-            }
-            Message::Add { radio, address } => self.change(radio, |addresses| {
-                if !addresses.contains(&address) && addresses.len() < MOST_ADDRESSES {
-                    addresses.push(address);
-                }
-            }),
-            Message::Remove { radio, address } => {
-                self.change(radio, |addresses| addresses.retain(|known| *known != address));
-            }
-            Message::Other(_) => {}
-        }
-        Ok(Taken::Nothing)
     }
 }

@@ -192,7 +192,9 @@ impl Medium {
             let bits_per_second = radio.phy.rates[usize::from(rate)].bits_per_second;
             radio.peers.entry(to.0).or_default().attempt(bits_per_second);
         }
+        let own = radio.settings.mac;
         let waiting = &mut radio.lanes[lane].queue[0];
+        let receiver = waiting.receiver;
         waiting.sequence = Some(sequence);
         waiting.rate = Some(rate);
         waiting.tries += 1;
@@ -208,7 +210,7 @@ impl Medium {
             more,
             retry: waiting.short_tries > 0 || waiting.long_tries > 0,
             no_ack: unanswered && to != To::Group,
-            addresses: mpdu.map(|mpdu| mpdu.addresses),
+            addresses: mpdu.map(|mpdu| mpdu.addresses).or(receiver.map(|receiver| [receiver, own])),
             frame: waiting.frame,
             ..Sending::control(index, kind, to, rate, octets, duration)
         };

@@ -10,5 +10,5 @@ mod mpdu;
 mod queue;
 mod receive;
 
-pub(super) use classify::lanes;
+pub(super) use classify::{lanes, priority};
 pub(super) use mpdu::Mpdu;

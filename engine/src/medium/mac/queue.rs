@@ -141,6 +141,7 @@ impl Waiting {
             fragment: 0,
             arrived: false,
             reached: false,
+            receiver: None,
             mpdu: None,
         }
     }

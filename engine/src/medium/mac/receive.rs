@@ -160,9 +160,12 @@ impl Medium {
         if sending.more {
             return;
         }
+        if self.radios[index].wideband.is_some() {
+            return self.take_mpdu(at, sending, ear, outside);
+        }
         let Some(frame) = sending.frame else { return self.managed(sending, ear, outside) };
         if sending.kind == Kind::Wlan {
-            return self.take_mpdu(at, sending, ear, outside);
+            return self.take_from_stack(at, sending, ear, outside);
         }
         let course = self.course(index, sending, outside.octets(&frame));
         if sending.to == To::Group {
@@ -172,9 +175,7 @@ impl Medium {
             sending.taken += 1;
         } else {
             // Acknowledged, so its delivery ends here, even if the radio then has no use for it.
-            let queue = &mut self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
-            let before = queue.front_mut().is_some_and(|first| core::mem::replace(&mut first.arrived, true));
-            if before {
+            if self.mark_arrived(sending) {
                 // Its previous access point received it, too.
                 outside.copied(&frame, 1);
             }
@@ -184,16 +185,29 @@ impl Medium {
             }
         }
         outside.share(&frame);
-        let event = Event::Deliver { radio: ear.radio, frame };
+        self.carry_on(index, at, course, frame, outside);
+    }
+
+    /// Delivers or relays an Ethernet frame; takes over one reference to its buffer.
+    pub(in crate::medium) fn carry_on(
+        &mut self,
+        index: usize,
+        at: Instant,
+        course: Course,
+        frame: Frame,
+        outside: &mut impl Outside,
+    ) {
+        let radio = u32::try_from(index).unwrap_or(u32::MAX);
+        let event = Event::Deliver { radio, frame };
         if course == Course::Both {
             outside.copied(&frame, 1);
             outside.share(&frame);
-            self.calendar.push(at, Class::Arrival, ear.radio, event);
+            self.calendar.push(at, Class::Arrival, radio, event);
             self.relay(index, at, To::Group, frame, outside);
         } else if let Course::Relay(to) = course {
             self.relay(index, at, to, frame, outside);
         } else {
-            self.calendar.push(at, Class::Arrival, ear.radio, event);
+            self.calendar.push(at, Class::Arrival, radio, event);
         }
     }
 
