@@ -35,6 +35,9 @@ DEATHS = 3
 STOPPED = 143
 BOOK = "/v1/reservations"
 
+pytestmark = pytest.mark.timeout(300)
+"""Starts of the service load its packages anew, and other tests use the same processors."""
+
 
 def at(hours: float) -> str:
     when = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=round(hours * 3600))
