@@ -31,7 +31,7 @@ from helpers.grid import ONE_NODE, SMALL
 from helpers.grid_server import WAIT_S, Server, postgres
 
 CLIENTS = 200
-DEATHS = 3
+DEATHS = 2
 STOPPED = 143
 BOOK = "/v1/reservations"
 
