@@ -20,6 +20,9 @@ OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
 
+# Without compiled modules every start of the command, and of each process of tests, takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-rust test-python test-quick test-mininet bench lint docs packages
 .PHONY: kernel test-kernel screenshots wheel sdist man try-wheel try-sdist clean
 
@@ -80,7 +83,12 @@ $(VENV)/.grid: grid.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r grid.lock
 	@touch $@
 
-test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.grid
+# Playwright drives Debian's Chromium in tests of the grid manager's page.
+$(VENV)/.browser: $(VENV)/.grid
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2 pyee==
+	@touch $@
+
+test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
 	$(PYTEST) -m measures

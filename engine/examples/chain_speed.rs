@@ -1,7 +1,7 @@
 //! Measures the engine's CPU time in nanoseconds for a TCP segment and hop of a chain of routers,
 //! whose ports get segments together.
 //!
-//! `cargo run --release -p airloom-engine --example chain_speed -- [hops] [Mbit/s]`
+//! `cargo run --release -p airloom-engine --example chain_speed -- [hops] [Mbit/s] [super-frames]`
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,6 @@ const SEGMENTS: usize = 45;
 /// Time from the arrival of a super-frame at a router to its departure, in nanoseconds: at least,
 /// and how much more at most.
 const LATENCY: (u64, u64) = (10_000, 40_000);
-const SUPER_FRAMES: u64 = 5_000;
 
 /// What a router sends on.
 struct Onward {
@@ -87,6 +86,7 @@ fn spent() -> u64 {
 fn main() {
     let mut words = std::env::args().skip(1).map(|word| word.parse::<u64>().expect("a number"));
     let (hops, rate) = (words.next().unwrap_or(16), words.next().unwrap_or(1000) * 1_000_000);
+    let super_frames = words.next().unwrap_or(5_000);
     let mut engine = Engine::new(1);
     let queue = QueueSettings { packets: Some(1000), ..QueueSettings::default() };
     let link = LinkSettings { rate: Rate::BitsPerSecond(rate), queue, ..LinkSettings::default() };
@@ -121,7 +121,7 @@ fn main() {
     let begun = spent();
     let mut sent = 0;
     loop {
-        let next = (sent < SUPER_FRAMES).then(|| Instant::from_nanos(sent * each));
+        let next = (sent < super_frames).then(|| Instant::from_nanos(sent * each));
         let onward = nodes.onward.keys().next().map(|&(at, _)| at);
         let Some(now) = [next, onward, engine.next_at()].into_iter().flatten().min() else { break };
         nodes.now = now;
@@ -140,7 +140,7 @@ fn main() {
         engine.advance(now, &mut nodes);
     }
     let spent = spent() - begun;
-    assert_eq!(nodes.segments, SUPER_FRAMES * SEGMENTS as u64 * hops);
+    assert_eq!(nodes.segments, super_frames * SEGMENTS as u64 * hops);
     println!(
         "{hops} hops of {} Mbit/s: {:.1} ns for a segment and hop, {:.1} segments together",
         rate / 1_000_000,

@@ -3,6 +3,8 @@
 
 use std::io;
 
+use rustix::net::netlink;
+
 use crate::netlink::{Batch, Refused, Socket, attributes};
 
 /// Generic netlink's own family, and its request for the others (`linux/genetlink.h`).
@@ -27,7 +29,7 @@ pub(crate) struct Radios {
 impl Radios {
     /// Opens it in the network namespace of the calling thread.
     pub(crate) fn open() -> io::Result<Self> {
-        Ok(Self { socket: Socket::open_for(libc::NETLINK_GENERIC)? })
+        Ok(Self { socket: Socket::open_for(Some(netlink::GENERIC))? })
     }
 
     /// Moves the radio of an interface, with all its interfaces, into another network namespace,

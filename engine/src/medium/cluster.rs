@@ -13,7 +13,9 @@
 
 use super::air::Signal;
 use super::airtime::Airtime;
-use super::collision::{Collision, MAX_FRAMES, Outcome, Wait};
+use super::collision::{Collision, MAX_FRAMES, Wait};
+use super::gap::{CountedGap, Gap, Lag, passed};
+use super::listeners::Listeners;
 use super::radio::{Kind, Radio};
 use super::reach::Reach;
 use crate::time::{Instant, Span};
@@ -34,19 +36,16 @@ pub(super) struct Member {
     /// Common counts when it fell asleep: gaps that were long enough, and time spent receiving.
     openings: i64,
     received: Span,
-    /// Sums of the effects of collisions.
-    collisions: Outcome,
+    /// What it waits for in the present gap.
+    wait: Wait,
     /// Smallest ratio of its signal to noise at another member.
     pub(super) least_snr: f64,
-    /// The radio's noise, and its preamble threshold.
-    pub(super) noise: f64,
-    pub(super) preamble_ratio: f64,
 }
 
 impl Member {
-    /// A radio with these properties, awake.
-    pub(super) fn awake(least_snr: f64, noise: f64, preamble_ratio: f64) -> Self {
-        Self { least_snr, noise, preamble_ratio, ..Self::default() }
+    /// A radio with this property, awake.
+    pub(super) fn awake(least_snr: f64) -> Self {
+        Self { least_snr, ..Self::default() }
     }
 }
 
@@ -70,51 +69,14 @@ pub(super) struct Common {
     pub(super) sensed_by_energy: bool,
 }
 
-/// The idle time after the last frame, and how it began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gap {
-    /// The first and the last frame of the preceding busy time.
-    pub(super) first: Signal,
-    pub(super) last: Signal,
-}
-
-/// What a member counted less than the others in a gap: slots, and whether the gap was long enough.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lag {
-    slots: i64,
-    openings: i64,
-}
-
-impl Lag {
-    fn of(own: Option<u64>, common: Option<u64>) -> Self {
-        let slots = |count: Option<u64>| i64::try_from(count.unwrap_or(0)).unwrap_or(i64::MAX);
-        Self {
-            slots: slots(common) - slots(own),
-            openings: i64::from(common.is_some()) - i64::from(own.is_some()),
-        }
-    }
-}
-
-/// Slots of a gap that a busy time ended.
-pub(super) struct CountedGap {
-    gap: Gap,
-    ending: Signal,
-    /// The slots that the common count is advanced by; `None` if counting had not begun.
-    common: Option<u64>,
-    /// True if a member may have counted other slots.
-    differs: bool,
-    /// The common count at its end.
-    slots: u64,
-    /// The lag for each [`Wait`]; `None` if propagation delays decide it.
-    lags: [Option<Lag>; Wait::COUNT],
-}
-
 /// A cluster of radios.
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// Radio numbers, ascending; the index of a radio is its rank.
     pub(super) radios: Vec<u32>,
     pub(super) members: Vec<Member>,
+    /// The members in collisions; valid for those that sleep.
+    listeners: Listeners,
     /// Ranks of the radios that are awake, ascending.
     pub(super) awake: Vec<usize>,
     pub(super) common: Common,
@@ -141,17 +103,13 @@ pub(super) struct Cluster {
     pub(super) next: Instant,
 }
 
-/// Whole slots from `from` to `until`; `None` if `until` is before `from`.
-fn passed(from: Instant, until: Instant, slot: Span) -> Option<u64> {
-    (from <= until).then(|| until.since(from).nanos() / slot.nanos())
-}
-
 impl Cluster {
-    pub(super) fn new(radios: Vec<u32>, members: Vec<Member>, common: Common) -> Self {
+    pub(super) fn new(radios: Vec<u32>, members: Vec<Member>, listeners: Listeners, common: Common) -> Self {
         Self {
             awake: (0..radios.len()).collect(),
             radios,
             members,
+            listeners,
             common,
             gap: None,
             reserving: Vec::new(),
@@ -197,7 +155,7 @@ impl Cluster {
     /// True if this member sleeps, and knows a reservation that others may not know.
     pub(super) fn has_own_nav(&self, rank: usize) -> bool {
         let member = &self.members[rank];
-        member.asleep && member.collisions.wait.frame().is_some()
+        member.asleep && member.wait.frame().is_some()
     }
 
     /// Earliest instant, for any member with this wait, from which slots of a gap are counted.
@@ -258,9 +216,10 @@ impl Cluster {
             due: self.slots + u64::from(lane.slots),
             openings: self.openings,
             received: self.received,
-            collisions: Outcome { wait, ..Outcome::default() },
+            wait,
             ..*member
         };
+        self.listeners.reset(rank);
         self.waits_differ |= wait != Wait::AIFS;
         if member.wants {
             let least = &mut self.least_due[wait.index()];
@@ -280,19 +239,19 @@ impl Cluster {
             |signal: &Signal, at: Instant| Signal::arrival(&reach.member_path(signal.from, own, rank), at);
         radio.asleep = false;
         let at = arrival(&gap.last, gap.last.end);
-        let sums = member.collisions;
+        let sums = self.listeners.effect(rank);
         let receiving = self.received.saturating_sub(member.received) + sums.receiving;
         let parts = Airtime { receiving, collided: sums.collided, busy: sums.busy, ..Airtime::default() };
         radio.account.skip(at + sums.ahead, &parts);
         radio.counts.broken += sums.broken;
         radio.idle_since = at;
         radio.stopped = arrival(&gap.first, gap.first.start);
-        radio.extended = sums.wait == Wait::EIFS;
+        radio.extended = member.wait == Wait::EIFS;
         radio.broken_at = radio.extended.then_some(at);
         if let Some(until) = self.reserved_until(rank, reach) {
             radio.reserved_until = radio.reserved_until.max(until);
         }
-        if let Some(signal) = sums.wait.frame().map(|frame| &self.collided[frame]) {
+        if let Some(signal) = member.wait.frame().map(|frame| &self.collided[frame]) {
             radio.reserved_until = radio.reserved_until.max(arrival(signal, Self::reserved(signal)));
         }
         let left = member.due.saturating_sub(self.slots);
@@ -314,11 +273,10 @@ impl Cluster {
         if let Some(counted) = self.count_gap(&signal) {
             if counted.differs {
                 self.forget_due();
+                self.listeners.catch_up();
                 for rank in 0..self.members.len() {
                     if self.members[rank].asleep {
-                        let sums = &mut self.members[rank].collisions;
-                        sums.ahead = Span::ZERO;
-                        let wait = core::mem::take(&mut sums.wait);
+                        let wait = core::mem::take(&mut self.members[rank].wait);
                         self.count_slots(rank, wait, &counted, reach);
                         self.note_due(rank);
                     }
@@ -341,16 +299,16 @@ impl Cluster {
         reach: &Reach,
         others: &mut Vec<usize>,
     ) {
+        collision.evaluate(&mut self.listeners);
         for rank in 0..self.members.len() {
             let member = &mut self.members[rank];
             if !member.asleep {
                 continue;
             }
-            let (own, wait) = (self.radios[rank], member.collisions.wait);
-            let ratios = (member.noise, member.preamble_ratio);
-            let random = &mut radios[own as usize].random;
-            if collision.add_to(&mut member.collisions, (own, rank), ratios, random) {
-                counted.into_iter().for_each(|counted| self.count_slots(rank, wait, counted, reach));
+            let radio = &mut radios[self.radios[rank] as usize];
+            if let Some(wait) = collision.wait(rank, &mut self.listeners, radio) {
+                let before = core::mem::replace(&mut member.wait, wait);
+                counted.into_iter().for_each(|counted| self.count_slots(rank, before, counted, reach));
                 self.note_due(rank);
             } else {
                 others.push(rank);
@@ -358,8 +316,15 @@ impl Cluster {
         }
     }
 
-    /// Begins the gap after a collision, whose effect was applied to all sleeping members.
-    pub(super) fn end_collision(&mut self, counted: Option<&CountedGap>, gap: Gap, events: &[AirEvent]) {
+    /// Begins the gap after a collision, to which all members were advanced.
+    pub(super) fn end_collision(
+        &mut self,
+        collision: Option<&Collision>,
+        counted: Option<&CountedGap>,
+        gap: Gap,
+        events: &[AirEvent],
+    ) {
+        collision.into_iter().for_each(|collision| collision.sum_up(&mut self.listeners));
         counted.into_iter().for_each(|counted| self.advance_slots(counted));
         self.open_gap(gap, &[]);
         let started =
@@ -449,7 +414,7 @@ impl Cluster {
     fn note_due(&mut self, rank: usize) {
         let member = &self.members[rank];
         if member.wants {
-            let least = &mut self.least_due[member.collisions.wait.index()];
+            let least = &mut self.least_due[member.wait.index()];
             *least = member.due.min(*least);
         }
     }
@@ -483,7 +448,7 @@ impl Cluster {
         self.forget_due();
         for (rank, member) in self.members.iter().enumerate() {
             if member.wants {
-                let wait = member.collisions.wait.index();
+                let wait = member.wait.index();
                 if member.due < ends_soon[wait] {
                     out.push(rank);
                 } else {

@@ -1,36 +1,34 @@
-//! Collisions of simultaneous frames, evaluated at a radio that only listened.
+//! Collisions of simultaneous frames, evaluated for radios that only listened.
 //!
 //! In a busy cell the most frequent event after a single frame: several frames begin in the same
-//! slot and all radios receive all of them. The result at a receiver follows the steps of
-//! [`super::hearing`] in the same order and with the same sums, without its state: which preamble
-//! is followed, whether the frame is lost or captured, how the airtime is counted.
+//! slot and all radios receive all of them. [`super::listeners`] computes which frame each of them
+//! follows, and for how long; here is decided whether that frame survives.
 
 use super::air::Signal;
 use super::cluster::AirEvent;
 use super::error::Decoder;
-use super::radio::Kind;
-use super::reach::{Heard, Reach};
+use super::listeners::Listeners;
+use super::radio::{Kind, Radio};
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
 /// Maximum number of frames evaluated in this way.
 pub(super) const MAX_FRAMES: usize = 8;
+/// Longest collision in nanoseconds, with its propagation delays far below the range of an `i32`.
+const LONGEST: i32 = 1_000_000_000;
 
 /// Simultaneous frames, in the order of their start and of their end.
 pub(super) struct Collision<'a> {
     frames: Vec<CollidingFrame<'a>>,
-    /// Indices into `frames`, and the ends of these frames, ns.
-    ends: Vec<(usize, u64)>,
+    /// Indices into `frames`, and the ends of these frames.
+    ends: Vec<(usize, Instant)>,
     decoders: &'a [Decoder],
 }
 
 struct CollidingFrame<'a> {
     signal: &'a Signal,
-    from: u32,
-    /// Its start, ns.
-    start: u64,
-    /// Receivers of the frame.
-    heard: &'a [Heard],
+    /// Rank of its sender.
+    from: usize,
     /// Up to this ratio to the others it is certainly lost before the first of them ends.
     lost_ratio: f64,
 }
@@ -63,27 +61,14 @@ impl Wait {
     }
 }
 
-/// Effect of collisions on a radio; wait and airtime ahead are those of the last busy time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    /// Frames that it followed and lost.
-    pub(super) broken: u64,
-    pub(super) wait: Wait,
-    pub(super) receiving: Span,
-    pub(super) collided: Span,
-    pub(super) busy: Span,
-    /// How far its airtime extends beyond the last end: propagation delays may change the order.
-    pub(super) ahead: Span,
-}
-
 impl<'a> Collision<'a> {
     /// The frames of a busy time, if all began within `together` of the first at every receiver and
-    /// none ended before.
+    /// none ended before. `rank` returns the rank of a radio.
     pub(super) fn of(
         events: &'a [AirEvent],
         together: Span,
         max_delay: Span,
-        reach: &'a Reach,
+        rank: impl Fn(u32) -> usize,
         decoders: &'a [Decoder],
     ) -> Option<Self> {
         let count = events.len() / 2;
@@ -106,124 +91,80 @@ impl<'a> Collision<'a> {
         let first_end = ends.first()?.1;
         let frame = |signal: &&'a Signal| CollidingFrame {
             signal,
-            from: signal.from,
-            start: signal.start.nanos(),
-            heard: reach.heard(signal.from),
+            from: rank(signal.from),
             lost_ratio: signal.lost_ratio(first_end.since(signal.start).saturating_sub(max_delay), decoders),
         };
-        let ends = ends.into_iter().map(|(index, end)| (index, end.nanos())).collect();
-        Some(Self { frames: signals.iter().map(frame).collect(), ends, decoders })
+        let collision = Self { frames: signals.iter().map(frame).collect(), ends, decoders };
+        let short = collision.ends.iter().all(|&(_, end)| collision.since_start(end) < LONGEST);
+        short.then_some(collision)
     }
 
-    /// Adds the effect on the radio of this number and rank, with this noise and preamble threshold,
-    /// to `sums`. False, without effect or draw, if it may have received a request-to-send: that
-    /// reservation may be undone.
-    ///
-    /// The radio detects each of the frames in the absence of the others.
-    #[inline(never)] // Fewer live variables: they fit in registers.
-    pub(super) fn add_to(
-        &self,
-        sums: &mut Outcome,
-        listener: (u32, usize),
-        (noise, preamble_ratio): (f64, f64),
-        random: &mut Stream,
-    ) -> bool {
-        let [first, others @ ..] = &self.frames[..] else { return false };
-        let heard = first.heard(listener);
-        let mut delays = [0; MAX_FRAMES];
-        delays[0] = heard.delay_ns;
-        let arrived = first.start + u64::from(heard.delay_ns);
-        // The frame that it follows, with what power (0: none), and since when it does what it does.
-        let (mut followed, mut old, mut energy) = (0, heard.power, heard.power);
-        let (mut began, mut latest) = (arrived, arrived);
-        let (mut broken, mut receiving, mut collided) = (0, 0, 0);
-        for (index, frame) in (1..).zip(others) {
-            let &Heard { power, delay_ns, .. } = frame.heard(listener);
-            delays[index % MAX_FRAMES] = delay_ns;
-            let before = latest;
-            latest = latest.max(frame.start + u64::from(delay_ns));
-            let others = noise + energy - old;
-            energy += power;
-            if old >= power && old >= preamble_ratio * (others + power) {
-                continue;
-            }
-            if old > 0.0 {
-                broken += 1;
-                receiving += before - began;
-                collided += latest - before;
-            }
-            began = latest;
-            let stronger = power > old && power >= preamble_ratio * (others + old);
-            (followed, old) = (index, if stronger { power } else { 0.0 });
+    /// Nanoseconds since the first frame began.
+    fn since_start(&self, at: Instant) -> i32 {
+        i32::try_from(at.since(self.frames[0].signal.start).nanos()).unwrap_or(i32::MAX)
+    }
+
+    /// Computes what the listeners follow, and their airtime.
+    pub(super) fn evaluate(&self, listeners: &mut Listeners) {
+        listeners.begin(self.frames[0].from);
+        for (index, frame) in (0..).zip(&self.frames).skip(1) {
+            listeners.start(index, frame.from, self.since_start(frame.signal.start));
         }
-        // The ends of the frames, and of the one that it follows.
-        let (mut last, mut over) = (latest, (latest, latest));
         for &(index, end) in &self.ends {
-            last = end + u64::from(delays[index % MAX_FRAMES]);
-            let before = latest;
-            latest = latest.max(last);
-            if index == followed {
-                over = (before, latest);
-            }
+            listeners.end(index, self.frames[index].from, self.since_start(end));
         }
-        let mut wait = Wait::AIFS;
-        if old > 0.0 {
-            let frame = &self.frames[followed];
-            let mut received = false;
-            if old > frame.lost_ratio * ((energy - old).max(0.0) + noise) {
-                if frame.signal.kind == Kind::Rts {
-                    return false;
-                }
-                received = self.is_received(followed, listener, energy, noise, random);
-            }
-            receiving += over.0 - began;
-            if received {
-                receiving += over.1 - over.0;
-                wait = Wait::nav(followed);
-            } else {
-                collided += over.1 - over.0;
-                broken += 1;
-                wait = Wait::EIFS;
-            }
-        }
-        sums.broken += broken;
-        sums.receiving += Span::from_nanos(receiving);
-        sums.collided += Span::from_nanos(collided);
-        sums.busy += Span::from_nanos(latest - arrived - receiving - collided);
-        (sums.wait, sums.ahead) = (wait, Span::from_nanos(latest - last));
-        true
     }
 
-    /// True if the followed frame is received despite the others.
-    #[inline(never)]
-    fn is_received(
-        &self,
-        followed: usize,
-        listener: (u32, usize),
-        mut energy: f64,
-        noise: f64,
-        random: &mut Stream,
-    ) -> bool {
+    /// What the listener of this rank waits for afterwards; `None`, without a draw from the stream
+    /// of `radio`, if it may have received a request-to-send: that reservation may be undone.
+    pub(super) fn wait(&self, rank: usize, listeners: &mut Listeners, radio: &mut Radio) -> Option<Wait> {
+        let Some((followed, power, others)) = listeners.follows(rank) else { return Some(Wait::AIFS) };
         let frame = &self.frames[followed];
-        let heard = frame.heard(listener);
-        let ratio = |energy: f64| heard.power / ((energy - heard.power).max(0.0) + noise);
-        let mut lock = frame.signal.lock(heard.power, Signal::arrival(heard, frame.signal.start));
+        if power <= frame.lost_ratio * others {
+            return Some(Wait::EIFS);
+        }
+        if frame.signal.kind == Kind::Rts {
+            return None;
+        }
+        Some(self.outcome(followed, rank, listeners, &mut radio.random))
+    }
+
+    /// What the listener waits for after the frame that it follows and may have received.
+    #[cold]
+    fn outcome(&self, followed: usize, rank: usize, listeners: &mut Listeners, random: &mut Stream) -> Wait {
+        let path = |frame: &CollidingFrame| listeners.path(frame.from, rank);
+        let frame = &self.frames[followed];
+        let (power, delay) = path(frame);
+        let (noise, mut energy) = listeners.levels(rank);
+        let ratio = |energy: f64| power / ((energy - power).max(0.0) + noise);
+        let mut lock = frame.signal.lock(power, frame.signal.start + delay);
         for &(index, end) in &self.ends {
-            let other = self.frames[index].heard(listener);
-            lock.settle(Signal::arrival(other, Instant::from_nanos(end)), ratio(energy), self.decoders);
+            let (power, delay) = path(&self.frames[index]);
+            lock.settle(end + delay, ratio(energy), self.decoders);
             if index == followed {
                 break;
             }
-            energy = (energy - other.power).max(0.0);
+            energy = (energy - power).max(0.0);
         }
-        lock.survives(random)
+        if !lock.survives(random) {
+            return Wait::EIFS;
+        }
+        // The airtime at its end was booked as that of a lost frame.
+        let starts = self.frames.iter().map(|frame| frame.signal.start + path(frame).1);
+        let mut before = starts.max().unwrap_or_default();
+        let mut ends = self.ends.iter().map(|&(index, end)| (index, end + path(&self.frames[index]).1));
+        let own = ends.find(|&(index, at)| {
+            let own = index == followed;
+            before = if own { before } else { before.max(at) };
+            own
+        });
+        listeners.receive(rank, own.map_or(Span::ZERO, |(_, at)| at.since(before)));
+        Wait::nav(followed)
     }
-}
 
-impl CollidingFrame<'_> {
-    /// The path to the radio of this number and rank.
-    #[inline]
-    fn heard(&self, (own, rank): (u32, usize)) -> &Heard {
-        &self.heard[rank - usize::from(own > self.from)]
+    /// Adds the airtime to the listeners' sums.
+    pub(super) fn sum_up(&self, listeners: &mut Listeners) {
+        let Some(&(last, end)) = self.ends.last() else { return };
+        listeners.sum_up(self.frames[0].from, self.frames[last].from, self.since_start(end));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What is in the entries of the queues is the matter of a [`DeviceType`].
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::time::Instant;
@@ -258,7 +258,7 @@ impl<T: DeviceType> Device<T> {
     pub fn set_carrier(&mut self, up: bool) {
         self.carrier = up;
         if let (true, Some(channel)) = (T::has_status(self.features), &self.channel) {
-            let _ = connection::send(channel.as_raw_fd(), &message::config_change());
+            let _ = connection::send(channel, &message::config_change());
         }
     }
 

@@ -23,6 +23,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::egress::Delivery;
 use airloom_engine::time::{Instant, Span};
+use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
+use rustix::net::{AddressFamily, SocketType};
 use serde::Serialize;
 
 pub use device::Counts;
@@ -34,7 +36,7 @@ use crate::error::Error;
 use crate::port::Port;
 use crate::port::Report;
 use crate::runtime::poller::Poller;
-use crate::sys::{check, set_nonblocking};
+use crate::sys::set_nonblocking;
 use connection::Connection;
 use device::{Device, DeviceType, RECEIVE, SEND};
 use message::Request;
@@ -106,18 +108,18 @@ impl<T: DeviceType> Vhost<T> {
     pub fn serve(listener: OwnedFd, kind: T) -> Result<Self, Error> {
         let raw = listener.as_raw_fd();
         let fail = |why: String| Error::VhostSocket { fd: raw, why };
-        for (option, wanted, what) in [
-            (libc::SO_DOMAIN, libc::AF_UNIX, "a Unix socket"),
-            (libc::SO_TYPE, libc::SOCK_STREAM, "a stream socket"),
-            (libc::SO_ACCEPTCONN, 1, "listening"),
+        for (is_so, what) in [
+            (socket_domain(&listener).map(|domain| domain == AddressFamily::UNIX), "a Unix socket"),
+            (socket_type(&listener).map(|kind| kind == SocketType::STREAM), "a stream socket"),
+            (socket_acceptconn(&listener), "listening"),
         ] {
-            match option_of(raw, option) {
-                Ok(value) if value == wanted => {}
-                Ok(_) => return Err(fail(format!("it is not {what}"))),
+            match is_so.map_err(io::Error::from) {
+                Ok(true) => {}
+                Ok(false) => return Err(fail(format!("it is not {what}"))),
                 Err(error) => return Err(fail(format!("it is not {what}: {error}"))),
             }
         }
-        set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        set_nonblocking(&listener).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let poller = Poller::new()?;
         poller.add(raw, LISTENER)?;
         Ok(Self {
@@ -320,7 +322,7 @@ impl<T: DeviceType> Vhost<T> {
 
     /// Accepts a guest's connection.
     fn accept(&mut self) -> Result<bool, DisconnectReason> {
-        let Some(connection) = Connection::accept(self.listener.as_raw_fd()) else { return Ok(false) };
+        let Some(connection) = Connection::accept(&self.listener) else { return Ok(false) };
         self.poller.add(connection.as_raw_fd(), CONNECTION).map_err(|_| DisconnectReason::Closed)?;
         // Further connections wait until this one ends.
         self.poller.remove(self.listener.as_raw_fd());
@@ -403,14 +405,4 @@ struct Figures {
     features: u64,
     #[serde(flatten)]
     counts: Counts,
-}
-
-/// An integer option of a socket.
-fn option_of(fd: RawFd, option: libc::c_int) -> io::Result<libc::c_int> {
-    let mut value: libc::c_int = 0;
-    let mut octets = libc::socklen_t::try_from(size_of_val(&value)).expect("a small number");
-    // SAFETY: the value and its length outlive the call.
-    let answer =
-        unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, (&raw mut value).cast(), &raw mut octets) };
-    check(answer).map(|()| value)
 }

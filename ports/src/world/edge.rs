@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
-use crate::runtime::background::Background;
+use crate::runtime::background::{Background, Pending};
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
 use crate::world::passage::{self, Passage};
@@ -91,15 +91,18 @@ impl Edge {
         self.prepare(number);
     }
 
-    /// Replaces a port. The new one has the carrier of the old one.
-    pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) {
+    /// Replaces a port. The new one has the carrier of the old one. The old one is closed after all
+    /// work on it; returns what is left of that to wait for.
+    pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) -> Option<Pending> {
         let attached = &mut self.ports[number];
         attached.longest = port.longest_frame();
-        attached.port = port;
+        let old = std::mem::replace(&mut attached.port, port);
+        let closing = self.background.as_ref().map(|background| background.run(Box::new(|| drop(old))));
         if !attached.carrier {
             self.set_carrier(number, false);
         }
         self.prepare(number);
+        closing
     }
 
     fn set_carrier(&mut self, number: usize, up: bool) {
@@ -108,7 +111,7 @@ impl Edge {
         match (attached.port.set_carrier(up), &self.background) {
             (None, _) => {}
             (Some(work), None) => work(),
-            (Some(work), Some(background)) => background.run(work),
+            (Some(work), Some(background)) => drop(background.run(work)),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::capture::{Capture, Choice};
 use crate::error::Error;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
+use crate::runtime::background::Pending;
 use crate::runtime::wall_clock::WallClock;
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
@@ -114,10 +115,11 @@ impl World {
         }
     }
 
-    /// Replaces a port: the new TAP of a restarted node.
-    pub fn exchange(&mut self, id: PortId, mut port: Box<dyn Port>) {
+    /// Replaces a port: the new TAP of a restarted node. Returns what is left of closing the old
+    /// one.
+    pub fn exchange(&mut self, id: PortId, mut port: Box<dyn Port>) -> Option<Pending> {
         port.attached(id);
-        self.edge.exchange(id.index(), port);
+        self.edge.exchange(id.index(), port)
     }
 
     /// Captures ports and media to a file, or to a folder of files.

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket as Socket
 from typing import TYPE_CHECKING
 
 from airloom.grid.accounts import Accounts, Clock
@@ -73,6 +74,11 @@ def serve(
     socket = config.bind_socket()
     bound = socket.getsockname()
     shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-    server = uvicorn.Server(config)
-    ready(f"{'https' if certificate else 'http'}://{shown}:{bound[1]}")
-    server.run(sockets=[socket])
+    url = f"{'https' if certificate else 'http'}://{shown}:{bound[1]}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[Socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready(url)
+
+    Server(config).run(sockets=[socket])

@@ -177,8 +177,8 @@ class NodeHandle(ABC):
 
     name: str
     kind: str
-    taps: Mapping[str, int]
-    """Interface name: file descriptor of its TAP; empty for kinds without engine ports."""
+    taps: Mapping[str, _engine.Tap]
+    """Interface name: its TAP; empty for kinds without engine ports."""
     vhost_sockets: Mapping[str, int] = {}
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
 

@@ -30,6 +30,9 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
             for route in plan.routes
             if route.interface in names
         ],
+        "neighbours": [
+            {"address": one.address, "mac": one.mac, "interface": one.interface} for one in plan.neighbours
+        ],
         "forwarding": plan.forwarding,
         "ipv6": _speaks_ipv6(plan, interfaces),
         "sysctl": {key: str(value) for key, value in plan.sysctl.items()},

@@ -51,6 +51,15 @@ class RoutePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class NeighbourPlan:
+    """A permanent neighbour entry."""
+
+    address: str
+    mac: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerPlan:
     """Where an OpenFlow controller listens: in a node, or at an address reached from this machine."""
 
@@ -153,6 +162,8 @@ class NodePlan:
     """Its virtual machine, if it has one."""
     mounts: tuple[MountPlan, ...] = ()
     publish: tuple[PublishPlan, ...] = ()
+    neighbours: tuple[NeighbourPlan, ...] = ()
+    """Its permanent neighbour entries."""
     machine_network: bool = False
     """True if it uses the host's network namespace; false for all nodes of scenarios."""
 

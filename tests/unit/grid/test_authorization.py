@@ -136,10 +136,7 @@ def test_a_token_without_the_scope_is_refused(world: World, route: tuple[str, st
     for role in sorted(rule.roles or ()):
         for scope in SCOPES:
             status, code, changed = world.call(route, world.scoped[role, scope])
-            if rule.scope is None:
-                allowed = scope in rule.body["scopes"]
-            else:
-                allowed = scope == rule.scope
+            allowed = scope in rule.body["scopes"] if rule.scope is None else scope == rule.scope
             assert (status < 300) == allowed, (role, scope, status, code)
             assert allowed or (code, changed) == ("token.scope", False)
 

@@ -2,6 +2,7 @@
 
 use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
+use crate::medium::bss::Cell;
 use crate::medium::header::Header;
 use crate::medium::phy::Channel;
 use crate::medium::radio::{Kind, Radio, RadioId, To, Waiting};
@@ -131,13 +132,22 @@ impl Medium {
         }
     }
 
-    /// Looks up the receiver of a lane's first frame: its stack may have changed its addresses.
+    /// Looks up the receiver of a lane's first frame if it has an address of a stack, which may have
+    /// changed its addresses.
     pub(in crate::medium) fn look_up_receiver(&mut self, index: usize, lane: usize) {
-        let waiting = &mut self.radios[index].lanes[lane].queue[0];
-        let Some(mpdu) = &waiting.mpdu else { return };
-        if waiting.to != To::Group {
-            waiting.to = self.addresses.get(&mpdu.addresses[0]).map_or(To::Nobody, |&radio| To::Radio(radio));
-        }
+        let radio = &self.radios[index];
+        let waiting = &radio.lanes[lane].queue[0];
+        let address = match (&waiting.mpdu, &radio.cell) {
+            _ if waiting.to == To::Group => return,
+            (Some(mpdu), _) => mpdu.addresses[0],
+            (None, Cell::Station(station)) if self.is_stack(station.peer()) => station.network(),
+            (None, _) => match waiting.receiver {
+                Some(address) => address,
+                None => return,
+            },
+        };
+        let known = self.addresses.get(&address).map_or(To::Nobody, |&radio| To::Radio(radio));
+        self.radios[index].lanes[lane].queue[0].to = known;
     }
 }
 

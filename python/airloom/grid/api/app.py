@@ -326,7 +326,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
         place, *path = each["loc"]
         where = ".".join(str(part) for part in path) or str(place)
         code = {"extra_forbidden": "key.unknown", "missing": "key.missing"}.get(each["type"], "value.invalid")
-        found.append({"code": code, "message": each["msg"], "where": where})
+        found.append({"code": code, "message": each["msg"].removeprefix("Value error, "), "where": where})
     return JSONResponse({**found[0], "further": found[1:]}, 422)
 
 
