@@ -195,6 +195,7 @@ def test_a_label_stands_for_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_hundred_points_of_sixty_four_flows_make_a_page_that_opens_soon(tmp_path: Path) -> None:
     page = report.write([large_sweep(tmp_path / "large", repetitions=2)])
     assert page.stat().st_size < 5_000_000
