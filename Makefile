@@ -20,6 +20,9 @@ OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
 
+# Without compiled modules every start of the command, and of each process of tests, takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-rust test-python test-quick test-mininet bench lint docs packages
 .PHONY: kernel test-kernel screenshots wheel sdist man try-wheel try-sdist clean
 
@@ -76,7 +79,16 @@ $(VENV)/.notebooks: notebooks.lock $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r notebooks.lock
 	@touch $@
 
-test-python: setup $(VENV)/.sdn $(VENV)/.notebooks
+$(VENV)/.grid: grid.lock $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r grid.lock
+	@touch $@
+
+# Playwright drives Debian's Chromium in tests of the grid manager's page.
+$(VENV)/.browser: $(VENV)/.grid
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2 pyee==
+	@touch $@
+
+test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser
 	@tools/packages test
 	$(PYTEST) $(BESIDE) -m "not measures"
 	$(PYTEST) -m measures
@@ -86,14 +98,14 @@ test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pexpect==4.9.0 ptyprocess==0.7.0
 	AIRLOOM_TEST_MININET="$$(tools/mininet-tests)" $(BIN)/python -m pytest tests/world/test_mininet_suite.py
 
-test-quick: setup ## Run the quick tests, and one of each kind of world: at most a minute
+test-quick: setup $(VENV)/.grid ## Run the quick tests, and one of each kind of world: at most a minute
 	$(PYTEST) -q $(BESIDE) -m "quick and not measures"
 
 bench: setup ## Run the benchmarks (BENCH=name for one) and print their ratios
 	@tools/packages bench
 	$(BIN)/airloom bench $(BENCH)
 
-lint: setup ## Check format, lints and types of all languages
+lint: setup $(VENV)/.grid ## Check format, lints and types of all languages
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .

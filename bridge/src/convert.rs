@@ -1,16 +1,37 @@
 //! Conversion of Python values to the types of the engine's crates.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
 use crate::errors::Fault;
+use crate::nodes::Tap;
 
-/// Duplicates the descriptor of a TAP or socket for the engine.
+/// A TAP, of a node or by its descriptor.
+#[derive(FromPyObject)]
+pub enum TapSource<'py> {
+    /// Of a node, whose descriptor the engine shares.
+    OfNode(PyRef<'py, Tap>),
+    /// A descriptor, which the engine duplicates.
+    Descriptor(i32),
+}
+
+impl TapSource<'_> {
+    /// Its descriptor for the engine.
+    pub fn descriptor(&self) -> Result<Arc<OwnedFd>, Fault> {
+        match self {
+            Self::OfNode(tap) => tap.share(),
+            Self::Descriptor(fd) => duplicate(*fd).map(Arc::new),
+        }
+    }
+}
+
+/// Duplicates a descriptor for the engine.
 pub fn duplicate(fd: i32) -> Result<OwnedFd, Fault> {
     if fd < 0 {
-        return Err(Fault::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF)));
+        return Err(Fault::bad_descriptor());
     }
     // SAFETY: the descriptor is only duplicated; a number that names none is an error, not more.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };

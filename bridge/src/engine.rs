@@ -16,13 +16,14 @@ use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
 use airloom_ports::memory::{Inbox, Memory};
 use airloom_ports::port::Port;
+use airloom_ports::runtime::background::Pending;
 use airloom_ports::runtime::driver::{Driven, Driver};
 use airloom_ports::tap::Tap;
 use airloom_ports::tunnel::{Encapsulation, Tunnel};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 
-use crate::convert::{duplicate, read_settings};
+use crate::convert::{TapSource, duplicate, read_settings};
 use crate::errors::Fault;
 use crate::received::{Frame, Received};
 use crate::views::{LedgerState, Punctuality};
@@ -87,19 +88,23 @@ impl Engine {
 
     /// Replaces a port.
     fn exchange(&self, py: Python<'_>, name: String, port: Box<dyn Port>) -> PyResult<()> {
-        py.detach(|| match &mut *self.state() {
-            State::Still(world) => {
-                let id = world.names.ports.id(&name)?;
-                world.exchange(id, port);
-                Ok(())
-            }
-            State::Running(driver) => Ok(driver.ask(move |driven| {
-                let id = driven.world.names.ports.id(&name)?;
-                driven.exchange(id, port)
-            })??),
-            State::Stopped(..) | State::Lost => {
-                Err(Fault::State { call: "this", needs: "an engine that is not stopped" })
-            }
+        py.detach(|| {
+            let closing = match &mut *self.state() {
+                State::Still(world) => {
+                    let id = world.names.ports.id(&name)?;
+                    world.exchange(id, port)
+                }
+                State::Running(driver) => driver.ask(move |driven| {
+                    let id = driven.world.names.ports.id(&name)?;
+                    driven.exchange(id, port)
+                })??,
+                State::Stopped(..) | State::Lost => {
+                    return Err(Fault::State { call: "this", needs: "an engine that is not stopped" });
+                }
+            };
+            // The old interface is gone only after the last use of its descriptor.
+            closing.into_iter().for_each(Pending::wait);
+            Ok(())
         })
         .map_err(PyErr::from)
     }
@@ -128,9 +133,9 @@ impl Engine {
         Self { state: Mutex::new(State::Still(Box::new(World::new(seed)))), inbox: Inbox::default() }
     }
 
-    #[pyo3(signature = (name, fd, transit = false))]
-    fn add_tap_port(&self, py: Python<'_>, name: String, fd: i32, transit: bool) -> PyResult<()> {
-        let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
+    #[pyo3(signature = (name, tap, transit = false))]
+    fn add_tap_port(&self, py: Python<'_>, name: String, tap: TapSource<'_>, transit: bool) -> PyResult<()> {
+        let tap = Tap::from_fd(tap.descriptor()?).map_err(Fault::from)?;
         self.add(py, name, transit, Box::new(tap))
     }
 
@@ -150,6 +155,19 @@ impl Engine {
         transit: bool,
     ) -> PyResult<()> {
         self.add(py, name, transit, Box::new(guests::device(duplicate(listener)?, mac, mtu)?))
+    }
+
+    #[pyo3(signature = (name, device, radio, phy, transit = false))]
+    fn add_wlan_port(
+        &self,
+        py: Python<'_>,
+        name: String,
+        device: &guests::WlanDevice,
+        radio: usize,
+        phy: &str,
+        transit: bool,
+    ) -> PyResult<()> {
+        self.add(py, name, transit, Box::new(device.port(radio, phy)?))
     }
 
     fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {
@@ -175,8 +193,8 @@ impl Engine {
         self.add(py, name, true, Box::new(tunnel))
     }
 
-    fn attach_tap(&self, py: Python<'_>, name: String, fd: i32) -> PyResult<()> {
-        let tap = Tap::from_fd(duplicate(fd)?).map_err(Fault::from)?;
+    fn attach_tap(&self, py: Python<'_>, name: String, tap: TapSource<'_>) -> PyResult<()> {
+        let tap = Tap::from_fd(tap.descriptor()?).map_err(Fault::from)?;
         self.exchange(py, name, Box::new(tap))
     }
 

@@ -26,6 +26,11 @@ impl Fault {
     /// Any call after the engine panicked.
     pub const LOST: Self = Self::State { call: "this call", needs: "an engine that met no bug" };
 
+    /// A descriptor that is not open.
+    pub fn bad_descriptor() -> Self {
+        Self::Descriptor(std::io::Error::from_raw_os_error(libc::EBADF))
+    }
+
     /// The setting that is out of its range, and the text of the range.
     fn range(&self) -> Option<(&'static str, &'static str)> {
         match self {

@@ -2,19 +2,44 @@
 
 use std::os::fd::OwnedFd;
 
+use airloom_engine::medium::phy::tables::by_name;
 use airloom_netns::read_mac;
 use airloom_ports::port::Report;
 use airloom_ports::vhost::{self, DeviceConfig, Vhost};
+use airloom_ports::wlan::{self, WlanPort};
 use airloom_ports::world::World;
 use pyo3::prelude::*;
 
+use crate::convert::duplicate;
 use crate::errors::Fault;
 use crate::views::Named;
 
 /// The network device of the guest that will connect to a listening socket.
-pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost, Fault> {
+pub fn device(listener: OwnedFd, mac: &str, mtu: u16) -> Result<Vhost<DeviceConfig>, Fault> {
     let mac = read_mac(mac).map_err(Fault::Settings)?;
     Ok(Vhost::serve(listener, DeviceConfig { mac, mtu })?)
+}
+
+/// A guest's wireless device, to which all its radios belong.
+#[pyclass(frozen, module = "airloom._engine")]
+pub struct WlanDevice(wlan::WlanDevice);
+
+#[pymethods]
+impl WlanDevice {
+    #[new]
+    fn new(listener: i32) -> PyResult<Self> {
+        Ok(Self(wlan::WlanDevice::serve(duplicate(listener)?).map_err(Fault::from)?))
+    }
+}
+
+impl WlanDevice {
+    /// The port of the radio with this number, whose physical layer has this name.
+    pub fn port(&self, radio: usize, phy: &str) -> Result<WlanPort, Fault> {
+        let known = by_name(phy).ok_or_else(|| Fault::Settings(format!("no physical layer {phy}")))?;
+        let most = wlan::device::MOST_RADIOS;
+        let refused = || Fault::Settings(format!("radio {radio} of a guest, which has at most {most}"));
+        self.0.port(radio, known).ok_or_else(refused)
+    }
 }
 
 /// Name and report of each port with a guest.

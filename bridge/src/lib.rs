@@ -33,9 +33,11 @@ mod _engine {
     #[pymodule_export]
     use super::errors::error_codes;
     #[pymodule_export]
+    use super::guests::WlanDevice;
+    #[pymodule_export]
     use super::media::read_movements;
     #[pymodule_export]
-    use super::nodes::{Namespace, bring_up, counters_of, tear_down};
+    use super::nodes::{Namespace, Tap, bring_up, counters_of, tear_down};
 
     use pyo3::prelude::*;
 

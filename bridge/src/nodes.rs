@@ -1,12 +1,15 @@
 //! Namespaces of nodes for Python: created, read, and closed in batches.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Weak};
 
 use airloom_netns::{self as netns, Counters, Error, NodeSpec, Shape, VethEnd, VethSpec};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::EngineError;
+use crate::errors::Fault;
 use crate::views::Named;
 
 /// An anonymous network namespace, held by a file descriptor, and its TAPs.
@@ -14,6 +17,24 @@ use crate::views::Named;
 pub struct Namespace {
     name: String,
     inner: std::sync::RwLock<Option<netns::Namespace>>,
+}
+
+/// The engine's end of a TAP of a namespace, which closes it.
+#[pyclass(frozen, module = "airloom._engine")]
+pub struct Tap(Weak<OwnedFd>);
+
+impl Tap {
+    /// A share of its descriptor.
+    pub fn share(&self) -> Result<Arc<OwnedFd>, Fault> {
+        self.0.upgrade().ok_or_else(Fault::bad_descriptor)
+    }
+}
+
+#[pymethods]
+impl Tap {
+    fn fileno(&self) -> PyResult<i32> {
+        Ok(self.share()?.as_raw_fd())
+    }
 }
 
 fn raise(error: &Error) -> PyErr {
@@ -53,15 +74,14 @@ impl Namespace {
     }
 
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
-        self.with(py, |namespace| Ok(namespace.as_fd().as_raw_fd()))
+        self.with(py, |namespace| Ok(namespace.descriptor()?.as_raw_fd()))
     }
 
-    fn taps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let taps = self.with(py, |namespace| {
-            Ok(namespace.taps().map(|(name, fd)| (name.to_owned(), fd.as_raw_fd())).collect::<Vec<_>>())
-        })?;
-        let named = taps.iter().map(|(name, fd)| (name.as_str(), fd));
-        Ok(pythonize::pythonize(py, &Named(named.collect()))?)
+    fn taps(&self, py: Python<'_>) -> PyResult<BTreeMap<String, Tap>> {
+        self.with(py, |namespace| {
+            let tap = |(name, fd): (&str, &Arc<OwnedFd>)| (name.to_owned(), Tap(Arc::downgrade(fd)));
+            Ok(namespace.taps().map(tap).collect())
+        })
     }
 
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

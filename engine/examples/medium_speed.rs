@@ -1,6 +1,6 @@
 //! Measures the CPU time of the radio medium for each simulated second.
 //!
-//! Saturated 802.11a stations at 54 Mbit/s, all in range of each other, and a grid of 400 nodes on
+//! Saturated 802.11a stations at 54 Mbit/s, or 802.11b stations at 11 Mbit/s, all in range of each other, and a grid of 400 nodes on
 //! 12 channels. Islands out of range of each other show that the cost grows with the number of
 //! radios in range. Run with `cargo run --release --example medium_speed`.
 
@@ -25,12 +25,17 @@ fn cpu_seconds() -> f64 {
     nanos as f64 * 1e-9
 }
 
-fn saturated(n: u32, seconds: f64) -> (f64, f64) {
+/// `n` saturated stations at the highest rate of a physical layer: cost, and frames per second.
+fn saturated(n: u32, seconds: f64, phy: &str) -> (f64, f64) {
+    let settings = match phy {
+        "802.11b" => RadioSettings { phy: phy.into(), channel: 1, ..at_rate(11.0) },
+        _ => at_rate(54.0),
+    };
     let mut world = World::new(1, reference_loss());
-    let sink = world.add(at_rate(54.0), 0.0, 0.0);
+    let sink = world.add(settings.clone(), 0.0, 0.0);
     for station in 0..n {
         let angle = f64::from(station) / f64::from(n) * core::f64::consts::TAU;
-        let from = world.add(at_rate(54.0), 5.0 * libm::cos(angle), 5.0 * libm::sin(angle));
+        let from = world.add(settings.clone(), 5.0 * libm::cos(angle), 5.0 * libm::sin(angle));
         world.saturate(at(0.0), from, sink, PAYLOAD);
     }
     world.run(at(0.2));
@@ -108,12 +113,13 @@ fn islands(number: u16, seconds: f64) -> f64 {
     (cpu_seconds() - start) / seconds / f64::from(number)
 }
 
-/// Command line for other programs: `saturated STATIONS SECONDS`, `shared STATIONS SECONDS` or
-/// `grid SECONDS`.
+/// Command line for other programs: `saturated STATIONS SECONDS [PHY]`, `shared STATIONS SECONDS`
+/// or `grid SECONDS`.
 fn asked(words: &[String]) -> Option<(f64, f64)> {
     match words {
-        [what, stations, seconds] if what == "saturated" => {
-            Some(saturated(stations.parse().ok()?, seconds.parse().ok()?))
+        [what, stations, seconds, phy @ ..] if what == "saturated" => {
+            let phy = phy.first().map_or("802.11a", String::as_str);
+            Some(saturated(stations.parse().ok()?, seconds.parse().ok()?, phy))
         }
         [what, stations, seconds] if what == "shared" => {
             Some(shared(stations.parse().ok()?, seconds.parse().ok()?))
@@ -128,7 +134,7 @@ fn main() -> std::process::ExitCode {
     if !words.is_empty() {
         let Some((cost, yielded)) = asked(&words) else {
             eprintln!(
-                "usage: medium_speed [saturated STATIONS SECONDS | shared STATIONS SECONDS | grid SECONDS]"
+                "usage: medium_speed [saturated STATIONS SECONDS [PHY] | shared STATIONS SECONDS | grid SECONDS]"
             );
             return std::process::ExitCode::from(2);
         };
@@ -136,7 +142,7 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::SUCCESS;
     }
     for (n, peer) in PEER {
-        let (own, frames) = saturated(n, 10.0);
+        let (own, frames) = saturated(n, 10.0, "802.11a");
         println!(
             "{n:>3} stations: {own:.5} CPU s per simulated s, {frames:.0} frames/s; ns-3.44 {peer}: {:.0} times",
             peer / own

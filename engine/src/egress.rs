@@ -4,6 +4,7 @@ use crate::drop_reason::{DropReason, HostLoss};
 use crate::element::{MediumId, Place, PortId};
 use crate::frame::{Frame, Pool};
 use crate::medium::capture::Sniffed;
+use crate::medium::wlan::{RxStatus, TxStatus};
 use crate::time::Instant;
 
 /// A wall clock in engine time.
@@ -35,6 +36,25 @@ pub trait Egress {
     fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {
         let at = arrivals.last().copied().unwrap_or_default();
         self.deliver(port, at, frame, pool)
+    }
+
+    /// An 802.11 frame reached a radio that carries such frames ([`crate::medium::wlan`]).
+    fn receive_wlan(
+        &mut self,
+        port: PortId,
+        at: Instant,
+        frame: &Frame,
+        pool: &Pool,
+        status: &RxStatus,
+    ) -> Delivery {
+        let _ = status;
+        self.deliver(port, at, frame, pool)
+    }
+
+    /// The transmission that the node behind a port asked for has ended
+    /// ([`crate::medium::wlan::TxRequest`]).
+    fn transmitted(&mut self, port: PortId, at: Instant, status: &TxStatus) {
+        let _ = (port, at, status);
     }
 
     /// A frame entered at a port, in the form the engine admitted. This is the first call about the

@@ -155,9 +155,10 @@ pub struct Ledger {
     pub offered: Tally,
     /// Copies made inside, by flooding and by duplication.
     pub copies: Tally,
-    /// Octets of VLAN tags added by switches.
+    /// Octets of VLAN tags added by switches, and by which frames grew in the translation between
+    /// Ethernet and 802.11.
     pub tags_put: u64,
-    /// Octets of VLAN tags removed by switches.
+    /// Octets of VLAN tags removed by switches, and by which frames shrank in that translation.
     pub tags_taken: u64,
     /// Frames delivered to nodes.
     pub delivered: Tally,
@@ -208,7 +209,7 @@ impl Ledger {
         &mut self.wires[2 * link.index() + direction as usize]
     }
 
-    /// Records that VLAN tagging changed frames of `before` octets to `after` octets.
+    /// Records that VLAN tagging, or translation, changed frames of `before` octets to `after` octets.
     pub(crate) fn retag(&mut self, before: u64, after: u64) {
         self.tags_put += after.saturating_sub(before);
         self.tags_taken += before.saturating_sub(after);

@@ -13,6 +13,11 @@ pub(crate) fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
+/// The ratio that `db` decibels stand for.
+pub(crate) fn linear(db: f64) -> f64 {
+    pow(10.0, db / 10.0)
+}
+
 /// The cosine of an angle in radians.
 pub(crate) fn cos(x: f64) -> f64 {
     libm::cos(x)
@@ -56,6 +61,13 @@ pub(crate) fn erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn decibels_are_tenths_of_the_decimal_exponent() {
+        // IEC 60027-3: 10 dB is a ratio of 10, 3 dB one of 1.995 262.
+        assert!([(0.0, 1.0), (10.0, 10.0), (-30.0, 1e-3)].iter().all(|&(db, ratio)| linear(db) == ratio));
+        assert!((linear(3.0) - 1.995_262_314_968_88).abs() < 1e-14);
+    }
 
     #[test]
     fn the_complementary_error_function_is_that_of_published_tables() {

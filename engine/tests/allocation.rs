@@ -4,6 +4,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
+use airloom_engine::medium::mobility::{Position, Static};
+use airloom_engine::medium::propagation::LogDistance;
+use airloom_engine::medium::wlan::{Attempt, TxRequest};
+use airloom_engine::medium::{Medium, Membership, RadioSettings};
 use airloom_engine::settings::{
     Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, Segments, SwitchSettings,
 };
@@ -144,4 +148,56 @@ fn a_row_of_switches_allocates_nothing_per_frame() {
     let before = ALLOCATIONS.with(Cell::get);
     talk(&mut engine, 1_000..5_000);
     assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+}
+
+#[test]
+fn frames_of_a_stack_and_their_translation_allocate_nothing() {
+    let mut engine = Engine::new(1);
+    let loss = LogDistance { exponent: 3.0, reference_m: 1.0, reference_db: 46.7 };
+    let medium = Medium::new(engine.seed(), "air", Box::new(loss));
+    let medium = engine.add_medium("air", medium).expect("new");
+    let mac = |node: u8| [2, 0, 0, 0, 0, node];
+    let cell = Membership::AdHoc { ssid: String::new(), beacon_ns: 102_400_000 };
+    let mut ports = Vec::new();
+    for (node, membership) in (0u8..).zip([Membership::Wlan, Membership::Wlan, cell]) {
+        let port = engine.add_port(&format!("n{node}"), false).expect("new");
+        let place = Box::new(Static(Position::new(f64::from(node), 0.0, 0.0)));
+        let stack = membership == Membership::Wlan;
+        let settings = RadioSettings { mac: mac(node), membership, ..RadioSettings::default() };
+        engine.add_radio(medium, port, settings, place).expect("valid");
+        if stack {
+            engine.set_wlan_addresses(port, &[mac(node)]).expect("a stack");
+        }
+        ports.push(port);
+    }
+    // From stack to stack, from a stack to an Ethernet radio, and back.
+    let talk = |engine: &mut Engine, frames: std::ops::Range<u64>| {
+        for frame in frames {
+            let at = Instant::from_nanos(frame * 3_000_000);
+            let buffer = engine.pool().take(300);
+            let octets = engine.pool().octets_mut(buffer);
+            octets[..300].fill(0);
+            let to = [1, 2, 0][(frame % 3) as usize];
+            if frame % 3 == 2 {
+                octets[..6].copy_from_slice(&mac(to));
+                octets[6..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 8, 0]);
+                engine.offer(ports[2], at, Frame::new(buffer, 300, None, None));
+            } else {
+                octets[0] = 0x08;
+                octets[4..10].copy_from_slice(&mac(to));
+                octets[10..16].copy_from_slice(&mac(0));
+                octets[16] = 2;
+                octets[24..32].copy_from_slice(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+                let attempts = [Some(Attempt { rate: 4, tries: 7 }), None, None, None];
+                let request = TxRequest { mhz: 5180, attempts, ..TxRequest::default() };
+                engine.transmit(ports[0], at, Frame::new(buffer, 300, None, None), request);
+            }
+            engine.advance(at, &mut Sink);
+        }
+    };
+    talk(&mut engine, 0..300);
+    let before = ALLOCATIONS.with(Cell::get);
+    talk(&mut engine, 300..1_500);
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    assert_eq!(engine.ledger().dropped.total().frames, 0);
 }

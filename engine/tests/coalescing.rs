@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
-use airloom_engine::settings::{LinkSettings, QueueSettings, Rate, SwitchSettings};
+use airloom_engine::settings::{Discipline, Jitter, LinkSettings, Loss, QueueSettings, Rate, SwitchSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Direction, DropReason, Egress, End, Engine, LinkId, Place, PortId};
 use common::{Book, check_ledger, mac, offer_super_that_came, run_dry, tcp4};
@@ -14,6 +14,9 @@ use proptest::prelude::*;
 
 /// Time from the arrival of a frame at a router to its departure.
 const LATENCY: u64 = 3_000;
+/// Most times the span for which segments gather on a wire without load that they gather on a busy
+/// one.
+const MOST_LOAD: u64 = 5;
 
 /// A frame or a run of segments that a router sends on.
 struct Onward {
@@ -86,7 +89,24 @@ struct Hop {
     ecn: bool,
     /// True if there is a hub in the middle.
     hub: bool,
+    /// Probability that a frame is lost.
+    loss: f64,
+    /// Half width of uniform jitter in nanoseconds.
+    jitter: u64,
+    discipline: Discipline,
 }
+
+/// A link without impairments.
+const PLAIN: Hop = Hop {
+    rate: 1_000_000_000,
+    delay: 0,
+    packets: 100,
+    ecn: false,
+    hub: false,
+    loss: 0.0,
+    jitter: 0,
+    discipline: Discipline::DropTail,
+};
 
 /// What one end sends.
 #[derive(Clone, Debug)]
@@ -114,6 +134,8 @@ struct Outcome {
     drops: Vec<(Place, u64, DropReason)>,
     ledger: String,
     together: u16,
+    /// Segments that entered a link late, and by how many nanoseconds at most.
+    late: (u64, u64),
 }
 
 /// Sends over a chain of routers whose ports gather segments for `coalesce_ns`.
@@ -125,10 +147,21 @@ fn chain(hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
     let first = near;
     for (number, hop) in hops.iter().enumerate() {
         let far = engine.add_port(&format!("{number} in"), true).expect("new");
-        let queue = QueueSettings { packets: Some(hop.packets), ecn: hop.ecn, ..QueueSettings::default() };
-        let rate = Rate::BitsPerSecond(hop.rate);
-        let settings =
-            LinkSettings { rate, delay_ns: hop.delay, queue, coalesce_ns, ..LinkSettings::default() };
+        let queue = QueueSettings {
+            packets: Some(hop.packets),
+            ecn: hop.ecn,
+            discipline: hop.discipline.clone(),
+            ..QueueSettings::default()
+        };
+        let settings = LinkSettings {
+            rate: Rate::BitsPerSecond(hop.rate),
+            delay_ns: hop.delay,
+            loss: if hop.loss > 0.0 { Loss::Bernoulli { probability: hop.loss } } else { Loss::None },
+            jitter: if hop.jitter > 0 { Jitter::Uniform { spread_ns: hop.jitter } } else { Jitter::None },
+            queue,
+            coalesce_ns,
+            ..LinkSettings::default()
+        };
         let name = number.to_string();
         engine.let_gather(near);
         engine.let_gather(far);
@@ -175,11 +208,20 @@ fn chain(hops: &[Hop], sends: &[Send], coalesce_ns: u64) -> Outcome {
         engine.advance(Instant::from_nanos(now), &mut nodes);
         check_ledger(&mut engine);
     }
+    let late = late(&mut engine, &links);
     let ledger = ledger(&mut engine, &links);
     let Nodes { mut received, mut drops, together, .. } = nodes;
     received.sort();
     drops.sort();
-    Outcome { received, drops, ledger, together }
+    Outcome { received, drops, ledger, together, late }
+}
+
+fn late(engine: &mut Engine, links: &[LinkId]) -> (u64, u64) {
+    let ledger = engine.ledger();
+    let both = |&link: &LinkId| [Direction::Forward, Direction::Backward].map(|way| ledger.link(link, way));
+    links.iter().flat_map(both).fold((0, 0), |(frames, most), account| {
+        (frames + account.late.frames, most.max(account.late_most.nanos()))
+    })
 }
 
 fn ledger(engine: &mut Engine, links: &[LinkId]) -> String {
@@ -196,13 +238,30 @@ fn ledger(engine: &mut Engine, links: &[LinkId]) -> String {
 fn hop() -> impl Strategy<Value = Hop> {
     let rate = prop::sample::select(vec![10_000_000, 100_000_000, 333_333_333, 1_000_000_000]);
     let delay = prop::sample::select(vec![0, 1, 5_000, 200_000]);
-    (rate, delay, 2..60_u32, any::<bool>(), any::<bool>()).prop_map(|(rate, delay, packets, ecn, hub)| Hop {
-        rate,
-        delay,
-        packets,
-        ecn,
-        hub,
-    })
+    let loss = prop::sample::select(vec![0.0, 0.0, 0.05]);
+    let jitter = prop::sample::select(vec![0, 0, 50_000]);
+    (rate, delay, 2..60_u32, any::<bool>(), any::<bool>(), loss, jitter).prop_map(
+        |(rate, delay, packets, ecn, hub, loss, jitter)| Hop {
+            rate,
+            delay,
+            packets,
+            ecn,
+            hub,
+            loss,
+            jitter,
+            ..PLAIN
+        },
+    )
+}
+
+fn managed() -> impl Strategy<Value = Discipline> {
+    let (target_ns, interval_ns) = (500_000, 2_000_000);
+    let red = Discipline::Red { min_octets: 5_000, max_octets: 40_000, probability: 0.1, weight: 0.02 };
+    prop::sample::select(vec![
+        red,
+        Discipline::CoDel { target_ns, interval_ns },
+        Discipline::FqCoDel { target_ns, interval_ns, quantum: 1514, flows: 64 },
+    ])
 }
 
 fn send() -> impl Strategy<Value = Send> {
@@ -233,9 +292,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(50) })]
+
+    #[test]
+    fn a_managed_queue_changes_times_only_by_what_is_counted(
+        hops in prop::collection::vec((hop(), managed()), 1..4),
+        sends in prop::collection::vec(send(), 1..20),
+        coalesce in 1_000..500_000_u64,
+    ) {
+        let hops: Vec<Hop> = hops.into_iter().map(|(hop, discipline)| Hop { discipline, ..hop }).collect();
+        let alone = chain(&hops, &sends, 0);
+        let gathered = chain(&hops, &sends, coalesce);
+        prop_assert_eq!(alone.late, (0, 0));
+        prop_assert!(gathered.late.1 <= MOST_LOAD * coalesce, "{} ns late", gathered.late.1);
+        if gathered.late.0 == 0 {
+            prop_assert_eq!(&alone.drops, &gathered.drops);
+            prop_assert_eq!(&alone.received, &gathered.received);
+        }
+    }
+
+    #[test]
+    fn a_busy_chain_gathers_for_longer_and_keeps_all_times(
+        hops in prop::collection::vec(any::<bool>(), 2..6),
+        cross in prop::collection::vec(send(), 1..10),
+        coalesce in 20_000..300_000_u64,
+    ) {
+        let hops: Vec<Hop> = hops.into_iter().map(|hub| Hop { hub, packets: 2_000, ..PLAIN }).collect();
+        let bulk = Send { gap: 300_000, back: false, payload: 60_000, size: 1_448 };
+        let sends: Vec<Send> = std::iter::repeat_n(bulk, 30).chain(cross).collect();
+        let alone = chain(&hops, &sends, 0);
+        let gathered = chain(&hops, &sends, coalesce);
+        prop_assert_eq!(&alone.received, &gathered.received);
+        prop_assert_eq!(&alone.ledger, &gathered.ledger);
+        // A segment of 1502 octets and 24 of overhead takes 12208 ns.
+        let plain = coalesce / 12_208 + 1;
+        prop_assert!(u64::from(gathered.together) > plain.min(40), "{} together", gathered.together);
+    }
+}
+
 #[test]
 fn segments_at_a_gigabit_are_handed_over_together() {
-    let hops = vec![Hop { rate: 1_000_000_000, delay: 0, packets: 100, ecn: false, hub: false }; 16];
+    let hops = vec![PLAIN; 16];
     let sends = [Send { gap: 0, back: false, payload: 60_000, size: 1_448 }];
     let outcome = chain(&hops, &sends, 100_000);
     assert_eq!(outcome.together, 9, "100 us are eight intervals of 12 us");
@@ -246,7 +344,7 @@ fn segments_at_a_gigabit_are_handed_over_together() {
 #[test]
 fn a_segment_that_is_known_after_its_arrival_keeps_its_time() {
     // The queue of the second link drops the segments around it, so it is handed over alone.
-    let hop = |rate, packets| Hop { rate, delay: 0, packets, ecn: false, hub: false };
+    let hop = |rate, packets| Hop { rate, packets, ..PLAIN };
     let hops = [hop(1_000_000_000, 39), hop(333_333_333, 2), hop(10_000_000, 2)];
     let sends = [Send { gap: 0, back: false, payload: 16_639, size: 500 }];
     let (alone, gathered) = (chain(&hops, &sends, 0), chain(&hops, &sends, 41_616));

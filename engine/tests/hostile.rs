@@ -10,6 +10,8 @@ mod matrix;
 mod radiotap;
 #[path = "../../fuzz/src/trace.rs"]
 mod trace;
+#[path = "../../fuzz/src/wlan.rs"]
+mod wlan;
 
 use std::path::Path;
 
@@ -65,4 +67,9 @@ fn hostile_traces_and_matrices_do_no_harm() {
 #[test]
 fn hostile_frames_are_captured_from_the_air() {
     exercise("radiotap", 3_000, radiotap::run);
+}
+
+#[test]
+fn hostile_frames_of_a_stack_do_no_harm() {
+    exercise("wlan", 15, wlan::run);
 }

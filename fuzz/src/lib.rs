@@ -6,9 +6,11 @@
 pub mod engine;
 pub mod frame;
 pub mod guest;
+pub mod hwsim;
 pub mod matrix;
 pub mod radiotap;
 pub mod trace;
 pub mod tunnel;
 pub mod vhost;
 pub mod vnet;
+pub mod wlan;

@@ -24,6 +24,9 @@ pub fn run(data: &[u8]) {
         Kind::ProbeResponse,
         Kind::AssociationRequest,
         Kind::AssociationResponse,
+        Kind::Authentication,
+        Kind::Deauthentication,
+        Kind::Wlan,
     ];
     let number = |high: u8, low: u8| u16::from_be_bytes([high, low]);
     let ssid = "a network with a long name to cut".split_at(usize::from(name % 33)).0;
@@ -60,6 +63,9 @@ pub fn run(data: &[u8]) {
     let signals = 22 + usize::from(how & 2 == 0) + usize::from(how & 4 == 0);
     let fields = if sniffed.is_own() { signals.next_multiple_of(2) + 2 } else { signals };
     assert_eq!((out[0], head), (0, fields), "version and length of the radiotap header");
+    if sniffed.kind == Kind::Wlan {
+        return assert_eq!(out.len(), head + ethernet.len() + 4, "the octets of the stack");
+    }
     // The shortest frame is an acknowledgment: control, duration, receiver, check sequence.
     assert!(out.len() >= head + 2 + 2 + 6 + 4);
     if sniffed.kind == Kind::Data {

@@ -13,9 +13,9 @@ use airloom_engine::settings::LinkSettings;
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, End, Engine, PortId};
 use airloom_ports::vhost::DeviceConfig;
-use airloom_ports::vhost::config::FEATURES;
 use airloom_ports::vhost::device::Device;
 use airloom_ports::vhost::message::{HEADER, Header, QueuePlaces, RegionSpec, Request};
+use airloom_ports::vhost::net::FEATURES;
 
 const CARD: DeviceConfig = DeviceConfig { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 };
 /// Guest address of the memory, which has two adjacent regions.
@@ -42,7 +42,7 @@ fn eventfd() -> OwnedFd {
 
 /// Delivers all frames to the device.
 struct Towards<'a> {
-    device: &'a mut Device,
+    device: &'a mut Device<DeviceConfig>,
     scratch: Vec<u8>,
 }
 
@@ -81,7 +81,7 @@ fn messages(mut data: &[u8]) {
 }
 
 /// The device with its queues in `file`.
-fn device(file: &File, features: u64) -> Device {
+fn device(file: &File, features: u64) -> Device<DeviceConfig> {
     let mut device = Device::new(CARD);
     let half = OCTETS / 2;
     let region = |at: u64| RegionSpec { guest: GUEST + at, octets: half, user: GUEST + at, offset: at };

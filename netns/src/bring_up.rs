@@ -1,12 +1,13 @@
 //! Creates and removes the namespaces of many nodes.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
+
+use rustix::io::Errno;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::error::Error;
 use crate::limits;
@@ -28,9 +29,9 @@ const THREADS: usize = 2;
 /// The first error, with the node's name.
 pub fn bring_up(nodes: &[NodeSpec], wires: &[VethSpec]) -> Result<Vec<Namespace>, Error> {
     spec::check(nodes)?;
-    let taps: usize =
-        nodes.iter().flat_map(|node| &node.interfaces).filter(|interface| interface.tap).count();
-    limits::raise_to(nodes.len() + taps)?;
+    // One for each TAP, and one for a namespace without TAPs.
+    let taps = |node: &NodeSpec| node.interfaces.iter().filter(|interface| interface.tap).count();
+    limits::raise_to(nodes.iter().map(|node| taps(node).max(1)).sum())?;
     let namespaces = in_parallel(nodes, make)?;
     // Nodes without wires are ready by now; the others can be configured once both ends exist.
     connect(&namespaces, wires)?;
@@ -97,26 +98,23 @@ fn in_parallel<T: Send>(
 
 /// Moves the calling thread into a new namespace and creates the node there.
 fn make(node: &NodeSpec, tools: &mut Tools) -> Result<Namespace, Error> {
-    // SAFETY: no pointers are passed; only the calling thread is moved.
-    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-        let source = io::Error::last_os_error();
-        let node = node.name.clone();
-        return Err(match source.raw_os_error() {
-            Some(libc::EPERM) => Error::Permission { node, source },
-            _ => Error::Namespaces { node, source },
-        });
-    }
-    let fd = File::open("/proc/thread-self/ns/net")
-        .map_err(|source| Error::kernel(&node.name, "/proc/thread-self/ns/net", &source))?
-        .into();
+    // SAFETY: the thread shares nothing that it does not share afterwards, but its network.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| {
+        let (node, source) = (node.name.clone(), error.into());
+        if error == Errno::PERM {
+            Error::Permission { node, source }
+        } else {
+            Error::Namespaces { node, source }
+        }
+    })?;
     tools.parameters.before_interfaces(node)?;
     let mut taps = Vec::with_capacity(node.interfaces.len());
     for interface in node.interfaces.iter().filter(|interface| interface.tap) {
-        let tap = tap::create(&interface.name, interface.mtu)
-            .map_err(|source| Error::Tap { node: node.name.clone(), source })?;
-        taps.push((interface.name.clone(), tap));
+        let tap =
+            tap::create(&interface.name).map_err(|source| Error::Tap { node: node.name.clone(), source })?;
+        taps.push((interface.name.clone(), Arc::new(tap)));
     }
-    let namespace = Namespace { spec: node.clone(), fd, taps, made: true };
+    let namespace = Namespace::here(node.clone(), taps)?;
     if taps_only(node) {
         configure(&namespace, tools)?;
     }
@@ -131,8 +129,9 @@ fn taps_only(node: &NodeSpec) -> bool {
 fn configure(namespace: &Namespace, tools: &mut Tools) -> Result<(), Error> {
     tools.parameters.of_interfaces(&namespace.spec)?;
     tools.batch.clear();
-    rtnetlink::configure(&mut tools.batch, &namespace.spec, &namespace.indices()?)?;
-    namespace.send(&mut tools.batch)
+    let socket = namespace.socket()?;
+    rtnetlink::configure(&mut tools.batch, &namespace.spec, &namespace.indices(&socket)?)?;
+    namespace.send(&socket, &mut tools.batch)
 }
 
 /// Creates all wires, then configures the nodes connected by them.
@@ -163,8 +162,8 @@ fn connect(namespaces: &[Namespace], wires: &[VethSpec]) -> Result<(), Error> {
             enter(near)?;
             let mut batch = Batch::default();
             let ends = ((wire.a.interface.as_str(), near_mac), (wire.b.interface.as_str(), far_mac));
-            rtnetlink::add_veth(&mut batch, ends.0, ends.1, far.fd.as_raw_fd());
-            near.send(&mut batch)?;
+            rtnetlink::add_veth(&mut batch, ends.0, ends.1, far.descriptor()?.as_raw_fd());
+            near.send(&near.socket()?, &mut batch)?;
         }
         for namespace in namespaces.iter().filter(|namespace| !taps_only(&namespace.spec)) {
             enter(namespace)?;

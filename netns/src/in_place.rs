@@ -11,6 +11,7 @@ use crate::netlink::{Batch, Socket};
 use crate::rtnetlink;
 use crate::spec::{self, InterfaceSpec, NodeSpec};
 use crate::sysctl::Parameters;
+use crate::wireless::Radios;
 
 /// Configures the network stack of the calling thread. Interfaces are identified by their MAC
 /// addresses and get the names of the description; `tap` is ignored.
@@ -59,9 +60,9 @@ pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Re
     let kernel = |what: &'static str| move |source: io::Error| Error::kernel(&node.name, what, &source);
     let here = File::open("/proc/thread-self/ns/net").map_err(kernel("its network namespace"))?;
     enter_network(from).map_err(kernel("the network of its guest"))?;
-    let opened = Socket::open();
+    let opened = Socket::open().and_then(|socket| Ok((socket, Radios::open()?)));
     enter_network(here.as_fd()).map_err(kernel("its network namespace"))?;
-    let socket = opened.map_err(kernel("route socket"))?;
+    let (socket, radios) = opened.map_err(kernel("route socket"))?;
     let until = Instant::now() + timeout;
     for interface in &node.interfaces {
         let index = loop {
@@ -75,16 +76,25 @@ pub fn move_here(node: &NodeSpec, from: BorrowedFd<'_>, timeout: Duration) -> Re
                 }
             }
         };
-        let mut batch = Batch::default();
-        rtnetlink::move_to(&mut batch, index, here.as_raw_fd());
-        socket.send(&mut batch).map_err(|refused| Error::refused(&node.name, refused))?;
+        let moved = if interface.radio.is_some() {
+            radios.move_to(index, here.as_raw_fd())
+        } else {
+            let mut batch = Batch::default();
+            rtnetlink::move_to(&mut batch, index, here.as_raw_fd());
+            socket.send(&mut batch)
+        };
+        moved.map_err(|refused| Error::refused(&node.name, refused))?;
     }
     Ok(())
 }
 
-/// Index of the interface with the MAC address of the description, if present.
+/// Index of the interface with the MAC address of the description, or with the permanent address of
+/// its radio, if present.
 fn place(node: &NodeSpec, interface: &InterfaceSpec, there: &[(i32, [u8; 6])]) -> Result<Option<i32>, Error> {
-    let mac = spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?;
+    let mac = match interface.radio {
+        Some(number) => [2, 0, 0, 0, number, 0],
+        None => spec::read_mac(&interface.mac).map_err(|why| bad_mac(node, interface, why))?,
+    };
     Ok(there.iter().find(|(_, address)| *address == mac).map(|(index, _)| *index))
 }
 

@@ -15,6 +15,7 @@
 //! | `netlink`, `rtnetlink` | batches of rtnetlink requests, and their encoding |
 //! | [`htb`] | the kernel's own shaping, for links between native nodes |
 //! | `sysctl` | kernel parameters |
+//! | `wireless` | moves radios between namespaces |
 
 pub mod bring_up;
 pub mod error;
@@ -27,6 +28,7 @@ mod rtnetlink;
 pub mod spec;
 mod sysctl;
 pub mod tap;
+mod wireless;
 
 pub use bring_up::{bring_up, tear_down};
 pub use error::Error;

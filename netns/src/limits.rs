@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::error::Error;
 
 /// Reserve for other files of the program: logs, sockets, result files.
@@ -11,15 +13,12 @@ const SLACK: u64 = 512;
 pub(crate) fn raise_to(more: usize) -> Result<(), Error> {
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let needed = u64::try_from(open + more).unwrap_or(u64::MAX).saturating_add(SLACK);
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure outlives the call.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 || limit.rlim_cur >= needed {
+    // None: no limit.
+    let Rlimit { current: Some(current), maximum } = getrlimit(Resource::Nofile) else { return Ok(()) };
+    if current >= needed {
         return Ok(());
     }
-    let raised = libc::rlimit { rlim_cur: needed.max(limit.rlim_cur), rlim_max: limit.rlim_max.max(needed) };
-    // SAFETY: the structure outlives the call.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
-        return Ok(());
-    }
-    Err(Error::Descriptors { needed, limit: limit.rlim_max })
+    let raised = Rlimit { current: Some(needed), maximum: maximum.map(|maximum| maximum.max(needed)) };
+    setrlimit(Resource::Nofile, raised)
+        .map_err(|_| Error::Descriptors { needed, limit: maximum.unwrap_or(current) })
 }

@@ -1,23 +1,28 @@
 //! The network namespace of one node, and operations on it during the run.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
 use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::Error;
 use crate::htb::{self, Shape};
 use crate::netlink::{Batch, Socket};
 use crate::rtnetlink;
 use crate::spec::NodeSpec;
+use crate::tap::namespace_of;
 
 /// An anonymous network namespace, and the engine's ends of its TAPs.
 #[derive(Debug)]
 pub struct Namespace {
     pub(crate) spec: NodeSpec,
-    pub(crate) fd: OwnedFd,
-    pub(crate) taps: Vec<(String, OwnedFd)>,
+    /// Its descriptor. A namespace with TAPs exists as long as their descriptors, so that one of
+    /// its own is opened only for those who ask for it: thousands of nodes have half as many.
+    descriptor: OnceLock<OwnedFd>,
+    taps: Vec<(String, Arc<OwnedFd>)>,
     /// True if it was created for the node; the machine's own namespace is never taken down.
     pub(crate) made: bool,
 }
@@ -49,10 +54,41 @@ impl Namespace {
     /// # Errors
     /// [`Error::Kernel`] if it cannot be opened.
     pub fn of_machine(name: &str) -> Result<Self, Error> {
-        let fd = File::open("/proc/thread-self/ns/net")
-            .map_err(|source| Error::kernel(name, "the machine's network", &source))?;
         let spec = NodeSpec { name: name.to_owned(), ..NodeSpec::default() };
-        Ok(Self { spec, fd: fd.into(), taps: Vec::new(), made: false })
+        Ok(Self { made: false, ..Self::here(spec, Vec::new())? })
+    }
+
+    /// The network namespace of the calling thread, with the TAPs that were created in it.
+    pub(crate) fn here(spec: NodeSpec, taps: Vec<(String, Arc<OwnedFd>)>) -> Result<Self, Error> {
+        let descriptor = OnceLock::new();
+        if taps.is_empty() {
+            let fd = File::open("/proc/thread-self/ns/net")
+                .map_err(|source| Error::kernel(&spec.name, "/proc/thread-self/ns/net", &source))?;
+            descriptor.get_or_init(|| fd.into());
+        }
+        Ok(Self { spec, descriptor, taps, made: true })
+    }
+
+    /// A descriptor of the namespace, open as long as this value.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if it cannot be opened.
+    pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
+        let fd = match self.descriptor.get() {
+            Some(fd) => fd,
+            None => {
+                let opened = self.open()?;
+                self.descriptor.get_or_init(|| opened)
+            }
+        };
+        Ok(fd.as_fd())
+    }
+
+    /// Opens its descriptor, by one of its TAPs.
+    fn open(&self) -> Result<OwnedFd, Error> {
+        let fail = |source: &io::Error| Error::kernel(self.name(), "its network namespace", source);
+        let (_, tap) = self.taps.first().ok_or_else(|| fail(&io::ErrorKind::NotFound.into()))?;
+        namespace_of(tap).map_err(|source| fail(&source))
     }
 
     /// The node's name.
@@ -62,8 +98,8 @@ impl Namespace {
     }
 
     /// Interface name and engine's end of each TAP.
-    pub fn taps(&self) -> impl Iterator<Item = (&str, BorrowedFd<'_>)> {
-        self.taps.iter().map(|(name, fd)| (name.as_str(), fd.as_fd()))
+    pub fn taps(&self) -> impl Iterator<Item = (&str, &Arc<OwnedFd>)> {
+        self.taps.iter().map(|(name, fd)| (name.as_str(), fd))
     }
 
     /// The counters of each interface, including the loopback.
@@ -84,14 +120,15 @@ impl Namespace {
             return Ok(());
         }
         inside(self, |node| {
-            let indices = node.indices()?;
+            let socket = node.socket()?;
+            let indices = node.indices(&socket)?;
             let mut batch = Batch::default();
             if up {
                 rtnetlink::configure(&mut batch, &node.spec, &indices)?;
             } else {
                 rtnetlink::down(&mut batch, &node.spec, &indices);
             }
-            node.send(&mut batch)
+            node.send(&socket, &mut batch)
         })?
     }
 
@@ -101,29 +138,32 @@ impl Namespace {
     /// [`Error::Kernel`] if there is no such interface, or the kernel has no HTB.
     pub fn shape(&self, interface: &str, shape: &Shape) -> Result<(), Error> {
         inside(self, |node| {
+            let socket = node.socket()?;
             let mut batch = Batch::default();
-            htb::requests(&mut batch, interface, index(&node.spec.name, interface)?, shape);
-            node.send(&mut batch)
+            htb::requests(&mut batch, interface, node.index(&socket, interface)?, shape);
+            node.send(&socket, &mut batch)
         })?
     }
 
-    /// The kernel's indices of the node's interfaces; the calling thread must be inside the
-    /// namespace.
-    pub(crate) fn indices(&self) -> Result<Vec<i32>, Error> {
-        self.spec.interfaces.iter().map(|interface| index(&self.spec.name, &interface.name)).collect()
+    /// A socket for requests to its kernel; the calling thread must be inside the namespace.
+    pub(crate) fn socket(&self) -> Result<Socket, Error> {
+        Socket::open().map_err(|source| Error::kernel(self.name(), "route socket", &source))
     }
 
-    /// Sends requests from a thread that is inside the namespace.
-    pub(crate) fn send(&self, batch: &mut Batch) -> Result<(), Error> {
-        let name = &self.spec.name;
-        let socket = Socket::open().map_err(|source| Error::kernel(name, "route socket", &source))?;
-        socket.send(batch).map_err(|refused| Error::refused(name, refused))
+    /// The kernel's indices of the node's interfaces.
+    pub(crate) fn indices(&self, socket: &Socket) -> Result<Vec<i32>, Error> {
+        self.spec.interfaces.iter().map(|interface| self.index(socket, &interface.name)).collect()
     }
-}
 
-impl AsFd for Namespace {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    fn index(&self, socket: &Socket, interface: &str) -> Result<i32, Error> {
+        let fail = |source: &io::Error| Error::kernel(self.name(), format!("interface {interface}"), source);
+        let index = socket.index_of(interface).map_err(|source| fail(&source))?;
+        i32::try_from(index).map_err(|_| fail(&io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Sends requests.
+    pub(crate) fn send(&self, socket: &Socket, batch: &mut Batch) -> Result<(), Error> {
+        socket.send(batch).map_err(|refused| Error::refused(self.name(), refused))
     }
 }
 
@@ -164,7 +204,16 @@ fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
 
 /// Moves the calling thread into the namespace.
 pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
-    enter_network(namespace.as_fd()).map_err(|source| Error::kernel(namespace.name(), "setns", &source))
+    // Of thousands of nodes only those with programs keep a descriptor open.
+    let opened;
+    let fd = match namespace.descriptor.get() {
+        Some(fd) => fd,
+        None => {
+            opened = namespace.open()?;
+            &opened
+        }
+    };
+    enter_network(fd.as_fd()).map_err(|source| Error::kernel(namespace.name(), "setns", &source))
 }
 
 /// Moves the calling thread into a network namespace.
@@ -172,22 +221,7 @@ pub(crate) fn enter(namespace: &Namespace) -> Result<(), Error> {
 /// # Errors
 /// If the kernel refuses.
 pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: no pointers are passed.
-    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// The kernel's index of an interface in the calling thread's namespace.
-pub(crate) fn index(node: &str, interface: &str) -> Result<i32, Error> {
-    let fail = |source: &io::Error| Error::kernel(node, format!("interface {interface}"), source);
-    let name = CString::new(interface).map_err(|error| fail(&error.into()))?;
-    // SAFETY: the string outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(fail(&io::Error::last_os_error())),
-        index => i32::try_from(index).map_err(|_| fail(&io::ErrorKind::InvalidData.into())),
-    }
+    Ok(move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?)
 }
 
 fn read_counters(namespace: &Namespace) -> Result<Vec<(String, Counters)>, Error> {

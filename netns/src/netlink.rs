@@ -5,7 +5,10 @@
 //! in any case (RFC 3549 section 2.3.2; `netlink(7)`).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::retry_on_intr;
+use rustix::net::{self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
@@ -88,15 +91,13 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) fn open() -> io::Result<Self> {
-        // SAFETY: no pointers are passed.
-        let fd = unsafe {
-            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and has no other owner.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Self::open_for(None)
+    }
+
+    /// Opens a socket of a netlink protocol; `None` is protocol 0, NETLINK_ROUTE.
+    pub(crate) fn open_for(protocol: Option<Protocol>) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        let fd = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
         // Enables error messages as text; a kernel without them reports numbers.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             let on: libc::c_int = 1;
@@ -106,6 +107,11 @@ impl Socket {
             }
         }
         Ok(Self { fd })
+    }
+
+    /// The index of an interface in the socket's namespace.
+    pub(crate) fn index_of(&self, interface: &str) -> io::Result<u32> {
+        Ok(net::netdevice::name_to_index(&self.fd, interface)?)
     }
 
     /// Sends all requests and waits until the last one is done; returns the first that was refused.
@@ -164,25 +170,12 @@ impl Socket {
     }
 
     fn write(&self, octets: &[u8]) -> io::Result<()> {
-        // SAFETY: the slice outlives the call and its length is given.
-        let sent = unsafe { libc::send(self.fd.as_raw_fd(), octets.as_ptr().cast(), octets.len(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        Ok(net::send(&self.fd, octets, SendFlags::empty()).map(drop)?)
     }
 
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            // SAFETY: the slice outlives the call and its length is given.
-            let got = unsafe { libc::recv(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-            match usize::try_from(got) {
-                Ok(got) => return Ok(got),
-                Err(_) => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
-                    }
-                }
-            }
-        }
+        let (got, _) = retry_on_intr(|| net::recv(&self.fd, &mut *buffer, RecvFlags::empty()))?;
+        Ok(got)
     }
 }
 

@@ -42,6 +42,10 @@ pub struct InterfaceSpec {
     pub name: String,
     /// MAC address, six octets in hexadecimal with colons.
     pub mac: String,
+    /// Number of its radio, if it is one of the kernel's simulated wireless hardware
+    /// (`mac80211_hwsim`), which has another MAC address at first.
+    #[serde(default)]
+    pub radio: Option<u8>,
     /// MTU: largest layer-3 packet in octets.
     pub mtu: u32,
     /// Addresses with prefix length, such as `10.0.0.1/24`.
@@ -213,6 +217,7 @@ mod tests {
         node.interfaces.push(super::InterfaceSpec {
             name: "eth0".to_owned(),
             mac: "02:00:00:00:00:01".to_owned(),
+            radio: None,
             mtu: 1500,
             addresses: vec!["fd00::1/64".to_owned()],
             tap: true,

@@ -3,9 +3,12 @@
 //! A new namespace copies some of its IPv4 parameters from the host's. Those that affect a node's
 //! behaviour are therefore always written.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use crate::error::Error;
 use crate::spec::NodeSpec;
@@ -37,7 +40,7 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     pub(crate) fn new() -> io::Result<Self> {
-        let net = own_proc().or_else(|_| folder(libc::AT_FDCWD, c"/proc/sys/net"))?;
+        let net = own_proc().or_else(|_| folder(CWD, c"/proc/sys/net"))?;
         Ok(Self { net, served: 0 })
     }
 
@@ -61,7 +64,7 @@ impl Parameters {
         };
         match self.write_all(node, c"ipv6", &ipv6) {
             // A node that does not use IPv6 works on a kernel without it.
-            Err(_) if !node.speaks_ipv6() && folder(self.net.as_raw_fd(), c"ipv6").is_err() => {}
+            Err(_) if !node.speaks_ipv6() && folder(&self.net, c"ipv6").is_err() => {}
             result => result?,
         }
         self.own(node, |key| !node.names_interface(key))
@@ -74,7 +77,7 @@ impl Parameters {
                 key.strip_prefix("conf/default/").map(|parameter| (parameter, value))
             }) {
                 let path = format!("ipv6/conf/{}/{parameter}", interface.name);
-                write(self.net.as_raw_fd(), &path, value)
+                write(&self.net, &path, value)
                     .map_err(|source| Error::kernel(&node.name, format!("net/{path} = {value}"), &source))?;
             }
         }
@@ -101,7 +104,7 @@ impl Parameters {
             if path.split('/').any(|word| word.is_empty() || word == "..") {
                 return Err(refuse("not the name of a parameter"));
             }
-            write(self.net.as_raw_fd(), path, value)
+            write(&self.net, path, value)
                 .map_err(|source| Error::kernel(&node.name, format!("{key} = {value}"), &source))?;
         }
         Ok(())
@@ -109,10 +112,10 @@ impl Parameters {
 
     fn write_all(&self, node: &NodeSpec, family: &CStr, values: &[(&str, &str)]) -> Result<(), Error> {
         let name = family.to_string_lossy();
-        let fd = folder(self.net.as_raw_fd(), family)
+        let fd = folder(&self.net, family)
             .map_err(|source| Error::kernel(&node.name, format!("/proc/sys/net/{name}"), &source))?;
         for (parameter, value) in values {
-            write(fd.as_raw_fd(), parameter, value).map_err(|source| {
+            write(&fd, parameter, value).map_err(|source| {
                 Error::kernel(&node.name, format!("net/{name}/{parameter} = {value}"), &source)
             })?;
         }
@@ -122,43 +125,18 @@ impl Parameters {
 
 /// The folder `sys/net` of a proc instance that is mounted nowhere and ends with the descriptor.
 fn own_proc() -> io::Result<OwnedFd> {
-    // SAFETY: the strings are constants; no other pointers are passed.
-    let mounted = unsafe {
-        let context = owned(libc::syscall(libc::SYS_fsopen, c"proc".as_ptr(), FSOPEN_CLOEXEC))?;
-        let null = std::ptr::null::<libc::c_char>();
-        let made = libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), FSCONFIG_CMD_CREATE, null, null, 0);
-        if made < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        owned(libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0))?
-    };
-    folder(mounted.as_raw_fd(), c"sys/net")
+    let context = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    let mounted = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+    folder(&mounted, c"sys/net")
 }
 
-const FSOPEN_CLOEXEC: libc::c_uint = 1;
-const FSMOUNT_CLOEXEC: libc::c_uint = 1;
-const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
-
-fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
-    let fd = i32::try_from(fd).map_err(io::Error::other)?;
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+fn folder(from: impl AsFd, path: &CStr) -> io::Result<OwnedFd> {
+    Ok(openat(from, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-fn folder(from: RawFd, path: &CStr) -> io::Result<OwnedFd> {
-    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: the string outlives the call.
-    owned(unsafe { libc::openat(from, path.as_ptr(), flags) }.into())
-}
-
-fn write(from: RawFd, path: &str, value: &str) -> io::Result<()> {
-    let path = CString::new(path)?;
-    // SAFETY: the string outlives the call.
-    let fd = owned(unsafe { libc::openat(from, path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) }.into())?;
-    // SAFETY: the slice outlives the call and its length is given.
-    let written = unsafe { libc::write(fd.as_raw_fd(), value.as_ptr().cast(), value.len()) };
-    if written < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+fn write(from: &OwnedFd, path: &str, value: &str) -> io::Result<()> {
+    let fd = openat(from, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(fd, value.as_bytes())?;
+    Ok(())
 }

@@ -4,13 +4,18 @@
 //! interface is removed with its namespace. Frames have a 12-octet virtio-net header. The engine's
 //! port sets the offloads when it takes ownership of the descriptor.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
-const TUNSETPERSIST: libc::c_ulong = 0x4004_54cb;
-const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
-const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, Setter, Updater, ioctl};
+
+const TUNSETPERSIST: Opcode = 0x4004_54cb;
+const TUNSETIFF: Opcode = 0x4004_54ca;
+const TUNSETVNETHDRSZ: Opcode = 0x4004_54d8;
+const SIOCGSKNS: Opcode = 0x894c;
 
 /// Octets of the virtio-net header in front of each frame.
 const HEADER_OCTETS: libc::c_int = 12;
@@ -52,50 +57,62 @@ impl TapError {
     }
 }
 
-/// Creates the interface `name` in the network namespace of the calling thread, with an `mtu` in
-/// octets, down and without an address. It exists until it or its namespace is deleted. Returns the
-/// descriptor of its other end.
+/// Creates the interface `name` in the network namespace of the calling thread, down and without an
+/// address. It exists until it or its namespace is deleted. Returns the descriptor of its other end.
 ///
 /// # Errors
 /// [`TapError::Device`] without `/dev/net/tun`, [`TapError::Create`] if the kernel refuses.
-pub fn create(name: &str, mtu: u32) -> Result<OwnedFd, TapError> {
-    let fail = |what, source| TapError::Create { name: name.to_owned(), what, source };
-    let mut request =
-        interface_request(name).ok_or_else(|| fail("name", io::Error::from_raw_os_error(libc::EINVAL)))?;
-    let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    // SAFETY: the path is a constant C string.
-    let fd = unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) };
-    check(fd).map_err(TapError::Device)?;
-    // SAFETY: the descriptor was just opened and has no other owner.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+pub fn create(name: &str) -> Result<OwnedFd, TapError> {
+    let fail = |what, source: Errno| TapError::Create { name: name.to_owned(), what, source: source.into() };
+    let mut request = interface_request(name).ok_or_else(|| fail("name", Errno::INVAL))?;
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = open(c"/dev/net/tun", flags, Mode::empty()).map_err(|source| TapError::Device(source.into()))?;
     #[allow(clippy::cast_possible_truncation)] // the flags fit, the kernel's field is short
     let kind = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
     request.ifr_ifru.ifru_flags = kind;
-    // SAFETY: the request outlives the call and has the layout that TUNSETIFF reads.
-    check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF, &raw mut request) })
+    // SAFETY: the request has the layout that TUNSETIFF reads and fills.
+    unsafe { ioctl(&fd, Updater::<TUNSETIFF, _>::new(&mut request)) }
         .map_err(|source| fail("TUNSETIFF", source))?;
-    let octets = HEADER_OCTETS;
-    // SAFETY: TUNSETVNETHDRSZ reads one int that outlives the call.
-    check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETVNETHDRSZ, &raw const octets) })
+    // SAFETY: TUNSETVNETHDRSZ reads one int.
+    unsafe { ioctl(&fd, Setter::<TUNSETVNETHDRSZ, _>::new(HEADER_OCTETS)) }
         .map_err(|source| fail("TUNSETVNETHDRSZ", source))?;
     // SAFETY: TUNSETPERSIST takes its argument by value.
-    check(unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETPERSIST, 1 as libc::c_ulong) })
+    unsafe { ioctl(&fd, IntegerSetter::<TUNSETPERSIST>::new_usize(1)) }
         .map_err(|source| fail("TUNSETPERSIST", source))?;
-    set_mtu(request, mtu).map_err(|(what, source)| fail(what, source))?;
     Ok(fd)
 }
 
-/// Sets the MTU of the interface that the request names.
-fn set_mtu(mut request: libc::ifreq, mtu: u32) -> Result<(), (&'static str, io::Error)> {
-    // SAFETY: no pointers are passed.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    check(socket).map_err(|source| ("socket", source))?;
-    // SAFETY: the socket was just made and has no other owner.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    request.ifr_ifru.ifru_mtu = i32::try_from(mtu).unwrap_or(i32::MAX);
-    // SAFETY: the request outlives the call and has the layout that SIOCSIFMTU reads.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU, &raw const request) })
-        .map_err(|source| ("SIOCSIFMTU", source))
+/// The network namespace that a TAP was created in, which exists at least as long as its
+/// descriptor.
+///
+/// # Errors
+/// If the kernel refuses: the namespace belongs to another user namespace.
+pub fn namespace_of(tap: impl AsFd) -> io::Result<OwnedFd> {
+    // SAFETY: SIOCGSKNS takes no argument and returns a descriptor.
+    Ok(unsafe { ioctl(tap, NamespaceOf) }?)
+}
+
+/// The request SIOCGSKNS.
+struct NamespaceOf;
+
+// SAFETY: the request passes no pointer, and its result is a new descriptor without an owner.
+unsafe impl Ioctl for NamespaceOf {
+    type Output = OwnedFd;
+
+    const IS_MUTATING: bool = false;
+
+    fn opcode(&self) -> Opcode {
+        SIOCGSKNS
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+
+    unsafe fn output_from_ptr(descriptor: IoctlOutput, _: *mut c_void) -> rustix::io::Result<OwnedFd> {
+        // SAFETY: the descriptor is new and has no other owner.
+        Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    }
 }
 
 /// An `ifreq` with the name filled in; None if the name is too long or not a C string.
@@ -111,9 +128,4 @@ fn interface_request(name: &str) -> Option<libc::ifreq> {
         *to = libc::c_char::from_ne_bytes([from]);
     }
     Some(request)
-}
-
-/// The result of a system call, with errno as the error.
-fn check(answer: libc::c_int) -> io::Result<()> {
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

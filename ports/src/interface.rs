@@ -2,23 +2,24 @@
 //!
 //! The interface is promiscuous while the port exists. Frames that the host itself sends on the
 //! interface are not received. A VLAN tag that the network card removed is inserted again.
-//! there are not seen as arrivals. A VLAN tag that the card took off is put back.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::frame::Pool;
 use airloom_engine::{Delivery, HostLoss};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::error::Error;
 use crate::port::{Incoming, Outgoing, Port};
-use crate::rx::RxBuffers;
-use crate::sys::{check, interface_request};
+use crate::rx::{self, RxBuffers};
+use crate::sys::check;
 use crate::tx;
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// Receive buffer of the socket, in octets; the kernel drops frames beyond it.
-const RECEIVE_OCTETS: libc::c_int = 8 << 20;
+const RECEIVE_OCTETS: usize = 8 << 20;
 /// Octets of the virtio-net header on a packet socket: without `num_buffers`.
 pub(crate) const VNET_OCTETS: usize = 10;
 /// Octets of a VLAN tag.
@@ -45,20 +46,14 @@ impl Interface {
     /// [`Error::Interface`] if there is none of that name or packet sockets are not permitted.
     pub fn attach(name: &str) -> Result<Self, Error> {
         let fail = |what, source| Error::Interface { name: name.to_owned(), what, source };
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         // Protocol 0: nothing is received before the socket is bound to its interface.
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        check(fd).map_err(|source| fail("packet socket", source))?;
-        // SAFETY: the socket was just made and has no other owner.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mut request = interface_request(name)
-            .ok_or_else(|| fail("name", io::Error::from_raw_os_error(libc::EINVAL)))?;
-        // SAFETY: the request outlives the call, which fills in the index.
-        check(unsafe { libc::ioctl(fd, libc::SIOCGIFINDEX, &raw mut request) })
-            .map_err(|source| fail("no such interface", source))?;
-        // SAFETY: SIOCGIFINDEX has filled the index.
-        let index = unsafe { request.ifr_ifru.ifru_ifindex };
+        let socket = net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+            .map_err(|source| fail("packet socket", source.into()))?;
+        let fd = socket.as_raw_fd();
+        let index = net::netdevice::name_to_index(&socket, name)
+            .map_err(|source| fail("no such interface", source.into()))?;
+        let index = libc::c_int::try_from(index).expect("the kernel's indices are ints");
         for (option, value, what) in [
             (libc::PACKET_VNET_HDR, 1, "PACKET_VNET_HDR"),
             (PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING"),
@@ -67,9 +62,9 @@ impl Interface {
             set(fd, libc::SOL_PACKET, option, &value).map_err(|source| fail(what, source))?;
         }
         // More than the system's limit requires privilege; otherwise the limit applies.
-        set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_OCTETS)
-            .or_else(|_| set(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_OCTETS))
-            .map_err(|source| fail("SO_RCVBUF", source))?;
+        set_socket_recv_buffer_size_force(&socket, RECEIVE_OCTETS)
+            .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_OCTETS))
+            .map_err(|source| fail("SO_RCVBUF", source.into()))?;
         // SAFETY: a sockaddr_ll is plain integers, for which zero is a value.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = u16::try_from(libc::AF_PACKET).expect("a small number");
@@ -153,22 +148,10 @@ impl Port for Interface {
     }
 
     fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
-        loop {
-            let error = match buffers.receive(&self.socket, pool) {
-                Ok(frame) => return frame,
-                Err(error) => error,
-            };
-            match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                // ENETDOWN: the interface is down, possibly for a short time; a later read may
-                // succeed.
-                Some(libc::EAGAIN | libc::ENETDOWN) => return Incoming::Empty,
-                _ => {
-                    self.gone = true;
-                    return Incoming::Closed;
-                }
-            }
-        }
+        // ENETDOWN: the interface is down, possibly for a short time.
+        let incoming = rx::next(|| buffers.receive(&self.socket, pool), |error| error == libc::ENETDOWN);
+        self.gone |= matches!(incoming, Incoming::Closed);
+        incoming
     }
 
     fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {

@@ -54,4 +54,5 @@ pub mod tunnel;
 mod tx;
 pub mod vhost;
 pub mod vnet;
+pub mod wlan;
 pub mod world;

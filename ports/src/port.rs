@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`Tap`](crate::tap::Tap) | a node's kernel, by a TAP interface |
 //! | [`Interface`](crate::interface::Interface) | a real network, by an interface of the host |
-//! | [`Vhost`](crate::vhost::Vhost) | a guest's network device (vhost-user) |
+//! | [`Vhost`](crate::vhost::Vhost) | a guest's device (vhost-user) |
+//! | [`WlanPort`](crate::wlan::WlanPort) | a guest's radio: frames of 802.11 |
 //! | [`Tunnel`](crate::tunnel::Tunnel) | another laboratory, or a kernel's tunnel |
 //! | [`Memory`](crate::memory::Memory) | the program that steps the engine |
 //! | [`Detached`](crate::detached::Detached) | nothing: frames to it are lost |
@@ -16,8 +17,9 @@ use std::any::Any;
 use std::os::fd::RawFd;
 
 use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool};
+use airloom_engine::medium::wlan::{RxStatus, TxRequest, TxStatus};
 use airloom_engine::time::Instant;
-use airloom_engine::{Delivery, PortId};
+use airloom_engine::{Delivery, HostLoss, PortId};
 
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
@@ -30,6 +32,10 @@ pub const LARGEST_FRAME: usize = CLASSES[2];
 pub enum Incoming {
     /// A frame of so many octets, in a buffer that the caller now owns.
     Frame(BufferId, u32, Meaning),
+    /// An 802.11 frame of so many octets, to be sent by the radio at a port.
+    Transmit(PortId, BufferId, u32, TxRequest),
+    /// The radio at a port now receives frames to these addresses.
+    Addresses(PortId, Vec<[u8; 6]>),
     /// No frame is available at the moment.
     Empty,
     /// No frame will arrive any more: the other side is closed.
@@ -79,6 +85,11 @@ pub trait Port: AsAny + Send {
         None
     }
 
+    /// Called once when the port has its number.
+    fn attached(&mut self, port: PortId) {
+        let _ = port;
+    }
+
     /// Length in octets of the longest frame that it carries. The engine's edge drops
     /// longer frames as too big.
     fn longest_frame(&self) -> usize {
@@ -105,6 +116,17 @@ pub trait Port: AsAny + Send {
 
     /// Sends a frame to the outside: all of its segments, or as many as possible.
     fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery;
+
+    /// Passes on an 802.11 frame that the port's radio received.
+    fn receive_wlan(&mut self, outgoing: &Outgoing<'_>, status: &RxStatus) -> Delivery {
+        let _ = (outgoing, status);
+        Delivery::Lost(HostLoss::Refused)
+    }
+
+    /// Passes on the outcome of a transmission that came in by [`Incoming::Transmit`].
+    fn transmitted(&mut self, status: &TxStatus) {
+        let _ = status;
+    }
 
     /// True if the port has a peer that needs service beside its frames, by [`Port::negotiate`] and
     /// [`Port::notify`]. Queried once, when the port is attached.

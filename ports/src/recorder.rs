@@ -6,6 +6,7 @@
 
 use airloom_engine::frame::{Frame, Pool};
 use airloom_engine::medium::capture::Sniffed;
+use airloom_engine::medium::wlan::{RxStatus, TxStatus};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, DropReason, Egress, MediumId, Place, PortId};
 
@@ -27,7 +28,8 @@ pub(crate) struct Recorder<'a, E> {
 }
 
 impl<E> Recorder<'_, E> {
-    /// Writes a frame at a port, with a direction or with a comment on its fate.
+    /// Writes a frame at a port, with a direction or with a comment on its fate. The frames of a
+    /// radio that carries 802.11 frames are those that it sent and heard.
     fn frame(
         &mut self,
         port: usize,
@@ -36,6 +38,9 @@ impl<E> Recorder<'_, E> {
         direction: Option<Direction>,
         comment: &[&str],
     ) {
+        if self.radios.is_wlan(self.names.ports.at(port)) {
+            return;
+        }
         self.capture.frame((port, self.names.ports.name(port)), at, frame, direction, comment);
     }
 
@@ -90,6 +95,22 @@ impl<E: Egress> Egress for Recorder<'_, E> {
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         let handed = self.inner.deliver(port, at, frame, pool);
         self.delivered(port, &[at], frame, pool, handed)
+    }
+
+    /// The radio's own interface of the capture shows the frame.
+    fn receive_wlan(
+        &mut self,
+        port: PortId,
+        at: Instant,
+        frame: &Frame,
+        pool: &Pool,
+        status: &RxStatus,
+    ) -> Delivery {
+        self.inner.receive_wlan(port, at, frame, pool, status)
+    }
+
+    fn transmitted(&mut self, port: PortId, at: Instant, status: &TxStatus) {
+        self.inner.transmitted(port, at, status);
     }
 
     fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {

@@ -101,6 +101,23 @@ impl RxBuffers {
     }
 }
 
+/// Result of the next read that no signal interrupts. The port is closed after any error but an
+/// empty queue and those of which `recovers` holds, after which a later read may succeed.
+pub(crate) fn next(
+    mut read: impl FnMut() -> io::Result<Incoming>,
+    recovers: impl Fn(i32) -> bool,
+) -> Incoming {
+    loop {
+        match read().map_err(|error| error.raw_os_error()) {
+            Ok(frame) => return frame,
+            Err(Some(libc::EINTR)) => {}
+            Err(Some(libc::EAGAIN)) => return Incoming::Empty,
+            Err(Some(error)) if recovers(error) => return Incoming::Empty,
+            Err(_) => return Incoming::Closed,
+        }
+    }
+}
+
 /// Copies the first `octets` of one buffer to another.
 fn copy(from: BufferId, to: BufferId, octets: usize, pool: &mut Pool) {
     debug_assert_ne!(from, to);

@@ -1,8 +1,9 @@
-//! Small helpers around system calls.
+//! System calls for which rustix has no safe function, or costs more.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, RawFd};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 /// The result of a system call, with errno as the error.
 pub(crate) fn check(answer: libc::c_int) -> io::Result<()> {
@@ -10,28 +11,8 @@ pub(crate) fn check(answer: libc::c_int) -> io::Result<()> {
 }
 
 /// Makes a descriptor non-blocking.
-pub(crate) fn set_nonblocking(fd: RawFd) -> io::Result<()> {
-    // SAFETY: F_GETFL and F_SETFL touch no memory of ours.
-    unsafe {
-        let status = libc::fcntl(fd, libc::F_GETFL);
-        check(status)?;
-        check(libc::fcntl(fd, libc::F_SETFL, status | libc::O_NONBLOCK))
-    }
-}
-
-/// An `ifreq` with the name filled in; None if the name is too long or not a C string.
-pub(crate) fn interface_request(name: &str) -> Option<libc::ifreq> {
-    // SAFETY: an ifreq is plain integers, for which zero is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = CString::new(name).ok()?;
-    let octets = name.as_bytes_with_nul();
-    if octets.len() > request.ifr_name.len() {
-        return None;
-    }
-    for (to, &from) in request.ifr_name.iter_mut().zip(octets) {
-        *to = libc::c_char::from_ne_bytes([from]);
-    }
-    Some(request)
+pub(crate) fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
+    Ok(fcntl_setfl(&fd, fcntl_getfl(&fd)? | OFlags::NONBLOCK)?)
 }
 
 /// `readv` without the C library's support of thread cancellation, which costs a twentieth of

@@ -10,18 +10,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use airloom_engine::frame::Pool;
 use airloom_engine::{Delivery, HostLoss};
+use rustix::io::Errno;
+use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, Updater, ioctl};
 
 use crate::error::Error;
 use crate::port::{Blocking, Incoming, Outgoing, Port};
-use crate::rx::RxBuffers;
-use crate::sys::{check, interface_request, set_nonblocking};
+use crate::rx::{self, RxBuffers};
+use crate::sys::set_nonblocking;
 use crate::{tx, vnet};
 
-const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
-const TUNSETVNETHDRSZ: libc::c_ulong = 0x4004_54d8;
-const TUNGETVNETHDRSZ: libc::c_ulong = 0x8004_54d7;
-const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
-const TUNGETIFF: libc::c_ulong = 0x8004_54d2;
+const TUNSETOFFLOAD: Opcode = 0x4004_54d0;
+const TUNSETVNETHDRSZ: Opcode = 0x4004_54d8;
+const TUNGETVNETHDRSZ: Opcode = 0x8004_54d7;
+const TUNSETCARRIER: Opcode = 0x4004_54e2;
+const TUNGETIFF: Opcode = 0x8004_54d2;
 
 const TUN_F_CSUM: u32 = 0x01;
 const TUN_F_TSO4: u32 = 0x02;
@@ -64,19 +66,22 @@ pub struct Offload {
 }
 
 impl Tap {
-    /// Takes ownership of an existing TAP, and sets its header size and offloads.
+    /// Takes ownership, or a share of it, of an existing TAP, and sets its header size and offloads.
     ///
     /// # Errors
     /// [`Error::TapDescriptor`] if the descriptor is not a TAP with virtio-net header.
-    pub fn from_fd(fd: OwnedFd) -> Result<Self, Error> {
+    pub fn from_fd(fd: impl Into<Arc<OwnedFd>>) -> Result<Self, Error> {
+        let fd = fd.into();
         let raw = fd.as_raw_fd();
         let fail = |why: String| Error::TapDescriptor { fd: raw, why };
-        let mut request = interface_request("").expect("the empty name fits");
-        // SAFETY: the request outlives the call and has the layout that TUNGETIFF fills.
-        check(unsafe { libc::ioctl(raw, TUNGETIFF, &raw mut request) })
-            .map_err(|source| fail(format!("TUNGETIFF: {source}")))?;
-        // SAFETY: TUNGETIFF has filled the flags.
-        let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
+        // SAFETY: an ifreq is plain integers, for which zero is a value; it has the layout that
+        // TUNGETIFF fills, flags included.
+        let flags = unsafe {
+            let mut request: libc::ifreq = std::mem::zeroed();
+            ioctl(&fd, Updater::<TUNGETIFF, _>::new(&mut request))
+                .map_err(|source| fail(format!("TUNGETIFF: {}", io::Error::from(source))))?;
+            i32::from(request.ifr_ifru.ifru_flags)
+        };
         for (flag, name) in
             [(libc::IFF_TAP, "IFF_TAP"), (libc::IFF_NO_PI, "IFF_NO_PI"), (libc::IFF_VNET_HDR, "IFF_VNET_HDR")]
         {
@@ -84,9 +89,9 @@ impl Tap {
                 return Err(fail(format!("it was made without {name}")));
             }
         }
-        set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        set_nonblocking(&fd).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
-        Ok(Self { fd: Arc::new(fd), offload, gone: false })
+        Ok(Self { fd, offload, gone: false })
     }
 
     /// The offloads that this TAP leaves to its reader and accepts from its writer.
@@ -106,20 +111,10 @@ impl Port for Tap {
     }
 
     fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {
-        loop {
-            let error = match buffers.read(self.fd.as_raw_fd(), pool) {
-                Ok(frame) => return frame,
-                Err(error) => error,
-            };
-            match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                Some(libc::EAGAIN) => return Incoming::Empty,
-                _ => {
-                    self.gone = true;
-                    return Incoming::Closed;
-                }
-            }
-        }
+        let fd = self.fd.as_raw_fd();
+        let incoming = rx::next(|| buffers.read(fd, pool), |_| false);
+        self.gone |= matches!(incoming, Incoming::Closed);
+        incoming
     }
 
     fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
@@ -133,10 +128,10 @@ impl Port for Tap {
     fn set_carrier(&mut self, up: bool) -> Option<Blocking> {
         let fd = Arc::clone(&self.fd);
         Some(Box::new(move || {
-            let up = libc::c_int::from(up);
-            // SAFETY: TUNSETCARRIER reads one int that outlives the call. It fails only if the
-            // interface is gone.
-            unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETCARRIER, &raw const up) };
+            // SAFETY: TUNSETCARRIER reads one int.
+            let order = unsafe { Setter::<TUNSETCARRIER, _>::new(libc::c_int::from(up)) };
+            // SAFETY: as above. It fails only if the interface is gone.
+            let _ = unsafe { ioctl(&*fd, order) };
         }))
     }
 
@@ -147,23 +142,22 @@ impl Port for Tap {
 
 /// Sets header size and offloads.
 fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
-    let raw = fd.as_raw_fd();
-    let mut octets = i32::try_from(vnet::OCTETS).expect("twelve fits");
-    // SAFETY: both calls read or write one int that outlives them.
-    unsafe {
-        check(libc::ioctl(raw, TUNSETVNETHDRSZ, &raw const octets))
-            .map_err(|source| ("TUNSETVNETHDRSZ", source))?;
-        check(libc::ioctl(raw, TUNGETVNETHDRSZ, &raw mut octets))
-            .map_err(|source| ("TUNGETVNETHDRSZ", source))?;
+    let octets = libc::c_int::try_from(vnet::OCTETS).expect("twelve fits");
+    // SAFETY: TUNSETVNETHDRSZ reads and TUNGETVNETHDRSZ writes one int.
+    let now = unsafe {
+        ioctl(fd, Setter::<TUNSETVNETHDRSZ, _>::new(octets))
+            .map_err(|source| ("TUNSETVNETHDRSZ", source.into()))?;
+        ioctl(fd, Getter::<TUNGETVNETHDRSZ, libc::c_int>::new())
+            .map_err(|source| ("TUNGETVNETHDRSZ", source.into()))?
+    };
+    if now != octets {
+        return Err(("TUNGETVNETHDRSZ", Errno::INVAL.into()));
     }
-    if usize::try_from(octets) != Ok(vnet::OCTETS) {
-        return Err(("TUNGETVNETHDRSZ", io::Error::from_raw_os_error(libc::EINVAL)));
-    }
-    let mut last = io::Error::from_raw_os_error(libc::EINVAL);
+    let mut last = Errno::INVAL;
     let from = ACCEPTED.load(Ordering::Relaxed);
     for (index, &offload) in (0u32..).zip(&OFFLOADS).skip(from as usize) {
         // SAFETY: TUNSETOFFLOAD takes its argument by value.
-        match check(unsafe { libc::ioctl(raw, TUNSETOFFLOAD, libc::c_ulong::from(offload)) }) {
+        match unsafe { ioctl(fd, IntegerSetter::<TUNSETOFFLOAD>::new_usize(offload as usize)) } {
             Ok(()) => {
                 ACCEPTED.store(index, Ordering::Relaxed);
                 return Ok(Offload {
@@ -175,5 +169,5 @@ fn prepare(fd: &OwnedFd) -> Result<Offload, (&'static str, io::Error)> {
             Err(error) => last = error,
         }
     }
-    Err(("TUNSETOFFLOAD", last))
+    Err(("TUNSETOFFLOAD", last.into()))
 }

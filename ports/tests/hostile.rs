@@ -1,5 +1,5 @@
-//! Runs the bodies of the fuzz targets for virtio-net headers, tunnels and guest devices on their
-//! seeds, on damaged seeds, and on random octets.
+//! Runs the bodies of the fuzz targets for virtio-net headers, tunnels, guest devices and messages of
+//! wireless drivers on their seeds, on damaged seeds, and on random octets.
 
 #[path = "../../fuzz/src/vnet.rs"]
 mod vnet;
@@ -9,6 +9,9 @@ mod tunnel;
 
 #[path = "../../fuzz/src/vhost.rs"]
 mod vhost;
+
+#[path = "../../fuzz/src/hwsim.rs"]
+mod hwsim;
 
 use std::path::Path;
 
@@ -26,7 +29,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 3] = [("vnet", vnet::run), ("tunnel", tunnel::run), ("vhost", vhost::run)];
+const TARGETS: [Target; 4] =
+    [("vnet", vnet::run), ("tunnel", tunnel::run), ("vhost", vhost::run), ("hwsim", hwsim::run)];
 
 #[test]
 fn every_seed_passes() {

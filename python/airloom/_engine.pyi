@@ -13,6 +13,12 @@ class EngineError(Exception):
     allowed: str | None
     """The range of that setting, as text."""
 
+class Tap:
+    """The engine's end of a TAP of a namespace, which closes it."""
+
+    def fileno(self) -> int:
+        """Its descriptor; raises EngineError once the namespace and the engine have closed it."""
+
 class Namespace:
     """An unnamed network namespace, held by a file descriptor, and its TAPs."""
 
@@ -22,9 +28,9 @@ class Namespace:
     @property
     def name(self) -> str: ...
     def fileno(self) -> int:
-        """The namespace's descriptor, an open /proc/PID/ns/net."""
-    def taps(self) -> dict[str, int]:
-        """Interface name: file descriptor of its TAP; open until close()."""
+        """The namespace's descriptor, an open /proc/PID/ns/net; opened by the first call."""
+    def taps(self) -> dict[str, Tap]:
+        """Interface name: its TAP; open until close()."""
     def counters(self) -> dict[str, dict[str, int]]:
         """Interface name: rx/tx packets, octets, dropped, errors (rtnetlink)."""
     def set_up(self, up: bool) -> None:
@@ -313,6 +319,15 @@ class Ledger(TypedDict):
     """By name and direction (``forward``, ``backward``)."""
     switches: dict[str, SwitchLedger]
 
+class WlanDevice:
+    """A guest's wireless device (virtio id 29), which all its radios share.
+
+    ``listener``: a listening Unix stream socket, which is duplicated; the guest gets its path
+    (``virtio_uml.device=PATH:29``).
+    """
+
+    def __init__(self, listener: int) -> None: ...
+
 class Engine:
     """The engine: built, then stepped or driven by the wall clock on its own thread, then read.
 
@@ -321,8 +336,10 @@ class Engine:
     """
 
     def __init__(self, seed: int) -> None: ...
-    def add_tap_port(self, name: str, fd: int, transit: bool = False) -> None:
-        """Adds a TAP by its descriptor, which is duplicated; possible while the engine runs."""
+    def add_tap_port(self, name: str, tap: Tap | int, transit: bool = False) -> None:
+        """Adds a TAP of a namespace, whose descriptor is shared, or a descriptor, which is
+        duplicated; possible while the engine runs.
+        """
     def add_vhost_port(self, name: str, listener: int, mac: str, mtu: int, transit: bool = False) -> None:
         """Adds a guest's network device (virtio-net), served over vhost-user to its client.
 
@@ -331,6 +348,15 @@ class Engine:
         and ``mtu`` (octets) from the device. The engine's loop serves it once the engine runs,
         meet_guests() before. A restarted guest connects again; one connection at a time.
         """
+    def add_wlan_port(
+        self, name: str, device: WlanDevice, radio: int, phy: str, transit: bool = False
+    ) -> None:
+        """Adds a radio of a guest's wireless device.
+
+        ``radio``: its number in the guest's kernel, 0 to 99; number 0 must be added. ``phy``: its
+        physical layer, which must be that of the radio attached to the port, with the membership
+        ``wlan``.
+        """
     def meet_guests(self) -> bool:
         """Before the start: serves the guests' handshakes, without which their kernels do not boot.
 
@@ -338,10 +364,12 @@ class Engine:
         """
     def attach_vhost(self, name: str, listener: int, mac: str, mtu: int) -> None:
         """Replaces the device behind a port with another guest's."""
-    def attach_tap(self, name: str, fd: int) -> None:
+    def attach_tap(self, name: str, tap: Tap | int) -> None:
         """Replaces the TAP behind a port, after its node was created anew."""
     def detach(self, name: str) -> None:
-        """Removes the device behind a port. Until then, or stop(), a TAP keeps its namespace alive."""
+        """Removes the device behind a port, and waits until the engine has closed it. Until then,
+        or stop(), a TAP keeps its namespace alive.
+        """
     def add_memory_port(self, name: str, transit: bool = False) -> None: ...
     def add_interface_port(self, name: str, interface: str) -> None:
         """Adds a real interface of this thread's network namespace, promiscuous until the engine

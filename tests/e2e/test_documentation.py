@@ -74,3 +74,4 @@ def test_every_command_has_help(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, [*words, "--help"])
     assert done.exit_code == 0, done.output
     assert "--help" in done.output
+    assert len(done.output.splitlines()) > 5

@@ -102,15 +102,6 @@ def holds(shell, name: str, tries: Tries, *words: str) -> Path:
     return attempt.folder
 
 
-def test_overload_is_never_called_valid(shell) -> None:
-    if (os.cpu_count() or 1) > 4:
-        pytest.skip("four loops do not overload a machine with more than four processors")
-    result = ran(shell, "overload", shell.folder / "results")
-    assert result["verdict"]["status"] != "valid"
-    assert result["verdict"]["reasons"], "it says why"
-    shell.gone()
-
-
 def test_programs_in_nodes_do_not_look_for_the_hosts_temporary_folder(shell, scenario) -> None:
     text = (
         "name: tmp\nnodes: {a: {}, b: {}}\nlinks: [{ends: [a, b]}]\n"

@@ -52,7 +52,7 @@ def test_a_read_only_file_system(shell, scenario):
         one_line(done, str(folder), "Read-only file system", "[results.unwritable]")
 
 
-@pytest.mark.parametrize("option", ["--out", "--png", "--svg", "--csv"])
+@pytest.mark.parametrize("option", ["--out", "--csv"])
 def test_reports(shell, file, option):
     run = fake_results.run(shell.folder / "run", packets=100)
     done = shell.run("report", str(run), option, str(file / "below"))

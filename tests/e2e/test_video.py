@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from airloom.experiments import registry
+from helpers.nodes import still
 
 pytestmark = [
     pytest.mark.measures,
@@ -52,7 +53,7 @@ def test_what_is_lost_is_seen_in_rate_loss_and_quality(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         subprocess.run(video.stream("127.0.0.1", port, 1.0, 3), timeout=60, check=True)
-        time.sleep(0.3)
+        still(log.read_text)  # the last packet has arrived
     finally:
         recorder.terminate()
         recorder.wait(10)

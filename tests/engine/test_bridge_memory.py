@@ -3,6 +3,7 @@
 import pytest
 
 from airloom import errors
+from airloom.bench import gigabit
 
 _engine = pytest.importorskip("airloom._engine")
 
@@ -152,3 +153,8 @@ def test_a_stopped_engine_can_be_read_and_no_more():
     assert engine.lateness()["delivery"]["count"] == 1
     with pytest.raises(_engine.EngineError, match="offer needs"):
         engine.offer("a", 0, frame(B, A))
+
+
+@pytest.mark.parametrize(("hops", "rate"), [(1, 10**9), (16, 10**9), (20, 10**8)])
+def test_the_peer_of_the_gigabit_benchmark_has_the_rate_of_its_links(hops: int, rate: int):
+    assert gigabit.in_memory(hops, rate) == pytest.approx(rate * 1448 / (1514 + 24), rel=1e-6)

@@ -20,12 +20,12 @@ STUB = ast.parse(Path(_engine.__file__).with_name("_engine.pyi").read_text())
 
 
 def declared() -> dict[str, Any]:
-    """The classes of the stub that are dictionaries, and the class ``Engine``."""
+    """The classes of the stub that are dictionaries, and the classes ``Engine`` and ``Tap``."""
     classes = (one for one in STUB.body if isinstance(one, ast.ClassDef))
     wanted: list[ast.stmt] = [
         one
         for one in classes
-        if one.name == "Engine" or [ast.unparse(base) for base in one.bases] == ["TypedDict"]
+        if one.name in ("Engine", "Tap") or [ast.unparse(base) for base in one.bases] == ["TypedDict"]
     ]
     names = vars(typing) | {"PathLike": PathLike}
     exec(compile(ast.Module(wanted, []), "_engine.pyi", "exec", dont_inherit=True), names)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from ipaddress import ip_interface
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -18,6 +18,8 @@ import airloom
 from airloom.host import binaries
 from airloom.nodes.kind import NodeHandle
 from airloom.planning.plan import GuestPlan, InterfacePlan, LinkPlan, NodePlan, Plan
+
+T = TypeVar("T")
 
 Up = Callable[..., dict[str, NodeHandle]]
 
@@ -76,12 +78,25 @@ def plan_of(nodes: Sequence[NodePlan], links: Sequence[LinkPlan] = ()) -> Plan:
     )
 
 
-def eventually(true: Callable[[], bool], what: str, within: float = 20.0) -> None:
+def eventually(true: Callable[[], bool], what: str, within: float = 60.0) -> None:
     """Waits until a condition is true; the timeout only ends a failing test."""
     until = time.monotonic() + within
     while not true():
         assert time.monotonic() < until, what
         time.sleep(0.02)
+
+
+def still(read: Callable[[], T], within: float = 60.0) -> T:
+    """Waits until what is read no longer changes: the same twice, 0.3 s apart. Returns it."""
+    until = time.monotonic() + within
+    before = read()
+    while True:
+        time.sleep(0.3)
+        now = read()
+        if now == before:
+            return now
+        assert time.monotonic() < until, "it goes on changing"
+        before = now
 
 
 def processes_with(mark: str) -> list[int]:

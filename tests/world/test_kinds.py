@@ -22,7 +22,7 @@ from airloom.nodes.kinds.uml import kernel_of
 from airloom.scenario.model.base import KindName
 from helpers.kernels import BUILT, needs_built
 from helpers.leftovers import Traces
-from helpers.nodes import PYTHON
+from helpers.nodes import PYTHON, still
 
 pytestmark = pytest.mark.world
 
@@ -133,8 +133,7 @@ def test_it_is_paused_and_goes_on(lab: airloom.Lab, kind: str) -> None:
         time.sleep(0.05)
     lab["guest"].pause()
     assert lab["guest"].state == "paused"
-    time.sleep(0.2)  # what was on its way arrives
-    before = count(program.log)
+    before = still(lambda: count(program.log))  # what was on its way has arrived
     # The network stack is the host's, and goes on, unless the node has a kernel of its own.
     assert reached(lab) == (not KINDS[kind].properties.own_kernel)
     assert count(program.log) == before

@@ -14,6 +14,7 @@ import pytest
 import airloom
 from airloom import RunError, Scenario, ScenarioError
 from helpers import REPOSITORY
+from helpers.nodes import eventually
 
 pytestmark = [
     pytest.mark.world,
@@ -271,11 +272,8 @@ def received(lab: airloom.Lab, node: str) -> int:
 
 
 def settled(lab: airloom.Lab) -> None:
-    until = time.monotonic() + 20
-    while lab.unmet_controllers() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not lab.unmet_controllers()
-    time.sleep(0.5)  # until the first flows are in
+    """Waits until all controllers have met their switches; the first flows may come a little later."""
+    eventually(lambda: not lab.unmet_controllers(), "controllers meet their switches")
 
 
 @needs_controller

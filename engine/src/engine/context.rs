@@ -75,6 +75,11 @@ impl Context<'_> {
                 self.egress.deliver_run(port, arrivals, &frame, self.pool)
             }
         };
+        self.settle(port, frame, delivery);
+    }
+
+    /// Records the outcome of a delivery, and releases the frame.
+    pub fn settle(&mut self, port: PortId, frame: Frame, delivery: Delivery) {
         let (taken, loss) = match delivery {
             Delivery::Taken => (frame.count, None),
             Delivery::Partly(taken, loss) => (taken.min(frame.count), Some(loss)),

@@ -10,7 +10,9 @@ use crate::frame::{Frame, segment};
 use crate::ledger::Tally;
 use crate::link::in_flight::InFlight;
 use crate::link::wire::Wire;
+use crate::medium::wlan::{TxRequest, TxStatus};
 use crate::time::Instant;
+use std::collections::VecDeque;
 
 impl Engine {
     /// Offers a frame at a port at `now`, or at once if `now` has passed. The next
@@ -22,7 +24,27 @@ impl Engine {
     /// If the port belongs to another engine.
     pub fn offer(&mut self, port: PortId, now: Instant, frame: Frame) {
         let at = now.max(self.calendar.now());
+        if self.ports[port.index()].requests.is_some() {
+            return self.transmit(port, at, frame, TxRequest::default());
+        }
         if let Some(ring) = self.ports[port.index()].offered.push(at, InFlight { frame, at, last: at }) {
+            self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
+        }
+    }
+
+    /// Offers an 802.11 frame at the port of a radio that carries such frames
+    /// ([`crate::medium::wlan`]), as [`Engine::offer`] does for others. Frames enter in the order of
+    /// these calls.
+    ///
+    /// # Panics
+    /// If the port belongs to another engine.
+    pub fn transmit(&mut self, port: PortId, now: Instant, frame: Frame, request: TxRequest) {
+        let entrance = &mut self.ports[port.index()];
+        let Some(requests) = &mut entrance.requests else { return self.offer(port, now, frame) };
+        let at = now.max(self.calendar.now()).max(entrance.last_run);
+        entrance.last_run = at;
+        requests.push_back(request);
+        if let Some(ring) = entrance.offered.push(at, InFlight { frame, at, last: at }) {
             self.calendar.push(ring, Class::Arrival, source::PORT + port.0, Event::Enter(port.0));
         }
     }
@@ -39,7 +61,11 @@ impl Engine {
             return self.offer(port, now, frame);
         };
         let entrance = &mut self.ports[port.index()];
-        let in_order = arrivals.is_sorted() && first < at && last <= at && at >= entrance.last_run;
+        let in_order = entrance.requests.is_none()
+            && arrivals.is_sorted()
+            && first < at
+            && last <= at
+            && at >= entrance.last_run;
         if !in_order || u32::try_from(arrivals.len()) != Ok(frame.segments()) {
             return self.offer(port, now, frame);
         }
@@ -64,7 +90,11 @@ pub(super) fn enter(
     let place = Place::Port(PortId(number));
     while let Some(flight) = port.offered.pop(context.now) {
         let timed = flight.at < context.now;
-        let admitted = segment::admit(&flight.frame, context.pool);
+        let request = port.requests.as_mut().and_then(VecDeque::pop_front);
+        let admitted = match request {
+            Some(_) => segment::admit_wlan(&flight.frame, context.pool),
+            None => segment::admit(&flight.frame, context.pool),
+        };
         // An invalid frame still counts as one frame.
         let frame = admitted.unwrap_or(Frame { first: 0, count: 1, segmentation: None, ..flight.frame });
         let frame = Frame { origin: number, entered: context.now, ..frame };
@@ -91,10 +121,16 @@ pub(super) fn enter(
         }
         context.egress.entered(PortId(number), context.now, &frame, context.pool);
         match port.out {
-            _ if admitted.is_none() => context.drop(place, frame, DropReason::Malformed),
+            _ if admitted.is_none() => {
+                context.drop(place, frame, DropReason::Malformed);
+                if let Some(TxRequest { cookie, .. }) = request {
+                    let status = TxStatus { cookie, ..TxStatus::default() };
+                    context.egress.transmitted(PortId(number), context.now, &status);
+                }
+            }
             None => context.drop(place, frame, DropReason::Nowhere),
             Some(Out::Wire(wire)) => wires[wire as usize].enter(context, InFlight { frame, ..flight }),
-            Some(Out::Radio(medium, radio)) => media[medium as usize].offer(context, radio, frame),
+            Some(Out::Radio(medium, radio)) => media[medium as usize].offer(context, radio, frame, request),
         }
     }
     if let Some(at) = port.offered.arm() {

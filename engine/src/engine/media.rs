@@ -4,15 +4,18 @@ use super::{Engine, Out, number};
 use crate::calendar::Class;
 use crate::deadline::Deadline;
 use crate::drop_reason::DropReason;
+use crate::egress::Delivery;
 use crate::element::{End, MediumId, Place, PortId};
 use crate::engine::context::{Context, Event, source};
 use crate::error::Error;
-use crate::frame::Frame;
+use crate::frame::{Frame, segment};
 use crate::ledger::Tally;
 use crate::medium::capture::Sniffed;
 use crate::medium::mobility::Mobility;
-use crate::medium::{Medium, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings};
+use crate::medium::wlan::{RxStatus, TxRequest, TxStatus};
+use crate::medium::{Medium, Membership, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings};
 use crate::time::Instant;
+use std::collections::VecDeque;
 
 /// A medium, and the ports its radios belong to.
 pub(crate) struct AttachedMedium {
@@ -34,6 +37,30 @@ impl Outside for EngineSide<'_, '_> {
         self.context.pool.octets(frame.buffer)
     }
 
+    fn complete(&self, frame: &Frame, out: &mut Vec<u8>) {
+        out.resize(frame.segment_octets(frame.first) as usize, 0);
+        segment::complete(frame, self.context.pool, frame.first, out);
+    }
+
+    fn make(&mut self, octets: &[u8]) -> Frame {
+        let buffer = self.context.pool.take(octets.len());
+        self.context.pool.octets_mut(buffer)[..octets.len()].copy_from_slice(octets);
+        let length = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+        Frame { count: 1, ..Frame::new(buffer, length, None, None) }
+    }
+
+    fn origin(&self, radio: RadioId) -> u32 {
+        self.ports[radio.number() as usize].0
+    }
+
+    fn resized(&mut self, before: &Frame, after: &Frame) {
+        self.context.ledger.retag(before.octets(), after.octets());
+    }
+
+    fn consumed(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
+        self.context.settle(self.ports[radio.number() as usize], frame, Delivery::Taken);
+    }
+
     fn share(&mut self, frame: &Frame) {
         self.context.pool.share(frame.buffer);
     }
@@ -45,6 +72,17 @@ impl Outside for EngineSide<'_, '_> {
     fn deliver(&mut self, radio: RadioId, _at: Instant, frame: Frame) {
         let now = self.context.now;
         self.context.deliver(self.ports[radio.number() as usize], now, frame, None);
+    }
+
+    fn deliver_wlan(&mut self, radio: RadioId, _at: Instant, frame: Frame, status: &RxStatus) {
+        let port = self.ports[radio.number() as usize];
+        let Context { now, egress, pool, .. } = &mut *self.context;
+        let delivery = egress.receive_wlan(port, *now, &frame, pool, status);
+        self.context.settle(port, frame, delivery);
+    }
+
+    fn transmitted(&mut self, radio: RadioId, at: Instant, status: &TxStatus) {
+        self.context.egress.transmitted(self.ports[radio.number() as usize], at, status);
     }
 
     fn dropped(&mut self, radio: RadioId, _at: Instant, frame: Frame, why: DropReason) {
@@ -63,15 +101,21 @@ impl Outside for EngineSide<'_, '_> {
 }
 
 impl AttachedMedium {
-    /// Accepts a frame from the port that `radio` belongs to.
-    pub(crate) fn offer(&mut self, context: &mut Context, radio: RadioId, frame: Frame) {
+    /// Accepts a frame from the port that `radio` belongs to; with a request if it is an 802.11
+    /// frame.
+    pub(crate) fn offer(
+        &mut self,
+        context: &mut Context,
+        radio: RadioId,
+        frame: Frame,
+        request: Option<TxRequest>,
+    ) {
         let now = context.now;
-        self.medium.offer(
-            radio,
-            now,
-            frame,
-            &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports },
-        );
+        let side = &mut EngineSide { context, medium: MediumId(self.number), ports: &self.ports };
+        match request {
+            Some(request) => self.medium.offer_wlan(radio, now, frame, request, side),
+            None => self.medium.offer(radio, now, frame, side),
+        }
         self.arm_deadline(context);
     }
 
@@ -135,14 +179,47 @@ impl Engine {
     ) -> Result<RadioId, Error> {
         self.check_end(End::Port(port))?;
         let name = self.ports[port.index()].name.clone();
+        let wlan = settings.membership == Membership::Wlan;
         let now = self.calendar.now();
         let air = self.air(medium)?;
         air.medium.pass(now);
         let radio = air.medium.add_radio(&name, settings, mobility)?;
         air.ports.push(port);
         self.ports[port.index()].out = Some(Out::Radio(medium.0, radio));
+        self.ports[port.index()].requests = wlan.then(VecDeque::new);
         self.arm(medium);
         Ok(radio)
+    }
+
+    /// Sets the addresses that the interfaces of a node use on the radio at `port`, which carries
+    /// 802.11 frames: it acknowledges frames to them. An address that another radio of the medium
+    /// uses stays with that radio; the result is false then.
+    ///
+    /// # Errors
+    /// If the port has no radio that carries 802.11 frames.
+    pub fn set_wlan_addresses(&mut self, port: PortId, addresses: &[[u8; 6]]) -> Result<bool, Error> {
+        let (medium, radio) = self.wlan_radio(port)?;
+        Ok(self.medium(medium)?.set_wlan_addresses(radio, addresses))
+    }
+
+    /// Lets the radio at `port`, which carries 802.11 frames, pass on every frame that it can
+    /// decode, on all channels of its band, instead of those to its addresses and to groups.
+    ///
+    /// # Errors
+    /// If the port has no radio that carries 802.11 frames.
+    pub fn set_wlan_monitor(&mut self, port: PortId, monitor: bool) -> Result<(), Error> {
+        let (medium, radio) = self.wlan_radio(port)?;
+        self.medium(medium)?.set_wlan_monitor(radio, monitor);
+        Ok(())
+    }
+
+    fn wlan_radio(&self, port: PortId) -> Result<(MediumId, RadioId), Error> {
+        let unknown = Error::Unknown { kind: "radio for 802.11 frames at port", number: port.0 };
+        let found = self.ports.get(port.index()).filter(|port| port.requests.is_some());
+        match found.and_then(|port| port.out) {
+            Some(Out::Radio(medium, radio)) => Ok((MediumId(medium), radio)),
+            _ => Err(unknown),
+        }
     }
 
     /// Adds a source of noise to a medium.

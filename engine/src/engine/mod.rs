@@ -16,6 +16,7 @@ use crate::frame::Pool;
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::link::in_flight::{InFlight, InFlightQueue};
 use crate::link::wire::{Wire, WirePlace};
+use crate::medium::wlan::TxRequest;
 use crate::medium::{RadioChange, RadioId};
 use crate::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use crate::switch::Switch;
@@ -56,8 +57,10 @@ pub(crate) struct Port {
     offered: InFlightQueue,
     /// Arrival times of the segments of those that were offered with them.
     arrivals: VecDeque<Instant>,
-    /// When the last frame with arrival times was offered.
+    /// When the last frame with arrival times, or with a request, was offered.
     last_run: Instant,
+    /// Requests for the frames offered at the port of a radio that carries 802.11 frames.
+    requests: Option<VecDeque<TxRequest>>,
 }
 
 /// An emulated network under one clock.
@@ -123,6 +126,7 @@ impl Engine {
             offered: InFlightQueue::default(),
             arrivals: VecDeque::new(),
             last_run: Instant::ZERO,
+            requests: None,
         });
         self.ledger.ports.push(PortAccount::default());
         Ok(id)

@@ -33,6 +33,9 @@ pub struct Piece {
 
 const ETHERNET: usize = ETHERNET_HEADER as usize;
 const VLAN: usize = 4;
+/// Octets of an 802.11 control frame with two addresses (802.11-2020 9.3.1), without frame check
+/// sequence.
+const MIN_MPDU: u32 = 16;
 /// Octets of the two Ethernet addresses, which precede a VLAN tag.
 const ADDRESSES: usize = 12;
 
@@ -80,6 +83,14 @@ pub(crate) fn admit(frame: &Frame, pool: &Pool) -> Option<Frame> {
     }
     let count = u16::try_from(frame.segments()).ok()?;
     Some(Frame { first: 0, count, ..*frame })
+}
+
+/// The frame as the engine admits it from an 802.11 stack. `None` if it is shorter than a control
+/// frame with two addresses, or has an offload description.
+pub(crate) fn admit_wlan(frame: &Frame, pool: &Pool) -> Option<Frame> {
+    pool.octets(frame.buffer).get(..frame.length as usize)?;
+    let whole = frame.segmentation.is_none() && frame.checksum.is_none();
+    (whole && frame.length >= MIN_MPDU).then_some(Frame { first: 0, count: 1, ..*frame })
 }
 
 /// Checks that the headers match the offload description.

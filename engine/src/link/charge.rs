@@ -1,6 +1,8 @@
 //! Cost of a frame on the wire.
 
 use crate::frame::Frame;
+use crate::ledger::Tally;
+use crate::link::queue::Totals;
 use crate::settings::LinkSettings;
 
 /// Octets of overhead charged per frame, and the minimum charge of a frame.
@@ -24,6 +26,15 @@ impl Charge {
     /// the 12 of Ethernet's inter-frame gap, and the same share of any other overhead.
     pub fn spare(self) -> u64 {
         self.overhead / 2
+    }
+
+    /// Number of frames of a run, their octets, and the octets charged for them.
+    pub fn totals(self, frame: &Frame) -> Totals {
+        let frames = u64::from(frame.count);
+        let sizes = frame.sizes();
+        let octets = sizes.sum(u64::from);
+        let charged = sizes.sum(|octets| self.of_frame(octets));
+        Totals { tally: Tally { frames, octets }, charged }
     }
 
     /// Octets charged for a frame, or for all frames of a run.

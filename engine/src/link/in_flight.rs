@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::deadline::Deadline;
-use crate::frame::{Frame, Pool, Protocol};
+use crate::frame::{Frame, Pool};
 use crate::time::{Instant, Span};
 
 /// Maximum number of segments that are handed over together.
@@ -33,9 +33,14 @@ impl InFlight {
     }
 }
 
+/// A frame; or consecutive segments of a super-frame that arrive one after the other, each at its
+/// own time.
 struct Entry {
+    /// When it arrives, or its first segment.
     due: Instant,
     flight: InFlight,
+    /// True if the arrival time of each segment is in [`InFlightQueue::times`].
+    timed: bool,
 }
 
 /// An entry that is due before one that departed earlier.
@@ -74,6 +79,8 @@ impl Ord for Reordered {
 #[derive(Default)]
 pub(crate) struct InFlightQueue {
     in_order: VecDeque<Entry>,
+    /// Arrival times of the segments of the timed entries in `in_order`, one after the other.
+    times: VecDeque<Instant>,
     reordered: BinaryHeap<Reverse<Reordered>>,
     number: u64,
     deadline: Deadline,
@@ -85,14 +92,38 @@ impl InFlightQueue {
     /// Adds a frame due at `due`. Returns the instant for which the caller must push an event, if
     /// any.
     pub fn push(&mut self, due: Instant, flight: InFlight) -> Option<Instant> {
-        let entry = Entry { due, flight };
+        self.add(due, flight);
+        self.arm()
+    }
+
+    /// Adds a frame due at `due`; [`InFlightQueue::arm`] must follow.
+    pub fn add(&mut self, due: Instant, flight: InFlight) {
+        let entry = Entry { due, flight, timed: false };
         if self.in_order.back().is_none_or(|back| back.due <= due) {
             self.in_order.push_back(entry);
         } else {
             self.reordered.push(Reverse(Reordered { number: self.number, entry }));
             self.number += 1;
         }
-        self.arm()
+    }
+
+    /// Adds one segment due at `due` to the entry of the segments before it; false if that is not
+    /// the last entry. The entry takes over the segment's share of the buffer.
+    pub fn extend(&mut self, due: Instant, flight: &InFlight, pool: &mut Pool) -> bool {
+        let Some(back) = self.in_order.back_mut() else { return false };
+        let last = if back.timed { self.times.back().copied() } else { Some(back.due) };
+        let single = flight.frame.count == 1 && (back.timed || back.flight.frame.count == 1);
+        if !single || last.is_none_or(|last| last > due) || !flight.frame.follows(&back.flight.frame) {
+            return false;
+        }
+        if !back.timed {
+            back.timed = true;
+            self.times.push_back(back.due);
+        }
+        self.times.push_back(due);
+        back.flight.frame.count += 1;
+        pool.release(flight.frame.buffer);
+        true
     }
 
     /// Records that the calendar's event for `now` was delivered.
@@ -104,6 +135,11 @@ impl InFlightQueue {
     pub fn arm(&mut self) -> Option<Instant> {
         let next = self.next()?.max(self.held);
         self.deadline.arm(next).then_some(next)
+    }
+
+    /// True if frames are not held back after `now`, and the calendar holds no event for them.
+    pub fn is_free(&self, now: Instant) -> bool {
+        self.deadline.armed().is_none() && self.held <= now
     }
 
     /// True if the calendar holds an event at or after `at`, before which no frame arrives.
@@ -125,33 +161,21 @@ impl InFlightQueue {
         }
     }
 
-    /// The earliest frame and when it is due.
-    pub fn first(&self) -> Option<(Instant, Frame)> {
-        let due = self.next()?;
-        let in_order = self.in_order.front().filter(|entry| entry.due == due);
-        let entry = in_order.or_else(|| self.reordered.peek().map(|Reverse(other)| &other.entry))?;
-        Some((due, entry.flight.frame))
-    }
-
-    /// The earliest frame, together with the consecutive segments of the same super-frame that
-    /// arrive after it within `span`; and when the last of them is due.
+    /// The earliest frame, or the segments that arrive one after the other within `span` of the
+    /// first; and when the last of them is due.
     pub fn run(&self, span: Span) -> Option<(Instant, Frame)> {
-        let (due, frame) = self.first()?;
-        // Receivers of datagrams may look at the times between them.
-        let tcp = frame.segmentation.is_some_and(|cut| cut.protocol != Protocol::Udp);
-        if span == Span::ZERO || !tcp || !self.reordered.is_empty() {
+        let due = self.next()?;
+        let Some(entry) = self.in_order.front().filter(|entry| entry.due == due) else {
+            return self.reordered.peek().map(|Reverse(other)| (due, other.entry.flight.frame));
+        };
+        let frame = entry.flight.frame;
+        if !entry.timed {
             return Some((due, frame));
         }
-        let mut run = (due, frame);
-        for entry in self.in_order.iter().skip(1) {
-            let (last, next) = (&mut run.1, &entry.flight.frame);
-            if !next.follows(last) || entry.due > due + span || last.count + next.count > MOST_TOGETHER {
-                break;
-            }
-            last.count += next.count;
-            run.0 = entry.due;
-        }
-        Some(run)
+        let many = frame.count.min(if span > Span::ZERO { MOST_TOGETHER } else { 1 });
+        let within = self.times.iter().take(usize::from(many)).take_while(|at| **at <= due + span);
+        let (count, last) = within.fold((0, due), |(count, _), &at| (count + 1, at));
+        Some((last, frame.part(frame.first, count)))
     }
 
     /// Removes the earliest frame if it is due at or before `until`.
@@ -160,11 +184,31 @@ impl InFlightQueue {
         if next > until {
             return None;
         }
-        if self.in_order.front().is_some_and(|entry| entry.due == next) {
-            self.in_order.pop_front().map(|entry| entry.flight)
-        } else {
-            self.reordered.pop().map(|Reverse(other)| other.entry.flight)
+        if self.in_order.front().is_none_or(|entry| entry.due > next) {
+            return self.reordered.pop().map(|Reverse(other)| other.entry.flight);
         }
+        let Entry { flight, timed, .. } = self.in_order.pop_front()?;
+        if timed {
+            self.times.drain(..usize::from(flight.frame.count));
+        }
+        Some(flight)
+    }
+
+    /// Removes the first `count` segments of the earliest frame. If they arrived one after the
+    /// other, their times are appended to `arrivals`.
+    pub fn take(&mut self, count: u16, arrivals: &mut Vec<Instant>, pool: &mut Pool) -> Option<InFlight> {
+        let due = self.next()?;
+        let Some(entry) = self.in_order.front_mut().filter(|entry| entry.due == due && entry.timed) else {
+            return self.pop(due);
+        };
+        arrivals.extend(self.times.drain(..usize::from(count)));
+        if count == entry.flight.frame.count {
+            return self.in_order.pop_front().map(|entry| entry.flight);
+        }
+        let (head, rest) = entry.flight.split(count, pool);
+        entry.due = self.times.front().copied().unwrap_or(due);
+        entry.flight = InFlight { at: entry.due, last: entry.due, ..rest };
+        Some(head)
     }
 
     /// All frames in flight, in no particular order.

@@ -3,6 +3,7 @@
 pub(crate) mod charge;
 pub(crate) mod impairments;
 pub(crate) mod in_flight;
+pub(crate) mod load;
 pub(crate) mod pacing;
 pub(crate) mod queue;
 pub(crate) mod receiver;

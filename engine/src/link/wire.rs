@@ -27,11 +27,12 @@ use crate::drop_reason::DropReason;
 use crate::element::{Direction, End, LinkId, Place, PortId};
 use crate::engine::context::{Context, Event, HandOver, source};
 use crate::frame::segment;
-use crate::frame::{ETHERNET_HEADER, Frame};
+use crate::frame::{ETHERNET_HEADER, Frame, Protocol};
 use crate::ledger::Tally;
 use crate::link::charge::Charge;
 use crate::link::impairments::Impairments;
 use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::load::Load;
 use crate::link::pacing::Pacing;
 use crate::link::queue::Queue;
 use crate::link::receiver::Receiver;
@@ -92,8 +93,9 @@ pub(crate) struct Wire {
     shut: Instant,
     deadline: Deadline,
     in_flight: InFlightQueue,
-    /// Time for which segments are gathered at the far end.
+    /// Time for which segments are gathered at the far end while there is no load.
     coalesce: Span,
+    load: Load,
     /// When the state of the wire last changed.
     changed: Instant,
     /// When it last changed other than by sending from the queue.
@@ -136,6 +138,7 @@ impl Wire {
             deadline: Deadline::default(),
             in_flight: InFlightQueue::default(),
             coalesce: Span::ZERO,
+            load: Load::default(),
             changed: now,
             entered: now,
             newest: now,
@@ -239,7 +242,9 @@ impl Wire {
             return self.catch_up(context);
         }
         self.entered = context.now;
-        if self.accept(context, flight) {
+        let wakes = self.accept(context, flight);
+        self.await_arrival(context);
+        if wakes {
             self.wake(context);
         }
     }
@@ -289,6 +294,7 @@ impl Wire {
         self.deadline.expired(context.now);
         self.changed = context.now;
         self.send_queued(context);
+        self.await_arrival(context);
         self.wake(context);
         self.look_bare(context);
     }
@@ -306,7 +312,7 @@ impl Wire {
     pub fn arrive(&mut self, context: &mut Context) {
         self.in_flight.expired(context.now);
         while self.in_flight.next().is_some_and(|due| due <= context.now) {
-            let Some((due, frame)) = self.in_flight.run(self.coalesce) else { break };
+            let Some((due, frame)) = self.in_flight.run(self.load.span(self.coalesce)) else { break };
             if self.gather(due, &frame) > context.now {
                 break;
             }
@@ -315,14 +321,22 @@ impl Wire {
                 break;
             }
             self.hand_over_run(context, due, frame);
-            if let Some((due, frame)) = self.in_flight.run(self.coalesce) {
-                self.gather(due, &frame);
-            }
+        }
+        self.await_arrival(context);
+        self.look_bare(context);
+    }
+
+    /// Requests an event for the next arrival.
+    fn await_arrival(&mut self, context: &mut Context) {
+        if self.coalesce > Span::ZERO
+            && self.in_flight.is_free(context.now)
+            && let Some((due, frame)) = self.in_flight.run(self.load.span(self.coalesce))
+        {
+            self.gather(due, &frame);
         }
         if let Some(at) = self.in_flight.arm() {
             context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
         }
-        self.look_bare(context);
     }
 
     /// True if only the MTU is set, and no frame is queued or in flight. Frames that cross many
@@ -388,6 +402,7 @@ impl Wire {
         let now = context.now;
         let frame = flight.frame;
         let (mut first, mut last) = self.occupy(now, behind, &frame);
+        self.load.sent(now.since(self.free), last.since(now), self.coalesce);
         self.free = last + self.gap;
         self.serializer.pause(self.gap);
         if flight.last > now {
@@ -439,8 +454,11 @@ impl Wire {
             self.hand_over(context, flight, due, None);
         } else {
             self.set_bare(context, false);
-            if let Some(at) = self.in_flight.push(due, flight) {
-                context.at(at, Class::Arrival, source::WIRE + self.number, Event::Arrive(self.number));
+            // Receivers of datagrams may look at the times between them.
+            let tcp = flight.frame.segmentation.is_some_and(|cut| cut.protocol != Protocol::Udp);
+            let gathers = tcp && self.coalesce > Span::ZERO;
+            if !gathers || !self.in_flight.extend(due, &flight, context.pool) {
+                self.in_flight.add(due, flight);
             }
         }
     }

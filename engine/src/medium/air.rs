@@ -34,6 +34,10 @@ pub(super) struct Sending {
     pub(super) fragment: u8,
     pub(super) more: bool,
     pub(super) retry: bool,
+    /// Its receivers do not acknowledge it, although it has a unicast address.
+    pub(super) no_ack: bool,
+    /// Receiver and transmitter address, if a stack chose them.
+    pub(super) addresses: Option<[[u8; 6]; 2]>,
     pub(super) frame: Option<Frame>,
     pub(super) start: Instant,
     pub(super) end: Instant,
@@ -133,14 +137,18 @@ impl Radio {
     /// Handles the start of a frame at this radio.
     pub(super) fn hear(&mut self, signal: &Signal, ear: &Heard, decoders: &[Decoder]) -> Arrived {
         let at = Signal::arrival(ear, signal.start);
-        let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
-        let offered = kindred.then(|| signal.lock(ear.power, at));
-        let arrived = self.arrive(at, ear.power, offered, decoders);
+        let arrived = self.arrive(at, ear.power, self.lock_offered(signal, ear), decoders);
         if let Arrived::Left(_) | Arrived::Both(_) = arrived {
             self.counts.broken += 1;
             self.account.turn(at, Doing::Receiving, true);
         }
         arrived
+    }
+
+    /// The lock to take if the receiver follows this frame; `None` if it cannot decode it.
+    pub(super) fn lock_offered(&self, signal: &Signal, ear: &Heard) -> Option<Lock> {
+        let kindred = ear.tuned && self.phy.rates[0].modulation.is_spread() == signal.spread;
+        kindred.then(|| signal.lock(ear.power, Signal::arrival(ear, signal.start)))
     }
 
     /// Updates carrier sense; true if its state has changed.
@@ -181,6 +189,7 @@ impl Medium {
         if radio.lock.take().is_some() {
             radio.counts.broken += 1;
         }
+        radio.lose_others();
         radio.book(now, true);
         self.listen(from, now);
         let end = sending.end;
@@ -189,7 +198,7 @@ impl Medium {
         for ear in &mut heard {
             let listener = &mut self.radios[ear.radio as usize];
             ear.power *= self.fading.gain(&mut listener.random);
-            match listener.hear(&signal, ear, &self.decoders) {
+            match listener.hear_on(&signal, ear, sending.channel, &self.decoders) {
                 Arrived::Left(old) => self.count_interfered(old),
                 Arrived::Both(old) => {
                     self.count_interfered(old);
@@ -229,7 +238,7 @@ impl Medium {
             let Some(on_air) = on_air else { continue };
             if let Some(at) = on_air.heard.iter().position(|ear| ear.radio == number) {
                 let ear = on_air.heard.remove(at);
-                radio.depart(self.now, sending, ear.power, &self.decoders);
+                radio.depart_on(self.now, sending, ear.power, on_air.channel, &self.decoders);
             }
         }
         radio.book(self.now, true);
@@ -265,21 +274,27 @@ impl Medium {
             let radio = &mut self.radios[index];
             radio.overheard =
                 if sending.to == To::Radio(RadioId(ear.radio)) { 0 } else { radio.overheard + 1 };
-            let lock = radio.depart(at, number, ear.power, &self.decoders);
+            let (lock, tuned) = radio.depart_on(at, number, ear.power, sending.channel, &self.decoders);
             if let Some(lock) = lock {
                 let whole = radio.survives(&lock) && !self.fails(sending.from, ear.radio);
                 let radio = &mut self.radios[index];
-                radio.account.turn(at, Doing::Receiving, !whole);
-                if self.sniffing {
+                if tuned {
+                    radio.account.turn(at, Doing::Receiving, !whole);
+                }
+                if self.sniffing && tuned {
                     self.sniff(&sending, Some((ear, whole)), outside);
                 }
-                if whole {
+                if whole && tuned {
                     self.received(at, &mut sending, ear, outside);
+                } else if whole {
+                    self.pass_on(at, &mut sending, ear, outside);
                 } else {
                     if lock.disturbed {
                         sending.interfered += 1;
                     }
-                    self.broken(index, at, outside);
+                    if tuned {
+                        self.broken(index, at, outside);
+                    }
                 }
             }
             self.listen(index, at);

@@ -5,6 +5,7 @@
 //! written; it is
 //! inverted for corrupted frames, as the flags indicate.
 
+use super::mac::priority;
 use super::phy::Channel;
 use super::radio::{Kind, RadioId};
 use crate::frame::Frame;
@@ -86,14 +87,23 @@ pub enum Direction {
 pub const LINK_TYPE: u16 = 127;
 
 /// Appends the radiotap header and the frame to `out`. `ethernet` holds the complete octets of the
-/// node's frame, Ethernet header first; it is unused if there is no such frame.
+/// node's frame, Ethernet header first, or those of an 802.11 frame without frame check sequence; it is unused if there is no such frame.
 pub fn write(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     radiotap(sniffed, out);
     let start = out.len();
-    header(sniffed, ethernet, out);
-    body(sniffed, ethernet, out);
+    frame(sniffed, ethernet, out);
     let check = if sniffed.broken { !crc32(&out[start..]) } else { crc32(&out[start..]) };
     out.extend_from_slice(&check.to_le_bytes());
+}
+
+/// Appends the frame without frame check sequence.
+pub(super) fn frame(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
+    if sniffed.kind == Kind::Wlan {
+        mpdu(sniffed, ethernet, out);
+    } else {
+        header(sniffed, ethernet, out);
+        body(sniffed, ethernet, out);
+    }
 }
 
 fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
@@ -133,7 +143,7 @@ fn radiotap(sniffed: &Sniffed, out: &mut Vec<u8>) {
 fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let control = match sniffed.kind {
         Kind::Data if sniffed.qos => 0x88,
-        Kind::Data => 0x08,
+        Kind::Data | Kind::Wlan => 0x08,
         Kind::Ack => 0xd4,
         Kind::Rts => 0xb4,
         Kind::Cts => 0xc4,
@@ -142,6 +152,8 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
         Kind::ProbeResponse => 0x50,
         Kind::AssociationRequest => 0x00,
         Kind::AssociationResponse => 0x10,
+        Kind::Authentication => 0xb0,
+        Kind::Deauthentication => 0xc0,
     };
     let data = sniffed.kind == Kind::Data;
     let way = match sniffed.direction {
@@ -152,8 +164,7 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let more = if sniffed.more { 0x04 } else { 0 };
     let retry = if sniffed.retry { 0x08 } else { 0 };
     out.extend_from_slice(&[control, way | more | retry]);
-    let micros = sniffed.duration.nanos().div_ceil(1_000).min(32_767);
-    out.extend_from_slice(&u16::try_from(micros).unwrap_or(32_767).to_le_bytes());
+    out.extend_from_slice(&duration(sniffed));
     let [receiver, transmitter, network] = sniffed.addresses;
     out.extend_from_slice(&receiver);
     if matches!(sniffed.kind, Kind::Ack | Kind::Cts) {
@@ -173,8 +184,31 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let (sequence, fragment) = sniffed.sequence;
     out.extend_from_slice(&(sequence << 4 | u16::from(fragment & 15)).to_le_bytes());
     if data && sniffed.qos {
-        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&[priority(ethernet), 0]);
     }
+}
+
+/// A frame of a node's 802.11 stack, with what the radio writes into it: Retry bit and duration.
+fn mpdu(sniffed: &Sniffed, octets: &[u8], out: &mut Vec<u8>) {
+    /// Power save poll: its duration field holds an association identifier.
+    const PS_POLL: u8 = 0xa4;
+    let start = out.len();
+    out.extend_from_slice(octets);
+    let Some([kind, flags, low, high]) = out.get_mut(start..).and_then(|out| out.first_chunk_mut()) else {
+        return;
+    };
+    if sniffed.retry {
+        *flags |= super::header::flag::RETRY;
+    }
+    if *kind != PS_POLL {
+        [*low, *high] = duration(sniffed);
+    }
+}
+
+/// Duration field: whole microseconds, rounded up.
+fn duration(sniffed: &Sniffed) -> [u8; 2] {
+    let micros = sniffed.duration.nanos().div_ceil(1_000).min(32_767);
+    u16::try_from(micros).unwrap_or(32_767).to_le_bytes()
 }
 
 /// The frame body: for data, LLC and SNAP header (RFC 1042) and the Ethernet payload.
@@ -182,6 +216,13 @@ fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let (length, offset) = (sniffed.body.0 as usize, sniffed.body.1 as usize);
     match sniffed.kind {
         Kind::Ack | Kind::Cts | Kind::Rts => {}
+        Kind::Authentication => {
+            // Open system; an access point answers with the second frame.
+            let transaction = if sniffed.direction == Direction::FromAccessPoint { 2 } else { 1 };
+            out.extend_from_slice(&[0, 0, transaction, 0, 0, 0]);
+        }
+        // Class 3 frame received from a station that is not associated.
+        Kind::Deauthentication => out.extend_from_slice(&[7, 0]),
         Kind::Data => {
             let kind = ethernet.get(12..14).unwrap_or(&[0x08, 0x00]);
             let typed = u16::from_be_bytes([kind[0], kind[1]]) >= 0x0600;

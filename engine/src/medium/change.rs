@@ -52,6 +52,16 @@ impl Medium {
                 with(RadioSettings { power_dbm: *power_dbm, ..state.settings.clone() })
             }
             RadioChange::Channel(number) => tuned(&state.name, state.phy, *number).map(|_| ()),
+            RadioChange::Rate(_) | RadioChange::Scan { .. }
+                if state.settings.membership == Membership::Wlan =>
+            {
+                Err(SettingsError::Range {
+                    radio: state.name.clone(),
+                    setting: "device",
+                    value: "wlan".to_owned(),
+                    range: "radios whose node has no 802.11 stack; this one's chooses rates and scans itself",
+                })
+            }
             RadioChange::Rate(rate) => with(RadioSettings { rate: rate.clone(), ..state.settings.clone() }),
             RadioChange::Position(place) if !place.is_sane() => {
                 Err(SettingsError::Position { radio: state.name.clone() })
@@ -148,6 +158,9 @@ impl Medium {
     pub(super) fn retune(&mut self, index: usize, channel: Channel) {
         if self.reach.places[index].channel == channel {
             return;
+        }
+        if self.radios[index].wideband.is_some() {
+            return self.tune(index, channel);
         }
         self.dissolve_clusters();
         self.reach.places[index].channel = channel;

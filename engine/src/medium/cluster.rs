@@ -13,7 +13,9 @@
 
 use super::air::Signal;
 use super::airtime::Airtime;
-use super::collision::{MAX_FRAMES, Outcome, Wait};
+use super::collision::{Collision, MAX_FRAMES, Wait};
+use super::gap::{CountedGap, Gap, Lag, passed};
+use super::listeners::Listeners;
 use super::radio::{Kind, Radio};
 use super::reach::Reach;
 use crate::time::{Instant, Span};
@@ -34,26 +36,16 @@ pub(super) struct Member {
     /// Common counts when it fell asleep: gaps that were long enough, and time spent receiving.
     openings: i64,
     received: Span,
-    /// Sums of the effects of collisions; wait and airtime ahead are those of the last one.
-    collisions: Outcome,
-    /// Number of the busy time of the last collision.
-    collided_in: u64,
+    /// What it waits for in the present gap.
+    wait: Wait,
     /// Smallest ratio of its signal to noise at another member.
     pub(super) least_snr: f64,
-    /// The radio's noise, and its preamble threshold.
-    pub(super) noise: f64,
-    pub(super) preamble_ratio: f64,
 }
 
 impl Member {
-    /// A radio with these properties, awake.
-    pub(super) fn awake(least_snr: f64, noise: f64, preamble_ratio: f64) -> Self {
-        Self { least_snr, noise, preamble_ratio, ..Self::default() }
-    }
-
-    /// What it waits for in the gap after this busy time.
-    fn wait(&self, busy_time: u64) -> Wait {
-        if self.collided_in == busy_time { self.collisions.wait } else { Wait::AIFS }
+    /// A radio with this property, awake.
+    pub(super) fn awake(least_snr: f64) -> Self {
+        Self { least_snr, ..Self::default() }
     }
 }
 
@@ -77,49 +69,14 @@ pub(super) struct Common {
     pub(super) sensed_by_energy: bool,
 }
 
-/// The idle time after the last frame, and how it began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gap {
-    /// The first and the last frame of the preceding busy time.
-    pub(super) first: Signal,
-    pub(super) last: Signal,
-}
-
-/// What a member counted less than the others in a gap: slots, and whether the gap was long enough.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lag {
-    slots: i64,
-    openings: i64,
-}
-
-impl Lag {
-    fn of(own: Option<u64>, common: Option<u64>) -> Self {
-        let slots = |count: Option<u64>| i64::try_from(count.unwrap_or(0)).unwrap_or(i64::MAX);
-        Self {
-            slots: slots(common) - slots(own),
-            openings: i64::from(common.is_some()) - i64::from(own.is_some()),
-        }
-    }
-}
-
-/// Slots of a gap that a busy time ended.
-pub(super) struct CountedGap {
-    gap: Gap,
-    ending: Signal,
-    /// The slots that the common count is advanced by; `None` if counting had not begun.
-    common: Option<u64>,
-    /// True if a member may have counted other slots.
-    differs: bool,
-    /// The lag for each [`Wait`]; `None` if propagation delays decide it.
-    lags: [Option<Lag>; Wait::COUNT],
-}
-
 /// A cluster of radios.
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// Radio numbers, ascending; the index of a radio is its rank.
     pub(super) radios: Vec<u32>,
     pub(super) members: Vec<Member>,
+    /// The members in collisions; valid for those that sleep.
+    listeners: Listeners,
     /// Ranks of the radios that are awake, ascending.
     pub(super) awake: Vec<usize>,
     pub(super) common: Common,
@@ -139,8 +96,6 @@ pub(super) struct Cluster {
     received: Span,
     /// True if a sleeping member may wait for more than AIFS.
     waits_differ: bool,
-    /// Number of busy times.
-    busy_times: u64,
     /// For each [`Wait`]: no backoff of a sleeping member with a frame to send ends before this
     /// count.
     least_due: [u64; Wait::COUNT],
@@ -148,17 +103,13 @@ pub(super) struct Cluster {
     pub(super) next: Instant,
 }
 
-/// Whole slots from `from` to `until`; `None` if `until` is before `from`.
-fn passed(from: Instant, until: Instant, slot: Span) -> Option<u64> {
-    (from <= until).then(|| until.since(from).nanos() / slot.nanos())
-}
-
 impl Cluster {
-    pub(super) fn new(radios: Vec<u32>, members: Vec<Member>, common: Common) -> Self {
+    pub(super) fn new(radios: Vec<u32>, members: Vec<Member>, listeners: Listeners, common: Common) -> Self {
         Self {
             awake: (0..radios.len()).collect(),
             radios,
             members,
+            listeners,
             common,
             gap: None,
             reserving: Vec::new(),
@@ -170,7 +121,6 @@ impl Cluster {
             openings: 0,
             received: Span::ZERO,
             waits_differ: false,
-            busy_times: 0,
             least_due: [u64::MAX; Wait::COUNT],
             next: Instant::NEVER,
         }
@@ -205,7 +155,7 @@ impl Cluster {
     /// True if this member sleeps, and knows a reservation that others may not know.
     pub(super) fn has_own_nav(&self, rank: usize) -> bool {
         let member = &self.members[rank];
-        member.asleep && member.wait(self.busy_times).frame().is_some()
+        member.asleep && member.wait.frame().is_some()
     }
 
     /// Earliest instant, for any member with this wait, from which slots of a gap are counted.
@@ -266,10 +216,10 @@ impl Cluster {
             due: self.slots + u64::from(lane.slots),
             openings: self.openings,
             received: self.received,
-            collisions: Outcome { wait, ..Outcome::default() },
-            collided_in: self.busy_times,
+            wait,
             ..*member
         };
+        self.listeners.reset(rank);
         self.waits_differ |= wait != Wait::AIFS;
         if member.wants {
             let least = &mut self.least_due[wait.index()];
@@ -289,21 +239,19 @@ impl Cluster {
             |signal: &Signal, at: Instant| Signal::arrival(&reach.member_path(signal.from, own, rank), at);
         radio.asleep = false;
         let at = arrival(&gap.last, gap.last.end);
-        let sums = member.collisions;
-        let ahead = if member.collided_in == self.busy_times { sums.ahead } else { Span::ZERO };
+        let sums = self.listeners.effect(rank);
         let receiving = self.received.saturating_sub(member.received) + sums.receiving;
         let parts = Airtime { receiving, collided: sums.collided, busy: sums.busy, ..Airtime::default() };
-        radio.account.skip(at + ahead, &parts);
+        radio.account.skip(at + sums.ahead, &parts);
         radio.counts.broken += sums.broken;
         radio.idle_since = at;
         radio.stopped = arrival(&gap.first, gap.first.start);
-        let wait = member.wait(self.busy_times);
-        radio.extended = wait == Wait::EIFS;
+        radio.extended = member.wait == Wait::EIFS;
         radio.broken_at = radio.extended.then_some(at);
         if let Some(until) = self.reserved_until(rank, reach) {
             radio.reserved_until = radio.reserved_until.max(until);
         }
-        if let Some(signal) = wait.frame().map(|frame| &self.collided[frame]) {
+        if let Some(signal) = member.wait.frame().map(|frame| &self.collided[frame]) {
             radio.reserved_until = radio.reserved_until.max(arrival(signal, Self::reserved(signal)));
         }
         let left = member.due.saturating_sub(self.slots);
@@ -325,10 +273,12 @@ impl Cluster {
         if let Some(counted) = self.count_gap(&signal) {
             if counted.differs {
                 self.forget_due();
+                self.listeners.catch_up();
                 for rank in 0..self.members.len() {
                     if self.members[rank].asleep {
-                        self.count_slots(rank, &counted, reach);
-                        self.note_due(rank, Wait::AIFS);
+                        let wait = core::mem::take(&mut self.members[rank].wait);
+                        self.count_slots(rank, wait, &counted, reach);
+                        self.note_due(rank);
                     }
                 }
             }
@@ -339,23 +289,42 @@ impl Cluster {
         self.open_gap(Gap { first: signal, last: signal }, &[signal]);
     }
 
-    /// Adds the effect of a collision to the state of a sleeping member.
-    pub(super) fn apply(&mut self, rank: usize, outcome: &Outcome) {
-        let member = &mut self.members[rank];
-        let sums = member.collisions;
-        member.collisions = Outcome {
-            broken: sums.broken + outcome.broken,
-            receiving: sums.receiving + outcome.receiving,
-            collided: sums.collided + outcome.collided,
-            busy: sums.busy + outcome.busy,
-            ..*outcome
-        };
-        member.collided_in = self.busy_times + 1;
-        self.note_due(rank, outcome.wait);
+    /// Advances the sleeping members past a gap and the collision that ended it. Adds to `others` the
+    /// ranks of those for which only individual processing can do this.
+    pub(super) fn collide(
+        &mut self,
+        collision: &Collision,
+        counted: Option<&CountedGap>,
+        radios: &mut [Radio],
+        reach: &Reach,
+        others: &mut Vec<usize>,
+    ) {
+        collision.evaluate(&mut self.listeners);
+        for rank in 0..self.members.len() {
+            let member = &mut self.members[rank];
+            if !member.asleep {
+                continue;
+            }
+            let radio = &mut radios[self.radios[rank] as usize];
+            if let Some(wait) = collision.wait(rank, &mut self.listeners, radio) {
+                let before = core::mem::replace(&mut member.wait, wait);
+                counted.into_iter().for_each(|counted| self.count_slots(rank, before, counted, reach));
+                self.note_due(rank);
+            } else {
+                others.push(rank);
+            }
+        }
     }
 
-    /// Begins the gap after a collision, whose effect was applied to all sleeping members.
-    pub(super) fn end_collision(&mut self, counted: Option<&CountedGap>, gap: Gap, events: &[AirEvent]) {
+    /// Begins the gap after a collision, to which all members were advanced.
+    pub(super) fn end_collision(
+        &mut self,
+        collision: Option<&Collision>,
+        counted: Option<&CountedGap>,
+        gap: Gap,
+        events: &[AirEvent],
+    ) {
+        collision.into_iter().for_each(|collision| collision.sum_up(&mut self.listeners));
         counted.into_iter().for_each(|counted| self.advance_slots(counted));
         self.open_gap(gap, &[]);
         let started =
@@ -367,7 +336,6 @@ impl Cluster {
 
     /// Begins a gap after frames that reserve the channel for all members.
     fn open_gap(&mut self, gap: Gap, received: &[Signal]) {
-        self.busy_times += 1;
         let (max_delay, end) = (self.common.max_delay, gap.last.end);
         self.reserving.extend(received.iter().filter(|signal| signal.duration > Span::ZERO));
         self.reserving.retain(|signal| Self::reserved(signal) + max_delay > end);
@@ -387,17 +355,19 @@ impl Cluster {
             (passed(from + max_delay, until, slot), passed(from, until + max_delay, slot))
         };
         let common = bounds(Wait::AIFS).0;
+        let slots = self.slots + common.unwrap_or(0);
         let mut lags = [None; Wait::COUNT];
         for wait in self.waits() {
             let (least, most) = bounds(wait);
             lags[wait.index()] = (least == most).then(|| Lag::of(least, common));
         }
         let differs = self.waits_differ || lags[Wait::AIFS.index()].is_none();
-        Some(CountedGap { gap, ending: *ending, common, differs, lags })
+        Some(CountedGap { gap, ending: *ending, common, differs, slots, lags })
     }
 
-    /// Slots that this member counted, if propagation delays decide it.
-    fn own_slots(&self, rank: usize, wait: Wait, counted: &CountedGap, reach: &Reach) -> Option<u64> {
+    /// Lag of this member, if propagation delays decide it.
+    #[cold]
+    fn own_lag(&self, rank: usize, wait: Wait, counted: &CountedGap, reach: &Reach) -> Lag {
         let Common { slot, aifs, extension, detect, .. } = self.common;
         let own = self.radios[rank];
         let arrival =
@@ -411,27 +381,28 @@ impl Cluster {
         if wait == Wait::EIFS {
             from = from.max(idle + aifs + extension);
         }
-        passed(from, until, slot)
+        Lag::of(passed(from, until, slot), counted.common)
     }
 
-    /// Counts the slots of a gap for a sleeping member.
-    pub(super) fn count_slots(&mut self, rank: usize, counted: &CountedGap, reach: &Reach) {
+    /// Counts the slots of a gap for a sleeping member with this wait.
+    #[inline]
+    fn count_slots(&mut self, rank: usize, wait: Wait, counted: &CountedGap, reach: &Reach) {
         if !counted.differs {
             return;
         }
-        let wait = self.members[rank].wait(self.busy_times);
-        let lag = counted.lags[wait.index()]
-            .unwrap_or_else(|| Lag::of(self.own_slots(rank, wait, counted, reach), counted.common));
-        let slots = self.slots + counted.common.unwrap_or(0);
+        let lag = match counted.lags[wait.index()] {
+            Some(lag) => lag,
+            None => self.own_lag(rank, wait, counted, reach),
+        };
         let member = &mut self.members[rank];
         // The slots that it counted less than the others are left of its backoff.
-        member.due = member.due.saturating_add_signed(lag.slots).max(slots);
+        member.due = member.due.saturating_add_signed(lag.slots).max(counted.slots);
         member.openings += lag.openings;
     }
 
     /// Advances the common counts past a gap.
     fn advance_slots(&mut self, counted: &CountedGap) {
-        self.slots += counted.common.unwrap_or(0);
+        self.slots = counted.slots;
         self.openings += i64::from(counted.common.is_some());
     }
 
@@ -440,10 +411,10 @@ impl Cluster {
         self.least_due = [u64::MAX; Wait::COUNT];
     }
 
-    fn note_due(&mut self, rank: usize, wait: Wait) {
+    fn note_due(&mut self, rank: usize) {
         let member = &self.members[rank];
         if member.wants {
-            let least = &mut self.least_due[wait.index()];
+            let least = &mut self.least_due[member.wait.index()];
             *least = member.due.min(*least);
         }
     }
@@ -475,13 +446,14 @@ impl Cluster {
             ends_soon[wait.index()] = if soon > from { self.slots + slots } else { 0 };
         }
         self.forget_due();
-        for (rank, member) in self.members.iter().enumerate().filter(|(_, member)| member.wants) {
-            let wait = if self.waits_differ { member.wait(self.busy_times) } else { Wait::AIFS };
-            let least = &mut self.least_due[wait.index()];
-            if member.due.max(self.slots) < ends_soon[wait.index()] {
-                out.push(rank);
-            } else {
-                *least = member.due.min(*least);
+        for (rank, member) in self.members.iter().enumerate() {
+            if member.wants {
+                let wait = member.wait.index();
+                if member.due < ends_soon[wait] {
+                    out.push(rank);
+                } else {
+                    self.least_due[wait] = self.least_due[wait].min(member.due);
+                }
             }
         }
         self.set_next();

@@ -1,20 +1,21 @@
-//! Collisions of simultaneous frames, evaluated at a radio that only listened.
+//! Collisions of simultaneous frames, evaluated for radios that only listened.
 //!
 //! In a busy cell the most frequent event after a single frame: several frames begin in the same
-//! slot and all radios receive all of them. The result at a receiver follows the steps of
-//! [`super::hearing`] in the same order and with the same sums, without its state: which preamble
-//! is followed, whether the frame is lost or captured, how the airtime is counted.
+//! slot and all radios receive all of them. [`super::listeners`] computes which frame each of them
+//! follows, and for how long; here is decided whether that frame survives.
 
 use super::air::Signal;
 use super::cluster::AirEvent;
 use super::error::Decoder;
-use super::radio::Kind;
-use super::reach::{Heard, Reach};
+use super::listeners::Listeners;
+use super::radio::{Kind, Radio};
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
 /// Maximum number of frames evaluated in this way.
 pub(super) const MAX_FRAMES: usize = 8;
+/// Longest collision in nanoseconds, with its propagation delays far below the range of an `i32`.
+const LONGEST: i32 = 1_000_000_000;
 
 /// Simultaneous frames, in the order of their start and of their end.
 pub(super) struct Collision<'a> {
@@ -26,10 +27,8 @@ pub(super) struct Collision<'a> {
 
 struct CollidingFrame<'a> {
     signal: &'a Signal,
-    start: Instant,
-    from: u32,
-    /// Receivers of the frame.
-    heard: &'a [Heard],
+    /// Rank of its sender.
+    from: usize,
     /// Up to this ratio to the others it is certainly lost before the first of them ends.
     lost_ratio: f64,
 }
@@ -62,27 +61,14 @@ impl Wait {
     }
 }
 
-/// Effect of a collision on a radio.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    /// Frames that it followed and lost.
-    pub(super) broken: u64,
-    pub(super) wait: Wait,
-    pub(super) receiving: Span,
-    pub(super) collided: Span,
-    pub(super) busy: Span,
-    /// How far its airtime extends beyond the last end: propagation delays may change the order.
-    pub(super) ahead: Span,
-}
-
 impl<'a> Collision<'a> {
     /// The frames of a busy time, if all began within `together` of the first at every receiver and
-    /// none ended before.
+    /// none ended before. `rank` returns the rank of a radio.
     pub(super) fn of(
         events: &'a [AirEvent],
         together: Span,
         max_delay: Span,
-        reach: &'a Reach,
+        rank: impl Fn(u32) -> usize,
         decoders: &'a [Decoder],
     ) -> Option<Self> {
         let count = events.len() / 2;
@@ -105,104 +91,72 @@ impl<'a> Collision<'a> {
         let first_end = ends.first()?.1;
         let frame = |signal: &&'a Signal| CollidingFrame {
             signal,
-            start: signal.start,
-            from: signal.from,
-            heard: reach.heard(signal.from),
+            from: rank(signal.from),
             lost_ratio: signal.lost_ratio(first_end.since(signal.start).saturating_sub(max_delay), decoders),
         };
-        Some(Self { frames: signals.iter().map(frame).collect(), ends, decoders })
+        let collision = Self { frames: signals.iter().map(frame).collect(), ends, decoders };
+        let short = collision.ends.iter().all(|&(_, end)| collision.since_start(end) < LONGEST);
+        short.then_some(collision)
     }
 
-    /// Effect on the radio of this number and rank with this noise and preamble threshold; `None`,
-    /// without a draw, if it may have received a request-to-send: that reservation may be undone.
-    pub(super) fn at(
-        &self,
-        (own, rank): (u32, usize),
-        (noise, preamble_ratio): (f64, f64),
-        random: &mut Stream,
-    ) -> Option<Outcome> {
-        let mut outcome = Outcome::default();
-        let mut paths = [(0.0, Span::ZERO); MAX_FRAMES];
-        // The frame that it follows, with what power (0: none), and since when it does what it does.
-        let (mut followed, mut old, mut began) = (0, 0.0, Instant::ZERO);
-        let (mut energy, mut latest) = (0.0, Instant::ZERO);
-        for (index, frame) in self.frames.iter().enumerate() {
-            let heard = &frame.heard[rank - usize::from(own > frame.from)];
-            let power = heard.power;
-            let delay = Span::from_nanos(u64::from(heard.delay_ns));
-            paths[index % MAX_FRAMES] = (power, delay);
-            let before = latest;
-            latest = latest.max(frame.start + delay);
-            let rest = noise + energy;
-            energy += power;
-            let others = rest - old;
-            if old >= power && old >= preamble_ratio * (others + power) {
-                continue;
-            }
-            if old > 0.0 {
-                outcome.broken += 1;
-                outcome.receiving += before.since(began);
-                outcome.collided += latest.since(before);
-            } else if index > 0 {
-                outcome.busy += latest.since(began);
-            }
-            began = latest;
-            let stronger = power > old && power >= preamble_ratio * (others + old);
-            (followed, old) = (index, if stronger { power } else { 0.0 });
+    /// Nanoseconds since the first frame began.
+    fn since_start(&self, at: Instant) -> i32 {
+        i32::try_from(at.since(self.frames[0].signal.start).nanos()).unwrap_or(i32::MAX)
+    }
+
+    /// Computes what the listeners follow, and their airtime.
+    pub(super) fn evaluate(&self, listeners: &mut Listeners) {
+        listeners.begin(self.frames[0].from);
+        for (index, frame) in (0..).zip(&self.frames).skip(1) {
+            listeners.start(index, frame.from, self.since_start(frame.signal.start));
         }
-        let follows = old > 0.0;
-        let mut received = false;
+        for &(index, end) in &self.ends {
+            listeners.end(index, self.frames[index].from, self.since_start(end));
+        }
+    }
+
+    /// What the listener of this rank waits for afterwards; `None`, without a draw from the stream
+    /// of `radio`, if it may have received a request-to-send: that reservation may be undone.
+    pub(super) fn wait(&self, rank: usize, listeners: &mut Listeners, radio: &mut Radio) -> Option<Wait> {
+        let Some((followed, power, others)) = listeners.follows(rank) else { return Some(Wait::AIFS) };
         let frame = &self.frames[followed];
-        if follows && old > frame.lost_ratio * ((energy - old).max(0.0) + noise) {
-            if frame.signal.kind == Kind::Rts {
-                return None;
-            }
-            received = self.is_received(followed, &paths, energy, noise, random);
+        if power <= frame.lost_ratio * others {
+            return Some(Wait::EIFS);
         }
-        let mut at = latest;
-        for &(index, end) in &self.ends {
-            at = end + paths[index % MAX_FRAMES].1;
-            let before = latest;
-            latest = latest.max(at);
-            if follows && index == followed {
-                outcome.receiving += before.since(began);
-                began = latest;
-                let last = latest.since(before);
-                if received {
-                    outcome.receiving += last;
-                    outcome.wait = Wait::nav(index);
-                } else {
-                    outcome.collided += last;
-                    outcome.broken += 1;
-                    outcome.wait = Wait::EIFS;
-                }
-            }
+        if frame.signal.kind == Kind::Rts {
+            return None;
         }
-        outcome.busy += latest.since(began);
-        outcome.ahead = latest.since(at);
-        Some(outcome)
+        Some(self.outcome(followed, rank, listeners, &mut radio.random))
     }
 
-    /// True if the followed frame is received despite the others.
-    fn is_received(
-        &self,
-        followed: usize,
-        paths: &[(f64, Span); MAX_FRAMES],
-        mut energy: f64,
-        noise: f64,
-        random: &mut Stream,
-    ) -> bool {
-        let (frame, (power, delay)) = (&self.frames[followed], paths[followed]);
+    /// What the listener waits for after the frame that it follows and may have received.
+    #[cold]
+    fn outcome(&self, followed: usize, rank: usize, listeners: &mut Listeners, random: &mut Stream) -> Wait {
+        let frame = &self.frames[followed];
+        let (noise, mut energy) = listeners.levels(rank);
+        let (power, delay) = listeners.path(frame.from, rank);
         let ratio = |energy: f64| power / ((energy - power).max(0.0) + noise);
-        let mut lock = frame.signal.lock(power, frame.start + delay);
-        for &(index, end) in &self.ends {
-            let (power, delay) = paths[index];
+        let mut lock = frame.signal.lock(power, frame.signal.start + delay);
+        // The ratio rises with each end.
+        let certain = frame.signal.is_certain(ratio(energy), self.decoders);
+        for &(index, end) in self.ends.iter().filter(|_| !certain) {
+            let (power, delay) = listeners.path(self.frames[index].from, rank);
             lock.settle(end + delay, ratio(energy), self.decoders);
             if index == followed {
                 break;
             }
             energy = (energy - power).max(0.0);
         }
-        lock.survives(random)
+        if !lock.survives(random) {
+            return Wait::EIFS;
+        }
+        listeners.receive(rank);
+        Wait::nav(followed)
+    }
+
+    /// Adds the airtime to the listeners' sums.
+    pub(super) fn sum_up(&self, listeners: &mut Listeners) {
+        let Some(&(last, end)) = self.ends.last() else { return };
+        listeners.sum_up(self.frames[0].from, self.frames[last].from, self.since_start(end));
     }
 }

@@ -6,9 +6,11 @@
 
 use super::air::Signal;
 use super::airtime::Doing;
-use super::cluster::{AirEvent, Cluster, ClusterId, Common, Gap, Member};
+use super::cluster::{AirEvent, Cluster, ClusterId, Common, Member};
 use super::collision::Collision;
 use super::error::Decoder;
+use super::gap::Gap;
+use super::listeners::Listeners;
 use super::propagation::Fading;
 use super::radio::{Kind, Radio, Stage, To};
 use super::reach::Heard;
@@ -203,27 +205,19 @@ impl Medium {
         individual.clear();
         let Common { detect, max_delay, sensed_by_energy, .. } = cluster.common;
         let events = core::mem::take(&mut cluster.events);
+        let rank = |radio| cluster.radios.partition_point(|&other| other < radio);
         let collision =
-            Collision::of(&events, detect, max_delay, reach, decoders).filter(|_| sensed_by_energy);
+            Collision::of(&events, detect, max_delay, rank, decoders).filter(|_| sensed_by_energy);
         let counted = cluster.count_gap(&first);
         cluster.forget_due();
-        for rank in 0..cluster.radios.len() {
-            let (own, member) = (cluster.radios[rank], &cluster.members[rank]);
-            if !member.asleep {
-                continue;
-            }
-            let ratios = (member.noise, member.preamble_ratio);
+        if let Some(collision) = &collision {
+            cluster.collide(collision, counted.as_ref(), radios, reach, &mut individual);
+        } else {
+            individual.extend((0..cluster.radios.len()).filter(|&rank| cluster.members[rank].asleep));
+        }
+        for &rank in &individual {
+            let own = cluster.radios[rank];
             let radio = &mut radios[own as usize];
-            let outcome =
-                collision.as_ref().and_then(|collision| collision.at((own, rank), ratios, &mut radio.random));
-            if let Some(outcome) = outcome {
-                if let Some(counted) = &counted {
-                    cluster.count_slots(rank, counted, reach);
-                }
-                cluster.apply(rank, &outcome);
-                continue;
-            }
-            individual.push(rank);
             cluster.restore(rank, radio, reach);
             radio.overheard = OVERHEARD;
             for event in &events {
@@ -238,7 +232,7 @@ impl Medium {
             }
         }
         self.individual_receptions += individual.len() as u64;
-        cluster.end_collision(counted.as_ref(), Gap { first, last }, &events);
+        cluster.end_collision(collision.as_ref(), counted.as_ref(), Gap { first, last }, &events);
         cluster.events = events;
         cluster.events.clear();
         for &rank in &individual {
@@ -375,14 +369,14 @@ impl Medium {
         let around = heard.clone();
         let found = self.common_properties(&radios, now, &mut heard);
         self.spare.push(heard);
-        let Some((members, common)) = found else {
+        let Some((members, listeners, common)) = found else {
             self.radios[from].unclustered = self.generation;
             return self.mark_unclustered(&around);
         };
         for (rank, &radio) in radios.iter().enumerate() {
             self.radios[radio as usize].cluster = Some((self.clusters.len(), rank));
         }
-        self.clusters.push(Cluster::new(radios, members, common));
+        self.clusters.push(Cluster::new(radios, members, listeners, common));
         self.access_timers.add();
     }
 
@@ -393,7 +387,7 @@ impl Medium {
         radios: &[u32],
         now: Instant,
         heard: &mut Vec<Heard>,
-    ) -> Option<(Vec<Member>, Common)> {
+    ) -> Option<(Vec<Member>, Listeners, Common)> {
         if !SIZES.contains(&radios.len()) {
             return None;
         }
@@ -407,7 +401,7 @@ impl Medium {
             max_delay: Span::ZERO,
             sensed_by_energy: true,
         };
-        let mut members = Vec::with_capacity(radios.len());
+        let (mut members, mut listeners) = (Vec::with_capacity(radios.len()), Listeners::new(radios.len()));
         for (rank, &sender) in radios.iter().enumerate() {
             self.reach.receivers(sender as usize, now, heard);
             if heard.len() + 1 != radios.len() {
@@ -428,10 +422,10 @@ impl Medium {
                 least_snr = least_snr.min(path.power / radio.noise);
             }
             let radio = &self.radios[sender as usize];
-            let (noise, preamble_ratio) = (radio.noise, radio.preamble_ratio);
-            members.push(Member::awake(least_snr, noise, preamble_ratio));
+            members.push(Member::awake(least_snr));
+            listeners.add(radio.noise, radio.preamble_ratio, rank, heard);
         }
-        (common.max_delay <= MAX_DELAY).then_some((members, common))
+        (common.max_delay <= MAX_DELAY).then_some((members, listeners, common))
     }
 }
 

@@ -242,7 +242,7 @@ impl MediumSettings {
             FadingSettings::Rayleigh => Fading::Rayleigh,
             FadingSettings::Rician { k_db } => {
                 within("fading.rician.k_db", k_db, -20.0, 40.0)?;
-                Fading::Rician { k: math::pow(10.0, k_db / 10.0) }
+                Fading::Rician { k: math::linear(k_db) }
             }
             FadingSettings::Nakagami { m } => {
                 within("fading.nakagami.m", m, 0.5, 100.0)?;

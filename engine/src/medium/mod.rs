@@ -25,13 +25,19 @@ pub mod capture;
 mod change;
 mod cluster;
 mod collision;
+mod gap;
+pub mod header;
 mod hearing;
 mod index;
+mod interworking;
 mod joint_processing;
 mod laws;
+mod listeners;
 mod mac;
+pub mod management;
 mod motions;
 mod noise;
+mod outside;
 mod peers;
 mod radio;
 mod reach;
@@ -39,6 +45,9 @@ mod scan;
 mod settings;
 mod sniff;
 mod timers;
+pub mod translation;
+mod wideband;
+pub mod wlan;
 
 pub use airtime::Airtime;
 pub use change::RadioChange;
@@ -48,6 +57,7 @@ pub use laws::{
 };
 pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
+pub use outside::Outside;
 pub use peers::PeerCounts;
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use scan::{Scanned, Sighting};
@@ -57,8 +67,8 @@ pub use sniff::ChannelAirtime;
 use std::collections::BTreeMap;
 
 use crate::calendar::Calendar;
-use crate::drop_reason::DropReason as Why;
 use crate::frame::Frame;
+use crate::math::linear;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
 
@@ -70,32 +80,9 @@ use error::{Decoder, ErrorModel, Standard};
 use mobility::{Mobility, Position};
 use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
-use reach::{Place, Reach, linear};
+use reach::{Place, Reach};
 use timers::Timers;
-
-/// Environment of a medium: buffers, and the receiver of its frames.
-///
-/// A frame passed by value transfers one reference to its buffer to the called method.
-pub trait Outside {
-    /// The octets of a frame, Ethernet header first (of the whole frame for a super-frame).
-    fn octets(&self, frame: &Frame) -> &[u8];
-    /// Increments the reference count of the frame's buffer.
-    fn share(&mut self, frame: &Frame);
-    /// Releases one reference.
-    fn release(&mut self, frame: Frame);
-    /// Delivers a frame to the node of `radio`.
-    fn deliver(&mut self, radio: RadioId, at: Instant, frame: Frame);
-    /// Reports that a frame of `radio` was dropped.
-    fn dropped(&mut self, radio: RadioId, at: Instant, frame: Frame, why: Why);
-    /// Reports that a broadcast was delivered to so many radios beyond the first.
-    fn copied(&mut self, frame: &Frame, copies: u32);
-    /// Reports that a frame has left the queue of `radio`, which may now have room.
-    fn finished(&mut self, _radio: RadioId, _at: Instant) {}
-    /// Reports that a frame was on the air, or reached a radio; only after
-    /// [`Medium::set_sniffing`]. Calls are made when frames end, so their times ascend only for
-    /// frames that do not overlap.
-    fn sniffed(&mut self, _sniffed: &capture::Sniffed) {}
-}
+use wideband::Wideband;
 
 /// An event of a medium.
 #[derive(Clone, Debug)]
@@ -104,6 +91,8 @@ enum Event {
     End(u32),
     /// A frame is delivered to a node.
     Deliver { radio: u32, frame: Frame },
+    /// An 802.11 frame is delivered to the stack of a node.
+    DeliverWlan { radio: u32, frame: Frame, status: wlan::RxStatus },
     /// Checks whether a request-to-send was answered.
     NavReset { radio: u32, since: Instant },
     /// Beacon time.
@@ -150,6 +139,8 @@ pub struct Medium {
     individual_receptions: u64,
     /// Ranks in a cluster; kept to reuse the allocation.
     ranks: Vec<usize>,
+    /// Octets of an Ethernet frame and of an 802.11 frame; kept to reuse the allocations.
+    scratch: (Vec<u8>, Vec<u8>),
 }
 
 /// Default power in dBm below which a signal is ignored: 16 dB below the noise of a perfect
@@ -186,6 +177,7 @@ impl Medium {
             stable_frames: 0,
             individual_receptions: 0,
             ranks: Vec::new(),
+            scratch: (Vec::new(), Vec::new()),
         }
     }
 
@@ -254,14 +246,18 @@ impl Medium {
             self.decoder_names.push(phy.name);
             self.decoders.len() - 1
         });
+        let wlan = settings.membership == Membership::Wlan;
         let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
-        self.addresses.insert(settings.mac, id);
+        if !wlan {
+            self.addresses.insert(settings.mac, id);
+        }
         self.reach.add(Place {
             mobility,
             eirp_dbm: settings.power_dbm + settings.gain_dbi,
             gain_dbi: settings.gain_dbi,
             channel: checked.channel,
             up: true,
+            wideband: wlan,
         });
         self.timers.add();
         // Thermal noise at 290 K: -174 dBm/Hz (k T = 1.380649e-23 J/K * 290 K).
@@ -302,7 +298,7 @@ impl Medium {
             cluster: None,
             asleep: false,
             unclustered: 0,
-            lanes: mac::lanes(phy, slot, settings.qos),
+            lanes: mac::lanes(phy, slot, settings.qos || wlan),
             counting: true,
             stopped: Instant::ZERO,
             stopped_self: true,
@@ -317,6 +313,8 @@ impl Medium {
             sequence: 0,
             heard_from: BTreeMap::new(),
             waiting: 0,
+            wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
+            monitor: false,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             settings,
@@ -364,6 +362,9 @@ impl Medium {
             match event {
                 Event::End(number) => self.end(key.at, number, outside),
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
+                Event::DeliverWlan { radio, frame, status } => {
+                    outside.deliver_wlan(RadioId(radio), key.at, frame, &status);
+                }
                 Event::NavReset { radio, since } => self.reset_nav(radio as usize, since, key.at),
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
@@ -398,7 +399,7 @@ impl Medium {
                 .for_each(&mut *visit);
         }
         self.calendar.events().for_each(|event| {
-            if let Event::Deliver { frame, .. } = event {
+            if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {
                 visit(frame);
             }
         });

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::mobility::Mobility;
-use super::reach::linear;
+use super::phy::Channel;
 use super::settings::SettingsError;
 use super::{Event, Medium};
 use crate::calendar::Class;
+use crate::math::linear;
 use crate::time::{Instant, Span};
 
 /// A source of white noise in a band.
@@ -122,10 +123,22 @@ impl Medium {
     /// Recomputes the noise from all sources at a radio.
     pub(super) fn soak(&mut self, index: usize) {
         let now = self.now;
+        let ambient = self.ambient(index, self.reach.places[index].channel);
+        if ambient.to_bits() != self.radios[index].ambient.to_bits() {
+            self.radios[index].settle(now, &self.decoders);
+            self.radios[index].ambient = ambient;
+            self.listen(index, now);
+        }
+        self.soak_others(index);
+    }
+
+    /// The noise from all sources at a radio on a channel, in mW.
+    pub(super) fn ambient(&mut self, index: usize, channel: Channel) -> f64 {
+        let now = self.now;
         let mut ambient = 0.0;
         for source in self.noises.iter_mut().filter(|source| source.on) {
             let half = f64::from(self.radios[index].phy.bandwidth_hz) / 2.0;
-            let centre = self.reach.places[index].channel.hertz();
+            let centre = channel.hertz();
             let [low, high] = source.settings.band_hz;
             let shared = (high.min(centre + half) - low.max(centre - half)).max(0.0) / (high - low);
             if shared > 0.0 {
@@ -134,11 +147,7 @@ impl Medium {
                 ambient += shared * linear(source.settings.power_dbm - loss);
             }
         }
-        if ambient.to_bits() != self.radios[index].ambient.to_bits() {
-            self.radios[index].settle(now, &self.decoders);
-            self.radios[index].ambient = ambient;
-            self.listen(index, now);
-        }
+        ambient
     }
 }
 

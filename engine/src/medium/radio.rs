@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::airtime::Account;
 use super::bss::Cell;
+use super::mac::Mpdu;
 use super::peers::PeerCounts;
 use super::phy::Phy;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
+use super::wideband::Wideband;
 use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
@@ -51,6 +53,8 @@ pub enum To {
 pub enum Kind {
     /// Data of a node.
     Data,
+    /// A frame of a node's own 802.11 stack, of any type.
+    Wlan,
     /// Acknowledgment.
     Ack,
     /// Request to send.
@@ -67,6 +71,10 @@ pub enum Kind {
     AssociationRequest,
     /// Association response.
     AssociationResponse,
+    /// Authentication.
+    Authentication,
+    /// Deauthentication; for receivers also disassociation.
+    Deauthentication,
 }
 
 /// A queued frame.
@@ -94,6 +102,10 @@ pub(super) struct Waiting {
     pub(super) arrived: bool,
     /// True if a receiver was in range of the last transmission.
     pub(super) reached: bool,
+    /// Receiver address of a management frame to a stack.
+    pub(super) receiver: Option<[u8; 6]>,
+    /// Present for a frame of the node's 802.11 stack.
+    pub(super) mpdu: Option<Mpdu>,
 }
 
 /// One queue and its contention state.
@@ -171,6 +183,8 @@ pub(super) struct Answer {
     pub(super) at: Instant,
     pub(super) kind: Kind,
     pub(super) to: u32,
+    /// The address that it answers, if a stack chose it.
+    pub(super) address: Option<[u8; 6]>,
     pub(super) rate: u8,
     pub(super) duration: Span,
     /// For data after a clear-to-send, the next fragment, or the next frame of a transmission
@@ -277,6 +291,10 @@ pub(super) struct Radio {
     /// Last sequence and fragment number from each sender and lane.
     pub(super) heard_from: BTreeMap<(u32, u8), Heard>,
     pub(super) waiting: u32,
+    /// Reception on other channels, of a radio for 802.11 frames; and whether it passes on all
+    /// frames.
+    pub(super) wideband: Option<Box<Wideband>>,
+    pub(super) monitor: bool,
     pub(super) counts: RadioCounts,
     pub(super) peers: BTreeMap<u32, PeerCounts>,
 }

@@ -9,7 +9,7 @@ use super::index::{Index, travel};
 use super::mobility::{Mobility, Position};
 use super::phy::Channel;
 use super::propagation::{LIGHT, PathLoss, Site};
-use crate::math;
+use crate::math::linear;
 use crate::time::Instant;
 
 /// A receiver of one transmission.
@@ -33,6 +33,8 @@ pub(super) struct Place {
     pub(super) gain_dbi: f64,
     pub(super) channel: Channel,
     pub(super) up: bool,
+    /// True if it receives on all channels of its band.
+    pub(super) wideband: bool,
 }
 
 #[derive(Default)]
@@ -73,11 +75,6 @@ pub(super) struct Reach {
     work: u64,
     /// Number of channel changes; identifies stale lists.
     tuning: u64,
-}
-
-/// dB to a linear ratio.
-pub(super) fn linear(db: f64) -> f64 {
-    math::pow(10.0, db / 10.0)
 }
 
 impl Reach {
@@ -270,8 +267,8 @@ impl Reach {
         self.floor_dbm - self.margin_db
     }
 
-    /// Share of the sender's power inside the receiver's channel, and whether the channels are the
-    /// same.
+    /// Share of the sender's power inside the receiver's channel (1 for a receiver of the whole
+    /// band), and whether the channels are the same.
     fn audible(&self, from: usize, to: usize) -> Option<(f64, bool)> {
         let (sender, receiver) = (&self.places[from], &self.places[to]);
         if !receiver.up {
@@ -279,6 +276,9 @@ impl Reach {
         }
         if sender.channel == receiver.channel {
             return Some((1.0, true));
+        }
+        if receiver.wideband && sender.channel.is_two() == receiver.channel.is_two() {
+            return Some((1.0, false));
         }
         let overlap = sender.channel.overlap(receiver.channel);
         (overlap > 0.0).then_some((overlap, false))

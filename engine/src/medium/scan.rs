@@ -29,6 +29,8 @@ pub(super) struct Order {
 pub struct Sighting {
     /// The radio that sent the frames.
     pub radio: RadioId,
+    /// Its address: the BSSID of an access point.
+    pub network: [u8; 6],
     /// SSID.
     pub ssid: String,
     /// True for an access point; false for a member of an independent cell.
@@ -66,7 +68,11 @@ impl Scan {
 
     /// Records a received radio.
     pub(super) fn sees(&mut self, sighting: Sighting) {
-        match self.found.iter_mut().find(|seen| seen.radio == sighting.radio) {
+        match self
+            .found
+            .iter_mut()
+            .find(|seen| (seen.radio, seen.network) == (sighting.radio, sighting.network))
+        {
             Some(seen) => seen.signal_dbm = seen.signal_dbm.max(sighting.signal_dbm),
             None => self.found.push(sighting),
         }

@@ -106,6 +106,8 @@ pub enum Membership {
     },
     /// A station that looks for an access point.
     Station(Roaming),
+    /// The node's own 802.11 stack decides; the radio carries 802.11 frames ([`super::wlan`]).
+    Wlan,
 }
 
 /// Time between beacons, 100 units of 1024 us.
@@ -402,6 +404,7 @@ impl RadioSettings {
                     channels.push(channel);
                 }
             }
+            Membership::Wlan => {}
         }
         Ok(Checked {
             phy,

@@ -91,10 +91,26 @@ impl Medium {
 
     /// Reports a frame: as received at `ear`, or as seen on the channel.
     pub(super) fn sniff(&self, sending: &Sending, ear: Option<(&Heard, bool)>, outside: &mut impl Outside) {
+        let seen = self.view(sending, ear, outside);
+        outside.sniffed(&seen);
+    }
+
+    /// A frame as received at `ear`, or as seen on the channel.
+    pub(super) fn view(
+        &self,
+        sending: &Sending,
+        ear: Option<(&Heard, bool)>,
+        outside: &impl Outside,
+    ) -> Sniffed<'_> {
         let sender = &self.radios[sending.from as usize];
         let rate = &sender.phy.rates[usize::from(sending.rate)];
         let own = sender.settings.mac;
         let receiver = match (sending.to, sending.frame) {
+            _ if sending.addresses.is_some() => sending.addresses.map_or([0; 6], |[receiver, _]| receiver),
+            (To::Radio(radio), frame) if self.radios[radio.index()].wideband.is_some() => {
+                let octets = frame.as_ref().map(|frame| outside.octets(frame));
+                self.address_at_stack(sending, octets).unwrap_or([0; 6])
+            }
             (To::Radio(radio), _) => self.radios[radio.index()].settings.mac,
             (To::Nobody, Some(frame)) => {
                 outside.octets(&frame).get(..6).and_then(|a| a.try_into().ok()).unwrap_or([0; 6])
@@ -109,12 +125,14 @@ impl Medium {
             Cell::AdHoc(cell) => (Direction::Direct, capture::cell_address(&cell.ssid), cell.beacon),
             Cell::AccessPoint { beacon, .. } => (Direction::FromAccessPoint, own, *beacon),
             Cell::Station(station) => {
-                let home = station.home().map_or([0xff; 6], joined);
+                let stack = self.is_stack(station.peer()) && sending.kind != Kind::ProbeRequest;
+                let home = if stack { station.network() } else { station.home().map_or([0xff; 6], joined) };
                 (Direction::ToAccessPoint, home, Span::ZERO)
             }
+            Cell::Wlan => (Direction::Direct, own, Span::ZERO),
         };
         let dbm = |milliwatts: f64| 10.0 * math::log10(milliwatts);
-        let seen = Sniffed {
+        Sniffed {
             radio: ear.map(|(ear, _)| RadioId(ear.radio)),
             sender: RadioId(sending.from),
             at: ear
@@ -136,11 +154,10 @@ impl Medium {
             more: sending.more,
             retry: sending.retry,
             direction,
-            addresses: [receiver, own, network],
+            addresses: [receiver, sending.addresses.map_or(own, |[_, transmitter]| transmitter), network],
             ssid: self.network_name(sending.from as usize, sending.kind),
             beacon,
             frame: sending.frame,
-        };
-        outside.sniffed(&seen);
+        }
     }
 }

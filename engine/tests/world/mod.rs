@@ -48,6 +48,11 @@ impl Outside for Sinks {
     fn octets(&self, frame: &Frame) -> &[u8] {
         self.pool.octets(frame.buffer)
     }
+    fn make(&mut self, octets: &[u8]) -> Frame {
+        let buffer = self.pool.take(octets.len());
+        self.pool.octets_mut(buffer)[..octets.len()].copy_from_slice(octets);
+        Frame::new(buffer, u32::try_from(octets.len()).expect("short"), None, None)
+    }
     fn share(&mut self, frame: &Frame) {
         self.pool.share(frame.buffer);
     }

@@ -10,6 +10,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::param::clock_ticks_per_second;
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
+
 /// Period of the observation.
 const LOOK: Duration = Duration::from_millis(500);
 /// Minimum gain of a move, in idle nanoseconds per period, because a move loses warm caches. A
@@ -30,8 +33,7 @@ impl Affinity {
     /// accounting, the thread is not moved.
     #[must_use]
     pub fn begin() -> Self {
-        // SAFETY: no arguments.
-        let thread = unsafe { libc::gettid() };
+        let thread = gettid();
         let (end, ended) = mpsc::channel();
         let watch = move || {
             let (mut before, mut found) = (None, None);
@@ -74,14 +76,13 @@ struct Usage {
 }
 
 impl Usage {
-    fn read(thread: i32) -> Option<Self> {
+    fn read(thread: Pid) -> Option<Self> {
         let own = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
         let place = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
-        let allowed = allowed(thread)?;
-        // SAFETY: no pointers.
-        let ticks = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+        let allowed = sched_getaffinity(Some(thread)).ok()?;
+        let ticks = clock_ticks_per_second();
         let mut idle = idle_ticks(&fs::read_to_string("/proc/stat").ok()?);
-        idle.retain(|&(number, _)| number < 8 * size_of_val(&allowed) && is_in(&allowed, number));
+        idle.retain(|&(number, _)| number < CpuSet::MAX_CPU && allowed.is_set(number));
         for (_, time) in &mut idle {
             *time = *time * 1_000_000_000 / ticks;
         }
@@ -121,40 +122,23 @@ fn idle_ticks(stat: &str) -> Vec<(usize, u64)> {
     stat.lines().filter(|line| !line.starts_with("cpu ")).map_while(of_line).collect()
 }
 
-fn allowed(thread: i32) -> Option<libc::cpu_set_t> {
-    // SAFETY: a set of no processors is all zeros; the call fills it within its size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        (libc::sched_getaffinity(thread, size_of_val(&set), &raw mut set) == 0).then_some(set)
-    }
-}
-
-fn is_in(set: &libc::cpu_set_t, number: usize) -> bool {
-    // SAFETY: the number is below the size of the set.
-    unsafe { libc::CPU_ISSET(number, set) }
-}
-
-fn is_realtime(thread: i32) -> bool {
+fn is_realtime(thread: Pid) -> bool {
     // SAFETY: no pointers.
-    unsafe { libc::sched_getscheduler(thread) == libc::SCHED_RR }
+    unsafe { libc::sched_getscheduler(thread.as_raw_pid()) == libc::SCHED_RR }
 }
 
 /// Migrates the thread. All processors stay allowed, but the kernel has no reason to move it again.
-fn migrate(thread: i32, number: usize) {
-    let Some(before) = allowed(thread) else { return };
+/// A thread that cannot be migrated stays where it is.
+fn migrate(thread: Pid, number: usize) {
+    let Ok(before) = sched_getaffinity(Some(thread)) else { return };
     bind(thread, number);
-    // SAFETY: the set outlives the call.
-    unsafe { libc::sched_setaffinity(thread, size_of_val(&before), &raw const before) };
+    let _ = sched_setaffinity(Some(thread), &before);
 }
 
-fn bind(thread: i32, number: usize) {
-    // SAFETY: a set of no processors is all zeros; it outlives the call, and the number is below
-    // its size.
-    unsafe {
-        let mut only: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(number, &mut only);
-        libc::sched_setaffinity(thread, size_of_val(&only), &raw const only);
-    }
+fn bind(thread: Pid, number: usize) {
+    let mut only = CpuSet::new();
+    only.set(number);
+    let _ = sched_setaffinity(Some(thread), &only);
 }
 
 #[cfg(test)]
@@ -176,8 +160,7 @@ mod tests {
         let stat =
             "cpu  7 0 0 9 0 0\ncpu0 3 0 5 100 20 1 0 0\ncpu11 1 1 1 7 0 0 0\nintr 5 6\ncpu9 0 0 0 1 1\n";
         assert_eq!(idle_ticks(stat), [(0, 120), (11, 7)]);
-        // SAFETY: no arguments.
-        let own = Usage::read(unsafe { libc::gettid() }).expect("the kernel keeps it");
+        let own = Usage::read(gettid()).expect("the kernel keeps it");
         assert!(own.idle.iter().any(|&(number, _)| number == own.here));
     }
 
@@ -204,8 +187,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let Ok(number) = hears.recv() else { return };
-                // SAFETY: no arguments.
-                bind(unsafe { libc::gettid() }, number);
+                bind(gettid(), number);
                 while !ended.load(Ordering::Relaxed) {}
             });
             scope.spawn(move || {
@@ -221,8 +203,7 @@ mod tests {
     /// existed for some periods in a row.
     fn asked_to_move(told: mpsc::Sender<usize>) -> bool {
         let _placing = Affinity::begin();
-        // SAFETY: no arguments.
-        let thread = unsafe { libc::gettid() };
+        let thread = gettid();
         let read = || Usage::read(thread).expect("the kernel keeps it");
         if !Priority::take().is_allowed() {
             return true;

@@ -1,10 +1,24 @@
 //! A thread for system calls that may block, in the order in which the engine asked for them.
 
-use std::sync::mpsc::{Sender, channel};
+use std::convert::Infallible;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use crate::error::Error;
 use crate::port::Blocking;
+
+/// Work that may still be under way.
+#[must_use]
+#[derive(Debug)]
+pub struct Pending(Receiver<Infallible>);
+
+impl Pending {
+    /// Waits until the work has ended.
+    pub fn wait(self) {
+        // Nothing is ever sent; the sender goes with the work.
+        let _ = self.0.recv();
+    }
+}
 
 /// The thread. It ends, after all its work, when this is dropped.
 #[derive(Debug)]
@@ -28,11 +42,17 @@ impl Background {
     }
 
     /// Runs `work` after all earlier work, and returns at once.
-    pub fn run(&self, work: Blocking) {
+    pub fn run(&self, work: Blocking) -> Pending {
+        let (running, ended) = channel();
         if let Some(orders) = &self.work {
+            let work = move || {
+                work();
+                drop(running);
+            };
             // The thread ends only with this channel.
-            let _ = orders.send(work);
+            let _ = orders.send(Box::new(work));
         }
+        Pending(ended)
     }
 }
 

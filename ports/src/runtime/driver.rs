@@ -5,17 +5,21 @@
 //! is offered at the time of its read, and due events follow at once, so that a busy port delays no
 //! event. All other actions arrive as commands, which are executed between two frames.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use airloom_engine::PortId;
 use airloom_engine::time::{Instant, Span};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::thread::set_current_timer_slack;
 
 use crate::error::Error;
 use crate::port::Port;
 use crate::runtime::affinity::Affinity;
+use crate::runtime::background::Pending;
 use crate::runtime::coalescing::Coalescing;
 use crate::runtime::lateness::Histogram;
 use crate::runtime::pm_qos;
@@ -25,7 +29,6 @@ use crate::runtime::spin_policy::SpinPolicy;
 use crate::runtime::status::Status;
 use crate::runtime::timer::Timer;
 use crate::runtime::wall_clock::{self, WallClock};
-use crate::sys::check;
 use crate::world::{Taken, World};
 
 /// Maximum number of frames read from one port in one turn.
@@ -62,16 +65,17 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// Replaces a port while the loop runs.
+    /// Replaces a port while the loop runs. Returns what is left of closing the old one.
     ///
     /// # Errors
     /// [`Error::Loop`] if the descriptor cannot be watched.
-    pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) -> Result<(), Error> {
+    pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) -> Result<Option<Pending>, Error> {
         if let Some(fd) = self.world.edge.ports[id.index()].port.fd() {
             self.poller.remove(fd);
         }
-        self.world.exchange(id, port);
-        self.watch(id)
+        let closing = self.world.exchange(id, port);
+        self.watch(id)?;
+        Ok(closing)
     }
 
     /// Watches a port that was added while the loop runs.
@@ -106,11 +110,9 @@ impl Driver {
     /// # Errors
     /// [`Error::Loop`] if the kernel refuses a resource of the loop; the world is lost then.
     pub fn start(mut world: World) -> Result<Self, Error> {
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        check(fd).map_err(|source| Error::Loop { what: "an eventfd", source })?;
-        // SAFETY: the descriptor is new and has no other owner.
-        let eventfd = Arc::new(unsafe { OwnedFd::from_raw_fd(fd) });
+        let eventfd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+            .map_err(|source| Error::Loop { what: "an eventfd", source: source.into() })?;
+        let eventfd = Arc::new(eventfd);
         let poller = Poller::new()?;
         poller.add(eventfd.as_raw_fd(), COMMANDS)?;
         for (number, attached) in (0u64..).zip(&world.edge.ports) {
@@ -193,9 +195,8 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 fn notify(eventfd: &OwnedFd) {
-    let one = 1u64.to_ne_bytes();
-    // SAFETY: eight octets that outlive the call. A full counter has notified already.
-    unsafe { libc::write(eventfd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    // A full counter has notified already.
+    let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
 
 /// Result of a wait.
@@ -215,11 +216,10 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) -> Ended {
-        // SAFETY: PR_SET_TIMERSLACK takes its argument by value; the signal set is filled before it
-        // is used.
+        // The default timer slack lets the kernel be 50 us late.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        // SAFETY: the signal set is filled before it is used.
         unsafe {
-            // The default timer slack lets the kernel be 50 us late.
-            libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
             // Signals are handled by the program's other threads.
             let mut all = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
@@ -427,9 +427,8 @@ impl Loop {
 
     /// Executes the pending commands; returns false once the command channel is closed.
     fn execute(&mut self) -> bool {
-        let mut count = [0u8; 8];
-        // SAFETY: eight octets that outlive the call. An empty counter was read before.
-        unsafe { libc::read(self.eventfd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        // An empty counter was read before.
+        let _ = rustix::io::read(&self.eventfd, &mut [0; 8]);
         loop {
             match self.orders.try_recv() {
                 Ok(command) => {

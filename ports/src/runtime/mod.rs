@@ -12,7 +12,7 @@
 //! | [`lateness`], [`status`] | how late frames and wakes were; the loop's own account |
 
 mod affinity;
-pub(crate) mod background;
+pub mod background;
 mod coalescing;
 pub mod driver;
 pub mod lateness;

@@ -4,9 +4,10 @@
 //! read is needed to find a port empty, and no port starves another.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::time::Span;
+use rustix::event::epoll;
 
 use crate::error::Error;
 use crate::sys::check;
@@ -26,11 +27,8 @@ impl Poller {
     /// # Errors
     /// [`Error::Loop`] if the kernel has no descriptor left.
     pub fn new() -> Result<Self, Error> {
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        check(fd).map_err(|source| Error::Loop { what: "epoll", source })?;
-        // SAFETY: the descriptor is new and has no other owner.
-        let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|source| Error::Loop { what: "epoll", source: source.into() })?;
         Ok(Self { epoll, events: Box::new([libc::epoll_event { events: 0, u64: 0 }; BATCH as usize]) })
     }
 

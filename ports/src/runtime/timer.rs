@@ -3,12 +3,12 @@
 //! A shorter timeout of each sleep would have the same effect, but reprograms the processor's timer
 //! at every sleep, which in a virtual machine costs more than the sleep itself: 12 to 18 us.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::time::Span;
+use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
 use crate::error::Error;
-use crate::sys::check;
 
 /// A timer, readable once it has expired.
 pub(crate) struct Timer {
@@ -22,12 +22,9 @@ impl Timer {
     /// # Errors
     /// [`Error::Loop`] if the kernel has no descriptor left.
     pub fn new() -> Result<Self, Error> {
-        // SAFETY: no pointers are passed.
-        let fd =
-            unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
-        check(fd).map_err(|source| Error::Loop { what: "a timer", source })?;
-        // SAFETY: the descriptor is new and has no other owner.
-        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, armed: false })
+        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)
+            .map_err(|source| Error::Loop { what: "a timer", source: source.into() })?;
+        Ok(Self { fd, armed: false })
     }
 
     /// Arms it for a wait of less than a second, unless it is already armed.

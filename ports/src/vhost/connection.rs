@@ -4,9 +4,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use rustix::io::Errno;
+use rustix::net::{SendFlags, SocketFlags, accept_with};
+
 use super::disconnect::DisconnectReason;
 use super::message::{HEADER, Header, LONGEST, REGIONS};
-use crate::sys::check;
 
 /// Buffer for the descriptors of one message, in 64-bit words for the alignment of a cmsghdr.
 const CONTROL: usize = 2 + REGIONS.div_ceil(2) + 2;
@@ -35,13 +37,9 @@ pub struct Message<'a> {
 impl Connection {
     /// Accepts a connection from a listening socket; None if there is none.
     #[must_use]
-    pub fn accept(listener: RawFd) -> Option<Self> {
-        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: the peer's address is not asked for.
-        let fd = unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
-        check(fd).ok()?;
-        // SAFETY: the descriptor is new and has no other owner.
-        Some(Self::new(unsafe { OwnedFd::from_raw_fd(fd) }))
+    pub fn accept(listener: &OwnedFd) -> Option<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        accept_with(listener, flags).ok().map(Self::new)
     }
 
     /// Wraps a non-blocking socket.
@@ -82,7 +80,7 @@ impl Connection {
     /// # Errors
     /// [`DisconnectReason::Deaf`] if the other side does not read, or [`DisconnectReason::Socket`].
     pub fn send(&self, octets: &[u8]) -> Result<(), DisconnectReason> {
-        send(self.socket.as_raw_fd(), octets)
+        send(&self.socket, octets)
     }
 
     /// Receives until `until` octets are present; returns false if more have to arrive.
@@ -149,19 +147,11 @@ impl AsRawFd for Connection {
 ///
 /// # Errors
 /// [`DisconnectReason::Deaf`] if the other side does not read, or [`DisconnectReason::Socket`].
-pub(super) fn send(socket: RawFd, octets: &[u8]) -> Result<(), DisconnectReason> {
-    // SAFETY: the octets outlive the call.
-    let sent = unsafe {
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        libc::send(socket, octets.as_ptr().cast(), octets.len(), flags)
-    };
-    match usize::try_from(sent) {
+pub(super) fn send(socket: &OwnedFd, octets: &[u8]) -> Result<(), DisconnectReason> {
+    match rustix::net::send(socket, octets, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
         Ok(sent) if sent == octets.len() => Ok(()),
-        Ok(_) => Err(DisconnectReason::Deaf),
-        Err(_) => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Err(DisconnectReason::Deaf),
-            error => Err(gone(error)),
-        },
+        Ok(_) | Err(Errno::AGAIN) => Err(DisconnectReason::Deaf),
+        Err(error) => Err(gone(error.into())),
     }
 }
 

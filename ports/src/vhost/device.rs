@@ -1,33 +1,64 @@
-//! The network device of a guest: the features negotiated with its front end, and its two queues.
+//! A device of a guest: the features negotiated with its front end, and its two queues.
+//!
+//! What is in the entries of the queues is the matter of a [`DeviceType`].
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use airloom_engine::drop_reason::HostLoss;
-use airloom_engine::egress::Delivery;
-use airloom_engine::frame::segment;
-use airloom_engine::frame::{BufferId, Frame, Pool, Protocol};
-use airloom_engine::time::{Instant, Span};
+use airloom_engine::time::Instant;
 
 use super::backlog::Backlog;
-use super::config::{DeviceConfig, FEATURES, PROTOCOL, REPLY_ACK, feature};
 use super::connection;
 use super::disconnect::DisconnectReason;
 use super::memory::Memory;
-use super::message::{self, QueuePlaces, Request};
+use super::message::{self, CONFIG, Request};
 use super::notifier::Notifier;
-use super::queue::{self, Queue, Writer};
-use crate::port::LARGEST_FRAME;
-use crate::vnet::{self, Meaning};
+use super::queue::{self, Buffers, Queue, Writer};
+use super::side::Side;
 
-/// Time that a guest has to react to a notification before it is repeated; doubled
-/// each time, up to the longest.
-const REPEAT_AFTER: Span = Span::from_micros(250);
-const REPEAT_AFTER_MOST: Span = Span::from_millis(100);
+/// Protocol features: an answer to every message, the MTU, a back-end channel, the configuration, a
+/// reset. The channel tells of changes of the configuration, and User Mode Linux requests no interrupt
+/// without it.
+const REPLY_ACK: u64 = 1 << 3;
+const PROTOCOL: u64 = REPLY_ACK | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 13;
 
-/// Index of the queue from which the guest receives.
+/// Features of every device (virtio 1.2, section 6), by number.
+pub(crate) mod feature {
+    pub const INDIRECT_DESC: u64 = 1 << 28;
+    pub const EVENT_IDX: u64 = 1 << 29;
+    pub const PROTOCOL_FEATURES: u64 = 1 << 30;
+    pub const VERSION_1: u64 = 1 << 32;
+    pub const ALL: u64 = INDIRECT_DESC | EVENT_IDX | PROTOCOL_FEATURES | VERSION_1;
+}
+
+/// Index of the queue from which the guest receives, whatever its number.
 pub const RECEIVE: usize = 0;
 /// Index of the queue on which the guest sends.
 pub const SEND: usize = 1;
+
+/// What distinguishes one type of device from another.
+pub trait DeviceType {
+    /// The features that it can offer, those of every device among them.
+    const FEATURES: u64;
+    /// Number of the queue on which the guest sends; the other one, of 0 and 1, is the one from
+    /// which it receives.
+    const SENDS_ON: u32;
+    /// Octets of the header before each frame in the queue from which the guest receives. The
+    /// header ends with the number of buffers that the frame takes, two octets.
+    const HEADER: usize;
+
+    /// The configuration as the guest reads it.
+    fn config(&self, carrier: bool) -> [u8; CONFIG];
+
+    /// Whether a frame may be spread over several of the guest's buffers.
+    fn merges(features: u64) -> bool;
+
+    /// Whether the guest learns the carrier of its interface from its configuration.
+    fn has_status(features: u64) -> bool;
+
+    /// Forgets what it knows of the guest.
+    fn reset(&mut self) {}
+}
 
 /// Counters of transfers to and from a guest, in frames of its queues: a super-frame counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -63,40 +94,6 @@ pub struct Outcome {
     pub kicks: [Option<Option<Notifier>>; 2],
 }
 
-/// A notification to which the guest has not reacted yet.
-#[derive(Debug)]
-struct Unanswered {
-    /// [`Queue::guest_indices`] at the notification.
-    indices: (u16, u16),
-    /// Time of the next repetition.
-    at: Instant,
-    /// Current interval before the repetition.
-    wait: Span,
-}
-
-/// State of one queue: its settings so far, and the queue itself once it is started.
-#[derive(Debug, Default)]
-struct Side {
-    size: u16,
-    base: u16,
-    places: Option<QueuePlaces>,
-    kicked: bool,
-    enabled: bool,
-    call: Option<Notifier>,
-    unanswered: Option<Unanswered>,
-    queue: Option<Queue>,
-}
-
-impl Side {
-    /// Stops the queue; its settings stay.
-    fn stop(&mut self) {
-        if let Some(queue) = self.queue.take() {
-            self.base = queue.next_available();
-        }
-        self.unanswered = None;
-    }
-}
-
 /// Result of writing a frame to the guest.
 enum Written {
     /// It is in the guest's buffers.
@@ -109,8 +106,9 @@ enum Written {
 
 /// A device, with or without a guest.
 #[derive(Debug)]
-pub struct Device {
-    config: DeviceConfig,
+pub struct Device<T> {
+    /// Its type.
+    pub kind: T,
     features: u64,
     protocol: u64,
     memory: Option<Memory>,
@@ -124,20 +122,23 @@ pub struct Device {
     pub counts: Counts,
 }
 
-impl Device {
+impl<T: DeviceType> Device<T> {
     /// A device without a guest.
     #[must_use]
-    pub fn new(config: DeviceConfig) -> Self {
+    pub fn new(kind: T) -> Self {
         let sides = [Side::default(), Side::default()];
         let counts = Counts::default();
         let backlog = Backlog::default();
         let (features, protocol, carrier) = (0, 0, true);
-        Self { config, features, protocol, memory: None, sides, backlog, channel: None, carrier, counts }
+        Self { kind, features, protocol, memory: None, sides, backlog, channel: None, carrier, counts }
     }
 
     /// Removes the guest's state.
     pub fn reset(&mut self) {
-        *self = Self { counts: self.counts, carrier: self.carrier, ..Self::new(self.config) };
+        self.sides = [Side::default(), Side::default()];
+        self.backlog = Backlog::default();
+        self.kind.reset();
+        (self.features, self.protocol, self.memory, self.channel) = (0, 0, None, None);
     }
 
     /// True once the guest's driver uses both queues.
@@ -172,7 +173,7 @@ impl Device {
         let mut outcome = Outcome::default();
         let mut reply = |octets: &[u8]| outcome.reply = Some(octets.to_vec());
         match request {
-            Request::GetFeatures => reply(&FEATURES.to_ne_bytes()),
+            Request::GetFeatures => reply(&T::FEATURES.to_ne_bytes()),
             Request::SetFeatures(features) => self.agree(*features)?,
             Request::GetProtocolFeatures => reply(&PROTOCOL.to_ne_bytes()),
             Request::SetProtocolFeatures(features) => {
@@ -215,13 +216,13 @@ impl Device {
                 side.kicked = false;
                 let words = [*queue, u32::from(side.base)].map(u32::to_ne_bytes);
                 reply(words.as_flattened());
-                outcome.kicks[*queue as usize] = Some(None);
+                outcome.kicks[index::<T>(*queue)?] = Some(None);
             }
             Request::SetQueueKick(queue, true) => {
                 let notifier = Notifier::eventfd(files.pop().ok_or(DisconnectReason::NoDescriptor)?)
                     .map_err(DisconnectReason::Notifier)?;
                 self.side(*queue)?.kicked = true;
-                outcome.kicks[*queue as usize] = Some(Some(notifier));
+                outcome.kicks[index::<T>(*queue)?] = Some(Some(notifier));
                 self.start()?;
             }
             // Without a descriptor, the guest requests polling of its queue.
@@ -242,7 +243,7 @@ impl Device {
             Request::SetChannel => self.channel = files.pop(),
             Request::GetConfig(offset, octets) => {
                 let (from, octets) = (*offset as usize, *octets as usize);
-                let whole = self.config.octets(self.carrier);
+                let whole = self.kind.config(self.carrier);
                 let part = whole.get(from..from + octets).unwrap_or(&[]);
                 let head = [*offset, u32::try_from(part.len()).unwrap_or(0), 0].map(u32::to_ne_bytes);
                 reply(&[head.as_flattened(), part].concat());
@@ -256,35 +257,29 @@ impl Device {
     /// then also stands for this one; if it is closed, so will be the connection.
     pub fn set_carrier(&mut self, up: bool) {
         self.carrier = up;
-        if let (true, Some(channel)) = (self.features & feature::STATUS != 0, &self.channel) {
-            let _ = connection::send(channel.as_raw_fd(), &message::config_change());
+        if let (true, Some(channel)) = (T::has_status(self.features), &self.channel) {
+            let _ = connection::send(channel, &message::config_change());
         }
     }
 
-    /// Receives one frame from the guest.
+    /// Takes the next entry of the guest and passes its buffers to `read`, which copies what it
+    /// needs and returns it with the number of octets to be counted.
     ///
     /// # Errors
     /// The guest's violation of the queue's rules.
-    pub fn take(&mut self, pool: &mut Pool) -> Result<Option<(BufferId, u32, Meaning)>, DisconnectReason> {
+    pub(crate) fn take_entry<R>(
+        &mut self,
+        read: impl FnOnce(&mut T, &Buffers, &Memory) -> (R, usize),
+    ) -> Result<Option<R>, DisconnectReason> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[SEND].queue) else {
             return Ok(None);
         };
         let Some(buffers) = queue.take(memory).map_err(DisconnectReason::Send)? else { return Ok(None) };
-        let mut header = [0; vnet::OCTETS];
-        buffers.read(memory, 0, &mut header);
-        let octets = buffers.octets().saturating_sub(vnet::OCTETS);
-        let length = octets.min(LARGEST_FRAME);
-        let buffer = pool.take(length);
-        buffers.read(memory, vnet::OCTETS, &mut pool.octets_mut(buffer)[..length]);
+        let (found, octets) = read(&mut self.kind, buffers, memory);
         queue.give_back(0);
-        let meaning = match &pool.octets(buffer)[..length] {
-            whole if length == octets => vnet::read(&header, whole),
-            _ => Meaning::INVALID,
-        };
         self.counts.taken += 1;
         self.counts.taken_octets += octets as u64;
-        let length = u32::try_from(length).expect("a buffer is shorter than 4 GB");
-        Ok(Some((buffer, length, meaning)))
+        Ok(Some(found))
     }
 
     /// Enables the guest's notification of its next frame. Returns true if a frame is already
@@ -297,62 +292,19 @@ impl Device {
         queue.map_or(Ok(false), |queue| queue.listen().map_err(DisconnectReason::Send))
     }
 
-    /// Delivers a frame, or a run of segments of one, to the guest, segmented as its features
-    /// require.
+    /// Delivers one entry to the guest, its header included, or queues it until the guest has
+    /// buffers; otherwise returns the loss.
     ///
     /// # Errors
     /// The guest's violation of the queue's rules.
-    pub fn put(
-        &mut self,
-        frame: &Frame,
-        pool: &Pool,
-        scratch: &mut [u8],
-    ) -> Result<Delivery, DisconnectReason> {
-        let has = |feature: u64| self.features & feature == feature;
-        let whole = match frame.segmentation.map(|cut| cut.protocol) {
-            _ if frame.count == 1 => true,
-            None => true,
-            Some(Protocol::Tcp4) => has(feature::GUEST_TSO4 | feature::GUEST_ECN),
-            Some(Protocol::Tcp6) => has(feature::GUEST_TSO6 | feature::GUEST_ECN),
-            Some(Protocol::Udp) => has(feature::GUEST_USO4 | feature::GUEST_USO6),
-        };
-        let open = frame.checksum.is_none() || has(feature::GUEST_CSUM);
-        let (runs, count) = if whole && open { (1, frame.count) } else { (frame.count, 1) };
-        for run in 0..runs {
-            let first = frame.first + run;
-            let handed = if open {
-                let mut head = [0; segment::HEADER_MAX];
-                let cut = segment::header(frame, pool, first, count, &mut head);
-                let payload = &pool.octets(frame.buffer)[cut.payload];
-                let (head, rest) =
-                    if cut.header == 0 { (payload, &[][..]) } else { (&head[..cut.header], payload) };
-                let header = vnet::write(cut.segmentation, cut.checksum, head);
-                self.fill(header, [head, rest])?
-            } else {
-                let octets = segment::complete(frame, pool, first, scratch);
-                self.fill(vnet::write(None, None, &[]), [&scratch[..octets], &[]])?
-            };
-            if let Some(loss) = handed {
-                return Ok(if run == 0 { Delivery::Lost(loss) } else { Delivery::Partly(run, loss) });
-            }
-        }
-        Ok(Delivery::Taken)
-    }
-
-    /// Delivers one piece to the guest, or queues it until the guest has buffers;
-    /// otherwise returns the loss.
-    fn fill(
-        &mut self,
-        header: [u8; vnet::OCTETS],
-        [head, rest]: [&[u8]; 2],
-    ) -> Result<Option<HostLoss>, DisconnectReason> {
+    pub(crate) fn put_entry(&mut self, parts: [&[u8]; 3]) -> Result<Option<HostLoss>, DisconnectReason> {
         let first = self.backlog.is_empty();
-        match if first { self.write(header, [head, rest])? } else { Written::Later } {
+        match if first { self.write(parts)? } else { Written::Later } {
             Written::Now => return Ok(None),
             Written::Never(loss) => return Ok(Some(loss)),
             Written::Later => {}
         }
-        if !self.backlog.push(&[&header, head, rest]) {
+        if !self.backlog.push(&parts) {
             self.counts.full += 1;
             return Ok(Some(HostLoss::GuestRingFull));
         }
@@ -363,15 +315,15 @@ impl Device {
         Ok(None)
     }
 
-    /// Delivers queued frames to the guest, as far as it has buffers, and enables its notification
+    /// Delivers queued entries to the guest, as far as it has buffers, and enables its notification
     /// of further buffers if frames remain.
     ///
     /// # Errors
     /// The guest's violation of the queue's rules.
     pub fn catch_up(&mut self) -> Result<(), DisconnectReason> {
         let mut backlog = std::mem::take(&mut self.backlog);
-        while let Some((header, frame)) = backlog.first().and_then(<[u8]>::split_first_chunk) {
-            match self.write(*header, [frame, &[]])? {
+        while let Some(entry) = backlog.first() {
+            match self.write([entry, &[], &[]])? {
                 Written::Now => backlog.pop(),
                 Written::Never(_) => {
                     self.counts.full += 1;
@@ -392,33 +344,32 @@ impl Device {
         Ok(())
     }
 
-    /// Writes one piece to the guest's buffers.
-    fn write(
-        &mut self,
-        mut header: [u8; vnet::OCTETS],
-        parts: [&[u8]; 2],
-    ) -> Result<Written, DisconnectReason> {
+    /// Writes one entry to the guest's buffers.
+    fn write(&mut self, parts: [&[u8]; 3]) -> Result<Written, DisconnectReason> {
         let (Some(memory), Some(queue)) = (&self.memory, &mut self.sides[RECEIVE].queue) else {
             return Ok(Written::Never(HostLoss::NodeGone));
         };
-        let merges = self.features & feature::MRG_RXBUF != 0;
-        let octets = parts[0].len() + parts[1].len();
+        let merges = T::merges(self.features);
+        let octets = parts.iter().map(|part| part.len()).sum();
         let most = if merges { u16::MAX } else { 1 };
-        let found =
-            queue.take_buffers(memory, vnet::OCTETS + octets, most).map_err(DisconnectReason::Receive)?;
+        let found = queue.take_buffers(memory, octets, most).map_err(DisconnectReason::Receive)?;
         let Some(buffers) = found else {
             // The guest does not merge buffers for a frame, and its buffer is too short.
             let small = !merges && queue.offered().map_err(DisconnectReason::Receive)? > 0;
             return Ok(if small { Written::Never(HostLoss::Refused) } else { Written::Later });
         };
         let chains = u16::try_from(buffers.chains()).unwrap_or(u16::MAX);
-        header[10..].copy_from_slice(&chains.to_le_bytes());
-        buffers.write(memory, 0, &header);
-        buffers.write(memory, vnet::OCTETS, parts[0]);
-        buffers.write(memory, vnet::OCTETS + parts[0].len(), parts[1]);
-        queue.give_back(vnet::OCTETS + octets);
+        let mut at = 0;
+        for part in parts {
+            buffers.write(memory, at, part);
+            at += part.len();
+        }
+        if let Some(at) = T::HEADER.checked_sub(2) {
+            buffers.write(memory, at, &chains.to_le_bytes());
+        }
+        queue.give_back(octets);
         self.counts.put += 1;
-        self.counts.put_octets += octets as u64;
+        self.counts.put_octets += (octets - T::HEADER) as u64;
         Ok(Written::Now)
     }
 
@@ -426,44 +377,21 @@ impl Device {
     /// Returns false if the guest's notifier is closed.
     #[must_use]
     pub fn notify_guest(&mut self, now: Instant) -> bool {
-        let mut take_count = true;
+        let mut is_open = true;
         for side in &mut self.sides {
-            let (Some(queue), Some(notifier)) = (&mut side.queue, &side.call) else { continue };
-            if queue.has_returned() {
-                let indices = queue.guest_indices();
-                if queue.wants_notification() {
-                    self.counts.calls += 1;
-                    take_count &= notifier.notify();
-                    let wait = REPEAT_AFTER;
-                    side.unanswered =
-                        notifier.may_be_missed().then_some(Unanswered { indices, at: now + wait, wait });
-                } else {
-                    self.counts.spared += 1;
-                }
-            }
-            let Some(unanswered) = side.unanswered.as_mut().filter(|unanswered| unanswered.at <= now) else {
-                continue;
-            };
-            if unanswered.indices == queue.guest_indices() {
-                self.counts.again += 1;
-                take_count &= notifier.notify();
-                unanswered.wait = (unanswered.wait * 2).min(REPEAT_AFTER_MOST);
-                unanswered.at = now + unanswered.wait;
-            } else {
-                side.unanswered = None;
-            }
+            is_open &= side.notify_guest(now, &mut self.counts);
         }
-        take_count
+        is_open
     }
 
     /// Time at which a notification is to be repeated, unless the guest reacts before.
     #[must_use]
     pub fn reminder(&self) -> Option<Instant> {
-        self.sides.iter().filter_map(|side| Some(side.unanswered.as_ref()?.at)).min()
+        self.sides.iter().filter_map(Side::reminder).min()
     }
 
     fn agree(&mut self, features: u64) -> Result<(), DisconnectReason> {
-        if features & !FEATURES != 0 || features & feature::VERSION_1 == 0 {
+        if features & !T::FEATURES != 0 || features & feature::VERSION_1 == 0 {
             return Err(DisconnectReason::Features(features));
         }
         self.features = features;
@@ -471,8 +399,7 @@ impl Device {
     }
 
     fn side(&mut self, queue: u32) -> Result<&mut Side, DisconnectReason> {
-        let known = usize::try_from(queue).ok().and_then(|queue| self.sides.get_mut(queue));
-        known.ok_or(DisconnectReason::NoQueue(queue))
+        Ok(&mut self.sides[index::<T>(queue)?])
     }
 
     /// Stops a queue and returns its state.
@@ -488,24 +415,18 @@ impl Device {
         let event_idx = self.features & feature::EVENT_IDX != 0;
         let always = self.features & feature::PROTOCOL_FEATURES == 0;
         for (side, writer) in self.sides.iter_mut().zip([Writer::Device, Writer::Guest]) {
-            let Some(places) = side.places else { continue };
-            if side.queue.is_some() || !side.kicked || side.size == 0 || !(side.enabled || always) {
-                continue;
-            }
-            let [descriptors, available, used] = queue::parts(side.size);
-            let area = |address, (octets, alignment)| {
-                memory.area(address, octets, alignment).ok_or(DisconnectReason::QueuePlace(address))
-            };
-            let areas = [
-                area(places.descriptors, descriptors)?,
-                area(places.available, available)?,
-                area(places.used, used)?,
-            ];
-            let queue = side.queue.insert(Queue::new(side.size, writer, areas, side.base, event_idx));
-            if writer == Writer::Device {
-                queue.ignore();
+            if side.enabled || always {
+                side.start(memory, writer, event_idx)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Index of the queue with this number: [`RECEIVE`] or [`SEND`].
+fn index<T: DeviceType>(queue: u32) -> Result<usize, DisconnectReason> {
+    match queue {
+        0 | 1 => Ok(if queue == T::SENDS_ON { SEND } else { RECEIVE }),
+        _ => Err(DisconnectReason::NoQueue(queue)),
     }
 }

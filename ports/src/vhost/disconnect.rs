@@ -5,6 +5,7 @@ use std::io;
 use super::memory::MemoryError;
 use super::message::Flaw;
 use super::queue::Broken;
+use crate::wlan::hwsim;
 
 /// Why a guest's connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,4 +60,7 @@ pub enum DisconnectReason {
     /// A violation of the virtio specification in the queue on which the guest sends.
     #[error("the guest broke its send queue: {0}")]
     Send(#[source] Broken),
+    /// An invalid message of the guest's wireless driver.
+    #[error("a message of the guest's wireless driver: {0}")]
+    Wlan(#[source] hwsim::Flaw),
 }

@@ -5,10 +5,14 @@
 //! the guest are resolved by [`Memory::find`], which checks the bounds.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+
+use rustix::fs::fstat;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::param::page_size;
 
 use super::fault::Watch;
 use super::message::RegionSpec;
@@ -56,7 +60,7 @@ impl Drop for Mapping {
         // First, because the address range may be reused at once.
         self.watch = None;
         // SAFETY: made by mmap with this length, and no reference to it is left.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.octets) };
     }
 }
 
@@ -206,45 +210,30 @@ fn region(spec: &RegionSpec, file: &OwnedFd) -> Result<Region, MemoryError> {
     if spec.octets == 0 {
         return Err(bounds());
     }
-    // SAFETY: a stat is plain integers, for which zero is a value; the call fills it.
-    let (answer, stat) = unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        (libc::fstat(file.as_raw_fd(), &raw mut stat), stat)
-    };
     // A memory access must not wait for a disk or a device.
-    if answer < 0 || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return Err(MemoryError::File("is not a regular file"));
-    }
+    let stat = fstat(file).ok().filter(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG);
+    let stat = stat.ok_or(MemoryError::File("is not a regular file"))?;
     if u64::try_from(stat.st_size).unwrap_or(0) < end {
         return Err(MemoryError::File("is shorter than the region"));
     }
     // A mapping begins at a page boundary; the region may not.
-    let page = page();
+    let page = page_size() as u64;
     let skip = spec.offset % page;
     let fits = |value: u64| usize::try_from(value).map_err(|_| bounds());
     let (skip, octets) = (fits(skip)?, fits(spec.octets)?);
     let mapped = skip.checked_add(octets).ok_or_else(bounds)?;
-    let offset = libc::off_t::try_from(spec.offset - spec.offset % page).map_err(|_| bounds())?;
+    let both = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping where the kernel likes it.
     let start = unsafe {
-        let both = libc::PROT_READ | libc::PROT_WRITE;
-        libc::mmap(std::ptr::null_mut(), mapped, both, libc::MAP_SHARED, file.as_raw_fd(), offset)
+        mmap(std::ptr::null_mut(), mapped, both, MapFlags::SHARED, file, spec.offset - spec.offset % page)
     };
-    if start == libc::MAP_FAILED {
-        return Err(MemoryError::Map(io::Error::last_os_error()));
-    }
+    let start = start.map_err(|error| MemoryError::Map(error.into()))?;
     let start = NonNull::new(start.cast()).ok_or_else(bounds)?;
     let mut mapping = Mapping { start, octets: mapped, watch: None };
     mapping.watch = Some(Watch::over(start.as_ptr() as usize, mapped).ok_or(MemoryError::Many)?);
     let mapping = Arc::new(mapping);
     // Child processes do not need the mapping.
     // SAFETY: the mapping is new and has this length.
-    unsafe { libc::madvise(start.as_ptr().cast(), mapped, libc::MADV_DONTFORK) };
+    let _ = unsafe { madvise(start.as_ptr().cast(), mapped, Advice::LinuxDontFork) };
     Ok(Region { guest: spec.guest, user: spec.user, area: Area { mapping, offset: skip, octets } })
-}
-
-fn page() -> u64 {
-    // SAFETY: no pointers are passed.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(page).unwrap_or(4096)
 }

@@ -1,4 +1,4 @@
-//! A guest's network device as a port: the back end of the vhost-user protocol.
+//! A guest's device as a port: the back end of the vhost-user protocol.
 //!
 //! The guest (User Mode Linux, QEMU) connects to a listening socket and shares its memory; frames
 //! are copied directly between that memory and the engine's pool, without the host's kernel. The
@@ -6,36 +6,39 @@
 //! own port is disconnected with a [`DisconnectReason`]. A restarted guest connects again.
 
 pub mod backlog;
-pub mod config;
 pub mod connection;
 pub mod device;
 mod disconnect;
 mod fault;
 pub mod memory;
 pub mod message;
+pub mod net;
 pub mod notifier;
 pub mod queue;
+mod side;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use airloom_engine::drop_reason::HostLoss;
 use airloom_engine::egress::Delivery;
-use airloom_engine::frame::Pool;
 use airloom_engine::time::{Instant, Span};
+use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
+use rustix::net::{AddressFamily, SocketType};
 use serde::Serialize;
 
-pub use config::DeviceConfig;
 pub use device::Counts;
 pub use disconnect::DisconnectReason;
+pub use net::DeviceConfig;
 
 use crate::error::Error;
-use crate::port::{Blocking, Incoming, Outgoing, Port, Report};
+#[cfg(doc)]
+use crate::port::Port;
+use crate::port::Report;
 use crate::runtime::poller::Poller;
-use crate::rx::RxBuffers;
-use crate::sys::{check, set_nonblocking};
+use crate::sys::set_nonblocking;
 use connection::Connection;
-use device::{Device, RECEIVE, SEND};
+use device::{Device, DeviceType, RECEIVE, SEND};
 use message::Request;
 use notifier::Notifier;
 
@@ -72,15 +75,15 @@ impl Standing {
     }
 }
 
-/// The port of one network device.
-pub struct Vhost {
+/// The back end of one device.
+pub struct Vhost<T> {
     listener: OwnedFd,
     poller: Poller,
     connection: Option<Connection>,
     kicks: [Option<Notifier>; 2],
     /// Notifications of the guest's kick that the port itself made since the last read.
     own_kicks: u64,
-    device: Device,
+    device: Device<T>,
     /// Frames received since the connection was last polled.
     frames: u32,
     was_up: bool,
@@ -90,33 +93,33 @@ pub struct Vhost {
     reason: Option<DisconnectReason>,
 }
 
-impl std::fmt::Debug for Vhost {
+impl<T: std::fmt::Debug> std::fmt::Debug for Vhost<T> {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.debug_struct("Vhost").field("listener", &self.listener).field("device", &self.device).finish()
     }
 }
 
-impl Vhost {
+impl<T: DeviceType> Vhost<T> {
     /// Serves the guest that connects to `listener`, a listening Unix stream socket.
     ///
     /// # Errors
     /// [`Error::VhostSocket`] if it is not such a socket, [`Error::Loop`] if no descriptor is
     /// available.
-    pub fn serve(listener: OwnedFd, config: DeviceConfig) -> Result<Self, Error> {
+    pub fn serve(listener: OwnedFd, kind: T) -> Result<Self, Error> {
         let raw = listener.as_raw_fd();
         let fail = |why: String| Error::VhostSocket { fd: raw, why };
-        for (option, wanted, what) in [
-            (libc::SO_DOMAIN, libc::AF_UNIX, "a Unix socket"),
-            (libc::SO_TYPE, libc::SOCK_STREAM, "a stream socket"),
-            (libc::SO_ACCEPTCONN, 1, "listening"),
+        for (is_so, what) in [
+            (socket_domain(&listener).map(|domain| domain == AddressFamily::UNIX), "a Unix socket"),
+            (socket_type(&listener).map(|kind| kind == SocketType::STREAM), "a stream socket"),
+            (socket_acceptconn(&listener), "listening"),
         ] {
-            match option_of(raw, option) {
-                Ok(value) if value == wanted => {}
-                Ok(_) => return Err(fail(format!("it is not {what}"))),
+            match is_so.map_err(io::Error::from) {
+                Ok(true) => {}
+                Ok(false) => return Err(fail(format!("it is not {what}"))),
                 Err(error) => return Err(fail(format!("it is not {what}: {error}"))),
             }
         }
-        set_nonblocking(raw).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
+        set_nonblocking(&listener).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let poller = Poller::new()?;
         poller.add(raw, LISTENER)?;
         Ok(Self {
@@ -125,7 +128,7 @@ impl Vhost {
             connection: None,
             kicks: [None, None],
             own_kicks: 0,
-            device: Device::new(config),
+            device: Device::new(kind),
             frames: 0,
             was_up: false,
             connections: 0,
@@ -164,8 +167,108 @@ impl Vhost {
 
     /// The device.
     #[must_use]
-    pub fn device(&self) -> &Device {
+    pub fn device(&self) -> &Device<T> {
         &self.device
+    }
+
+    pub(crate) fn device_mut(&mut self) -> &mut Device<T> {
+        &mut self.device
+    }
+
+    /// The descriptor that becomes readable when the guest has a frame or a message.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.poller.as_raw_fd()
+    }
+
+    /// Takes one entry from the guest by `take`, and serves its other requests.
+    pub(crate) fn next<R>(
+        &mut self,
+        mut take: impl FnMut(&mut Device<T>) -> Result<Option<R>, DisconnectReason>,
+    ) -> Option<R> {
+        if self.frames == FRAMES {
+            self.frames = 0;
+            self.look();
+        }
+        for _ in 0..MESSAGES {
+            match take(&mut self.device) {
+                Ok(Some(taken)) => {
+                    self.frames += 1;
+                    return Some(taken);
+                }
+                Ok(None) => {}
+                Err(reason) => self.disconnect(reason),
+            }
+            self.frames = 0;
+            if !self.look() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Hands something to the guest by `put`, if its driver is up.
+    pub(crate) fn put(
+        &mut self,
+        put: impl FnOnce(&mut Device<T>) -> Result<Delivery, DisconnectReason>,
+    ) -> Delivery {
+        match self.standing() {
+            Standing::Awaited => return Delivery::NotUp,
+            Standing::Gone => return Delivery::Lost(HostLoss::NodeGone),
+            Standing::Up => {}
+        }
+        put(&mut self.device).unwrap_or_else(|reason| {
+            self.disconnect(reason);
+            Delivery::Lost(HostLoss::NodeGone)
+        })
+    }
+
+    /// Serves the control messages of the guest and leaves its frames queued ([`Port::negotiate`]).
+    pub(crate) fn serve_messages(&mut self) -> bool {
+        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
+        let mut done = false;
+        for index in 0..ready {
+            let served = match self.poller.ready(index) {
+                LISTENER => self.accept(),
+                CONNECTION => self.message(),
+                _ => continue,
+            };
+            match served {
+                Ok(there) => done |= there,
+                Err(reason) => {
+                    self.disconnect(reason);
+                    // Other events belonged to the closed connection.
+                    return true;
+                }
+            }
+        }
+        done
+    }
+
+    /// Notifies the guest ([`Port::notify`]).
+    pub(crate) fn notify_guest(&mut self, now: Instant) -> Instant {
+        if self.device.memory_is_lost() {
+            self.disconnect(DisconnectReason::MemoryLost);
+        } else if !self.device.notify_guest(now) {
+            self.disconnect(DisconnectReason::Closed);
+        }
+        self.device.reminder().unwrap_or(Instant::NEVER)
+    }
+
+    /// True if its guest was up and is not any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.standing() == Standing::Gone
+    }
+
+    /// Its published figures.
+    pub(crate) fn figures(&self) -> Report {
+        let figures = Figures {
+            standing: self.standing().name(),
+            cause: self.reason.as_ref().map(ToString::to_string),
+            connections: self.connections,
+            features: self.features,
+            counts: self.device.counts,
+        };
+        Report { kind: REPORT, figures: Box::new(figures) }
     }
 
     /// Serves one event beside frames; returns false if there is none.
@@ -219,7 +322,7 @@ impl Vhost {
 
     /// Accepts a guest's connection.
     fn accept(&mut self) -> Result<bool, DisconnectReason> {
-        let Some(connection) = Connection::accept(self.listener.as_raw_fd()) else { return Ok(false) };
+        let Some(connection) = Connection::accept(&self.listener) else { return Ok(false) };
         self.poller.add(connection.as_raw_fd(), CONNECTION).map_err(|_| DisconnectReason::Closed)?;
         // Further connections wait until this one ends.
         self.poller.remove(self.listener.as_raw_fd());
@@ -290,101 +393,6 @@ impl Vhost {
     }
 }
 
-impl Port for Vhost {
-    fn fd(&self) -> Option<RawFd> {
-        Some(self.poller.as_raw_fd())
-    }
-
-    /// Receives one frame from the guest, and serves its other requests.
-    fn receive(&mut self, _: &mut RxBuffers, pool: &mut Pool) -> Incoming {
-        if self.frames == FRAMES {
-            self.frames = 0;
-            self.look();
-        }
-        for _ in 0..MESSAGES {
-            match self.device.take(pool) {
-                Ok(Some((buffer, octets, meaning))) => {
-                    self.frames += 1;
-                    return Incoming::Frame(buffer, octets, meaning);
-                }
-                Ok(None) => {}
-                Err(reason) => self.disconnect(reason),
-            }
-            self.frames = 0;
-            if !self.look() {
-                break;
-            }
-        }
-        Incoming::Empty
-    }
-
-    fn has_peer(&self) -> bool {
-        true
-    }
-
-    fn negotiate(&mut self) -> bool {
-        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
-        let mut done = false;
-        for index in 0..ready {
-            let served = match self.poller.ready(index) {
-                LISTENER => self.accept(),
-                CONNECTION => self.message(),
-                _ => continue,
-            };
-            match served {
-                Ok(there) => done |= there,
-                Err(reason) => {
-                    self.disconnect(reason);
-                    // Other events belonged to the closed connection.
-                    return true;
-                }
-            }
-        }
-        done
-    }
-
-    fn deliver(&mut self, outgoing: Outgoing<'_>) -> Delivery {
-        match self.standing() {
-            Standing::Awaited => return Delivery::NotUp,
-            Standing::Gone => return Delivery::Lost(HostLoss::NodeGone),
-            Standing::Up => {}
-        }
-        self.device.put(outgoing.frame, outgoing.pool, outgoing.scratch).unwrap_or_else(|reason| {
-            self.disconnect(reason);
-            Delivery::Lost(HostLoss::NodeGone)
-        })
-    }
-
-    fn set_carrier(&mut self, up: bool) -> Option<Blocking> {
-        self.device.set_carrier(up);
-        None
-    }
-
-    fn notify(&mut self, now: Instant) -> Instant {
-        if self.device.memory_is_lost() {
-            self.disconnect(DisconnectReason::MemoryLost);
-        } else if !self.device.notify_guest(now) {
-            self.disconnect(DisconnectReason::Closed);
-        }
-        self.device.reminder().unwrap_or(Instant::NEVER)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.standing() == Standing::Gone
-    }
-
-    fn report(&self) -> Option<Report> {
-        let figures = Figures {
-            standing: self.standing().name(),
-            cause: self.reason.as_ref().map(ToString::to_string),
-            connections: self.connections,
-            features: self.features,
-            counts: self.device.counts,
-        };
-        Some(Report { kind: REPORT, figures: Box::new(figures) })
-    }
-}
-
 /// [`Report::kind`] of guests.
 pub const REPORT: &str = "guest";
 
@@ -397,14 +405,4 @@ struct Figures {
     features: u64,
     #[serde(flatten)]
     counts: Counts,
-}
-
-/// An integer option of a socket.
-fn option_of(fd: RawFd, option: libc::c_int) -> io::Result<libc::c_int> {
-    let mut value: libc::c_int = 0;
-    let mut octets = libc::socklen_t::try_from(size_of_val(&value)).expect("a small number");
-    // SAFETY: the value and its length outlive the call.
-    let answer =
-        unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, (&raw mut value).cast(), &raw mut octets) };
-    check(answer).map(|()| value)
 }

@@ -5,7 +5,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::sys::{check, set_nonblocking};
+use rustix::fs::fstat;
+use rustix::io::Errno;
+
+use crate::sys::set_nonblocking;
 
 /// File type of an anonymous inode, such as an eventfd.
 const NO_TYPE: libc::mode_t = 0;
@@ -36,17 +39,11 @@ impl Notifier {
     }
 
     fn of(fd: OwnedFd, kinds: &[libc::mode_t]) -> io::Result<Self> {
-        let raw = fd.as_raw_fd();
-        // SAFETY: a stat is plain integers, for which zero is a value; the call fills it.
-        let kind = unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            check(libc::fstat(raw, &raw mut stat))?;
-            stat.st_mode & libc::S_IFMT
-        };
+        let kind = fstat(&fd)?.st_mode & libc::S_IFMT;
         if !kinds.contains(&kind) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        set_nonblocking(raw)?;
+        set_nonblocking(&fd)?;
         Ok(Self { fd, socket: kind == libc::S_IFSOCK })
     }
 
@@ -61,11 +58,9 @@ impl Notifier {
     /// notification is sufficient.
     #[must_use]
     pub fn notify(&self) -> bool {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: eight octets that outlive the call. Signals, SIGPIPE among them, are blocked in
-        // the loop.
-        let put = unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-        put >= 0 || io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
+        // Signals, SIGPIPE among them, are blocked in the loop.
+        let put = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
+        !matches!(put, Err(error) if error != Errno::AGAIN)
     }
 
     /// Returns the number of notifications since the last call; for an eventfd.
@@ -74,15 +69,11 @@ impl Notifier {
     /// If the peer has closed its end, or the descriptor is not a notifier.
     pub fn take_count(&self) -> io::Result<u64> {
         let mut count = [0u8; 8];
-        // SAFETY: eight octets that outlive the call.
-        let got = unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-        match usize::try_from(got) {
+        match rustix::io::read(&self.fd, &mut count) {
             Ok(got) if got == count.len() => Ok(u64::from_ne_bytes(count)),
             Ok(_) => Err(io::ErrorKind::InvalidInput.into()),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-                error => Err(error),
-            },
+            Err(Errno::AGAIN) => Ok(0),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The engine's edge: its ports, and the delivery of frames to them.
 
 use airloom_engine::frame::{Frame, Pool};
+use airloom_engine::medium::wlan::{RxStatus, TxStatus};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
-use crate::runtime::background::Background;
+use crate::runtime::background::{Background, Pending};
 use crate::runtime::lateness::Histogram;
 use crate::runtime::wall_clock::WallClock;
 use crate::world::passage::{self, Passage};
@@ -90,15 +91,18 @@ impl Edge {
         self.prepare(number);
     }
 
-    /// Replaces a port. The new one has the carrier of the old one.
-    pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) {
+    /// Replaces a port. The new one has the carrier of the old one. The old one is closed after all
+    /// work on it; returns what is left of that to wait for.
+    pub(crate) fn exchange(&mut self, number: usize, port: Box<dyn Port>) -> Option<Pending> {
         let attached = &mut self.ports[number];
         attached.longest = port.longest_frame();
-        attached.port = port;
+        let old = std::mem::replace(&mut attached.port, port);
+        let closing = self.background.as_ref().map(|background| background.run(Box::new(|| drop(old))));
         if !attached.carrier {
             self.set_carrier(number, false);
         }
         self.prepare(number);
+        closing
     }
 
     fn set_carrier(&mut self, number: usize, up: bool) {
@@ -107,7 +111,7 @@ impl Edge {
         match (attached.port.set_carrier(up), &self.background) {
             (None, _) => {}
             (Some(work), None) => work(),
-            (Some(work), Some(background)) => background.run(work),
+            (Some(work), Some(background)) => drop(background.run(work)),
         }
     }
 
@@ -153,6 +157,14 @@ impl Edge {
         self.passages[node].leave(passage::key(&frame, pool), now, usize::from(frame.count))
     }
 
+    /// Records how late a frame that was due at `at` is delivered.
+    fn record(&mut self, port: PortId, at: Instant) {
+        if let Some(clock) = &self.clock {
+            let number = u32::try_from(port.index()).unwrap_or(u32::MAX);
+            self.delivery.record(clock.now().since(at), at, number);
+        }
+    }
+
     /// Notifies peers of the frames delivered since the last call; returns the time at which a
     /// notification may have to be repeated.
     pub(crate) fn notify(&mut self, now: Instant) -> Instant {
@@ -170,18 +182,32 @@ impl Egress for Edge {
     }
 
     fn deliver(&mut self, port: PortId, at: Instant, frame: &Frame, pool: &Pool) -> Delivery {
-        let index = port.index();
-        if let Some(clock) = &self.clock {
-            let number = u32::try_from(index).unwrap_or(u32::MAX);
-            self.delivery.record(clock.now().since(at), at, number);
-        }
-        let attached = &mut self.ports[index];
+        self.record(port, at);
+        let attached = &mut self.ports[port.index()];
         // No frame is longer than the engine's buffers.
         if attached.longest < LARGEST_FRAME && frame.segment_octets(frame.first) as usize > attached.longest {
             return Delivery::Lost(HostLoss::TooBig);
         }
         let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
         attached.port.deliver(Outgoing { port, at, frame, pool, scratch, answers })
+    }
+
+    fn receive_wlan(
+        &mut self,
+        port: PortId,
+        at: Instant,
+        frame: &Frame,
+        pool: &Pool,
+        status: &RxStatus,
+    ) -> Delivery {
+        self.record(port, at);
+        let (scratch, answers) = (&mut self.scratch[..], &mut self.answers);
+        let outgoing = Outgoing { port, at, frame, pool, scratch, answers };
+        self.ports[port.index()].port.receive_wlan(&outgoing, status)
+    }
+
+    fn transmitted(&mut self, port: PortId, _: Instant, status: &TxStatus) {
+        self.ports[port.index()].port.transmitted(status);
     }
 
     fn deliver_run(&mut self, port: PortId, arrivals: &[Instant], frame: &Frame, pool: &Pool) -> Delivery {

@@ -16,6 +16,7 @@ use crate::capture::{Capture, Choice};
 use crate::error::Error;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
+use crate::runtime::background::Pending;
 use crate::runtime::wall_clock::WallClock;
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
@@ -66,8 +67,9 @@ impl World {
     ///
     /// # Errors
     /// An error of the engine, if the name is in use.
-    pub fn add(&mut self, name: &str, transit: bool, port: Box<dyn Port>) -> Result<PortId, Error> {
+    pub fn add(&mut self, name: &str, transit: bool, mut port: Box<dyn Port>) -> Result<PortId, Error> {
         let id = self.engine.add_port(name, transit)?;
+        port.attached(id);
         self.names.ports.insert(name, id);
         if port.gathers() {
             self.engine.let_gather(id);
@@ -113,9 +115,11 @@ impl World {
         }
     }
 
-    /// Replaces a port: the new TAP of a restarted node.
-    pub fn exchange(&mut self, id: PortId, port: Box<dyn Port>) {
-        self.edge.exchange(id.index(), port);
+    /// Replaces a port: the new TAP of a restarted node. Returns what is left of closing the old
+    /// one.
+    pub fn exchange(&mut self, id: PortId, mut port: Box<dyn Port>) -> Option<Pending> {
+        port.attached(id);
+        self.edge.exchange(id.index(), port)
     }
 
     /// Captures ports and media to a file, or to a folder of files.
@@ -188,8 +192,23 @@ impl World {
 
     /// Reads one frame from a port and offers it at the time of the read.
     pub(crate) fn take_in(&mut self, number: usize, clock: &WallClock) -> Taken {
-        let port = &mut self.edge.ports[number].port;
-        match port.receive(&mut self.rx, self.engine.pool()) {
+        let incoming = loop {
+            let port = &mut self.edge.ports[number].port;
+            match port.receive(&mut self.rx, self.engine.pool()) {
+                // An address that another radio has stays with that one.
+                Incoming::Addresses(port, addresses) => {
+                    let _ = self.engine.set_wlan_addresses(port, &addresses);
+                }
+                incoming => break incoming,
+            }
+        };
+        match incoming {
+            Incoming::Transmit(port, buffer, octets, request) => {
+                let now = clock.now();
+                self.engine.transmit(port, now, Frame::new(buffer, octets, None, None), request);
+                Taken::Frame(now, octets)
+            }
+            Incoming::Addresses(..) | Incoming::Empty => Taken::Nothing,
             Incoming::Frame(buffer, octets, meaning) => {
                 let now = clock.now();
                 let frame = Frame::new(buffer, octets, meaning.segmentation, meaning.checksum);
@@ -200,7 +219,6 @@ impl World {
                 }
                 Taken::Frame(now, octets)
             }
-            Incoming::Empty => Taken::Nothing,
             Incoming::Closed => Taken::Closed,
         }
     }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
-    Airtime, ChannelAirtime, MediumSettings, NoiseSettings, PeerCounts, RadioChange, RadioCounts, RadioId,
-    RadioSettings, SettingsError, Sighting,
+    Airtime, ChannelAirtime, MediumSettings, Membership, NoiseSettings, PeerCounts, RadioChange, RadioCounts,
+    RadioId, RadioSettings, SettingsError, Sighting,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Engine, MediumId, PortId};
@@ -20,6 +20,8 @@ struct Radio {
     port: PortId,
     medium: MediumId,
     id: RadioId,
+    /// It carries 802.11 frames instead of Ethernet frames.
+    wlan: bool,
 }
 
 /// The port of each radio.
@@ -40,6 +42,11 @@ impl Radios {
         let media = self.ports.len().max(radio.medium.index() + 1);
         self.ports.resize_with(media, Vec::new);
         self.ports[radio.medium.index()].push(radio.port);
+    }
+
+    /// Whether a port is that of a radio that carries 802.11 frames.
+    pub(crate) fn is_wlan(&self, port: PortId) -> bool {
+        self.by_port.get(&port).is_some_and(|radio| radio.wlan)
     }
 
     /// The port of a medium's radio.
@@ -123,8 +130,9 @@ impl World {
         mobility: Box<dyn Mobility>,
     ) -> Result<(), Error> {
         let (medium, port) = (self.names.media.id(medium)?, self.names.ports.id(port)?);
+        let wlan = settings.membership == Membership::Wlan;
         let id = self.engine.add_radio(medium, port, settings, mobility)?;
-        self.radios.insert(Radio { port, medium, id });
+        self.radios.insert(Radio { port, medium, id, wlan });
         Ok(())
     }
 

@@ -452,7 +452,7 @@ impl Bench {
     }
 
     /// Evaluates a function on the guest's port.
-    pub fn port<T: Send + 'static>(&self, read: impl Fn(&Vhost) -> T + Send + 'static) -> T {
+    pub fn port<T: Send + 'static>(&self, read: impl Fn(&Vhost<DeviceConfig>) -> T + Send + 'static) -> T {
         self.port_at(0, read)
     }
 
@@ -460,7 +460,7 @@ impl Bench {
     pub fn port_at<T: Send + 'static>(
         &self,
         number: usize,
-        read: impl Fn(&Vhost) -> T + Send + 'static,
+        read: impl Fn(&Vhost<DeviceConfig>) -> T + Send + 'static,
     ) -> T {
         let answer = self.driver.ask(move |driven| {
             let port = &*driven.world.edge.ports[number].port;

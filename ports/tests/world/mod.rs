@@ -32,6 +32,7 @@ pub fn node(number: u8, tap: bool) -> NodeSpec {
     NodeSpec {
         name: format!("n{number}"),
         interfaces: vec![InterfaceSpec {
+            radio: None,
             name: "eth0".into(),
             mac: format!("02:00:00:00:00:{number:02x}"),
             mtu: 1500,

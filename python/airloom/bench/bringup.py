@@ -13,7 +13,7 @@ from typing import Any
 
 from airloom.bench import BenchResult, Progress
 
-COUNTS = ((1000, 5.0), (5000, 45.0))
+COUNTS = ((1000, 5.0), (5000, 45.0), (10_000, 20.0))
 """Numbers of nodes, and the promised seconds until they are up and pingable."""
 MEGABYTE = 1_000_000
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from airloom import _engine
 from airloom.bench import BenchResult, Progress
 from airloom.bench.labs import busy_seconds, chain, engine_seconds, pair, tcp, up
 from airloom.bench.peers import installed_mininet
@@ -14,7 +16,9 @@ from airloom.scenario.model import Queue, Scenario, Topology
 
 SECONDS = 6
 SEGMENT = 1448
-"""TCP payload in octets of a frame of 1514, with time stamps."""
+"""TCP payload in octets of a full frame, with time stamps."""
+FRAME = 1514
+"""Octets of a full frame."""
 HOPS = (1, 4, 16)
 GIGABIT = 930e6
 """Promised goodput in bit/s over links of 1 Gbit/s."""
@@ -26,6 +30,9 @@ TEN_GIGABIT = 8e9
 PORTS, AGGREGATE = 4, 6e9
 """Ports of a switch of the fat tree, and the promised goodput in bit/s of all its flows."""
 KERNEL = "veth pairs and HTB"
+MEMORY = "the same links, stepped in memory"
+WITHIN = 0.01
+"""Promised agreement with the links in memory."""
 BRIDGES = "Mininet with Linux bridges and HTB"
 
 
@@ -48,8 +55,8 @@ def run(progress: Progress) -> list[BenchResult]:
     """Measures each case beside the same with the kernel's own links."""
     results = []
     for hops in HOPS:
-        results += _hops(progress, hops, "1 Gbit/s", GIGABIT, MOST_BUSY if hops == HOPS[-1] else None)
-    results += _hops(progress, SLOW_HOPS, "100 Mbit/s", SLOW, None)
+        results += _hops(progress, hops, 10**9, GIGABIT, MOST_BUSY if hops == HOPS[-1] else None)
+    results += _hops(progress, SLOW_HOPS, 10**8, SLOW, None)
     progress(f"10 Gbit/s over {KERNEL}")
     kernel = _flow(pair("native", **_link("10 Gbit/s")))
     for switches, way in ((0, "one link"), (1, "one switch")):
@@ -60,14 +67,44 @@ def run(progress: Progress) -> list[BenchResult]:
 
 
 def _hops(
-    progress: Progress, hops: int, rate: str, least: float, most_busy: float | None
+    progress: Progress, hops: int, bits: int, least: float, most_busy: float | None
 ) -> list[BenchResult]:
+    rate = "1 Gbit/s" if bits == 10**9 else f"{bits // 10**6} Mbit/s"
     what = f"{hops} hops of {rate}" if hops > 1 else f"1 hop of {rate}"
     progress(what)
     ours = _flow(chain(hops + 1, packets=1000, rate=rate))
     progress(f"{what}: {KERNEL}")
     kernel = _flow(chain(hops + 1, "native", packets=1000, rate=rate))
-    return _beside(what, hops, ours, kernel, least, most_busy)
+    memory = in_memory(hops, bits)
+    ratio = ours.goodput / memory
+    return [
+        *_beside(what, hops, ours, kernel, least, most_busy),
+        BenchResult(
+            f"TCP goodput over {what}", "bit/s", ours.goodput, MEMORY, memory,
+            ratio, f"within {WITHIN:.0%}", abs(ratio - 1) <= WITHIN,
+        ),
+    ]  # fmt: skip
+
+
+def in_memory(hops: int, rate: int) -> float:
+    """Returns TCP payload in bit/s of full frames that follow each other over a chain of links.
+
+    The engine is stepped and its nodes are memory, so no host is ever late. ``rate`` is in bit/s.
+    """
+    engine = _engine.Engine(1)
+    ends = ["first", *(f"s{number}" for number in range(1, hops)), "last"]
+    for name in (ends[0], ends[-1]):
+        engine.add_memory_port(name)
+    for name in ends[1:-1]:
+        engine.add_switch(name, "hub")
+    link = {"rate": {"bits-per-second": rate}}
+    for one, next_ in itertools.pairwise(ends):
+        engine.connect(f"{one}-{next_}", one, next_, link, link)
+    frames = 1000
+    for _ in range(frames):
+        engine.offer(ends[0], 0, bytes(FRAME))
+    times = [at for _, at, _ in engine.step(10**10)]
+    return (frames - 1) * SEGMENT * 8 / ((times[-1] - times[0]) / 1e9)
 
 
 def _beside(

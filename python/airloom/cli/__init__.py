@@ -23,6 +23,7 @@ from airloom.cli import (
     doctor,
     enter,
     experiment,
+    grid,
     image,
     mn,
     radio,
@@ -86,6 +87,7 @@ app.command("report")(report.command)
 app.command("bench")(bench.command)
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(image.app, name="image")
+app.add_typer(grid.app, name="grid")
 app.command("doctor")(doctor.command)
 app.command("schema")(schema.command)
 

@@ -32,6 +32,9 @@ PACKAGES = {
     "nc": "netcat-openbsd",
     "socat": "socat",
     "skopeo": "skopeo",
+    "iw": "iw",
+    "hostapd": "hostapd",
+    "wpa_supplicant": "wpasupplicant",
 }
 """Program: the package that contains it."""
 _MORE = ("/usr/sbin", "/sbin", "/usr/lib/frr")

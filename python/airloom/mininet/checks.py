@@ -11,7 +11,7 @@ from airloom.errors import HostError
 from airloom.mininet.errors import Misused
 from airloom.mininet.log import debug, error, output, warn
 from airloom.mininet.util import waitListening
-from airloom.nodes.network import neighbours
+from airloom.planning import neighbours
 
 if TYPE_CHECKING:
     from airloom.mininet.net import Mininet

@@ -22,6 +22,7 @@ from airloom.nodes.kinds.uml import UmlKind
 from airloom.nodes.network import neighbours
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.planning.neighbours import settle
 from airloom.planning.plan import NodePlan, Plan, shares_of
 from airloom.units.text import of_nodes
 
@@ -64,7 +65,8 @@ class Nodes:
         """Creates all nodes. Nodes with their own kernel may still be booting afterwards."""
         self._hold_shares(self._plan.nodes.values())
         by_kind: dict[str, list[NodePlan]] = {}
-        for plan in self._plan.nodes.values():
+        settled = settle(self._plan)
+        for plan in settled.plan.nodes.values():
             by_kind.setdefault(plan.kind, []).append(plan)
         self.announce(self._plan.hosts)
         made: dict[str, NodeHandle] = {}
@@ -77,8 +79,7 @@ class Nodes:
             self._end()
             raise
         self._nodes = {name: made[name] for name in self._plan.nodes}
-        advice = neighbours.advice(self._plan)
-        self._advice = [advice] if advice is not None else []
+        self._advice = [settled.note] if settled.note is not None else []
         self._refused = neighbours.refused()
         return dict(self._nodes)
 

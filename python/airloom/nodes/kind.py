@@ -29,6 +29,7 @@ from airloom.errors import HostError
 from airloom.measure.clock import ClockReading
 
 if TYPE_CHECKING:
+    from airloom import _engine
     from airloom.nodes.process.supervisor import Supervisor
     from airloom.planning.plan import LinkPlan, NodePlan
 
@@ -176,10 +177,15 @@ class NodeHandle(ABC):
 
     name: str
     kind: str
-    taps: Mapping[str, int]
-    """Interface name: file descriptor of its TAP; empty for kinds without engine ports."""
+    taps: Mapping[str, _engine.Tap]
+    """Interface name: its TAP; empty for kinds without engine ports."""
     vhost_sockets: Mapping[str, int] = {}
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
+
+    @property
+    def wlan_device(self) -> _engine.WlanDevice | None:
+        """The wireless device of its guest; None without radios that are wireless devices."""
+        return None
 
     @property
     @abstractmethod

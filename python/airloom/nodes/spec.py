@@ -18,6 +18,7 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
             {
                 "name": interface.name,
                 "mac": interface.mac,
+                "radio": None if interface.wlan is None else interface.wlan.number,
                 "mtu": interface.mtu,
                 "addresses": [str(address) for address in interface.addresses],
                 "tap": interface.name not in wired,
@@ -28,6 +29,9 @@ def spec_of(plan: NodePlan, wired: set[str]) -> dict[str, Any]:
             {"to": route.to, "via": route.via, "interface": route.interface}
             for route in plan.routes
             if route.interface in names
+        ],
+        "neighbours": [
+            {"address": one.address, "mac": one.mac, "interface": one.interface} for one in plan.neighbours
         ],
         "forwarding": plan.forwarding,
         "ipv6": _speaks_ipv6(plan, interfaces),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from airloom.planning.plan import GuestPlan
+from airloom.planning.media import phy_of
+from airloom.planning.plan import GuestPlan, WlanPlan
+from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Guest, Node, Scenario, SharedGuest
+from airloom.scenario.model.base import BUILT
 
 MEMORY = {"uml": 64 << 20, "qemu": 256 << 20}
 """Kinds with a virtual machine: default memory in octets."""
@@ -14,8 +17,32 @@ NETWORK = {"uml": "vhost", "qemu": "tap"}
 """Default network device of a virtual machine."""
 
 
-def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
-    """Returns the virtual machine of a node; None if its kind has none."""
+MOST_RADIOS = 100
+"""Radios of one machine (``radios`` of ``mac80211_hwsim``)."""
+
+RADIO_MACS = frozenset(f"02:00:00:00:{number:02x}:00" for number in range(MOST_RADIOS))
+"""Permanent addresses of the radios in a guest's kernel, by which they are found there."""
+
+
+def wlans(radios: list[RadioEnd], nodes: dict[str, Node]) -> dict[str, WlanPlan]:
+    """Returns the radios that are wireless devices of guests, by port, numbered in each machine."""
+    found: dict[str, WlanPlan] = {}
+    numbers: dict[tuple[str, bool], int] = {}
+    for end in radios:
+        if end.said.get("device") == "wlan":
+            node = nodes[end.node]
+            machine = (node.inside or end.node, node.inside is not None)
+            number = numbers.get(machine, 0)
+            numbers[machine] = number + 1
+            found[end.port] = WlanPlan(number, phy_of(end.said))
+    return found
+
+
+def plan(scenario: Scenario, node: Node, wlan: bool = False) -> GuestPlan | None:
+    """Returns the virtual machine of a node; None if its kind has none.
+
+    ``wlan``: the node has a wireless device, which needs a kernel with an 802.11 stack.
+    """
     if (node.kind or scenario.kind) not in MEMORY:
         return None
     machine = said(scenario, node)
@@ -23,7 +50,7 @@ def plan(scenario: Scenario, node: Node) -> GuestPlan | None:
     return GuestPlan(
         memory=int(machine.memory or MEMORY[node.kind or scenario.kind]),
         network=machine.network or NETWORK[node.kind or scenario.kind],
-        kernel=machine.kernel,
+        kernel=machine.kernel or (BUILT if wlan else None),
         root=machine.root,
         processors=tuple(machine.processors),
         nice=machine.nice,

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airloom.errors import HostError
-from airloom.planning import frr
+from airloom.planning import frr, neighbours
 from airloom.planning.plan import Plan
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/lib/modules")
 FRR = Path(frr.FOLDER)
 SYSCTL = "net.ipv4.tcp_congestion_control"
-_OWN_KERNELS = ("uml", "qemu")
 
 
 def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
@@ -36,6 +35,8 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
         )
     for error in _targets(plan):
         found.setdefault(str(error), error)
+    if (lack := neighbours.lack(plan)) is not None:
+        found["neighbours"] = lack
     return list(found.values())
 
 
@@ -66,7 +67,7 @@ def _daemons(plan: Plan) -> Iterator[str]:
 
 def _congestion(plan: Plan, measure: bool) -> Iterator[tuple[str, str]]:
     """Yields TCP congestion controls needed on this machine's kernel, with their places."""
-    own = [name for name, node in plan.nodes.items() if node.kind not in _OWN_KERNELS]
+    own = [name for name, node in plan.nodes.items() if node.kind not in neighbours.OWN_KERNELS]
     for name in own:
         said = plan.nodes[name].sysctl.get(SYSCTL)
         if said is not None:

@@ -44,6 +44,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
     _alone(network, ports)
     tables = routes(network, segments, forwarding, scenario.routes)
     lasting = lifetime.settings(network, (4, 6))
+    wlans = guests.wlans(network.radios, network.nodes)
     nodes = {
         name: NodePlan(
             name,
@@ -56,6 +57,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
                     tuple(port.addresses),
                     port.medium or network.wires[port.wire].name,
                     port.settings.real,
+                    wlans.get(f"{name}:{port.name}"),
                 )
                 for port in by_node[name]
             ),
@@ -67,7 +69,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
             | _redirects(by_node[name], name in forwarding)
             | {key: str(value) for key, value in node.sysctl.items()},
             image=image_of(scenario, node),
-            guest=guests.plan(scenario, node),
+            guest=guests.plan(scenario, node, any(f"{name}:{port.name}" in wlans for port in by_node[name])),
             mounts=tuple(MountPlan(one.source, one.target, one.mode == "rw") for one in node.mounts),
             publish=tuple(
                 PublishPlan(one.port, one.host_address, one.host_port or one.port, one.protocol)
@@ -223,7 +225,7 @@ def _macs(segments: list[Segment], ports: list[Port]) -> list[Problem]:
         while not port.mac:
             number += 1
             mac = "02:00:" + number.to_bytes(4, "big").hex(":")
-            if mac not in taken:
+            if mac not in taken and mac not in guests.RADIO_MACS:
                 port.mac = mac
     return problems
 

@@ -193,6 +193,22 @@ SETTINGS = {
 }
 """The engine's name of a setting: the scenario's key."""
 
+OF_THE_STACK = (
+    "mode",
+    "ssid",
+    "rate",
+    "rts",
+    "fragment",
+    "control_rate",
+    "basic_rates",
+    "short_retries",
+    "long_retries",
+    "scan",
+    "probe",
+    "leave",
+)
+"""Keys that a node's own 802.11 stack decides, if the radio is a wireless device."""
+
 BEACON = 102_400_000
 """Beacon interval in nanoseconds: 100 TU of 1024 us."""
 ACTIVE = 30_000_000
@@ -202,6 +218,8 @@ PASSIVE = 120_000_000
 
 
 def _membership(said: dict[str, Any], phy: str) -> Any:
+    if said.get("device") == "wlan":
+        return "wlan"
     match said.get("mode", "ad-hoc"):
         case "ap":
             return {"access-point": {"ssid": said.get("ssid", ""), "beacon_ns": BEACON}}

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class WlanPlan:
+    """A radio of a guest's wireless device."""
+
+    number: int
+    """Its number in the guest's kernel, from 0."""
+    phy: str
+    """Its physical layer, in the engine's words."""
+
+
+@dataclass(frozen=True, slots=True)
 class InterfacePlan:
     """One interface of a node and the link it is attached to."""
 
@@ -27,6 +37,8 @@ class InterfacePlan:
     addresses: tuple[IPv4Interface | IPv6Interface, ...]
     link: str
     real: str | None = None
+    wlan: WlanPlan | None = None
+    """Its radio, if that is a wireless device of the node's kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,15 @@ class RoutePlan:
 
     to: str
     via: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourPlan:
+    """A permanent neighbour entry."""
+
+    address: str
+    mac: str
     interface: str
 
 
@@ -141,6 +162,8 @@ class NodePlan:
     """Its virtual machine, if it has one."""
     mounts: tuple[MountPlan, ...] = ()
     publish: tuple[PublishPlan, ...] = ()
+    neighbours: tuple[NeighbourPlan, ...] = ()
+    """Its permanent neighbour entries."""
     machine_network: bool = False
     """True if it uses the host's network namespace; false for all nodes of scenarios."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from airloom.report.style import Drawing, Ink
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LINES = 8
@@ -194,8 +195,6 @@ class _Sheet(Generic[T]):
         grid = figure.subplots(
             self._rows,
             self._columns,
-            sharex=True,
-            sharey=True,
             squeeze=False,
             gridspec_kw=self._margins() if small else None,
         )
@@ -205,6 +204,7 @@ class _Sheet(Generic[T]):
             if title:
                 axes.set_title(title, fontsize=7 if small else 8.5, pad=3)
             axes.tick_params(length=0, labelsize=6 if small else 8.5)
+        _share_axes(flat)
         for axes in flat[len(self._panels) :]:
             axes.set_axis_off()
             above = flat[flat.index(axes) - self._columns]
@@ -247,6 +247,20 @@ class _Sheet(Generic[T]):
             columnspacing=1.4,
             labelcolor=ink.text,
         )
+
+
+def _share_axes(panels: Sequence[Axes]) -> None:
+    """Gives panels that are drawn the same axes, with labels at the outer ones.
+
+    If they were shared from the start, each band that is drawn would scale all panels anew.
+    """
+    first, *others = panels
+    for axes in others:
+        axes.sharex(first)
+        axes.sharey(first)
+    first.autoscale_view()
+    for axes in panels:
+        axes.label_outer()
 
 
 def _columns(count: int) -> int:

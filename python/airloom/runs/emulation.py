@@ -370,7 +370,7 @@ class World:
                 if not engine.meet_guests():
                     over.wait(_PAUSE)
 
-        if not any(node.vhost_sockets for node in self.nodes.values()):
+        if not any(node.vhost_sockets or node.wlan_device for node in self.nodes.values()):
             yield
             return
         thread = threading.Thread(target=accept, name="airloom-vhost", daemon=True)
@@ -438,6 +438,10 @@ class World:
             elif interface.name in vhost_sockets:
                 mac, mtu = interface.mac, interface.mtu
                 engine.add_vhost_port(port, vhost_sockets[interface.name], mac, mtu, node.transit)
+            elif interface.wlan is not None:
+                device, wlan = self.nodes[node.name].wlan_device, interface.wlan
+                assert device is not None
+                engine.add_wlan_port(port, device, wlan.number, wlan.phy, node.transit)
             elif interface.name in taps:
                 engine.add_tap_port(port, taps[interface.name], node.transit)
 

@@ -259,6 +259,8 @@ def answer(world: World, node: str, request: Show | Change) -> Any:
         if len(chosen) > 1:
             names = ", ".join(_name(radio) for radio in chosen)
             raise RunError("radio.ambiguous", "the node has several radios", cure=f"name one: {names}")
+        if request.key in Tuning.KEYS and request.key != "power":
+            _must_not_be_wlan(chosen[0], request.key)
         _set(world, chosen[0], request.key, request.value)
         return None
     show = {"info": _infos, "link": _links, "station": _stations}[request.do]
@@ -268,6 +270,8 @@ def answer(world: World, node: str, request: Show | Change) -> Any:
 def begin_scans(world: World, node: str, request: Search) -> list[Scan]:
     """Starts a scan on the selected radios of a node."""
     chosen, _ = _chosen(world, node, request)
+    for radio in chosen:
+        _must_not_be_wlan(radio, "what it searches for")
     channels = request.channels
     for radio in chosen:
         grant = _grant(world, radio["port"])
@@ -296,10 +300,21 @@ def _mac(radio: Mapping[str, Any]) -> str:
 
 
 def _membership(radio: Mapping[str, Any]) -> tuple[str, str]:
-    """Mode and SSID."""
+    """Mode and SSID; the SSID of a wireless device is known to its node's kernel alone."""
     said = radio["settings"]["membership"]
+    if isinstance(said, str):
+        return said, ""
     ((mode, settings),) = said.items()
     return {"access-point": "ap"}.get(mode, mode), settings["ssid"]
+
+
+def _must_not_be_wlan(radio: RadioState, what: str) -> None:
+    if _membership(radio)[0] == "wlan":
+        raise RunError(
+            "radio.device",
+            f"the kernel of the node decides {what} of the radio {_name(radio)}",
+            cure="use iw, hostapd or wpa_supplicant in the node",
+        )
 
 
 def _infos(radio: RadioState, _: Sequence[RadioState]) -> Iterator[dict[str, Any]]:

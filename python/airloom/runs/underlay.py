@@ -20,9 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
-
 from airloom.errors import HostError, ScenarioError
 from airloom.host.network_namespace import within
 from airloom.planning.plan import Plan, TunnelPlan
@@ -163,6 +160,9 @@ def _too_small(tunnel: TunnelPlan, but: str, mtu: int | None, of: str) -> Scenar
 
 def _way(tunnel: TunnelPlan) -> Way:
     """The kernel's route to the peer."""
+    from pyroute2 import IPRoute  # loads slowly, and few runs have a tunnel
+    from pyroute2.netlink.exceptions import NetlinkError
+
     wanted = {"dst": str(tunnel.remote)}
     if tunnel.local is not None:
         wanted["src"] = str(tunnel.local)

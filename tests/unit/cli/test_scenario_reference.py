@@ -16,7 +16,7 @@ from helpers import REPOSITORY
 
 ROOT = REPOSITORY
 PAGE = ROOT / "docs" / "guide" / "scenario.md"
-EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
+EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*.yaml") if path.parent.name != "grid")
 SCHEMA: dict[str, Any] = Scenario.model_json_schema(by_alias=True)
 KINDS: dict[str, Any] = {
     "object": dict,

@@ -81,9 +81,24 @@ def sweep_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fake_results.sweep(tmp_path_factory.mktemp("report") / "sweep", values=(2, 3, 5), repetitions=2)
 
 
+Told = list[tuple[str, float]]
+
+
 @pytest.fixture(scope="module")
-def page(run_folder: Path) -> Path:
-    return report.write([run_folder])
+def written(run_folder: Path) -> tuple[Path, Told]:
+    """The page of the run, and the progress that was told while it was made."""
+    told: Told = []
+    return report.write([run_folder], progress=lambda what, share: told.append((what, share))), told
+
+
+@pytest.fixture(scope="module")
+def page(written: tuple[Path, Told]) -> Path:
+    return written[0]
+
+
+@pytest.fixture(scope="module")
+def sweep_page(sweep_folder: Path) -> Path:
+    return report.write([sweep_folder])
 
 
 def test_the_page_is_well_formed_and_complete(page: Path) -> None:
@@ -96,8 +111,9 @@ def test_the_page_is_well_formed_and_complete(page: Path) -> None:
         assert title in found.titles
 
 
-def test_the_page_fetches_nothing(page: Path, sweep_folder: Path) -> None:
-    for path in (page, report.write([sweep_folder])):
+@pytest.mark.slow
+def test_the_page_fetches_nothing(page: Path, sweep_page: Path) -> None:
+    for path in (page, sweep_page):
         text = path.read_text()
         assert "http://" not in text
         assert "https://" not in text
@@ -164,8 +180,8 @@ def test_the_same_run_gives_the_same_page(run_folder: Path, page: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_shows_curves_and_its_runs(sweep_folder: Path) -> None:
-    found = parsed(report.write([sweep_folder]))
+def test_a_sweep_shows_curves_and_its_runs(sweep_page: Path) -> None:
+    found = parsed(sweep_page)
     assert found.wrong == []
     assert "Round-trip time against topology.nodes" in found.titles
     assert "Throughput against topology.nodes" in found.titles
@@ -241,11 +257,8 @@ def test_an_empty_run_has_a_report(tmp_path: Path) -> None:
     assert "Ledger" in found.titles
 
 
-@pytest.mark.slow
-def test_progress_goes_from_nothing_to_everything(run_folder: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, float]] = []
-    report.write([run_folder], tmp_path / "page.html", lambda what, share: told.append((what, share)))
-    shares = [share for _, share in told]
+def test_progress_goes_from_nothing_to_everything(written: tuple[Path, Told]) -> None:
+    shares = [share for _, share in written[1]]
     assert shares == sorted(shares)
     assert shares[0] == 0.0
     assert shares[-1] == 1.0

@@ -105,7 +105,7 @@ def test_the_loopback_works(up: Up) -> None:
 def test_frames_come_out_of_the_tap_with_their_header(up: Up) -> None:
     handle = up(node("a", interface("eth0", 7, "10.1.0.1/24")))["a"]
     process = handle.start(["ping", "-c1", "-W1", "10.1.0.2"])
-    fd = handle.taps["eth0"]
+    fd = handle.taps["eth0"].fileno()
     frames: list[bytes] = []
 
     def asked() -> bool:
@@ -246,11 +246,11 @@ def test_a_thousand_nodes_come_up_and_go(up: Up) -> None:
     ]
     before = descriptors()
     handles = up(*nodes)
-    assert len({handle.taps["eth0"] for handle in handles.values()}) == count
+    assert len({handle.taps["eth0"].fileno() for handle in handles.values()}) == count
     last = handles[f"n{count}"]
     assert last.counters()["eth0"]["rx_packets"] == 0
     assert last.exec(["ping", "-c1", "-W5", str(nodes[-1].interfaces[0].addresses[0].ip)], timeout=20).exit.ok
-    assert descriptors() >= before + 2 * count
+    assert before + count <= descriptors() < before + 2 * count
 
 
 def test_switching_off_and_on_restores_addresses_and_routes(up: Up) -> None:

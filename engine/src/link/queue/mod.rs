@@ -4,6 +4,7 @@
 //! split only where its frames are treated differently.
 
 mod codel;
+mod departures;
 mod flows;
 mod red;
 
@@ -24,6 +25,7 @@ use crate::random::Stream;
 use crate::settings::{Discipline, QueueSettings};
 use crate::time::Instant;
 use codel::{Backlog, CoDel, Law};
+use departures::Departures;
 use flows::Flows;
 use red::{Red, Verdict};
 
@@ -40,37 +42,6 @@ pub(crate) struct Queue {
     departures: Departures,
 }
 
-/// Maximum number of departures that a queue remembers.
-const REMEMBERED: usize = 128;
-
-/// The last departures from a queue, for frames that came before them but are only known after.
-#[derive(Default)]
-struct Departures {
-    last: VecDeque<(Instant, Totals)>,
-    /// Departures since this instant are known.
-    since: Instant,
-}
-
-impl Departures {
-    fn add(&mut self, at: Instant, left: Totals) {
-        if self.last.len() == REMEMBERED
-            && let Some((at, _)) = self.last.pop_front()
-        {
-            self.since = at;
-        }
-        self.last.push_back((at, left));
-    }
-
-    /// Totals of what has left after `at`.
-    fn after(&self, at: Instant) -> Totals {
-        let mut sum = Totals::default();
-        for (_, left) in self.last.iter().rev().take_while(|(left_at, _)| *left_at > at) {
-            sum += *left;
-        }
-        sum
-    }
-}
-
 enum Kind {
     Tail(VecDeque<InFlight>),
     Red(Box<Red>, VecDeque<InFlight>),
@@ -81,9 +52,9 @@ enum Kind {
 /// Totals of the queued frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
-    tally: Tally,
+    pub tally: Tally,
     /// Octets that the wire will be charged for them.
-    charged: u64,
+    pub charged: u64,
 }
 
 impl AddAssign for Totals {
@@ -163,13 +134,11 @@ struct QueueContext<'a, 'b> {
 
 impl QueueContext<'_, '_> {
     fn came(&mut self, frame: &Frame) {
-        self.totals.tally += Tally::of(frame);
-        self.totals.charged += self.charge.of(frame);
+        *self.totals += self.charge.totals(frame);
     }
 
     fn went(&mut self, frame: &Frame) {
-        self.totals.tally -= Tally::of(frame);
-        self.totals.charged -= self.charge.of(frame);
+        *self.totals -= self.charge.totals(frame);
     }
 
     /// Marks a frame or a run if ECN is enabled and its flow is ECN-capable; otherwise returns it
@@ -209,12 +178,10 @@ impl QueueContext<'_, '_> {
 
 /// Removes the first frame of a queue; with `whole`, the run that it belongs to.
 fn pop(waiting: &mut VecDeque<InFlight>, pool: &mut Pool, whole: bool) -> Option<InFlight> {
-    let next = waiting.pop_front()?;
-    if whole || next.frame.count == 1 {
-        return Some(next);
-    }
+    let next = waiting.front_mut().filter(|next| !whole && next.frame.count > 1);
+    let Some(next) = next else { return waiting.pop_front() };
     let (first, rest) = next.split(1, pool);
-    waiting.push_front(rest);
+    *next = rest;
     Some(first)
 }
 
@@ -338,6 +305,9 @@ impl Queue {
         let sizes = flight.frame.sizes();
         let largest = if sizes.fulls > 0 { sizes.full } else { sizes.tail };
         self.largest = self.largest.max(u64::from(largest));
+        if flight.frame.count == 1 && !self.ecn && self.put_segment(&flight, context.pool) {
+            return;
+        }
         let mut queue_context = queue_context!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) => {
@@ -371,15 +341,37 @@ impl Queue {
         }
     }
 
+    /// Enqueues a frame if it fits into a drop-tail queue, where a segment joins those before it.
+    fn put_segment(&mut self, flight: &InFlight, pool: &mut Pool) -> bool {
+        let Kind::Tail(waiting) = &mut self.kind else { return false };
+        let mut totals = self.totals;
+        totals += self.charge.totals(&flight.frame);
+        if self.limits.exceeded(&totals) {
+            return false;
+        }
+        self.totals = totals;
+        match waiting.back_mut() {
+            // All have arrived: the times of those that have not differ.
+            Some(back)
+                if flight.frame.follows(&back.frame) && back.at == back.last && flight.at == flight.last =>
+            {
+                back.frame.count += 1;
+                pool.release(flight.frame.buffer);
+            }
+            _ => waiting.push_back(*flight),
+        }
+        true
+    }
+
     /// Dequeues the next frame for the wire; with `whole`, the run that it belongs to.
     pub fn take(&mut self, context: &mut Context, place: Place, whole: bool) -> Option<InFlight> {
         let mut queue_context = queue_context!(self, context, place);
         match &mut self.kind {
             Kind::Tail(waiting) => {
                 let flight = pop(waiting, queue_context.context.pool, whole)?;
-                queue_context.went(&flight.frame);
-                let charged = queue_context.charge.of(&flight.frame);
-                self.departures.add(context.now, Totals { tally: Tally::of(&flight.frame), charged });
+                let left = queue_context.charge.totals(&flight.frame);
+                *queue_context.totals -= left;
+                self.departures.add(context.now, left);
                 Some(flight)
             }
             Kind::Red(red, waiting) => {

@@ -6,7 +6,7 @@
 use super::Wire;
 use crate::engine::context::Context;
 use crate::frame::Frame;
-use crate::link::in_flight::{InFlight, MOST_TOGETHER};
+use crate::link::in_flight::MOST_TOGETHER;
 use crate::settings::Late;
 use crate::time::{Instant, Span};
 
@@ -30,7 +30,7 @@ impl Wire {
         {
             let room = u64::from(MOST_TOGETHER.saturating_sub(frame.count));
             // Times on the wire are rounded up.
-            let most = (first + self.coalesce).since(due).nanos() / (each.nanos() + 1);
+            let most = (first + self.load.span(self.coalesce)).since(due).nanos() / (each.nanos() + 1);
             let alike = u64::from(next.sizes().fulls.max(1));
             until = due + Span::from_nanos(each.nanos() * most.min(alike).min(room));
         }
@@ -42,29 +42,15 @@ impl Wire {
 
     /// Hands over the earliest frame, with the segments that follow it up to `due`.
     pub(super) fn hand_over_run(&mut self, context: &mut Context, due: Instant, frame: Frame) {
-        // A frame that is handed over late tells its time, unless times are not to be kept.
-        let known = self.settings.coalesce_ns > 0 && frame.count == 1;
         let gathered = context.arrivals.len();
-        let mut waiting = 0;
-        let mut first = None;
-        while waiting < frame.count
-            && let Some(at) = self.in_flight.next()
-            && let Some(flight) = self.in_flight.pop(context.now)
-        {
-            waiting += flight.frame.count;
-            if first.is_none() {
-                first = Some(flight);
-                if waiting == frame.count && (due == context.now || !known) {
-                    return self.hand_over(context, flight, due, None);
-                }
-            } else {
-                context.pool.release(flight.frame.buffer);
-            }
-            context.arrivals.extend(core::iter::repeat_n(at, usize::from(flight.frame.count)));
+        let Some(flight) = self.in_flight.take(frame.count, context.arrivals, context.pool) else { return };
+        let timed = context.arrivals.len() > gathered;
+        // A frame that is handed over late tells its time, unless times are not to be kept.
+        let late = frame.count == 1 && due < context.now && self.settings.coalesce_ns > 0;
+        if late && !timed {
+            context.arrivals.push(due);
         }
-        if let Some(first) = first {
-            let flight = InFlight { frame: Frame { entered: first.frame.entered, ..frame }, ..first };
-            self.hand_over(context, flight, due, Some(gathered));
-        }
+        let tells = late || (timed && frame.count > 1);
+        self.hand_over(context, flight, due, tells.then_some(gathered));
     }
 }

@@ -36,6 +36,7 @@ impl Wire {
     /// Does what the wire would have done until now since frames came in the past.
     pub fn catch_up(&mut self, context: &mut Context) {
         self.replay(context);
+        self.await_arrival(context);
         self.wake(context);
         self.look_bare(context);
     }

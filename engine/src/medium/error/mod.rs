@@ -70,7 +70,7 @@ struct Curve {
 impl Curve {
     fn new(model: &dyn ErrorModel, modulation: Modulation, coding: Coding) -> Self {
         #[allow(clippy::cast_precision_loss)] // some thousand points
-        let ratio = |index: usize| math::pow(10.0, (LOWEST_DB + index as f64 / PER_DB) / 10.0);
+        let ratio = |index: usize| math::linear(LOWEST_DB + index as f64 / PER_DB);
         let harm = |index: usize| -model.ln_bit(modulation, coding, ratio(index));
         let last = (0..POINTS).rev().find(|&index| harm(index) > NEGLIGIBLE);
         let (used, certain) = match last {
@@ -185,7 +185,7 @@ mod tests {
             let decoder = Decoder::new(&Standard, phy);
             for (index, rate) in (0u8..).zip(phy.rates) {
                 for step in 0..2000 {
-                    let ratio = math::pow(10.0, (-10.0 + f64::from(step) * 0.02) / 10.0);
+                    let ratio = math::linear(-10.0 + f64::from(step) * 0.02);
                     let direct = math::exp(Standard.ln_bit(rate.modulation, rate.coding, ratio) * 12_000.0);
                     let tabled = math::exp(decoder.payload(index, ratio, 12_000.0));
                     assert!(
@@ -202,9 +202,8 @@ mod tests {
     fn more_signal_never_harms() {
         for phy in tables::ALL {
             for rate in phy.rates {
-                let harm = |db: i32| {
-                    -Standard.ln_bit(rate.modulation, rate.coding, math::pow(10.0, f64::from(db) / 10.0))
-                };
+                let harm =
+                    |db: i32| -Standard.ln_bit(rate.modulation, rate.coding, math::linear(f64::from(db)));
                 assert!((-12..40).all(|db| harm(db + 1) <= harm(db)), "{rate:?}");
             }
         }

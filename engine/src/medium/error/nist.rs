@@ -88,7 +88,7 @@ mod tests {
     fn lost(rate: usize, db: f64) -> f64 {
         let rate = &A.rates[rate];
         let bits = f64::from(1534 * 8 + 22);
-        1.0 - math::exp(Nist.ln_bit(rate.modulation, rate.coding, math::pow(10.0, db / 10.0)) * bits)
+        1.0 - math::exp(Nist.ln_bit(rate.modulation, rate.coding, math::linear(db)) * bits)
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
         for (modulation, db, expected) in
             [(Modulation::Bpsk, 6.79, 1e-3), (Modulation::Bpsk, 9.59, 1e-5), (Modulation::Qpsk, 12.60, 1e-5)]
         {
-            let p = raw(modulation, math::pow(10.0, db / 10.0));
+            let p = raw(modulation, math::linear(db));
             assert!((p / expected - 1.0).abs() < 0.03, "{modulation:?} {db} dB: {p}");
         }
     }

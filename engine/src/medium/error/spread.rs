@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn bit_error(modulation: Modulation, bit_over_noise_db: f64, bits_per_second: f64) -> f64 {
-        let ratio = math::pow(10.0, bit_over_noise_db / 10.0) * bits_per_second / BANDWIDTH;
+        let ratio = math::linear(bit_over_noise_db) * bits_per_second / BANDWIDTH;
         -math::exp_m1(Spread.ln_bit(modulation, Coding::None, ratio))
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let needed = |modulation: Modulation| {
             (0..400)
                 .map(|n| -15.0 + f64::from(n) * 0.1)
-                .find(|db| -Spread.ln_bit(modulation, Coding::None, math::pow(10.0, db / 10.0)) < 1e-5)
+                .find(|db| -Spread.ln_bit(modulation, Coding::None, math::linear(*db)) < 1e-5)
                 .expect("a ratio")
         };
         let [dbpsk, dqpsk, cck4, cck8] =

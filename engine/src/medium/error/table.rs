@@ -75,7 +75,7 @@ mod tests {
         let points = vec![(4.0, 1.0), (6.0, 0.5), (8.0, 0.0)];
         assert!(table.add(Modulation::Bpsk, Coding::Half, 1000, points));
         let lost = |db: f64, octets: f64| {
-            let bit = table.ln_bit(Modulation::Bpsk, Coding::Half, math::pow(10.0, db / 10.0));
+            let bit = table.ln_bit(Modulation::Bpsk, Coding::Half, math::linear(db));
             -math::exp_m1(bit * octets * 8.0)
         };
         assert!((lost(6.0, 1000.0) - 0.5).abs() < 1e-9);

@@ -43,6 +43,12 @@ pub(super) fn category(octets: &[u8]) -> usize {
     }
 }
 
+/// Traffic identifier of an Ethernet frame: the user priority of its access category that is
+/// usual for it (802.11-2020 table 10-1).
+pub(in crate::medium) fn priority(octets: &[u8]) -> u8 {
+    [6, 5, 0, 1][category(octets)]
+}
+
 /// The lanes of a radio: one for DCF, four for EDCA with the default parameters of 802.11-2020
 /// table 9-155 (opportunities: 802.11b's where the window starts at 31, else those of OFDM).
 pub(in crate::medium) fn lanes(phy: &Phy, slot: Span, qos: bool) -> Vec<Lane> {

@@ -16,6 +16,9 @@ impl Radio {
     fn piece(&self, waiting: &Waiting) -> (u32, u32) {
         let frame = CHECK + DATA_HEADER + if self.settings.qos { QOS_FIELD } else { 0 };
         let left = waiting.body - waiting.done;
+        if waiting.mpdu.is_some() {
+            return (waiting.body + CHECK, waiting.body);
+        }
         let whole = frame + waiting.body;
         match self.settings.fragment_octets {
             Some(limit) if whole > limit && matches!(waiting.to, To::Radio(_) | To::Nobody) => {
@@ -36,7 +39,7 @@ impl Radio {
     }
 
     /// Time-out for the start of a response.
-    fn patience(&self) -> Span {
+    fn ack_timeout(&self) -> Span {
         self.phy.sifs + self.slot + self.phy.start_delay + self.round_trip()
     }
 
@@ -48,7 +51,11 @@ impl Radio {
     /// True if the next fragment of this frame requires request-to-send.
     fn announces(&self, waiting: &Waiting, octets: u32) -> bool {
         let addressed = matches!(waiting.to, To::Radio(_) | To::Nobody);
-        addressed && waiting.fragment == 0 && self.settings.rts_octets.is_some_and(|limit| octets > limit)
+        let answered = waiting.mpdu.is_none_or(|mpdu| !mpdu.no_ack);
+        addressed
+            && answered
+            && waiting.fragment == 0
+            && self.settings.rts_octets.is_some_and(|limit| octets > limit)
     }
 
     /// The rate of broadcast and management frames.
@@ -78,7 +85,7 @@ impl Medium {
         if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
             self.answer(index, now, answer);
         } else if matches!(radio.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
-            self.patience_ends(index, now, outside);
+            self.ack_timed_out(index, now, outside);
         } else {
             self.access(index, now);
         }
@@ -86,7 +93,7 @@ impl Medium {
     }
 
     /// Handles the response time-out; a frame whose reception began in time may be the response.
-    fn patience_ends(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
+    fn ack_timed_out(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let radio = &mut self.radios[index];
         let Stage::Awaiting(lane, what, until, _) = radio.stage else { return };
         let begun = radio.lock.as_ref().is_some_and(|lock| lock.at + radio.phy.start_delay <= now);
@@ -116,6 +123,11 @@ impl Medium {
             }
         }
         match winner {
+            Some(lane) if self.radios[index].channel_asked(lane).is_some() => {
+                self.follow_request(index, lane);
+                self.radios[index].back_off(lane);
+                self.radios[index].set_access();
+            }
             Some(lane) => self.open(index, lane, now),
             None => self.radios[index].set_access(),
         }
@@ -123,6 +135,7 @@ impl Medium {
 
     /// Starts an exchange for the first frame of a lane.
     pub(in crate::medium) fn open(&mut self, index: usize, lane: usize, now: Instant) {
+        self.look_up_receiver(index, lane);
         let radio = &mut self.radios[index];
         radio.lanes[lane].backing_off = false;
         radio.txop_until = now + radio.lanes[lane].txop;
@@ -131,23 +144,28 @@ impl Medium {
         if !radio.announces(waiting, octets) {
             return self.send_data(index, lane, now, None);
         }
-        let (to, tries) = (waiting.to, waiting.tries);
-        let rate = radio.rate.choose(peer(to), tries, now, &mut radio.random);
+        let (to, tries, addresses) = (waiting.to, waiting.tries, waiting.mpdu.map(|mpdu| mpdu.addresses));
+        let rate = radio.rate_asked(lane);
+        let rate = rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.random));
         radio.lanes[lane].queue[0].rate = Some(rate);
         let request = radio.control.unwrap_or_else(|| radio.phy.response(rate, radio.basic));
         let clear = radio.answer_time(request);
         let duration = clear + radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.counts.requests += 1;
-        let sending = Sending::control(index, Kind::Rts, to, request, RTS_OCTETS, duration);
+        let sending =
+            Sending { addresses, ..Sending::control(index, Kind::Rts, to, request, RTS_OCTETS, duration) };
         self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
     }
 
     /// Sends the next fragment of a lane's first frame.
     fn send_data(&mut self, index: usize, lane: usize, now: Instant, rate: Option<u8>) {
+        self.look_up_receiver(index, lane);
         let radio = &mut self.radios[index];
         let waiting = &radio.lanes[lane].queue[0];
-        let (to, tries, kind) = (waiting.to, waiting.tries, waiting.kind);
-        let rate = if to == To::Group || kind != Kind::Data {
+        let (to, tries, kind, mpdu) = (waiting.to, waiting.tries, waiting.kind, waiting.mpdu);
+        let rate = if let Some(mpdu) = mpdu {
+            mpdu.rate().unwrap_or_else(|| radio.group_rate())
+        } else if to == To::Group || kind != Kind::Data {
             radio.group_rate()
         } else {
             rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.random))
@@ -159,24 +177,30 @@ impl Medium {
         };
         let waiting = &radio.lanes[lane].queue[0];
         let more = waiting.done + body < waiting.body;
-        let mut duration = if to == To::Group { Span::ZERO } else { radio.answer_time(rate) };
+        let unanswered = to == To::Group || mpdu.is_some_and(|mpdu| mpdu.no_ack);
+        let mut duration = if unanswered { Span::ZERO } else { radio.answer_time(rate) };
         if more {
             let next = Waiting { done: waiting.done + body, ..waiting.clone() };
             let (next_octets, _) = radio.piece(&next);
             duration = duration + radio.phy.sifs + radio.airtime(rate, next_octets) + radio.answer_time(rate);
         }
         radio.counts.sent += 1;
-        if to != To::Group {
+        if !unanswered {
             radio.counts.expected += 1;
         }
         if let To::Radio(to) = to {
             let bits_per_second = radio.phy.rates[usize::from(rate)].bits_per_second;
             radio.peers.entry(to.0).or_default().attempt(bits_per_second);
         }
+        let own = radio.settings.mac;
         let waiting = &mut radio.lanes[lane].queue[0];
+        let receiver = waiting.receiver;
         waiting.sequence = Some(sequence);
         waiting.rate = Some(rate);
         waiting.tries += 1;
+        if let Some(mpdu) = &mut waiting.mpdu {
+            mpdu.count();
+        }
         let sending = Sending {
             lane: lane_number(lane),
             sequence,
@@ -185,6 +209,8 @@ impl Medium {
             offset: waiting.done,
             more,
             retry: waiting.short_tries > 0 || waiting.long_tries > 0,
+            no_ack: unanswered && to != To::Group,
+            addresses: mpdu.map(|mpdu| mpdu.addresses).or(receiver.map(|receiver| [receiver, own])),
             frame: waiting.frame,
             ..Sending::control(index, kind, to, rate, octets, duration)
         };
@@ -209,7 +235,10 @@ impl Medium {
             return self.send_data(index, lane, now, rate);
         }
         let to = To::Radio(RadioId(answer.to));
-        let sending = Sending::control(index, answer.kind, to, answer.rate, ACK_OCTETS, answer.duration);
+        let sending = Sending {
+            addresses: answer.address.map(|address| [address; 2]),
+            ..Sending::control(index, answer.kind, to, answer.rate, ACK_OCTETS, answer.duration)
+        };
         self.begin(index, Stage::Answering, now, sending);
     }
 
@@ -227,11 +256,11 @@ impl Medium {
         match (sending.kind, sending.to) {
             (Kind::Ack | Kind::Cts, _) => self.release(index, now),
             (Kind::Rts, _) => {
-                let until = now + radio.patience();
+                let until = now + radio.ack_timeout();
                 let Stage::Sending(lane) = radio.stage else { return };
                 radio.stage = Stage::Awaiting(lane, Kind::Cts, until, false);
             }
-            (_, To::Group) => {
+            _ if sending.to == To::Group || sending.no_ack => {
                 if let Some(frame) = sending.frame {
                     match sending.taken {
                         0 => {
@@ -247,7 +276,7 @@ impl Medium {
                 self.finish(index, lane, now, outside);
             }
             _ => {
-                let until = now + radio.patience();
+                let until = now + radio.ack_timeout();
                 radio.stage = Stage::Awaiting(sending.lane, Kind::Ack, until, false);
                 if let Some(waiting) = radio.lanes[lane].queue.front_mut() {
                     waiting.reached |= reached;
@@ -274,6 +303,7 @@ impl Medium {
             at: now + radio.phy.sifs,
             kind: Kind::Data,
             to: 0,
+            address: None,
             rate: 0,
             duration: Span::ZERO,
             lane: number,
@@ -311,6 +341,7 @@ impl Medium {
         let radio = &mut self.radios[index];
         let done = radio.lanes[lane].queue.pop_front();
         radio.waiting -= u32::from(done.is_some());
+        let status = done.as_ref().and_then(|waiting| waiting.mpdu).map(|mpdu| mpdu.status());
         let given_up = done.is_some_and(|waiting| waiting.short_tries > 0 || waiting.long_tries > 0);
         let state = &mut radio.lanes[lane];
         if !(given_up && radio.settings.as_ns3) {
@@ -323,6 +354,7 @@ impl Medium {
                 at: now + radio.phy.sifs,
                 kind: Kind::Data,
                 to: 0,
+                address: None,
                 rate: 0,
                 duration: Span::ZERO,
                 lane: lane_number(lane),
@@ -331,14 +363,19 @@ impl Medium {
             radio_back_off(&mut self.radios[index], lane);
             self.release(index, now);
         }
-        outside.finished(RadioId(u32::try_from(index).unwrap_or(u32::MAX)), now);
+        let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
+        if let Some(status) = status {
+            outside.transmitted(id, now, &status);
+        }
+        outside.finished(id, now);
     }
 
     /// True if the next frame of the lane fits into the rest of the transmission opportunity.
     fn goes_on(&mut self, index: usize, lane: usize, now: Instant) -> bool {
         let radio = &mut self.radios[index];
         let Some(next) = radio.lanes[lane].queue.front() else { return false };
-        if radio.lanes[lane].txop == Span::ZERO || next.kind != Kind::Data {
+        let goes_on = matches!(next.kind, Kind::Data | Kind::Wlan) && radio.channel_asked(lane).is_none();
+        if radio.lanes[lane].txop == Span::ZERO || !goes_on {
             return false;
         }
         let (octets, _) = radio.piece(next);
@@ -346,8 +383,9 @@ impl Medium {
             return false;
         }
         let (to, tries) = (next.to, next.tries);
-        let rate = match to {
-            To::Group => radio.group_rate(),
+        let rate = match (radio.rate_asked(lane), to) {
+            (Some(rate), _) => rate,
+            (None, To::Group) => radio.group_rate(),
             _ => radio.rate.choose(peer(to), tries, now, &mut radio.random),
         };
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
@@ -365,13 +403,16 @@ impl Medium {
         let waiting = &mut radio.lanes[lane].queue[0];
         if what == Kind::Cts {
             radio.counts.requests_unanswered += 1;
-            waiting.short_tries += 1;
+            waiting.short_tries = waiting.short_tries.saturating_add(1);
+            if let Some(mpdu) = &mut waiting.mpdu {
+                mpdu.count();
+            }
         } else {
             radio.counts.unanswered += 1;
             if long {
-                waiting.long_tries += 1
+                waiting.long_tries = waiting.long_tries.saturating_add(1);
             } else {
-                waiting.short_tries += 1
+                waiting.short_tries = waiting.short_tries.saturating_add(1);
             }
             let (to, tries, rate) = (waiting.to, waiting.tries, waiting.rate.unwrap_or(0));
             if waiting.kind == Kind::Data {
@@ -383,8 +424,13 @@ impl Medium {
         }
         let waiting = &radio.lanes[lane].queue[0];
         let (frame, arrived, reached) = (waiting.frame, waiting.arrived, waiting.reached);
-        let given_up = waiting.short_tries >= radio.settings.short_retries
-            || waiting.long_tries >= radio.settings.long_retries;
+        let given_up = match waiting.mpdu {
+            Some(mpdu) => mpdu.rate().is_none() || waiting.short_tries.max(waiting.long_tries) == u8::MAX,
+            None => {
+                waiting.short_tries >= radio.settings.short_retries
+                    || waiting.long_tries >= radio.settings.long_retries
+            }
+        };
         if radio.settings.as_ns3 {
             radio.lanes[lane].widen_in_cycle(radio.settings.short_retries);
         } else if !given_up {
@@ -436,6 +482,8 @@ impl Sending {
             fragment: 0,
             more: false,
             retry: false,
+            no_ack: false,
+            addresses: None,
             frame: None,
             start: Instant::ZERO,
             end: Instant::ZERO,

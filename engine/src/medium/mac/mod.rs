@@ -1,12 +1,14 @@
 //! Medium access: the distributed coordination function (DCF) of IEEE 802.11, and EDCA.
 //!
 //! `contention` decides when to send, `exchange` implements frame sequences, `receive` handles
-//! received frames, `queue` holds frames to be sent.
+//! received frames, `queue` holds frames to be sent, `mpdu` those of a node's own stack.
 
 mod classify;
 mod contention;
 mod exchange;
+mod mpdu;
 mod queue;
 mod receive;
 
-pub(super) use classify::lanes;
+pub(super) use classify::{lanes, priority};
+pub(super) use mpdu::Mpdu;

@@ -76,16 +76,17 @@ impl Medium {
         self.wake(index);
         let radio = &mut self.radios[index];
         let queued = u32::try_from(radio.lanes[lane].queue.len()).unwrap_or(u32::MAX);
+        let data = waiting.kind == Kind::Data || waiting.mpdu.is_some();
         let full = radio.waiting >= radio.settings.transmit_buffers || queued >= radio.settings.tail_drop;
-        if let (true, Some(frame)) = (full, waiting.frame) {
+        if full && waiting.frame.is_some() {
             radio.counts.refused += 1;
             let id = RadioId(u32::try_from(index).unwrap_or(u32::MAX));
-            return outside.dropped(id, now, frame, Why::RadioQueueFull);
+            return waiting.discard(id, now, Why::RadioQueueFull, outside);
         }
         radio.waiting += 1;
         let queue = &mut radio.lanes[lane].queue;
         let mut first = queued == 0;
-        if waiting.kind == Kind::Data {
+        if data {
             queue.push_back(waiting);
             first &= !radio.away;
         } else {
@@ -95,7 +96,10 @@ impl Medium {
             queue.insert(under_way.min(queue.len()), waiting);
             first |= under_way == 0 && radio.away;
         }
-        if first && radio.may_send(lane, now) {
+        if first {
+            self.follow_request(index, lane);
+        }
+        if first && self.radios[index].may_send(lane, now) {
             self.open(index, lane, now);
         }
         self.timers.set(index, self.radios[index].next_at());
@@ -111,6 +115,9 @@ impl Waiting {
         why: Why,
         outside: &mut impl Outside,
     ) {
+        if let Some(mpdu) = self.mpdu {
+            outside.transmitted(radio, at, &mpdu.status());
+        }
         match self.frame {
             Some(frame) if self.arrived => outside.release(frame),
             Some(frame) => outside.dropped(radio, at, frame, why),
@@ -134,6 +141,8 @@ impl Waiting {
             fragment: 0,
             arrived: false,
             reached: false,
+            receiver: None,
+            mpdu: None,
         }
     }
 }

@@ -51,6 +51,7 @@ impl Medium {
         let mine = sending.to == To::Radio(own);
         if let Stage::Awaiting(_, what, ..) = self.radios[index].stage {
             if mine && sending.kind == what {
+                self.note_answer(index, what, ear);
                 return self.answered(index, at, outside);
             }
             self.unanswered(index, at, outside);
@@ -65,6 +66,7 @@ impl Medium {
             self.radios[index].counts.received += 1;
             self.take(at, sending, ear, outside);
         } else {
+            self.pass_on(at, sending, ear, outside);
             self.reserve(index, at, sending);
         }
     }
@@ -103,10 +105,18 @@ impl Medium {
         let rate = radio.phy.response(sending.rate, radio.basic);
         let spent = radio.phy.sifs + radio.phy.rates[usize::from(rate)].airtime(ACK_OCTETS);
         let left = sending.duration.saturating_sub(spent);
-        let answer =
-            |kind| Answer { at: at + radio.phy.sifs, kind, to: sending.from, rate, duration: left, lane: 0 };
+        let answer = |kind| Answer {
+            at: at + radio.phy.sifs,
+            kind,
+            to: sending.from,
+            address: sending.addresses.map(|[_, transmitter]| transmitter),
+            rate,
+            duration: left,
+            lane: 0,
+        };
         match sending.kind {
             Kind::Ack | Kind::Cts => {}
+            _ if sending.no_ack => self.take(at, sending, ear, outside),
             Kind::Rts => {
                 if radio.reserved_until <= at {
                     radio.answer = Some(answer(Kind::Cts));
@@ -133,6 +143,11 @@ impl Medium {
     fn is_new(&mut self, index: usize, sending: &Sending) -> bool {
         let now = radio::Heard { sequence: sending.sequence, fragment: sending.fragment };
         // A frame of another lane, or management, may come between a frame and its retry.
+        if sending.kind == Kind::Wlan {
+            // The stack numbers its frames; an exchange is about one frame.
+            let queue = &self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
+            return queue.front().is_some_and(|first| !first.arrived);
+        }
         let line = if sending.kind == Kind::Data { sending.lane } else { MANAGEMENT };
         let before = self.radios[index].heard_from.insert((sending.from, line), now);
         !(sending.retry
@@ -145,7 +160,13 @@ impl Medium {
         if sending.more {
             return;
         }
+        if self.radios[index].wideband.is_some() {
+            return self.take_mpdu(at, sending, ear, outside);
+        }
         let Some(frame) = sending.frame else { return self.managed(sending, ear, outside) };
+        if sending.kind == Kind::Wlan {
+            return self.take_from_stack(at, sending, ear, outside);
+        }
         let course = self.course(index, sending, outside.octets(&frame));
         if sending.to == To::Group {
             if course == Course::Ignore {
@@ -154,9 +175,7 @@ impl Medium {
             sending.taken += 1;
         } else {
             // Acknowledged, so its delivery ends here, even if the radio then has no use for it.
-            let queue = &mut self.radios[sending.from as usize].lanes[usize::from(sending.lane)].queue;
-            let before = queue.front_mut().is_some_and(|first| core::mem::replace(&mut first.arrived, true));
-            if before {
+            if self.mark_arrived(sending) {
                 // Its previous access point received it, too.
                 outside.copied(&frame, 1);
             }
@@ -166,16 +185,29 @@ impl Medium {
             }
         }
         outside.share(&frame);
-        let event = Event::Deliver { radio: ear.radio, frame };
+        self.carry_on(index, at, course, frame, outside);
+    }
+
+    /// Delivers or relays an Ethernet frame; takes over one reference to its buffer.
+    pub(in crate::medium) fn carry_on(
+        &mut self,
+        index: usize,
+        at: Instant,
+        course: Course,
+        frame: Frame,
+        outside: &mut impl Outside,
+    ) {
+        let radio = u32::try_from(index).unwrap_or(u32::MAX);
+        let event = Event::Deliver { radio, frame };
         if course == Course::Both {
             outside.copied(&frame, 1);
             outside.share(&frame);
-            self.calendar.push(at, Class::Arrival, ear.radio, event);
+            self.calendar.push(at, Class::Arrival, radio, event);
             self.relay(index, at, To::Group, frame, outside);
         } else if let Course::Relay(to) = course {
             self.relay(index, at, to, frame, outside);
         } else {
-            self.calendar.push(at, Class::Arrival, ear.radio, event);
+            self.calendar.push(at, Class::Arrival, radio, event);
         }
     }
 

@@ -69,6 +69,12 @@ impl Channel {
         factor(below) * (1.0 - share) + factor(below + 1) * share
     }
 
+    /// True for the band at 2.4 GHz.
+    #[must_use]
+    pub fn is_two(self) -> bool {
+        self.mhz < 3000
+    }
+
     /// Centre frequency in Hz.
     #[must_use]
     pub fn hertz(self) -> f64 {

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from airloom import _engine
 from airloom.nodes.guests.guest_node import InnerNode
+from airloom.nodes.guests.vhost_sockets import VhostSocket
 from airloom.nodes.kind import Cpu, Site
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient
@@ -71,6 +72,7 @@ class GuestNode(InnerNode):
         self._log: int | None = _log(plan.name, site)
         self.parts: list[InnerNode] = []
         """The nodes that share it; empty if it is a node itself."""
+        self._wlan: tuple[VhostSocket, _engine.WlanDevice] | None = None
 
     @abstractmethod
     def machine(self) -> Machine:
@@ -105,6 +107,9 @@ class GuestNode(InnerNode):
 
     def close(self) -> None:
         super().close()
+        if self._wlan is not None:
+            self._wlan[0].close()
+            self._wlan = None
         if self._log is not None:
             os.close(self._log)
             self._log = None
@@ -142,6 +147,29 @@ class GuestNode(InnerNode):
         """Descriptor of the file that stores its console output."""
         assert self._log is not None
         return self._log
+
+    @property
+    def radios(self) -> int:
+        """Number of its radios that are wireless devices."""
+        return sum(one.wlan is not None for node in self.inside for one in node.guest.interfaces)
+
+    @property
+    def wlan_device(self) -> _engine.WlanDevice | None:
+        made = self._wireless()
+        return None if made is None else made[1]
+
+    @property
+    def wlan_path(self) -> int | None:
+        """The descriptor for its machine's connection to the wireless device."""
+        made = self._wireless()
+        return None if made is None else made[0].path
+
+    def _wireless(self) -> tuple[VhostSocket, _engine.WlanDevice] | None:
+        """Its wireless device and the socket of that, made when they are first needed."""
+        if self._wlan is None and self.radios:
+            made = VhostSocket.open()
+            self._wlan = (made, _engine.WlanDevice(made.listener.fileno()))
+        return self._wlan
 
     @property
     def inside(self) -> list[InnerNode]:

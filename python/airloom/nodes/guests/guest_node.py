@@ -53,7 +53,11 @@ class InnerNode(NetnsNode):
         super().__init__(outer(plan), kind, namespace, site)
         self.guest = plan
         """The plan of the node inside the guest."""
-        names = [one.name for one in plan.interfaces if one.real is None and one.name not in self.taps]
+        names = [
+            one.name
+            for one in plan.interfaces
+            if one.real is None and one.wlan is None and one.name not in self.taps
+        ]
         self._sockets = {name: VhostSocket.open() for name in names}
         self.vhost_sockets = {name: one.listener.fileno() for name, one in self._sockets.items()}
 

@@ -31,19 +31,19 @@ def archive(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
     return b"".join(parts) + _entry(0, "TRAILER!!!", 0, b"")
 
 
-def descriptor(modules: Sequence[str] = (), early: Sequence[str] = ()) -> int:
+def descriptor(files: Sequence[str] = (), early: Sequence[str] = ()) -> int:
     """A descriptor of the guests' archive; this module keeps ownership.
 
-    ``modules`` keep their paths in the archive; modules in ``early`` are loaded in order before
-    anything else.
+    ``files`` (modules, firmware) keep their paths in the archive; modules in ``early`` are loaded in
+    order before anything else.
     """
     program = binaries.find("airloom-init")
-    return _made(program, program.stat().st_mtime_ns, tuple(modules), tuple(early))
+    return _made(program, program.stat().st_mtime_ns, tuple(files), tuple(early))
 
 
 @lru_cache
-def _made(program: Path, _: int, modules: tuple[str, ...], early: tuple[str, ...]) -> int:
-    files = {"/init": program.read_bytes()} | {path: Path(path).read_bytes() for path in modules}
+def _made(program: Path, _: int, paths: tuple[str, ...], early: tuple[str, ...]) -> int:
+    files = {"/init": program.read_bytes()} | {path: Path(path).read_bytes() for path in paths}
     files |= {f"/early/{number:02}": content_of(Path(path)) for number, path in enumerate(early)}
     content = archive(files, ("/dev", "/proc", "/sys", "/root"))
     held = os.memfd_create("airloom-initramfs", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

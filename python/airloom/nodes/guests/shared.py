@@ -49,6 +49,10 @@ class PartNode(InnerNode):
         """Whether one end of its channel has ended since then."""
 
     @property
+    def wlan_device(self) -> _engine.WlanDevice | None:
+        return self.machine.wlan_device
+
+    @property
     def state(self) -> State:
         return "paused" if self._state == "up" and self._is_held else self._state
 

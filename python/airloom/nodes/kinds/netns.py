@@ -59,7 +59,7 @@ class NetnsNode(NodeHandle):
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         self.name = plan.name
         self.kind = kind
-        self.taps: Mapping[str, int] = namespace.taps()
+        self.taps: Mapping[str, _engine.Tap] = namespace.taps()
         self._plan = plan
         self._namespace = namespace
         self._site = site

@@ -31,6 +31,10 @@ PROGRAM = "linux.uml"
 INSTALL = "sudo apt-get install user-mode-linux, or build one: make kernel"
 _MODULES = Path("/usr/lib/uml/modules")
 """Folder of the distribution's modules, by kernel release."""
+_NETWORK_DEVICE, _WIRELESS_DEVICE = 1, 29
+"""Virtio device identifiers."""
+_REGULATORY = (Path("/lib/firmware/regulatory.db"), Path("/lib/firmware/regulatory.db.p7s"))
+"""The regulatory database and its signature, which the kernel reads when it starts."""
 _NEEDED = ("overlay", "ipv6")
 """Modules that every guest needs; they may be built into the kernel."""
 _SCRATCH = 16 << 20
@@ -43,7 +47,6 @@ _SPARED = (
     "initcall_blacklist=raid6_select_algo,calibrate_xor_blocks",
     # A guest has only the interfaces of its scenario: no simulated radios, tunnels or dummy
     # interfaces.
-    "mac80211_hwsim.radios=0",
     "fb_tunnels=none",
     "dummy.numdummies=0",
 )
@@ -76,20 +79,27 @@ class UmlNode(GuestNode):
         memory = settings.memory >> 20
         argv = [str(kernel), f"mem={memory}M", "initrd=/proc/self/fd/4", f"umid={self.name}"]
         argv += ["uml_dir=/dev/shm", "con=null", "con0=null,fd:1", "ssl=null", "ssl0=fd:3", "panic=1"]
-        argv += [*_SPARED, *disk]
+        argv += [*_SPARED, f"mac80211_hwsim.radios={self.radios}", *disk]
         argv += [
             f"vec{number}:transport=raw,ifname={interface.name},mac={interface.mac},mtu={interface.mtu},depth=128,gro=1"
             for number, interface in enumerate(self.behind_taps)
         ]
         vhost_paths = [path for node in self.inside for _, path in node.vhost_paths]
-        argv += [f"virtio_uml.device=/proc/self/fd/{number}:1" for number, _ in enumerate(vhost_paths, 5)]
+        devices = [(path, _NETWORK_DEVICE) for path in vhost_paths]
+        firmware: tuple[str, ...] = ()
+        if self.wlan_path is not None:
+            devices.append((self.wlan_path, _WIRELESS_DEVICE))
+            firmware = tuple(str(path) for path in _REGULATORY if path.is_file())
+        argv += [
+            f"virtio_uml.device=/proc/self/fd/{number}:{id}" for number, (_, id) in enumerate(devices, 5)
+        ]
         return Machine(
             argv=(*argv, "--", "guest", "/dev/ttyS0"),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             root=root,
             memory=settings.memory + _SCRATCH + (_COPY if disk else 0),
             timeout=_TIMEOUT,
-            descriptors=(initramfs.descriptor(early), *vhost_paths),
+            descriptors=(initramfs.descriptor((*early, *firmware)), *(path for path, _ in devices)),
             capabilities=(CAP_DAC_READ_SEARCH, *((CAP_NET_RAW,) if settings.network == "tap" else ())),
             modules=modules,
             module_folder=str(folder.parent) if folder is not None and not early else None,

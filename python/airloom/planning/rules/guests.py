@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from airloom.host.files import head
-from airloom.planning.guests import LEAST, MEMORY, said, shared_by
+from airloom.planning.guests import LEAST, MEMORY, MOST_RADIOS, said, shared_by, wlans
 from airloom.planning.network import Network
 from airloom.scenario.model import Node, Scenario
 from airloom.scenario.model.base import BUILT
@@ -21,6 +21,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
     """Yields everything that is wrong with virtual machines."""
     yield from _shared(scenario, network)
     yield from _inside(scenario, network)
+    yield from _radios(scenario, network)
     yield from _once(_memory(scenario, network))
     yield from _once(_kernel(scenario, network))
     machines: list[tuple[Path_, str, int]] = [
@@ -40,6 +41,19 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
                 f"the policy {policy!r} has no priority {priority}",
                 path,
                 f"{' and '.join(_REAL_TIME)} have 1 to 99, the others none",
+            )
+
+
+def _radios(scenario: Scenario, network: Network) -> Iterator[Problem]:
+    """Checks the number of radios that are wireless devices of one machine."""
+    for port, wlan in wlans(network.radios, network.nodes).items():
+        if wlan.number == MOST_RADIOS:
+            end = next(end for end in network.radios if end.port == port)
+            yield Problem(
+                "guest.radios",
+                f"a machine has at most {MOST_RADIOS} wireless devices",
+                end.path,
+                "put the node into another guest",
             )
 
 

@@ -227,6 +227,8 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
             end.path,
             "give the node a position: [0 m, 0 m], or a mobility; or the topology a spacing",
         )
+    if said.get("device") == "wlan":
+        yield from _wireless_device(end, node.kind or kind)
     if said.get("preamble") is not None and said.get("phy", "802.11a") != "802.11b":
         yield Problem(
             "radio.preamble", "only 802.11b has two preambles", end.said_at("preamble"), "leave it out"
@@ -234,7 +236,8 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
     for key in ("scan", "probe", "leave"):
         if key in said and said.get("mode") != "station":
             yield Problem("radio.mode", f"{key!r} is for mode: station", end.said_at(key), key=True)
-    if said.get("mode") in ("ap", "station") and not said.get("ssid"):
+    own = said.get("device") != "wlan"
+    if own and said.get("mode") in ("ap", "station") and not said.get("ssid"):
         yield Problem(
             "radio.ssid", f"mode: {said['mode']} needs an ssid", end.said_at("mode"), "such as ssid: lab"
         )
@@ -246,6 +249,28 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
     found = _asked(lambda engine: engine.check_radio(end.port, settings))
     if found is not None:
         yield _objection(end, *found)
+
+
+def _wireless_device(end: RadioEnd, kind: str) -> Iterator[Problem]:
+    """Checks a radio that is a wireless device of its node's kernel."""
+    if kind != "uml":
+        yield Problem(
+            "radio.device",
+            f"a node of kind {kind} has no wireless device",
+            end.said_at("device"),
+            "make it of kind uml, or leave 'device' out",
+        )
+    layer = end.said_at("device")[:-1]
+    for key in words.OF_THE_STACK:
+        # A medium's radio may set them for the other radios.
+        if key in end.said and end.said_at(key)[:-1] == layer:
+            yield Problem(
+                "radio.device",
+                f"the node's own 802.11 stack decides {key!r}",
+                end.said_at(key),
+                "leave it out, and use iw, hostapd or wpa_supplicant in the node",
+                key=True,
+            )
 
 
 def _objection(end: RadioEnd, code: str, message: str) -> Problem:

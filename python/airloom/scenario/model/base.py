@@ -58,7 +58,10 @@ def _plain(value: Any) -> Any:
 class Model(BaseModel, metaclass=_Made):
     """Base class of all parts of a scenario: frozen, refuses unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True)
+    # Validators of parts are built with that of the scenario, or when a part is made alone.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True, defer_build=True
+    )
 
     KEYS: ClassVar[tuple[str, ...]]
     """The allowed keys, in the order of the model."""

@@ -239,6 +239,11 @@ class Radio(Tuning):
     """An IEEE 802.11 radio of a node. Omitted keys are taken from the medium's ``radio``."""
 
     medium: Name | None = Field(default=None, description="medium; optional if there is only one")
+    device: Literal["ethernet", "wlan"] | None = Field(
+        default=None,
+        description="ethernet (default): an Ethernet interface, and the engine's own 802.11 stack; wlan: a "
+        "wireless device (phy) of the node's kernel, for nodes of kind uml",
+    )
     phy: Literal["802.11a", "802.11b", "802.11g"] | None = Field(
         default=None, description="physical layer; 802.11a by default"
     )

@@ -9,13 +9,15 @@
 //! time every member draws a delay, and the first to send cancels the beacons of the others
 //! (11.1.3.5); their clocks are assumed to agree. A cell without a name sends no beacons.
 
-use crate::math;
+mod management;
+
+pub(super) use management::Notice;
+
 use std::collections::BTreeSet;
 
 use super::air::Sending;
 use super::phy::Channel;
-use super::radio::{Kind, RadioId, To, Waiting};
-use super::reach::Heard;
+use super::radio::{Kind, RadioId, To};
 use super::scan::{Order, Sighting};
 use super::settings::{Membership, Roaming};
 use super::{Event, Medium, Outside};
@@ -37,6 +39,8 @@ pub(super) enum Cell {
     AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32> },
     /// A station, associated with an access point or not.
     Station(Box<Station>),
+    /// The node's own 802.11 stack decides.
+    Wlan,
 }
 
 /// State of a member of an independent cell.
@@ -58,6 +62,9 @@ pub(super) struct Station {
     roaming: Roaming,
     channels: Vec<Channel>,
     joined: Option<RadioId>,
+    /// BSSID of its access point, and of the one that it asks.
+    network: [u8; 6],
+    asked_network: [u8; 6],
     /// Mean power of its access point's beacons, dBm.
     power_dbm: f64,
     beacon_at: Instant,
@@ -87,6 +94,21 @@ impl Station {
     pub(super) fn home(&self) -> Option<RadioId> {
         self.joined
     }
+
+    /// The access point that the station asks to join, or has joined.
+    pub(super) fn peer(&self) -> Option<RadioId> {
+        self.asking.or(self.joined)
+    }
+
+    /// Its BSSID.
+    pub(super) fn network(&self) -> [u8; 6] {
+        if self.asking.is_some() { self.asked_network } else { self.network }
+    }
+
+    /// True if the station has joined the network with this BSSID at this radio.
+    pub(super) fn is_at(&self, radio: RadioId, network: [u8; 6]) -> bool {
+        self.joined == Some(radio) && self.network == network
+    }
 }
 
 impl Cell {
@@ -109,12 +131,15 @@ impl Cell {
                 roaming: roaming.clone(),
                 channels,
                 joined: None,
+                network: [0; 6],
+                asked_network: [0; 6],
                 power_dbm: f64::NEG_INFINITY,
                 beacon_at: Instant::ZERO,
                 content_until: Instant::ZERO,
                 asking: None,
                 leaving: false,
             })),
+            Membership::Wlan => Self::Wlan,
         }
     }
 }
@@ -137,6 +162,7 @@ impl Medium {
                 known.filter(|station| stations.contains(&station.0)).map(To::Radio)
             }
             Cell::Station(station) => station.joined.map(To::Radio),
+            Cell::Wlan => None,
         }
     }
 
@@ -144,7 +170,7 @@ impl Medium {
     #[must_use]
     pub fn access_point(&self, radio: RadioId) -> Option<RadioId> {
         match &self.radios[radio.index()].cell {
-            Cell::AdHoc(_) => None,
+            Cell::AdHoc(_) | Cell::Wlan => None,
             Cell::AccessPoint { .. } => Some(radio),
             Cell::Station(station) => station.joined,
         }
@@ -157,6 +183,11 @@ impl Medium {
             (Cell::AdHoc(one), Cell::AdHoc(other)) => one.ssid == other.ssid,
             (Cell::AccessPoint { .. }, Cell::Station(station)) => station.joined == Some(RadioId(from)),
             (Cell::Station(_), Cell::AccessPoint { stations, .. }) => stations.contains(&from),
+            (Cell::Wlan, Cell::Station(station)) => station.joined == Some(RadioId(from)),
+            (Cell::Station(station), Cell::Wlan) => station.joined == Some(RadioId(to)),
+            (Cell::Wlan, Cell::AccessPoint { stations, .. }) => stations.contains(&from),
+            (Cell::AccessPoint { stations, .. }, Cell::Wlan) => stations.contains(&to),
+            (Cell::Wlan, _) | (_, Cell::Wlan) => true,
             _ => false,
         }
     }
@@ -177,6 +208,7 @@ impl Medium {
                 Some(to) => Course::Relay(to),
                 None => Course::Deliver,
             },
+            Cell::Wlan => Course::Ignore,
         }
     }
 
@@ -190,6 +222,7 @@ impl Medium {
                 self.next_beacon(index, self.now + Span::from_nanos(phase));
             }
             Cell::Station(_) => self.timer(index, Span::ZERO),
+            Cell::Wlan => {}
         }
     }
 
@@ -264,37 +297,7 @@ impl Medium {
                 }
                 self.next_turn(index);
             }
-            Cell::Station(_) => {}
-        }
-    }
-
-    /// Queues a management frame before all frames except one in transmission.
-    pub(super) fn manage(&mut self, index: usize, kind: Kind, to: To, outside: &mut impl Outside) {
-        if !self.radios[index].switched_on {
-            return;
-        }
-        // Elements: fixed fields 12, name 2 and up to 32, rates 10, channel 3; traffic map 6, or
-        // parameters of an independent cell 4.
-        let last = if matches!(self.radios[index].cell, Cell::AdHoc(_)) { 4 } else { 6 };
-        let body = match kind {
-            Kind::Beacon | Kind::ProbeResponse => 12 + 2 + 10 + 3 + last,
-            Kind::ProbeRequest => 2 + 10,
-            Kind::AssociationRequest => 4 + 2 + 10,
-            _ => 6 + 10,
-        };
-        let name = if kind == Kind::AssociationResponse { 0 } else { self.network_name(index, kind).len() };
-        let waiting = Waiting::new(kind, to, body + number(name));
-        self.enqueue(index, 0, self.now, waiting, outside);
-    }
-
-    /// The SSID in a management frame of this radio.
-    pub(super) fn network_name(&self, index: usize, kind: Kind) -> &str {
-        let radio = &self.radios[index];
-        match (&radio.cell, &radio.scan) {
-            (_, scan) if kind == Kind::ProbeRequest => scan.as_ref().map_or("", |scan| scan.ssid()),
-            (Cell::AdHoc(cell), _) => &cell.ssid,
-            (Cell::AccessPoint { ssid, .. }, _) => ssid,
-            (Cell::Station(station), _) => &station.roaming.ssid,
+            Cell::Station(_) | Cell::Wlan => {}
         }
     }
 
@@ -374,10 +377,12 @@ impl Medium {
             self.abandon(index, outside);
             return self.timer(index, Span::ZERO);
         };
-        station.asking = Some(best.radio);
+        (station.asking, station.asked_network) = (Some(best.radio), best.network);
         self.retune(index, best.channel);
         self.timer(index, ADMISSION);
-        self.manage(index, Kind::AssociationRequest, To::Radio(best.radio), outside);
+        let stack = self.receiver_at(best.radio, best.network);
+        let first = if stack.is_some() { Kind::Authentication } else { Kind::AssociationRequest };
+        self.manage_to(index, first, To::Radio(best.radio), stack, outside);
     }
 
     /// Drops the queued frames of a station without an access point.
@@ -411,7 +416,9 @@ impl Medium {
         self.retune(index, channel);
         let radio = &mut self.radios[index];
         let Cell::Station(station) = &mut radio.cell else { return };
-        station.asking = None;
+        if station.asking.take().is_some() {
+            station.network = station.asked_network;
+        }
         station.joined = Some(home);
         station.beacon_at = self.now;
         station.power_dbm = power_dbm.unwrap_or(station.power_dbm);
@@ -426,64 +433,5 @@ impl Medium {
         let next = if radio.ordered.is_some() { Span::ZERO } else { pause };
         self.come_back(index);
         self.timer(index, next);
-    }
-
-    /// Handles a received management frame.
-    pub(super) fn managed(&mut self, sending: &Sending, ear: &Heard, outside: &mut impl Outside) {
-        let index = ear.radio as usize;
-        let (from, own) = (RadioId(sending.from), ear.radio);
-        let dbm = 10.0 * math::log10(ear.power);
-        let theirs = self.network_name(from.index(), sending.kind).to_owned();
-        let is_access_point = matches!(self.radios[from.index()].cell, Cell::AccessPoint { .. });
-        let channel = sending.channel;
-        let radio = &mut self.radios[index];
-        if let (Some(scan), Kind::Beacon | Kind::ProbeResponse) = (&mut radio.scan, sending.kind) {
-            scan.sees(Sighting {
-                radio: from,
-                ssid: theirs.clone(),
-                access_point: is_access_point,
-                channel,
-                signal_dbm: dbm,
-            });
-        }
-        let is_content = radio.scan.is_none();
-        match (&mut radio.cell, sending.kind) {
-            (Cell::Station(station), Kind::Beacon | Kind::ProbeResponse) if station.joined == Some(from) => {
-                station.beacon_at = self.now;
-                station.power_dbm += WEIGHT * (dbm - station.power_dbm);
-                let faint = station.power_dbm < station.roaming.leave_dbm;
-                if faint && is_content && station.asking.is_none() && self.now >= station.content_until {
-                    self.timer(index, Span::ZERO);
-                }
-            }
-            (Cell::Station(station), Kind::AssociationResponse) if station.asking == Some(from) => {
-                self.settle_with(index, from, channel, Some(dbm));
-            }
-            (Cell::AdHoc(cell), Kind::Beacon) if cell.ssid == theirs && !is_access_point => {
-                (cell.heard, cell.speaks) = (self.now, false);
-                self.withdraw(index, Kind::Beacon);
-            }
-            (Cell::AccessPoint { ssid, .. }, Kind::ProbeRequest) if theirs.is_empty() || *ssid == theirs => {
-                self.manage(index, Kind::ProbeResponse, To::Radio(from), outside);
-            }
-            (Cell::AdHoc(cell), Kind::ProbeRequest)
-                if cell.speaks && (theirs.is_empty() || cell.ssid == theirs) =>
-            {
-                self.manage(index, Kind::ProbeResponse, To::Radio(from), outside);
-            }
-            (Cell::AccessPoint { .. }, Kind::AssociationRequest) => {
-                for (other, radio) in (0u32..).zip(&mut self.radios) {
-                    if let Cell::AccessPoint { stations, .. } = &mut radio.cell {
-                        if other == own {
-                            stations.insert(from.0)
-                        } else {
-                            stations.remove(&from.0)
-                        };
-                    }
-                }
-                self.manage(index, Kind::AssociationResponse, To::Radio(from), outside);
-            }
-            _ => {}
-        }
     }
 }

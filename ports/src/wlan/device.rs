@@ -1,0 +1,277 @@
+//! The wireless device of a guest (virtio id 29): the radios of its `mac80211_hwsim`.
+//!
+//! A guest has one such device, which all its radios share. The kernel names its radio number `n` by
+//! the address `42:00:00:nn:nn:00`.
+
+use airloom_engine::egress::Delivery;
+use airloom_engine::frame::{BufferId, Frame, Pool};
+use airloom_engine::medium::phy::Phy;
+use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
+use airloom_engine::{HostLoss, PortId};
+
+use super::hwsim::{self, Address, LONGEST, Message, NO_ACK, Reception, STEPS, Status, Step, Transmission};
+use super::rates;
+use crate::vhost::DisconnectReason;
+use crate::vhost::device::{Device, DeviceType, feature};
+use crate::vhost::message::CONFIG;
+
+/// Maximum number of a guest's radios (`radios` of `mac80211_hwsim`).
+pub const MOST_RADIOS: usize = 100;
+/// Maximum number of addresses of one radio.
+const MOST_ADDRESSES: usize = 64;
+
+/// A frame of which the guest expects the status.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    cookie: u64,
+    flags: u32,
+    mhz: u32,
+    chain: [Step; STEPS],
+}
+
+/// A radio of a guest.
+#[derive(Debug)]
+struct Radio {
+    port: PortId,
+    phy: &'static Phy,
+    /// An address is listed as often as it was added: a scan adds that of its interface, and
+    /// removes it at its end.
+    addresses: Vec<Address>,
+    /// The frames in the engine, and the free places in their list.
+    pending: Vec<Option<Pending>>,
+    free: Vec<u32>,
+}
+
+impl Radio {
+    /// Stores a request until its status; returns its place.
+    fn hold(&mut self, pending: Pending) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.pending[place as usize] = Some(pending);
+            return place;
+        }
+        self.pending.push(Some(pending));
+        u32::try_from(self.pending.len() - 1).expect("the engine's queue is short")
+    }
+
+    fn release(&mut self, place: u32) -> Option<Pending> {
+        let pending = self.pending.get_mut(usize::try_from(place).ok()?)?.take()?;
+        self.free.push(place);
+        Some(pending)
+    }
+}
+
+/// The type of the device.
+#[derive(Debug, Default)]
+pub struct Wlan {
+    radios: Vec<Option<Radio>>,
+    /// Number of the present guest; statuses of an earlier guest's frames are ignored.
+    generation: u32,
+    /// Radios whose addresses have changed since they were last read.
+    changed: Vec<usize>,
+}
+
+impl DeviceType for Wlan {
+    const FEATURES: u64 = feature::ALL;
+    const SENDS_ON: u32 = 0;
+    const HEADER: usize = 0;
+
+    fn config(&self, _: bool) -> [u8; CONFIG] {
+        [0; CONFIG]
+    }
+
+    fn merges(_: u64) -> bool {
+        false
+    }
+
+    fn has_status(_: u64) -> bool {
+        false
+    }
+
+    fn reset(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        for (number, radio) in self.radios.iter_mut().enumerate() {
+            let Some(radio) = radio else { continue };
+            radio.addresses.clear();
+            radio.pending.clear();
+            radio.free.clear();
+            self.changed.push(number);
+        }
+    }
+}
+
+impl Wlan {
+    /// Assigns a port and a physical layer to the radio with this number.
+    pub fn assign(&mut self, number: usize, port: PortId, phy: &'static Phy) {
+        if self.radios.len() <= number {
+            self.radios.resize_with(number + 1, || None);
+        }
+        let (addresses, pending, free) = (Vec::new(), Vec::new(), Vec::new());
+        self.radios[number] = Some(Radio { port, phy, addresses, pending, free });
+    }
+
+    /// A port whose radio has new addresses, with these addresses.
+    pub(super) fn take_changed(&mut self) -> Option<(PortId, Vec<Address>)> {
+        let radio = self.radios.get(self.changed.pop()?)?.as_ref()?;
+        let mut addresses = radio.addresses.clone();
+        addresses.sort_unstable();
+        addresses.dedup();
+        Some((radio.port, addresses))
+    }
+
+    /// Whether there is such a port.
+    pub(super) fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    fn radio(&mut self, number: usize) -> Option<&mut Radio> {
+        self.radios.get_mut(number)?.as_mut()
+    }
+
+    fn change(&mut self, name: Address, act: impl FnOnce(&mut Vec<Address>)) {
+        let Some(number) = number(name) else { return };
+        let Some(radio) = self.radio(number) else { return };
+        act(&mut radio.addresses);
+        self.changed.push(number);
+    }
+
+    /// Executes a message of the guest.
+    ///
+    /// # Errors
+    /// The flaw in it.
+    pub fn serve(&mut self, octets: &[u8], pool: &mut Pool) -> Result<Taken, hwsim::Flaw> {
+        match hwsim::read(octets)? {
+            Message::Transmit(sent) => {
+                let Some((port, request)) = self.request(&sent) else { return Ok(Taken::Nothing) };
+                let buffer = pool.take(sent.frame.len());
+                pool.octets_mut(buffer)[..sent.frame.len()].copy_from_slice(sent.frame);
+                let octets = u32::try_from(sent.frame.len()).expect("less than a page");
+                return Ok(Taken::Transmit(port, buffer, octets, request));
+            }
+            Message::Add { radio, address } => self.change(radio, |addresses| {
+                if addresses.len() < MOST_ADDRESSES {
+                    addresses.push(address);
+                }
+            }),
+            Message::Remove { radio, address } => {
+                self.change(radio, |addresses| {
+                    if let Some(place) = addresses.iter().position(|known| *known == address) {
+                        addresses.swap_remove(place);
+                    }
+                });
+            }
+            Message::Other(_) => {}
+        }
+        Ok(Taken::Nothing)
+    }
+
+    /// The request for the engine, and the port it is made at.
+    fn request(&mut self, sent: &Transmission<'_>) -> Option<(PortId, TxRequest)> {
+        let generation = self.generation;
+        let radio = self.radio(number(sent.radio)?)?;
+        let mut attempts = [None; STEPS];
+        for (attempt, &step) in attempts.iter_mut().zip(&sent.chain) {
+            let Some(rate) = rates::of_radio(radio.phy, sent.mhz, step) else { break };
+            *attempt = Some(Attempt { rate, tries: step.count });
+        }
+        let Transmission { cookie, flags, mhz, chain, .. } = *sent;
+        let place = radio.hold(Pending { cookie, flags, mhz, chain });
+        let cookie = u64::from(generation) << 32 | u64::from(place);
+        let mhz = u16::try_from(mhz).unwrap_or(0);
+        Some((radio.port, TxRequest { mhz, attempts, no_ack: flags & NO_ACK != 0, cookie }))
+    }
+}
+
+/// Number of the radio with this name; None for a radio that the guest added itself.
+fn number(name: Address) -> Option<usize> {
+    let [0x42, 0, 0, high, low, 0] = name else { return None };
+    Some(usize::from(u16::from_be_bytes([high, low])))
+}
+
+/// Name of the radio with this number.
+fn name(number: usize) -> Address {
+    let [high, low] = u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
+    [0x42, 0, 0, high, low, 0]
+}
+
+/// What a guest's message asks for.
+#[derive(Debug)]
+pub enum Taken {
+    /// A frame of so many octets is to be sent from a port.
+    Transmit(PortId, BufferId, u32, TxRequest),
+    /// Nothing that concerns the engine now.
+    Nothing,
+}
+
+impl Device<Wlan> {
+    /// Takes one message of the guest.
+    ///
+    /// # Errors
+    /// The guest's violation of the queue's rules, or a message that is none.
+    pub fn take(&mut self, pool: &mut Pool) -> Result<Option<Taken>, DisconnectReason> {
+        let taken = self.take_entry(|wlan, buffers, memory| {
+            let octets = buffers.octets().min(LONGEST);
+            let mut message = [0; LONGEST];
+            buffers.read(memory, 0, &mut message[..octets]);
+            let taken = wlan.serve(&message[..octets], pool);
+            let octets = if let Ok(Taken::Transmit(_, _, octets, _)) = taken { octets as usize } else { 0 };
+            (taken, octets)
+        })?;
+        taken.transpose().map_err(DisconnectReason::Wlan)
+    }
+
+    /// Delivers a frame that the radio with this number received.
+    ///
+    /// # Errors
+    /// The guest's violation of the queue's rules.
+    pub fn put(
+        &mut self,
+        number: usize,
+        frame: &Frame,
+        pool: &Pool,
+        status: &RxStatus,
+    ) -> Result<Delivery, DisconnectReason> {
+        let mhz = u32::from(status.mhz);
+        let rate = self.kind.radio(number).and_then(|radio| rates::received(radio.phy, mhz, status.rate));
+        let how = Reception {
+            radio: name(number),
+            mhz,
+            rate: rate.unwrap_or(0),
+            signal_dbm: status.signal_dbm,
+            retry: status.retry,
+        };
+        let octets = &pool.octets(frame.buffer)[..usize::try_from(frame.octets()).unwrap_or(0)];
+        let Some((head, rest, padding)) = hwsim::received(&how, octets) else {
+            return Ok(Delivery::Lost(HostLoss::TooBig));
+        };
+        Ok(self.put_entry([&head, rest, padding])?.map_or(Delivery::Taken, Delivery::Lost))
+    }
+
+    /// Reports the outcome of a transmission to the radio with this number.
+    ///
+    /// # Errors
+    /// The guest's violation of the queue's rules.
+    pub fn report(&mut self, number: usize, status: &TxStatus) -> Result<(), DisconnectReason> {
+        let generation = u64::from(self.kind.generation);
+        let Some(radio) = self.kind.radio(number).filter(|_| status.cookie >> 32 == generation) else {
+            return Ok(());
+        };
+        let place = u32::try_from(status.cookie & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        let Some(pending) = radio.release(place) else { return Ok(()) };
+        let mut used = [(-1, 0); STEPS];
+        let made =
+            status.attempts.iter().zip(&pending.chain).map_while(|(made, step)| Some(((*made)?, step)));
+        for (used, (made, &step)) in used.iter_mut().zip(made) {
+            *used = (rates::of_driver(radio.phy, pending.mhz, step, made.rate), made.tries);
+        }
+        let message = hwsim::transmitted(&Status {
+            radio: name(number),
+            flags: pending.flags,
+            acknowledged: status.acknowledged,
+            ack_dbm: status.ack_dbm,
+            used,
+            cookie: pending.cookie,
+        });
+        // A guest without a buffer for it drops the oldest frames that wait for their status.
+        self.put_entry([&message, &[], &[]]).map(drop)
+    }
+}

@@ -1,0 +1,351 @@
+"""``airloom grid``: the service that lends a testbed, and what its users ask of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from airloom.cli import grid_accounts
+from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
+
+if TYPE_CHECKING:
+    from airloom.grid.client import Client
+
+app = typer.Typer(
+    help="Lend a testbed's radio nodes, or reserve some: nodes, channels and slots for a time.",
+    no_args_is_help=True,
+)
+
+Identity = Annotated[str, typer.Argument(metavar="ID", help="The reservation: its ID, or how it begins.")]
+
+
+@app.command("serve")
+def serve_command(
+    inventory: Annotated[Path, typer.Argument(metavar="INVENTORY", help="The testbed, a YAML file.")],
+    database: Annotated[
+        str,
+        typer.Option(
+            "--database", metavar="URL", help="File of SQLite, or postgresql://USER:PASSWORD@HOST/NAME."
+        ),
+    ] = "grid.db",
+    host: Annotated[str, typer.Option("--host", help="Address to serve at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 is a free one.")] = 8400,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Certificate for HTTPS, PEM.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Its private key, PEM.")] = None,
+    rate: Annotated[
+        float, typer.Option("--rate", min=0.1, help="Calls a second that a caller may make for long.")
+    ] = 20.0,
+    burst: Annotated[int, typer.Option("--burst", min=1, help="Calls that a caller may make at once.")] = 100,
+    admin_token: Annotated[
+        bool, typer.Option("--admin-token", help="Print a new token of the administrator.")
+    ] = False,
+) -> None:
+    """Serve a testbed: a REST API and a web page. The first start prints the administrator's token.
+
+    Example: airloom grid serve examples/grid/orbit-400.yaml --database grid.db
+    """
+    from airloom.cli.console import say
+    from airloom.grid import require
+
+    require()
+    from airloom.errors import ScenarioError
+    from airloom.grid.inventory import load
+    from airloom.grid.service import make, serve
+    from airloom.grid.storage.database import Database
+
+    testbed = load(inventory)
+    for option, path in (("--certificate", certificate), ("--key", key)):
+        if path is not None and not path.is_file():
+            raise ScenarioError("file.missing", f"there is no file {str(path)!r}", where=option)
+    service = make(testbed, Database(database), rate=rate, burst=burst)
+    token = service.accounts.first_admin()
+    if token is None and admin_token:
+        token = service.accounts.admin_token()
+    if token is not None:
+        say(f"administrator's token, shown only once: {token}")
+    if certificate is None and host not in ("127.0.0.1", "::1", "localhost"):
+        say("note: tokens cross the network in the clear; give --certificate and --key", error=True)
+    serve(
+        service, host, port, lambda url: say(f"grid manager of {testbed.inventory.name}: {url}"),
+        certificate=certificate, key=key,
+    )  # fmt: skip
+
+
+@app.command("login")
+def login_command(
+    url: Annotated[str, typer.Option("--url", help="Where the grid manager is.")] = "http://127.0.0.1:8400",
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="AIRLOOM_GRID_TOKEN", help="The token; asked for if it is not given."),
+    ] = None,
+) -> None:
+    """Keep the address of a grid manager and a token for it, after trying them."""
+    from airloom.cli.console import say
+    from airloom.grid.client import Client, Login, checked_url, remember
+
+    text = token or typer.prompt("token", hide_input=True)
+    login = Login(checked_url(url), text.strip())
+    with Client(login) as client:
+        me = client.get("/me")
+    path = remember(login)
+    roles = [f"{role} of {project}" for project, role in me["projects"].items()]
+    names = ", ".join([me["user"], *(["administrator"] if me["admin"] else []), *roles])
+    say(f"{names}: kept in {path}")
+
+
+@app.command("nodes")
+def nodes_command() -> None:
+    """List the nodes that are lent, with places and radios."""
+    with _client() as client:
+        said = client.get("/inventory")
+    _table(
+        f"{said['name']}: {said['phy']}, channels {', '.join(map(str, said['channels']))}, "
+        f"{said['power_dbm']:g} dBm, {said['slots']['frame']} slots",
+        ("node", "place", "radios"),
+        (
+            (name, ", ".join(f"{axis:g}" for axis in node["position_m"]) + " m", " ".join(node["radios"]))
+            for name, node in said["nodes"].items()
+        ),
+    )
+
+
+@app.command("reserve")
+def reserve_command(
+    project: Annotated[str, typer.Option("--project", help="The project that pays with its quota.")],
+    slice_name: Annotated[str, typer.Option("--slice", help="Name of the slice: its SSID.")],
+    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="How long, such as '2 h'.")],
+    node: Annotated[list[str] | None, typer.Option("--node", help="A certain node. Repeatable.")] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="How many nodes.")] = None,
+    area: Annotated[
+        str | None, typer.Option("--area", metavar="X,Y,X,Y", help="Corners of where they stand, in metres.")
+    ] = None,
+    radios: Annotated[int, typer.Option("--radios", min=1, help="Radios on each node.")] = 1,
+    channel: Annotated[
+        list[int] | None, typer.Option("--channel", help="A certain channel. Repeatable.")
+    ] = None,
+    channels: Annotated[int | None, typer.Option("--channels", min=1, help="How many channels.")] = None,
+    slots: Annotated[
+        int | None, typer.Option("--slots", min=1, help="How many slots of each frame; all by default.")
+    ] = None,
+    power: Annotated[
+        str | None, typer.Option("--power", help="Largest transmit power, such as '10 dBm'.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="TIME", help="Such as 2026-12-01T09:00; now by default."),
+    ] = None,
+    latest: Annotated[
+        str | None, typer.Option("--latest", metavar="TIME", help="It may begin as late as this.")
+    ] = None,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Nodes may be so far apart that they do not hear each other.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait in the queue if it is not possible.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only show what would be granted; reserve nothing.")
+    ] = False,
+) -> None:
+    """Reserve nodes, channels and slots for a time. A refusal names the nearest possible time.
+
+    Example: airloom grid reserve --project p --slice mine --count 4 --for '2 h'
+    """
+    import secrets
+
+    from airloom.grid import times
+    from airloom.units.quantities import Power
+
+    begin, end = times.window(start, duration)
+    body: dict[str, Any] = {
+        "project": project, "slice": slice_name, "nodes": node or [], "count": count, "radios": radios,
+        "channels": channel or [], "channel_count": channels, "slots": slots, "apart": apart,
+        "area": None if area is None else times.corners(area),
+        "power_dbm": None if power is None else float(times.quantity(Power, power, "--power")),
+        "start": begin, "end": end, "latest": None if latest is None else times.moment(latest, "--latest"),
+        "wait": wait,
+    }  # fmt: skip
+    with _client() as client:
+        if check:
+            _show({"slice": slice_name, "state": "possible", **client.post("/reservations/check", body)})
+        else:
+            _show(client.post("/reservations", {**body, "key": secrets.token_urlsafe(16)}))
+
+
+@app.command("list")
+def list_command(
+    project: Annotated[str | None, typer.Option("--project", help="Only this project.")] = None,
+    past: Annotated[bool, typer.Option("--past", help="Also what is over.")] = False,
+) -> None:
+    """List the reservations of your projects."""
+    with _client() as client:
+        found = client.get("/reservations", project=project, past=past or None)
+    rows = (
+        (one["id"][:8], one["state"], one["project"], one["slice"], one["start"], one["end"], _what(one))
+        for one in found
+    )
+    _table("Reservations", ("id", "state", "project", "slice", "start", "end", "what"), rows)
+
+
+@app.command("show")
+def show_command(identity: Identity) -> None:
+    """Show a reservation and its grant."""
+    with _client() as client:
+        _show(client.get(f"/reservations/{_full(client, identity)}"))
+
+
+@app.command("extend")
+def extend_command(
+    identity: Identity,
+    end: Annotated[str, typer.Option("--end", metavar="TIME", help="Its new end.")],
+) -> None:
+    """Move the end of a reservation to a later time, with the same grant."""
+    from airloom.grid import times
+
+    with _client() as client:
+        path = f"/reservations/{_full(client, identity)}/extend"
+        _show(client.post(path, {"end": times.moment(end, "--end")}))
+
+
+@app.command("release")
+def release_command(identity: Identity) -> None:
+    """End a reservation now, or take a request out of the queue."""
+    with _client() as client:
+        _show(client.post(f"/reservations/{_full(client, identity)}/release"))
+
+
+@app.command("calendar")
+def calendar_command(
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Now by default.")] = None,
+    duration: Annotated[str, typer.Option("--for", metavar="DURATION", help="How long.")] = "24 h",
+) -> None:
+    """Show who has what and when; of other projects only what is taken."""
+    from airloom.grid import times
+
+    begin, end = times.window(start, duration)
+    with _client() as client:
+        found = client.get("/calendar", **{"from": begin or times.now(), "to": end})
+    rows = (
+        (one["start"], one["end"], one.get("project", "-"), one.get("slice", "-"), _what({"grant": one}))
+        for one in found
+    )
+    _table("Calendar", ("start", "end", "project", "slice", "what"), rows)
+
+
+@app.command("run")
+def run_command(
+    file: ScenarioFile,
+    identity: Annotated[str, typer.Option("--reservation", metavar="ID", help="The reservation to run in.")],
+    overrides: Overrides = None,
+    seed: Seed = None,
+    out: Out = None,
+) -> None:
+    """Run a scenario within a reservation: its radios must fit the grant, and it ends with the window.
+
+    Nodes with radios have the names and places of the testbed's. During the run, `airloom radio` is
+    held to the grant too.
+    """
+    from airloom.cli.console import Console
+    from airloom.cli.display import Display
+    from airloom.cli.show import show_result
+    from airloom.errors import HostError, LabError
+    from airloom.grid import holding
+    from airloom.nodes import doctor
+    from airloom.runs.batch import default_folder, execute, prepare
+
+    experiment = prepare(file, overrides=overrides or (), seed=seed)
+    with _client() as client:
+        path = f"/reservations/{_full(client, identity)}/grant"
+        lent = client.get(path)
+        holding.must_have_whole_frame(lent, client.get("/inventory")["slots"]["frame"])
+        experiment = holding.held(experiment, lent)
+        doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
+        folder = out or default_folder(experiment.scenario.name)
+        console = Console()
+
+        def stands() -> bool:
+            try:
+                client.get(path)
+            except HostError:
+                return True  # the manager is away: the window ends the run
+            except LabError as error:
+                return error.exit_code == 1
+            return True
+
+        failure: LabError | None = None
+        try:
+            with holding.within_window(lent["remaining_s"], stands), Display(console, quiet=False) as display:
+                execute(experiment, folder, capture=False, resume=False, watcher=display)
+        except LabError as error:
+            if error.exit_code in (2, 3):
+                raise
+            failure = error
+    show_result(console, folder)
+    if failure is not None:
+        raise failure
+
+
+grid_accounts.add_to(app)
+
+
+def _client() -> Client:
+    from airloom.grid.client import Client, remembered
+
+    return Client(remembered())
+
+
+def _full(client: Client, identity: str) -> str:
+    """Returns the ID that begins so, of the caller's reservations."""
+    from airloom.errors import ScenarioError
+
+    if len(identity) == 32:
+        return identity
+    found = [one["id"] for one in client.get("/reservations", past=True) if one["id"].startswith(identity)]
+    if len(found) != 1:
+        said = "several reservations begin" if found else "no reservation begins"
+        cure = "airloom grid list --past"
+        raise ScenarioError("reservation.unknown", f"{said} with {identity!r}", cure=cure)
+    return str(found[0])
+
+
+def _what(one: dict[str, Any]) -> str:
+    from airloom.scenario.suggest import listing
+
+    grant = one["grant"]
+    if grant is None:
+        return f"{one['asked']['count']} nodes"
+    nodes = listing((f"{node}:{'+'.join(radios)}" for node, radios in grant["radios"].items()), 3)
+    return f"{nodes}; channel {', '.join(map(str, grant['channels']))}; slots {len(grant['slots'])}"
+
+
+def _show(one: dict[str, Any]) -> None:
+    from airloom.cli.console import say
+
+    for key in ("id", "project", "user", "slice", "state", "start", "end"):
+        if key in one:
+            say(f"{key:9}{one[key]}")
+    grant = one.get("grant")
+    if grant is not None:
+        for node, radios in grant["radios"].items():
+            say(f"{'node':9}{node}: {', '.join(radios)}")
+        say(f"{'channels':9}{', '.join(map(str, grant['channels']))}")
+        say(f"{'slots':9}{', '.join(map(str, grant['slots']))}")
+        say(f"{'power':9}{grant['power_dbm']:g} dBm")
+    if one.get("best") is False and grant is not None:
+        say("note: the best found in the time of the search, not proven to be the best", error=True)
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Any) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from airloom.cli.console import Console
+
+    table = Table(title=Text(title), title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)

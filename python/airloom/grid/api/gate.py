@@ -1,0 +1,121 @@
+"""What every call passes first: a limit on its rate and size, and headers for browsers.
+
+Each caller, a token or else an address, has a bucket of calls that fills at a constant rate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST_BODY = 256 * 1024
+MOST_CALLERS = 10_000
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+class Rate:
+    """Limits the calls of each caller to ``rate`` a second, and ``burst`` at once."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic):
+        self.rate = rate
+        self.burst = burst
+        self.clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Calls left and when that was, by caller; the caller seen longest ago is first."""
+        self._lock = threading.Lock()
+
+    def wait(self, caller: str) -> float:
+        """Counts a call; returns 0, or how many seconds the caller has to wait for the next one."""
+        now = self.clock()
+        with self._lock:
+            left, since = self._buckets.pop(caller, (float(self.burst), now))
+            left = min(float(self.burst), left + (now - since) * self.rate)
+            allowed = left >= 1
+            self._buckets[caller] = (left - 1 if allowed else left, now)
+            while len(self._buckets) > MOST_CALLERS:
+                self._buckets.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self.rate
+
+
+class TooLarge(HTTPException):
+    """The body is larger than :data:`LARGEST_BODY`."""
+
+    code = "body.size"
+
+    def __init__(self) -> None:
+        super().__init__(413, f"the body has more than {LARGEST_BODY} octets")
+
+
+class Gate:
+    """ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, rate: Rate):
+        self.app = app
+        self.rate = rate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one call."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def answered(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(key.encode(), value.encode()) for key, value in _HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        wait = self.rate.wait(_caller(scope))
+        if wait > 0:
+            body = {"code": "rate.exceeded", "message": "too many calls", "cure": f"wait {wait:.1f} s"}
+            await _answer(answered, 429, body, {"retry-after": str(max(1, round(wait)))})
+            return
+        size = 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > LARGEST_BODY:
+                raise TooLarge
+            return message
+
+        await self.app(scope, counted, answered)
+
+
+def _caller(scope: Scope) -> str:
+    """Returns the token's digest, or the address of a call without one.
+
+    A call with a wrong token counts for its address too, so guessing is limited by the address.
+    """
+    for key, value in scope["headers"]:
+        if key == b"authorization" and len(value) < 200:
+            return hashlib.sha256(value).hexdigest()
+    client = scope.get("client")
+    return client[0] if client else "local"
+
+
+async def _answer(
+    send: Send, status: int, body: dict[str, str], headers: dict[str, str] | None = None
+) -> None:
+    octets = json.dumps(body).encode()
+    all_headers = {"content-type": "application/json", "content-length": str(len(octets)), **(headers or {})}
+    encoded = [(key.encode(), value.encode()) for key, value in all_headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": octets})

@@ -1,0 +1,157 @@
+"""Holds a run to a reservation: its radios must fit the grant, and it ends when the window ends.
+
+The isolation was computed from the inventory's positions, so a node with a radio stands where the
+inventory has it and does not move.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from airloom.errors import LabError, RunError, ScenarioError
+from airloom.planning.channels import number_of
+from airloom.planning.gate import Experiment
+from airloom.planning.media import DEFAULT_POWER
+from airloom.planning.network import expand
+from airloom.planning.plan import GrantPlan, Plan, RadioPlan
+from airloom.scenario.suggest import listing
+
+ASK_S = 5.0
+"""How often the manager is asked whether the reservation still stands."""
+_SAME_PLACE_M = 0.001
+
+
+def held(experiment: Experiment, reservation: dict[str, Any]) -> Experiment:
+    """Returns an experiment whose radios can leave the grant neither now nor later.
+
+    Raises :class:`ScenarioError` with every radio that does not fit.
+    """
+    problems: list[ScenarioError] = []
+    plans = tuple(_held(plan, reservation, problems) for plan in experiment.plans)
+    if problems:
+        first, *rest = problems
+        first.further = tuple(rest)
+        raise first
+    return dataclasses.replace(experiment, plans=plans)
+
+
+def _held(plan: Plan, reservation: dict[str, Any], problems: list[ScenarioError]) -> Plan:
+    slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
+    media = {}
+    for name, medium in plan.media.items():
+        radios = []
+        for radio in medium.radios:
+            sliver = slivers.get(radio.node)
+            own = (radio.node, radio.port.partition(":")[2])
+            node, interface = (sliver.node, sliver.radio) if sliver is not None else own
+            problems += (_told(radio.port, *each) for each in _outside(radio, node, interface, reservation))
+            radios.append(dataclasses.replace(radio, grant=_narrowed(radio, reservation)))
+        media[name] = dataclasses.replace(medium, radios=tuple(radios))
+    problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
+    return dataclasses.replace(plan, media=media)
+
+
+def _narrowed(radio: RadioPlan, reservation: dict[str, Any]) -> GrantPlan:
+    """Returns what a radio may be set to during the run: the slice's own grant within the lent one."""
+    grant = reservation["grant"]
+    channels, power = tuple(grant["channels"]), grant["power_dbm"]
+    if radio.grant is None:
+        return GrantPlan(reservation["slice"], channels, power)
+    own = radio.grant.power_dbm
+    return GrantPlan(
+        radio.grant.slice,
+        tuple(channel for channel in radio.grant.channels if channel in channels),
+        power if own is None else min(own, power),
+    )
+
+
+def _outside(
+    radio: RadioPlan, node: str, interface: str, reservation: dict[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yields what of a radio is outside of the grant, with the cure."""
+    grant = reservation["grant"]
+    lent = grant["radios"].get(node, ())
+    if not lent:
+        yield f"the node {node!r} is not granted", f"granted: {listing(grant['radios'])}"
+        return
+    if interface not in lent:
+        yield f"the radio {node}:{interface} is not granted", f"granted there: {', '.join(lent)}"
+    channels = [radio.settings["channel"], *(radio.grant.channels if radio.grant is not None else ())]
+    for channel in dict.fromkeys(channels):
+        if channel not in grant["channels"]:
+            yield f"channel {channel} is not granted", f"granted: {', '.join(map(str, grant['channels']))}"
+    power = radio.settings.get("power_dbm", float(DEFAULT_POWER))
+    if power > grant["power_dbm"]:
+        yield f"{power:g} dBm are not granted", f"set power: {grant['power_dbm']:g} dBm"
+    place = radio.motion.get("static")
+    x, y, z = reservation["positions"][node]
+    if place is None or math.dist([place.get(axis, 0.0) for axis in "xyz"], (x, y, z)) > _SAME_PLACE_M:
+        cure = f"position: [{x:g} m, {y:g} m, {z:g} m], no mobility"
+        yield f"{node!r} is not where the testbed has it", cure
+
+
+def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yields changes of radios by events that leave the grant; those of slices were checked before."""
+    grant = reservation["grant"]
+    phys = {radio.settings["phy"] for medium in plan.media.values() for radio in medium.radios}
+    for number, event in enumerate(plan.scenario.events):
+        tune = event.tune
+        if tune is None:
+            continue
+        numbers = [] if tune.channel is None else [number_of(tune.channel, phy) for phy in phys]
+        if any(channel not in grant["channels"] for channel in numbers):
+            yield number, ("its channel is not granted", f"granted: {', '.join(map(str, grant['channels']))}")
+        if tune.power is not None and tune.power > grant["power_dbm"]:
+            yield number, (f"{tune.power.text} are not granted", f"at most {grant['power_dbm']:g} dBm")
+
+
+def _told(where: str, message: str, cure: str) -> ScenarioError:
+    return ScenarioError("grid.grant", message, where=where, cure=cure)
+
+
+def must_have_whole_frame(reservation: dict[str, Any], frame: int) -> None:
+    """Raises an error for a grant of some slots: runs do not keep to slots."""
+    if len(reservation["grant"]["slots"]) < frame:
+        raise ScenarioError(
+            "grid.slots",
+            f"the reservation holds {len(reservation['grant']['slots'])} of {frame} slots, "
+            "and a run sends at any time",
+            cure="reserve without --slots",
+        )
+
+
+@contextlib.contextmanager
+def within_window(remaining_s: float, stands: Callable[[], bool]) -> Iterator[None]:
+    """Context manager: ends the run in order when the window ends or the reservation does not stand.
+
+    Raises :class:`RunError` then, instead of the error of the interrupted run.
+    """
+    over, ended = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        left = remaining_s
+        while left > 0 and stands():
+            if over.wait(min(ASK_S, left)):
+                return
+            left -= ASK_S
+        if not over.is_set():
+            ended.set()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=watch, name="window", daemon=True)
+    thread.start()
+    try:
+        yield
+    except LabError as error:
+        if not ended.is_set():
+            raise
+        raise RunError("grid.window", f"the reservation ended during the run: {error.message}") from error
+    finally:
+        over.set()

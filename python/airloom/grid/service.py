@@ -1,0 +1,84 @@
+"""Puts the grid manager together and serves it: ``airloom grid serve``."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket as Socket
+from typing import TYPE_CHECKING
+
+from airloom.grid.accounts import Accounts, Clock
+from airloom.grid.inventory import Testbed
+from airloom.grid.reservations import Reservations
+from airloom.grid.storage.database import Database
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+RATE, BURST = 20.0, 100
+"""Calls of one caller: a second, and at once."""
+
+
+def now() -> int:
+    """Returns the time in seconds since 1970."""
+    return int(time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A grid manager with its database."""
+
+    accounts: Accounts
+    reservations: Reservations
+    app: FastAPI
+
+
+def make(
+    testbed: Testbed, database: Database, *, rate: float = RATE, burst: int = BURST, clock: Clock = now
+) -> Service:
+    """Opens the database, checks it against the inventory, and makes the application."""
+    from airloom.grid.api.app import create
+    from airloom.grid.api.gate import Rate
+
+    database.upgrade()
+    accounts = Accounts(database, clock)
+    reservations = Reservations(database, testbed, clock)
+    reservations.fits_inventory()
+    return Service(accounts, reservations, create(accounts, reservations, Rate(rate, burst)))
+
+
+def serve(
+    service: Service,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    *,
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM; ``ready`` gets the URL once calls are accepted.
+
+    Port 0 is a free one.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        service.app, host=host, port=port, log_level="warning", access_log=False, server_header=False,
+        timeout_keep_alive=15, limit_concurrency=2000, ssl_certfile=certificate and os.fspath(certificate),
+        ssl_keyfile=key and os.fspath(key),
+    )  # fmt: skip
+    service.reservations.warm_up()
+    socket = config.bind_socket()
+    bound = socket.getsockname()
+    shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+    url = f"{'https' if certificate else 'http'}://{shown}:{bound[1]}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[Socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready(url)
+
+    Server(config).run(sockets=[socket])

@@ -1,0 +1,1 @@
+"""The versions of the grid manager's tables."""

@@ -1,0 +1,121 @@
+"""The grid manager's web page in a real browser: by keyboard, on a phone, light and dark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom.errors import HostError
+from airloom.grid import require
+
+try:
+    require()
+except HostError as error:
+    pytest.skip(str(error), allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+
+from helpers.grid import SMALL  # noqa: E402
+from helpers.grid_server import Server  # noqa: E402
+
+PHONE = {"width": 390, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(SMALL, str(tmp_path_factory.mktemp("grid") / "grid.db"))
+    server.must("POST", "/v1/projects", {"name": "p"})
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser: Any, server: Server, **more: Any) -> Any:
+    """A logged-in page; every error of a script or of the policy fails the test at the end."""
+    page = browser.new_page(**more)
+    page.set_default_timeout(30_000)
+    page.wrong = []
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("console", lambda said: page.wrong.append(said.text) if "Policy" in said.text else None)
+    page.goto(server.url)
+    page.get_by_label("Token").fill(server.token)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Calendar").wait_for()
+    return page
+
+
+def test_reserving_by_keyboard_shows_in_calendar_and_list(
+    browser: Any, server: Server, tmp_path: Path
+) -> None:
+    page = opened(browser, server, color_scheme="light", viewport={"width": 1200, "height": 1000})
+    page.get_by_label("Slice").focus()
+    page.keyboard.type("keyed")
+    page.get_by_label("Certain nodes").focus()
+    page.keyboard.type("a1 a3")
+    page.keyboard.press("Enter")
+    page.get_by_text("keyed has a1 a3 on channel 36").wait_for()
+    row = page.get_by_role("row").filter(has_text="keyed")
+    assert "a1:wlan0 a3:wlan0" in row.inner_text()
+    bars = page.locator("#rows rect.mine")
+    assert bars.count() == 2
+    assert "keyed of p" in bars.first.locator("title").text_content()
+    page.get_by_role("button", name="Extend keyed by an hour").press("Enter")
+    page.get_by_text("keyed ends an hour later").wait_for()
+    page.get_by_role("button", name="Release keyed").press("Enter")
+    page.get_by_text("keyed is released").wait_for()
+    row.wait_for(state="detached")
+    assert bars.count() == 0
+    page.screenshot(path=tmp_path / "light.png", full_page=True)
+    assert page.wrong == []
+    page.close()
+
+
+def test_a_refusal_is_shown_and_proposes_the_nearest_start(browser: Any, server: Server) -> None:
+    page = opened(browser, server)
+    for name in ("first", "second"):
+        page.get_by_label("Slice").fill(name)
+        page.get_by_label("Certain nodes").fill("b1 b2")
+        page.get_by_label("Radios on each").fill("2")
+        before = page.get_by_label("Start").input_value()
+        page.get_by_role("button", name="Reserve", exact=True).click()
+        page.get_by_text("first has b1 b2" if name == "first" else "free radios then").wait_for()
+    assert page.get_by_label("Start").input_value() > before
+    page.close()
+
+
+def test_on_a_phone_in_the_dark_nothing_is_cut_off(browser: Any, server: Server, tmp_path: Path) -> None:
+    page = opened(browser, server, color_scheme="dark", viewport=PHONE)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= PHONE["width"]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    page.get_by_label("Slice").fill('<img src=x onerror="x()">')
+    page.get_by_role("button", name="Reserve", exact=True).click()
+    assert page.locator("img").count() == 0
+    page.screenshot(path=tmp_path / "dark.png", full_page=True)
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("heading", name="Log in").wait_for()
+    assert page.evaluate("sessionStorage.length") == 0
+    page.reload()
+    page.get_by_role("heading", name="Log in").wait_for()
+    assert page.wrong == []
+    page.close()
+
+
+def test_the_list_of_calls_needs_no_token(browser: Any, server: Server) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/docs")
+    page.get_by_text("POST /v1/reservations/check").wait_for()
+    page.close()

@@ -1,0 +1,125 @@
+"""A grid manager in a process of its own, and a PostgreSQL server of the test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from helpers import REPOSITORY
+
+WAIT_S = 30
+
+
+class Server:
+    """``airloom grid serve`` on a free port."""
+
+    def __init__(self, inventory: Path, database: str, *options: str):
+        self.command = [
+            *(sys.executable, "-m", "airloom", "grid", "serve", str(inventory), "--port", "0"),
+            *("--database", database, "--rate", "100000", "--burst", "100000", *options),
+        ]
+        self.token = ""
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, and waits until it accepts calls."""
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python")}
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.PIPE, stderr=self.errors, env=environment
+        )
+        end = time.monotonic() + WAIT_S
+        said, self.url = b"", ""
+        while not self.url:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
+            octets = os.read(self.process.stdout.fileno(), 4096) if ready else b""
+            if not octets:
+                self.kill()
+                raise AssertionError(f"it did not start: {said.decode()}{self.told()}")
+            said += octets
+            for line in said.decode().splitlines(keepends=True):
+                if line.startswith("administrator") and line.endswith("\n"):
+                    self.token = line.split()[-1]
+                if line.startswith("grid manager") and line.endswith("\n"):
+                    self.url = line.split()[-1]
+
+    def told(self) -> str:
+        """Returns what it wrote to standard error."""
+        self.errors.seek(0)
+        return self.errors.read().decode()
+
+    def client(self, token: str | None = None) -> httpx2.Client:
+        """Returns a client with a token, the administrator's by default."""
+        headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=WAIT_S, verify=False)
+
+    def must(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
+        """Calls, and returns the answer's data; fails if it is refused."""
+        with self.client(token) as client:
+            answer = client.request(method, path, json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def kill(self) -> None:
+        """Ends it by SIGKILL, wherever it is."""
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+    def stop(self) -> int:
+        """Ends it in order; returns the exit code."""
+        self.process.terminate()
+        return self.process.wait(WAIT_S)
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[str]:
+    """Starts a PostgreSQL server with an empty database; yields its URL."""
+    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    if not programs:
+        pytest.skip("there is no PostgreSQL: apt-get install postgresql")
+    bin_folder = Path(programs[-1])
+    # The server refuses to run as root, and Unix sockets have short paths.
+    folder = Path(tempfile.mkdtemp(prefix="airloom-pg-", dir="/tmp"))
+    become: list[str] = []
+    if os.geteuid() == 0:
+        become = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        shutil.chown(folder, "postgres", "postgres")
+    try:
+        data = folder / "data"
+        initdb = [str(bin_folder / "initdb"), "-D", str(data), "-U", "airloom", "--auth=trust", "-N"]
+        subprocess.run([*become, *initdb], check=True, capture_output=True, timeout=WAIT_S, cwd=folder)
+        settings = ("listen_addresses=", f"unix_socket_directories={folder}", "max_connections=60")
+        options = [word for setting in settings for word in ("-c", setting)]
+        server = subprocess.Popen(
+            [*become, str(bin_folder / "postgres"), "-D", str(data), *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+        )
+        try:
+            end = time.monotonic() + WAIT_S
+            while subprocess.run([str(bin_folder / "pg_isready"), "-q", "-h", str(folder)]).returncode:
+                assert time.monotonic() < end
+                assert server.poll() is None
+                time.sleep(0.05)
+            yield f"postgresql://airloom@/postgres?host={folder}"
+        finally:
+            server.terminate()
+            server.wait(timeout=WAIT_S)
+    finally:
+        shutil.rmtree(folder)
