@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,64 @@ def test_a_scenario_passes_the_check(shell, path: Path) -> None:
         words = ["--set", f"image={image}"]
     done = shell.run("check", str(path), *words)
     assert done.returncode == 0, done.stderr
+
+
+@dataclass(frozen=True)
+class Short:
+    """A short form of a recipe: changed settings, a program that it needs, and a figure of its result."""
+
+    settings: tuple[str, ...]
+    needs: str
+    figure: tuple[str, str]
+    least: float
+
+
+SHORT = {
+    "bufferbloat": Short(
+        ("repetitions=1", "sweep={}", "measurements[load].test.duration=1 s"),
+        "iperf3", ("load", "throughput"), 1e6,
+    ),
+    "campus": Short(
+        (
+            "events[0].at=9 s", "events[1].at=10 s",
+            "measurements[flow].traffic.at=8 s", "measurements[flow].traffic.duration=2 s",
+        ),
+        "/usr/lib/frr/ospfd", ("flow", "received"), 1,
+    ),
+    "cellular": Short(
+        ("measurements[rtt].ping.count=5", "measurements[download].iperf3.duration=1 s"),
+        "iperf3", ("download", "throughput"), 1e5,
+    ),
+    "manet": Short(
+        ("measurements[reach].ping.count=5", "measurements[reach].ping.at=1 s"),
+        "babeld", ("reach", "transmitted"), 5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_form_of_a_recipe_runs(shell, name: str) -> None:
+    short = SHORT[name]
+    if shutil.which(short.needs) is None:
+        pytest.skip(f"no {short.needs}")
+    words = [word for setting in short.settings for word in ("--set", setting)]
+    done = shell.run("run", str(FOLDER / f"{name}.yaml"), "--out", "out", "-q", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((shell.folder / "out" / "result.json").read_text())["measurements"]
+    (value,) = [one["mean"] for one in found if (one["name"], one["metric"]) == short.figure]
+    assert value >= short.least
+    shell.gone()
+
+
+@pytest.mark.skipif(shutil.which("linux.uml") is None, reason="no linux.uml")
+def test_a_guest_fetches_a_file_from_a_container(shell) -> None:
+    assert shell.run("image", "make", "own.oci", "sh", "python3").returncode == 0
+    image = f"image={shell.folder / 'own.oci'}"
+    done = shell.run("run", str(FOLDER / "containers.yaml"), "--set", image, "--out", "out", "-q")
+    assert done.returncode == 0, done.stdout + done.stderr
+    programs = json.loads((shell.folder / "out" / "details.json").read_text())["programs"]
+    assert [one["exit"] for one in programs if one["name"] == "fetch"] == [0]
+    shell.gone()
 
 
 def test_slices_keep_apart_and_their_report_has_every_form(shell) -> None:

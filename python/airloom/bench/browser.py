@@ -53,7 +53,13 @@ class Opened:
 
 
 class Browser:
-    """A running Chromium; a context manager. Raises :class:`RunError` without the program."""
+    """A running Chromium; a context manager. Raises :class:`RunError` without the program.
+
+    ``dark``: pages are asked for dark colours.
+    """
+
+    def __init__(self, *, dark: bool = False) -> None:
+        self._scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
 
     def __enter__(self) -> Browser:
         program = shutil.which("chromium")
@@ -68,7 +74,7 @@ class Browser:
                 "/bin/sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh", program,
                 "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions",
                 "--disable-background-networking", "--remote-debugging-pipe", "--window-size=1100,1400",
-                f"--user-data-dir={self._profile.name}", "about:blank",
+                self._scheme, f"--user-data-dir={self._profile.name}", "about:blank",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=(theirs_in, theirs_out),
@@ -103,7 +109,7 @@ class Browser:
         self._call("Target.closeTarget", targetId=target)
         return Opened(elements, parsed / 1e3, loaded / 1e3, painted / 1e3, busy)
 
-    def picture(self, page: Path, heading: str, *, size: tuple[int, int], dark: bool = False) -> bytes:
+    def picture(self, page: Path, heading: str, *, size: tuple[int, int]) -> bytes:
         """Returns a picture (WebP) of a page from a heading on; ``size`` in CSS pixels.
 
         The heading is named by its first words; with none, the picture begins at the top.
@@ -116,8 +122,6 @@ class Browser:
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
         self._load(session, page)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", session, features=[scheme])
         # Twice: figures that come into sight get their true height.
         for _ in range(2):
             if not self._evaluate(session, _SCROLL.replace("HEADING", json.dumps(heading))):

@@ -99,6 +99,7 @@ def test_every_point_is_drawn_with_its_interval(made: RunReader) -> None:
             assert heights.max() <= high
 
 
+@pytest.mark.slow
 def test_more_than_eight_lines_become_panels_and_none_is_lost(tmp_path: Path) -> None:
     run = sweep(tmp_path / "run", {DELAY: ["5 ms", "10 ms"]}, flows=70, repetitions=1)
     whole = grid.of_sweep(run)
@@ -145,6 +146,7 @@ def test_a_pivot_table_has_values_of_an_axis_as_columns(made: RunReader) -> None
     assert all("±" in row[2].text for row in found.rows)
 
 
+@pytest.mark.slow
 def test_the_csv_file_has_every_figure_unrounded(made: RunReader) -> None:
     page = report.write([made.folder])
     with report.beside(page).open() as source:
@@ -195,12 +197,12 @@ def test_a_label_stands_for_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_points_of_sixty_four_flows_make_a_page_that_opens_soon(tmp_path: Path) -> None:
-    page = report.write([large_sweep(tmp_path / "large", repetitions=2)])
-    assert page.stat().st_size < 5_000_000
+def test_a_hundred_points_of_many_flows_make_a_page_that_opens_soon(tmp_path: Path) -> None:
+    # `airloom bench report` takes 64 flows, and measures the time in a browser.
+    page = report.write([large_sweep(tmp_path / "large", flows=24)])
+    assert page.stat().st_size < 1_500_000
     text = page.read_text()
-    # What a browser has to do grows with them; `airloom bench report` measures its time.
-    assert len(re.findall(r"<[a-zA-Z]", text)) < 40_000
-    assert all(f"flow{number:02d}" in text for number in range(64))
+    assert len(re.findall(r"<[a-zA-Z]", text)) < 22_000
+    assert all(f"flow{number:02d}" in text for number in range(24))
     with report.beside(page).open() as source:
         assert len(list(csv.DictReader(source))) == 100
