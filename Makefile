@@ -85,7 +85,7 @@ $(VENV)/.grid: grid.lock $(VENV)/.python
 
 # Playwright drives Debian's Chromium in tests of the grid manager's page.
 $(VENV)/.browser: $(VENV)/.grid
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2 pyee==
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2
 	@touch $@
 
 test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser
@@ -119,6 +119,7 @@ docs: setup ## Write the parts of docs/ that are generated
 	$(BIN)/python -m airloom.cli.api_reference > docs/guide/python.md
 
 screenshots: setup ## Make the pictures of reports in docs/pictures from real runs; needs chromium
+	@tools/packages screenshots
 	$(BIN)/python tools/screenshots/make
 
 wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed

@@ -359,3 +359,57 @@ fn captures_hold_the_real_octets() {
     let ack = frame(ack);
     assert_eq!(ack[..10], [&[0xd4, 0, 0, 0][..], &mac(1)].concat());
 }
+
+/// A cell of Ethernet radios with joint processing, a stack in it, and a stack that changes channels.
+fn mixed_cell(together: bool) -> (Vec<(usize, u64)>, Vec<u64>, u64) {
+    let mut lab = Lab::new(14);
+    let ethernet = || RadioSettings { rate: RateSettings::Constant(54_000_000), ..RadioSettings::default() };
+    let plain: Vec<_> = (1..=8).map(|node| lab.add(node, f64::from(node), ethernet())).collect();
+    let (stack, wanderer) = (lab.stack(9, 4.0), lab.stack(10, 5.0));
+    if !together {
+        let radio = plain[0].1;
+        lab.engine.medium(lab.medium).expect("known").set_frame_error(radio, radio, 0.0);
+    }
+    for round in 0..1_500u64 {
+        let at = round * MS / 2;
+        let from = round % 8;
+        let mut octets = vec![0; 900];
+        octets[..6].copy_from_slice(&mac(if round % 9 == 0 { 9 } else { ((from + 1) % 8) as u8 + 1 }));
+        octets[6..12].copy_from_slice(&mac(from as u8 + 1));
+        octets[12] = 8;
+        let buffer = lab.engine.pool().take(octets.len());
+        lab.engine.pool().octets_mut(buffer)[..octets.len()].copy_from_slice(&octets);
+        let frame = airloom_engine::frame::Frame::new(buffer, 900, None, None);
+        lab.engine.offer(plain[from as usize].0, Instant::from_nanos(at), frame);
+        if round % 7 == 0 {
+            let to = if round % 21 == 0 { GROUP } else { mac(round as u8 % 8 + 1) };
+            lab.send(stack, at, &qos_data(to, mac(9), round as u16, 400), ask(round, &[(7, 4)]));
+        }
+        if round % 300 == 299 {
+            let mhz = if round < 700 { 5240 } else { 5180 };
+            let request = TxRequest { mhz, ..ask(round, &[]) };
+            lab.send(wanderer, at, &beacon(mac(10), round as u16), request);
+        }
+    }
+    lab.run(2_000 * MS);
+    let medium = lab.engine.medium(lab.medium).expect("known");
+    let mut results = Vec::new();
+    for (_, radio) in &plain {
+        let (counts, time) = (medium.counts(*radio), medium.airtime(*radio, Instant::from_nanos(2_000 * MS)));
+        results.extend([counts.sent, counts.received, counts.broken, counts.unanswered]);
+        results.extend([time.receiving, time.busy, time.collided, time.idle].map(|span| span.nanos()));
+    }
+    let individual = medium.individual_receptions();
+    let received = lab.book.received.iter().map(|got| (got.port.index(), got.at.nanos()));
+    let statuses = lab.book.statuses.iter().map(|(port, at, _)| (port.index(), at.nanos()));
+    (received.chain(statuses).collect(), results, individual)
+}
+
+#[test]
+fn joint_processing_of_ethernet_radios_changes_nothing_beside_stacks() {
+    let (one, other) = (mixed_cell(true), mixed_cell(false));
+    assert_eq!(one.0, other.0);
+    assert_eq!(one.1, other.1);
+    assert!(one.0.len() > 300, "{}", one.0.len());
+    assert!(one.2 < other.2, "{} individual receptions, {} without it", one.2, other.2);
+}

@@ -19,7 +19,6 @@ from airloom.results import (
     Verdict,
 )
 from airloom.results.details import Bin, Happening, NodeUse, ProgramEnd, Topology, Vertex, Wire
-from airloom.results.sweep import whole
 
 SCENARIO = """\
 name: fabricated-chain
@@ -236,47 +235,4 @@ def sweep(folder: Path, *, values: tuple[int, ...] = (2, 3, 5, 8, 13, 20), repet
             verdict = DEGRADED if nodes == 20 and point.repetition == 0 else Verdict(status="valid")
             one.finish(verdict, LEDGER, details=details(nodes))
     writer.finish(CLAIMS)
-    return folder
-
-
-def large_sweep(folder: Path, *, points: int = 100, flows: int = 24, repetitions: int = 1) -> Path:
-    """Returns a finished sweep of a rate, with this many flows that run at once.
-
-    A :class:`SweepWriter` writes the whole result after each run, which is quadratic in the points; here
-    it is written once.
-    """
-    rates = [f"{number + 1} Mbit/s" for number in range(points)]
-    names = [f"flow{number:02d}" for number in range(flows)]
-    text = "name: large\nmeasurements:\n" + "".join(
-        f"  - {{name: {name}, iperf3: {{from: a, to: b}}}}\n" for name in names
-    )
-    swept = {"links[bottleneck].rate": rates}
-    writer = SweepWriter(
-        folder, scenario="large", seed=1, sweep=swept, repetitions=repetitions, scenario_text=text
-    )
-    found = {}
-    random = np.random.default_rng(1)
-    t = np.arange(40) * 100_000_000
-    for number, point in enumerate(writer.index.points):
-        rate = 1e6 * (1 + rates.index(point.values["links[bottleneck].rate"])) / flows
-        with RunWriter(
-            folder / point.folder, scenario="large", seed=number, kinds=["netns"], point=point.values,
-            repetition=point.repetition,
-        ) as one:  # fmt: skip
-            figures = []
-            for place, name in enumerate(names):
-                shares = rate * random.gamma(20, 0.05, 40) * (0.5 + place / flows)
-                one.record(name, "throughput", "bit/s", t, shares, node="b")
-                for metric, unit, value in (
-                    ("throughput", "bit/s", float(shares.mean())),
-                    ("rtt_mean", "ns", 2e7 * float(random.gamma(20, 0.05))),
-                ):
-                    figures.append(Measurement(name=name, metric=metric, unit=unit, mean=value))
-            one.measured(*figures)
-            found[point.folder] = one.finish(Verdict(status="valid"), LEDGER, details=details(4))
-    done = tuple(point.model_copy(update={"state": "finished"}) for point in writer.index.points)
-    index = writer.index.model_copy(update={"points": done})
-    (folder / "sweep.json").write_text(index.to_json())
-    (folder / "result.json").write_text(whole(index, found).to_json())
-    writer.close()
     return folder

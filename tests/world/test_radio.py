@@ -65,7 +65,7 @@ CLOSED_FORM = {
 
 
 def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
-    """Mbit/s of one iperf3 flow after the other, each on a medium of its own, as its receiver says.
+    """Mbit/s of iperf3 flows, two at a time, each on a medium of its own, as its receiver says.
 
     Without the end: iperf3's receiver counts until it is told that this was it, which a full queue may
     lose, so that it is told 0.2 s later.
@@ -73,7 +73,7 @@ def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
     media: dict[str, Any] = {}
     nodes: dict[str, Any] = {}
     measurements: list[dict[str, Any]] = []
-    start = 0.0
+    free = [0.0, 0.0]
     for number, (name, value) in enumerate(ideal.items()):
         phy, mbit = name.split(", ")
         channel = 36 if phy == "802.11a" else 1
@@ -83,10 +83,11 @@ def saturated(ideal: dict[str, float], attempt: Attempt) -> dict[str, float]:
             node = {"position": [x, "0 m"], "radios": {"wlan0": {"medium": f"air{number}"}}}
             nodes[f"{end}{number}"] = node
         duration = 4.0 if value < 3 else 2.0
+        start = min(free)
+        free[free.index(start)] += duration + 0.5
         load = {"from": f"a{number}", "to": f"b{number}", "protocol": "udp", "size": "1470 B"}
         load |= {"rate": f"{float(mbit) * 1.2:g} Mbit/s", "duration": f"{duration:g} s", "at": f"{start:g} s"}
         measurements.append({"name": f"udp{number}", "iperf3": load})
-        start += duration + 0.5
     scenario = Scenario(name="rates", media=media, nodes=nodes, measurements=measurements)
     result = airloom.run(scenario, out=attempt.folder)
     attempt.judge(result.verdict.status, result.verdict.reasons)

@@ -132,14 +132,15 @@ impl<'a> Collision<'a> {
     /// What the listener waits for after the frame that it follows and may have received.
     #[cold]
     fn outcome(&self, followed: usize, rank: usize, listeners: &mut Listeners, random: &mut Stream) -> Wait {
-        let path = |frame: &CollidingFrame| listeners.path(frame.from, rank);
         let frame = &self.frames[followed];
-        let (power, delay) = path(frame);
         let (noise, mut energy) = listeners.levels(rank);
+        let (power, delay) = listeners.path(frame.from, rank);
         let ratio = |energy: f64| power / ((energy - power).max(0.0) + noise);
         let mut lock = frame.signal.lock(power, frame.signal.start + delay);
-        for &(index, end) in &self.ends {
-            let (power, delay) = path(&self.frames[index]);
+        // The ratio rises with each end.
+        let certain = frame.signal.is_certain(ratio(energy), self.decoders);
+        for &(index, end) in self.ends.iter().filter(|_| !certain) {
+            let (power, delay) = listeners.path(self.frames[index].from, rank);
             lock.settle(end + delay, ratio(energy), self.decoders);
             if index == followed {
                 break;
@@ -149,16 +150,7 @@ impl<'a> Collision<'a> {
         if !lock.survives(random) {
             return Wait::EIFS;
         }
-        // The airtime at its end was booked as that of a lost frame.
-        let starts = self.frames.iter().map(|frame| frame.signal.start + path(frame).1);
-        let mut before = starts.max().unwrap_or_default();
-        let mut ends = self.ends.iter().map(|&(index, end)| (index, end + path(&self.frames[index]).1));
-        let own = ends.find(|&(index, at)| {
-            let own = index == followed;
-            before = if own { before } else { before.max(at) };
-            own
-        });
-        listeners.receive(rank, own.map_or(Span::ZERO, |(_, at)| at.since(before)));
+        listeners.receive(rank);
         Wait::nav(followed)
     }
 

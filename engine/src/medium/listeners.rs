@@ -60,6 +60,8 @@ pub(super) struct Listeners {
     broken: Vec<i32>,
     receiving: Vec<i32>,
     collided: Vec<i32>,
+    /// Airtime from the event before the end of the frame that is followed to that end.
+    last: Vec<i32>,
 
     // Sums over collisions, and the airtime ahead after the last one.
     all_broken: Vec<i64>,
@@ -88,6 +90,7 @@ impl Listeners {
             broken: numbers.clone(),
             receiving: numbers.clone(),
             collided: numbers.clone(),
+            last: numbers.clone(),
             ahead: numbers,
             all_broken: sums.clone(),
             all_receiving: sums.clone(),
@@ -147,8 +150,9 @@ impl Listeners {
     /// it, unless [`Self::receive`] corrects that.
     pub(super) fn end(&mut self, index: usize, from: usize, end: i32) {
         let delays = &self.delays[from * self.noise.len()..];
-        let Self { followed, began, latest, broken, receiving, collided, .. } = self;
-        book_end(number(index), end, delays, followed, began, latest, broken, receiving, collided);
+        let Self { followed, began, latest, broken, receiving, collided, last, .. } = self;
+        let index = number(index);
+        book_end(index, end, delays, followed, began, latest, broken, receiving, collided, last);
     }
 
     /// The frame that this listener follows, if any: its index, its power, and that of the other
@@ -159,10 +163,9 @@ impl Listeners {
         Some((index, power, (energy - power).max(0.0) + self.noise[rank]))
     }
 
-    /// The listener receives the frame that it follows. The airtime at its end, after the arrival
-    /// of the preceding event, is `last`.
-    pub(super) fn receive(&mut self, rank: usize, last: Span) {
-        let last = i32::try_from(last.nanos()).unwrap_or(i32::MAX);
+    /// The listener receives the frame that it follows.
+    pub(super) fn receive(&mut self, rank: usize) {
+        let last = self.last[rank];
         self.broken[rank] -= 1;
         self.collided[rank] -= last;
         self.receiving[rank] += last;
@@ -302,11 +305,12 @@ fn book_end(
     broken: &mut [i32],
     receiving: &mut [i32],
     collided: &mut [i32],
+    last: &mut [i32],
 ) {
     let count = latest.len();
     let (delays, followed, began) = (&delays[..count], &followed[..count], &began[..count]);
     let (broken, receiving) = (&mut broken[..count], &mut receiving[..count]);
-    let collided = &mut collided[..count];
+    let (collided, last) = (&mut collided[..count], &mut last[..count]);
     for rank in 0..count {
         let before = latest[rank];
         let now = before.max(end + delays[rank]);
@@ -315,5 +319,6 @@ fn book_end(
         broken[rank] -= ends;
         receiving[rank] += (before - began[rank]) & ends;
         collided[rank] += (now - before) & ends;
+        last[rank] = select(ends, now - before, last[rank]);
     }
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 BENCHMARKS: dict[str, str] = {
+    "admission": "the grid manager's search on 400 nodes with 50 standing reservations",
     "bringup": "thousands of nodes: time up, memory, and that nothing stays",
     "chain": "TCP over 20 and 50 router hops of 100 Mbit/s",
     "delay": "how exactly delays of 0.1 to 100 ms are kept",
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, str] = {
     "mininet": "beside Mininet with Linux bridges: linear,100, TCP over 16 and 64 switches, memory",
     "ovs": "fifty Open vSwitches with one controller: time up, memory; TCP through one",
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
+    "report": "a large report in Chromium: time until it is open, elements, size",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
 }
 """Description by module name."""

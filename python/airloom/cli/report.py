@@ -43,7 +43,8 @@ def command(
 ) -> None:
     """Write a self-contained HTML report with plots, and print its tables.
 
-    Several folders make one page that shows them side by side. Example: airloom report out/a out/b
+    Several folders make one page that shows them side by side. Their exported files are those of the
+    comparison, and a folder for each. Example: airloom report out/a out/b
     """
     from airloom import report
     from airloom.cli.console import Console, say
@@ -59,9 +60,10 @@ def command(
     with _patiently(console) as show:
         page = report.write(folders, out, show)
         for form, target in wanted:
-            for folder in folders:
-                own = target / folder.resolve().name if len(folders) > 1 else target
-                files += report.export(folder, own, [form], show)
+            if len(folders) > 1:
+                files += report.export_together(folders, target, [form], show)
+            else:
+                files += report.export(folders[0], target, [form], show)
     for folder in folders:
         console.print(report.on_terminal(folder))
     if len(folders) > 1:

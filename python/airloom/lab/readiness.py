@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from airloom.errors import RunError
 from airloom.planning.rules import programs as rules
-from airloom.runs.programs import POLL, Reading, condition
+from airloom.runs.programs import POLL, Reading, condition, is_ready
 from airloom.scenario import problems
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Ready
@@ -44,7 +44,7 @@ def wait_ready(ready: Ready, program: LiveProgram, listens: Callable[[int], bool
     """
     reading = Reading(program.log, 0)
     until = time.monotonic() + ready.within / 1e9
-    while not _is_ready(ready, reading, listens, run):
+    while not _decide(ready, reading, listens, run):
         code = program.code
         if code is not None:
             how = f"ended with exit code {code}, and was not ready: waited for {condition(ready)}"
@@ -62,9 +62,6 @@ def wait_ready(ready: Ready, program: LiveProgram, listens: Callable[[int], bool
         )
 
 
-def _is_ready(ready: Ready, reading: Reading, listens: Callable[[int], bool], run: Start) -> bool:
-    if ready.log is not None:
-        return reading.has(ready.log)
-    if ready.port is not None:
-        return listens(ready.port)
-    return ready.command is None or run(words_of(ready.command)) == 0
+def _decide(ready: Ready, reading: Reading, listens: Callable[[int], bool], run: Start) -> bool:
+    decided = is_ready(ready, reading, listens)
+    return run(words_of(decided)) == 0 if isinstance(decided, str) else decided

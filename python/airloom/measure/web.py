@@ -112,11 +112,34 @@ class WebTool:
 
     def steps(self) -> tuple[Step, ...]:
         """The server, and a shell that runs curl until the time is over."""
+        ask = self.ask
+        address = self.place.address(ask.to, ask.family)
+        # Content without structure: nothing on the way can compress it.
+        content = random.Random(self.place.seed).randbytes(max(_DOCUMENT, self._size))
+        server = Step(
+            role="server",
+            node=self.place.node(ask.to),
+            argv=(
+                "python3",
+                "-m",
+                "http.server",
+                "--directory",
+                FOLDER,
+                "--bind",
+                address,
+                str(self.place.port),
+            ),
+            service=True,
+            ready=Listening("tcp", self.place.port),
+            linger=0,
+            files={"document": content[:_DOCUMENT], "object": content[: self._size]},
+        )
+        return server, self._client()
+
+    def _client(self) -> Step:
         ask, port = self.ask, str(self.place.port)
         address = self.place.address(ask.to, ask.family)
         host = f"[{address}]" if ":" in address else address
-        # Content without structure: nothing on the way can compress it.
-        content = random.Random(self.place.seed).randbytes(max(_DOCUMENT, self._size))
         curl = "curl -s -f --noproxy '*' -o /dev/null -w '%{http_code}\\n'"
         base = f"http://{host}:{port}"
         script = f"""
@@ -127,28 +150,17 @@ while start=$(date +%s%N); [ "$start" -lt "$over" ]; do
   echo "$start $(date +%s%N) $(( {self._objects} + 1 - good ))"
 done
 """
-        return (
-            Step(
-                role="server",
-                node=self.place.node(ask.to),
-                argv=("python3", "-m", "http.server", "--directory", FOLDER, "--bind", address, port),
-                service=True,
-                ready=Listening("tcp", self.place.port),
-                linger=0,
-                files={"document": content[:_DOCUMENT], "object": content[: self._size]},
-            ),
-            Step(
-                role="client",
-                node=ask.source,
-                argv=("sh", "-c", script),
-                at=ask.at,
-                limit=int(ask.duration) + _GRACE,
-            ),
+        return Step(
+            role="client",
+            node=ask.source,
+            argv=("sh", "-c", script),
+            at=ask.at,
+            limit=int(ask.duration) + _GRACE,
         )
 
     def read(self, outcome: Outcome) -> WebReading:
         """The loads."""
-        _, client = self.steps()
+        client = self._client()
         if outcome.ended[client.role].code not in client.expect:
             raise failed("web", self.place.name, client, outcome)
         text = (outcome.folder / client.stdout).read_text("utf-8", "replace")

@@ -5,6 +5,7 @@
     page = report.write([Path("out/chain")])            # out/chain/report.html
     console.print(report.on_terminal(Path("out/chain")))     # for rich
     report.export(Path("out/chain"), Path("plots"), ["png", "svg", "csv"])
+    report.export_together([Path("out/a"), Path("out/b")], Path("plots"), ["png"])
 
 matplotlib and its dependencies are imported with the first figure.
 """
@@ -88,12 +89,45 @@ def export(
     """Writes every figure (``png``, ``svg``), table (``csv``) and test (``flent``) to a separate file."""
     from airloom.report.files import write as write_files
 
+    wanted = _known(forms)
+    with _exporting(target):
+        return write_files(RunReader(folder), target, wanted, progress)
+
+
+def export_together(
+    folders: Sequence[Path],
+    target: Path,
+    forms: Iterable[str],
+    progress: Progress = lambda what, share: None,
+) -> list[Path]:
+    """Writes the figures and the table of several runs side by side, as the page shows them.
+
+    Those of each run are in a folder below ``target``, which has the name of the run's folder, and
+    a number behind it if several have that name.
+    """
+    from airloom.report.files import write as write_files
+    from airloom.report.files import write_together
+
+    wanted = _known(forms)
+    runs = [RunReader(folder) for folder in folders]
+    with _exporting(target):
+        written = write_together(runs, target, wanted, progress)
+        for number, run in enumerate(runs):
+            before = sum(one.name == run.name for one in runs[:number])
+            own = target / (f"{run.name}-{before + 1}" if before else run.name)
+            written += write_files(run, own, wanted, progress)
+    return written
+
+
+def _known(forms: Iterable[str]) -> list[str]:
     wanted = list(forms)
     for form in wanted:
         if form not in FORMS:
             raise ScenarioError(
                 "report.form", f"{form} is not a form of export", cure=f"there are {', '.join(FORMS)}"
             )
-    run = RunReader(folder)
-    with writing(target, "report.unwritable", "the report's files", "name another folder for them"):
-        return write_files(run, target, wanted, progress)
+    return wanted
+
+
+def _exporting(target: Path) -> contextlib.AbstractContextManager[None]:
+    return writing(target, "report.unwritable", "the report's files", "name another folder for them")

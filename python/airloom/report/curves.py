@@ -122,7 +122,8 @@ def _line(axes: Any, curve: Curve, scale: Scale, colour: str, numeric: bool, shi
     half = np.nan_to_num(curve.half / scale.factor, posinf=0.0)
     few = len(x) <= 25
     if numeric and len(x) > 1:
-        axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+        if half.any():
+            axes.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
         axes.plot(x, mean, color=colour, marker="o" if few else "", markersize=3, linewidth=1.3)
         return
     # Between categories there are no values: the line only leads the eye.

@@ -1,4 +1,4 @@
-"""Export of every figure and every table to a separate file."""
+"""Export of every figure and every table to a separate file, of one run or of several side by side."""
 
 from __future__ import annotations
 
@@ -8,25 +8,47 @@ from pathlib import Path
 
 from airloom.report import flent, page, tables
 from airloom.report.all_tables import all_tables
-from airloom.report.page import Progress
+from airloom.report.page import Chapter, Progress
 from airloom.results import RunReader
+
+IMAGES = frozenset({"png", "svg"})
 
 
 def write(run: RunReader, target: Path, forms: Sequence[str], progress: Progress) -> list[Path]:
-    """Writes the files and returns their paths."""
+    """Writes the files of a run and returns their paths."""
     target.mkdir(parents=True, exist_ok=True)
     written = (
         [_csv(one, target) for one in all_tables(run) if one.name != "headlines"] if "csv" in forms else []
     )
     if "flent" in forms:
         written += flent.write(run, target)
-    images = [form for form in forms if form not in ("csv", "flent")]
-    if images:
-        drawings = [one for chapter in page.chapters(run, progress) for one in chapter.drawings]
-        for number, drawing in enumerate(drawings):
-            progress(f"drawing {drawing.title.lower()}", 0.25 + 0.75 * number / len(drawings))
-            written += [drawing.save(target, form) for form in images]
+    if set(forms) & IMAGES:
+        written += _images(page.chapters(run, progress), target, forms, progress)
     progress("done", 1.0)
+    return written
+
+
+def write_together(
+    runs: Sequence[RunReader], target: Path, forms: Sequence[str], progress: Progress
+) -> list[Path]:
+    """Writes the figures and the table of several runs side by side and returns their paths.
+
+    flent's format has no form for several runs.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    chapter = page.side_by_side(runs)
+    written = [_csv(one, target) for one in chapter.tables] if "csv" in forms else []
+    return written + _images([chapter], target, forms, progress)
+
+
+def _images(
+    chapters: Sequence[Chapter], target: Path, forms: Sequence[str], progress: Progress
+) -> list[Path]:
+    drawings = [one for chapter in chapters for one in chapter.drawings]
+    written = []
+    for number, drawing in enumerate(drawings):
+        progress(f"drawing {drawing.title.lower()}", 0.25 + 0.75 * number / len(drawings))
+        written += [drawing.save(target, form) for form in forms if form in IMAGES]
     return written
 
 

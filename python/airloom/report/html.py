@@ -41,7 +41,7 @@ def render(runs: Sequence[RunReader], progress: Progress) -> str:
                 airloom=airloom.__version__,
                 most_reasons=tables.REASONS,
                 most_notes=tables.NOTES,
-                most_rows=tables.ROWS,
+                most_cells=tables.CELLS,
             )
         )
         + "\n"
@@ -103,11 +103,20 @@ def _run(run: RunReader, prefix: str, progress: Progress) -> dict[str, Any]:
         "scenario": run.result.scenario,
         "description": description if isinstance(description, str) else "",
         "verdict": run.result.verdict,
+        "reasons": _reasons(run),
         "lost": run.notes,
         "facts": tables.facts(run)[1:],
         "tiles": [{"figure": figure, "label": label} for figure, label in page.headlines(run)],
         "chapters": shown,
     }
+
+
+def _reasons(run: RunReader) -> list[str]:
+    """Returns the reasons of the verdict with the labels of swept paths instead of the paths."""
+    reasons = list(run.result.verdict.reasons)
+    for path, label in tables.labels_of(run).items():
+        reasons = [reason.replace(f"{path}=", f"{label}=") for reason in reasons]
+    return reasons
 
 
 def _overview(runs: Sequence[RunReader]) -> Table:

@@ -63,9 +63,8 @@ def boxes(whole: Grid, group: Sequence[Figure], title: str, name: str) -> list[D
     def draw(axes: Any, panel: Panel[dict[int, Floats]], ink: Ink) -> None:
         for line in panel.lines:
             shift = 0.8 / count * (line.number - (count - 1) / 2)
-            for category, values in line.data.items():
-                colour = ink.series[line.number]
-                _box(axes, category + shift, values / scale.factor, 0.6 / count, colour, ink)
+            at = [(category + shift, values / scale.factor) for category, values in line.data.items()]
+            _boxes(axes, at, 0.6 / count, ink.series[line.number], ink)
 
     def finish(axes: Any) -> None:
         set_categories(axes, categories)
@@ -95,18 +94,35 @@ def boxes(whole: Grid, group: Sequence[Figure], title: str, name: str) -> list[D
     )
 
 
-def _box(axes: Any, x: float, values: Floats, width: float, colour: str, ink: Ink) -> None:
-    low, first, middle, third, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
-    if len(values) >= BOXES:
-        axes.vlines(x, low, high, color=colour, linewidth=1.0)
-        axes.bar(
-            x, third - first, width, first, facecolor=ink.paper, edgecolor=colour, linewidth=1.1, zorder=2
-        )
-    axes.hlines(middle, x - width / 2, x + width / 2, color=colour, linewidth=1.8, zorder=3)
-    axes.plot(
-        np.full(len(values), x), values, color=colour, marker="o", markersize=2.5, alpha=0.6, linestyle="",
-        zorder=4,
-    )  # fmt: skip
+def _boxes(axes: Any, at: Sequence[tuple[float, Floats]], width: float, colour: str, ink: Ink) -> None:
+    """Draws the boxes of a line. Each part of all boxes is one path: a page may have thousands."""
+    half = width / 2
+    whiskers, outlines, medians, dots = [], [], [], []
+    for x, values in at:
+        low, first, middle, third, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
+        if len(values) >= BOXES:
+            whiskers.append([(x, low), (x, high)])
+            left, right = x - half, x + half
+            outlines.append([(left, first), (right, first), (right, third), (left, third), (left, first)])
+        medians.append([(x - half, middle), (x + half, middle)])
+        # A line of no length with round ends is a dot; the renderer of PNG needs some length.
+        dots += [[(x, value), (x + 1e-4, value)] for value in values]
+    for lines, face, size, opacity in (
+        (whiskers, "none", 1.0, 1.0),
+        (outlines, ink.paper, 1.1, 1.0),
+        (medians, "none", 1.8, 1.0),
+        (dots, "none", 3.5, 0.6),
+    ):
+        if lines:
+            _path(axes, lines, edgecolor=colour, facecolor=face, linewidth=size, alpha=opacity)
+
+
+def _path(axes: Any, lines: Sequence[Sequence[tuple[float, float]]], **style: Any) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    whole = Path.make_compound_path(*(Path(line) for line in lines))
+    axes.add_patch(PathPatch(whole, capstyle="round", joinstyle="miter", **style))
 
 
 def distributions(

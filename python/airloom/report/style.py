@@ -166,8 +166,29 @@ def _settings(ink: Ink) -> AbstractContextManager[None]:
     return matplotlib.rc_context(settings)
 
 
-_LONG = re.compile(r"-?\d+\.\d{3,}(?![\w.])")
-"""A number with more decimals than a picture needs."""
+_DECIMALS = re.compile(r"-?\d+\.\d{2,}(?![\w.])")
+_GROUP = re.compile(r"(<g\b[^>]*>|</g>)")
+
+
+def _rounded(text: str, decimals: int) -> str:
+    return _DECIMALS.sub(lambda found: f"{round(float(found[0]), decimals):g}", text)
+
+
+def _without_plain_groups(svg: str) -> str:
+    """Removes groups without attributes, which are half of the elements of matplotlib's files."""
+    kept: list[bool] = []
+    parts = []
+    for part in _GROUP.split(svg):
+        if part == "</g>":
+            if kept.pop():
+                parts.append(part)
+        elif _GROUP.fullmatch(part):
+            kept.append(part != "<g>")
+            if kept[-1]:
+                parts.append(part)
+        else:
+            parts.append(part)
+    return "".join(parts)
 
 
 def _inline(svg: str, prefix: str, alt: str) -> str:
@@ -179,10 +200,11 @@ def _inline(svg: str, prefix: str, alt: str) -> str:
     body = body.replace("xlink:href=", "href=")
     # Nothing refers to groups, and their names are a tenth of the file.
     body = re.sub(r'<g id="[^"]*"', "<g", body)
-    body = re.sub(r"<g/>", "", body)
-    body = re.sub(r"\n\s+", "\n", body)
-    # A hundredth of a point is invisible; six decimals are a third of the file.
-    body = _LONG.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), body)
+    body = _without_plain_groups(re.sub(r"<g/>", "", body))
+    body = re.sub(r"\s*\n\s*", "\n", body)
+    # A twentieth of a point is invisible; six decimals are a third of the file.
+    body = re.sub(r' d="[^"]*"', lambda found: _rounded(found[0], 1), body)
+    body = re.sub(r"<[^>]*>", lambda found: _rounded(found[0], 2), body)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)

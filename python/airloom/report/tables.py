@@ -397,12 +397,12 @@ def _in_words(path: str, values: Sequence[Any], labels: Mapping[str, str]) -> st
     return f"{name}: {', '.join(shown)}"
 
 
-REASONS = 8
-"""Maximum number of verdict reasons shown; a long sweep may have hundreds."""
-ROWS = 1000
-"""Maximum number of rows of a table on the page."""
-NOTES = 4
-"""Maximum number of notes shown."""
+REASONS = 4
+"""Maximum number of verdict reasons shown at once; a long sweep may have hundreds."""
+CELLS = 3000
+"""Maximum number of cells of a table on the page, by which its rows are limited."""
+NOTES = 2
+"""Maximum number of notes shown at once."""
 
 
 def facts(run: RunReader) -> list[tuple[str, str]]:

@@ -105,6 +105,15 @@ class Reading:
         return held
 
 
+def is_ready(ready: Ready, reading: Reading, listens: Callable[[int], bool]) -> bool | str:
+    """Whether a program is ready, by its log or port; the command line whose success decides it."""
+    if ready.log is not None:
+        return reading.has(ready.log)
+    if ready.port is not None:
+        return listens(ready.port)
+    return True if ready.command is None else ready.command
+
+
 class Supervised:
     """A program of the scenario during the run."""
 
@@ -281,23 +290,15 @@ class Supervised:
         ready = self.program.ready
         if life != self._life or self.state != "running" or ready is None:
             return
-        if ready.command is not None:
-            self._ask(life, ready.command)
-        elif self._is_ready():
+        decided = is_ready(ready, self._reading, lambda port: self._node.listens("tcp", port))
+        if isinstance(decided, str):
+            self._ask(life, decided)
+        elif decided:
             self._become_ready()
         else:
             # A long log is read in pieces, in turn with other work that is due.
             left = ready.log is not None and self._reading.left
             self._timeline.after(0 if left else POLL, lambda: self._look(life))
-
-    def _is_ready(self) -> bool:
-        ready = self.program.ready
-        assert ready is not None
-        if ready.log is not None:
-            return self._reading.has(ready.log)
-        if ready.port is not None:
-            return self._node.listens("tcp", ready.port)
-        return True
 
     def _ask(self, life: int, command: str) -> None:
         """Runs the readiness command in the node. Exit code 0 means ready."""

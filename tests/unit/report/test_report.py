@@ -160,11 +160,11 @@ def test_of_very_many_reasons_the_first_are_seen_at_once(tmp_path: Path) -> None
     writer.finish(Verdict(status="degraded", reasons=reasons, notes=notes), Ledger())
     page = report.write([tmp_path / "many"])
     assert parsed(page).wrong == []
-    assert "22 more reasons" in page.read_text()
-    assert "5 more notes" in page.read_text()
+    assert "26 more reasons" in page.read_text()
+    assert "7 more notes" in page.read_text()
     console = Console(width=80, color_system=None, record=True, file=io.StringIO())
     console.print(report.on_terminal(tmp_path / "many"))
-    assert "and 22 more in result.json" in console.export_text()
+    assert "and 26 more in result.json" in console.export_text()
 
 
 def test_what_programs_wrote_cannot_become_markup(page: Path) -> None:
@@ -221,6 +221,21 @@ def test_runs_stand_side_by_side(run_folder: Path, tmp_path: Path) -> None:
     row = next(line for line in text.splitlines() if "throughput" in line)
     assert row.count("Mbit/s") >= 2
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_export_of_several_runs_has_their_joint_figures(run_folder: Path, tmp_path: Path) -> None:
+    same = fake_results.run(tmp_path / "run", nodes=6, seed=2)
+    assert same.name == run_folder.name
+    written = report.export_together([run_folder, same], tmp_path / "out", ["svg", "csv"])
+    names = {str(path.relative_to(tmp_path / "out")) for path in written}
+    assert {"together.csv", "run/topology.svg", "run-2/topology.svg"} <= names
+    with (tmp_path / "out" / "together.csv").open() as source:
+        row = next(row for row in csv.DictReader(source) if row["metric"] == "throughput")
+    assert len([one for name, one in row.items() if str(same) in name or str(run_folder) in name]) == 2
+    joint = next(path for path in written if path.name.startswith("distribution-rtt"))
+    assert joint.parent == tmp_path / "out"
+    assert str(same) in joint.read_text()
 
 
 def test_a_run_cut_short_has_a_report(tmp_path: Path) -> None:

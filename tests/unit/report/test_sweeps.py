@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,11 @@ import pytest
 from rich.console import Console
 
 from airloom import report
+from airloom.bench.report import large_sweep
 from airloom.report import curves, facets, grid, pivot, spread, sweeps
 from airloom.report.facets import Dimension
 from airloom.report.style import PAPER
 from airloom.results import Ledger, Measurement, RunReader, SweepWriter, Verdict
-from helpers import fake_results
 
 QUEUE = "links[bottleneck].queue.discipline"
 DELAY = "links[bottleneck].delay"
@@ -194,10 +195,12 @@ def test_a_label_stands_for_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_points_of_many_flows_stay_below_two_megabytes(tmp_path: Path) -> None:
-    page = report.write([fake_results.large_sweep(tmp_path / "large")])
-    assert page.stat().st_size < 2_000_000
+def test_a_hundred_points_of_sixty_four_flows_make_a_page_that_opens_soon(tmp_path: Path) -> None:
+    page = report.write([large_sweep(tmp_path / "large", repetitions=2)])
+    assert page.stat().st_size < 5_000_000
     text = page.read_text()
-    assert all(f"flow{number:02d}" in text for number in range(24))
+    # What a browser has to do grows with them; `airloom bench report` measures its time.
+    assert len(re.findall(r"<[a-zA-Z]", text)) < 40_000
+    assert all(f"flow{number:02d}" in text for number in range(64))
     with report.beside(page).open() as source:
         assert len(list(csv.DictReader(source))) == 100
