@@ -85,7 +85,7 @@ $(VENV)/.grid: grid.lock $(VENV)/.python
 
 # Playwright drives Debian's Chromium in tests of the grid manager's page.
 $(VENV)/.browser: $(VENV)/.grid
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2 pyee==
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.2
 	@touch $@
 
 test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser

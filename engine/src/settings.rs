@@ -48,8 +48,9 @@ pub struct LinkSettings {
     /// Latency added by the equipment at the far end.
     pub receiver: Receiver,
     /// Maximum time in nanoseconds for which consecutive segments of a super-frame are gathered at
-    /// a port, to be handed over together; each keeps its own arrival time. 0 hands each one over
-    /// alone.
+    /// a port, to be handed over together; each keeps its own arrival time. Up to five times as
+    /// long, but at most an eighth of the time for which the link has been busy. 0 hands each one
+    /// over alone.
     pub coalesce_ns: u64,
     /// Carrier of the interface at the far end while the link is down.
     pub carrier: Carrier,

@@ -28,6 +28,7 @@ NEEDS = {
     "constellation": "/usr/lib/frr/ospfd",
     "openflow": "/usr/sbin/ovs-vswitchd",
     "sliver": "linux.uml",
+    "wpa2": "/usr/sbin/hostapd",
 }
 """Programs that an example runs and not every machine has."""
 

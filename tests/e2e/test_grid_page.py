@@ -21,6 +21,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwr
 from helpers.grid import SMALL  # noqa: E402
 from helpers.grid_server import Server  # noqa: E402
 
+pytestmark = pytest.mark.timeout(300)
 PHONE = {"width": 390, "height": 800}
 
 

@@ -31,9 +31,12 @@ from helpers.grid import ONE_NODE, SMALL
 from helpers.grid_server import WAIT_S, Server, postgres
 
 CLIENTS = 200
-DEATHS = 3
+DEATHS = 2
 STOPPED = 143
 BOOK = "/v1/reservations"
+
+pytestmark = pytest.mark.timeout(300)
+"""Starts of the service load its packages anew, and other tests use the same processors."""
 
 
 def at(hours: float) -> str:

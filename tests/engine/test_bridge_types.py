@@ -27,7 +27,7 @@ def declared() -> dict[str, Any]:
         for one in classes
         if one.name in ("Engine", "Tap") or [ast.unparse(base) for base in one.bases] == ["TypedDict"]
     ]
-    names = vars(typing) | {"PathLike": PathLike}
+    names = vars(typing) | {"PathLike": PathLike, "WlanDevice": _engine.WlanDevice}
     exec(compile(ast.Module(wanted, []), "_engine.pyi", "exec", dont_inherit=True), names)
     return names
 

@@ -20,7 +20,7 @@ import pytest
 
 from helpers import REPOSITORY
 
-WAIT_S = 30
+WAIT_S = 90
 
 
 class Server:
@@ -47,8 +47,9 @@ class Server:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))
             octets = os.read(self.process.stdout.fileno(), 4096) if ready else b""
             if not octets:
+                told = self.told()
                 self.kill()
-                raise AssertionError(f"it did not start: {said.decode()}{self.told()}")
+                raise AssertionError(f"it did not start: {said.decode()}{told}")
             said += octets
             for line in said.decode().splitlines(keepends=True):
                 if line.startswith("administrator") and line.endswith("\n"):

@@ -243,7 +243,9 @@ impl Wire {
         }
         self.entered = context.now;
         let wakes = self.accept(context, flight);
-        self.await_arrival(context);
+        if !self.bare {
+            self.await_arrival(context);
+        }
         if wakes {
             self.wake(context);
         }

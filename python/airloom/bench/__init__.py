@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 BENCHMARKS: dict[str, str] = {
+    "admission": "the grid manager's search on 400 nodes with 50 standing reservations",
     "bringup": "thousands of nodes: time up, memory, and that nothing stays",
     "chain": "TCP over 20 and 50 router hops of 100 Mbit/s",
     "delay": "how exactly delays of 0.1 to 100 ms are kept",

@@ -102,6 +102,8 @@ def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tupl
     grant = reservation["grant"]
     phys = {radio.settings["phy"] for medium in plan.media.values() for radio in medium.radios}
     for number, event in enumerate(plan.scenario.events):
+        if event.position is not None:
+            yield number, ("it moves a node of the testbed", "leave it out")
         tune = event.tune
         if tune is None:
             continue

@@ -195,7 +195,6 @@ SETTINGS = {
 
 OF_THE_STACK = (
     "mode",
-    "ssid",
     "rate",
     "rts",
     "fragment",
@@ -207,7 +206,8 @@ OF_THE_STACK = (
     "probe",
     "leave",
 )
-"""Keys that a node's own 802.11 stack decides, if the radio is a wireless device."""
+"""Keys that a node's own 802.11 stack decides, if the radio is a wireless device. ``ssid`` is not
+among them: it says with which radios a radio forms a subnet."""
 
 BEACON = 102_400_000
 """Beacon interval in nanoseconds: 100 TU of 1024 us."""
