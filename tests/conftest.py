@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -12,6 +13,9 @@ __all__ = ["tries"]
 
 BESIDE_EACH_OTHER = {"unit", "engine", "refused"}
 """Folders of tests that do not measure the machine, so that they may share it."""
+
+ROOT_ALONE = "needs root: pytest has threads, so that it cannot move into a user namespace for its nodes"
+"""Why an ordinary user skips tests of real nodes; those of the command start processes that can."""
 
 # A test's time limit is pytest's; a limit for each example would fail whenever the machine is busy.
 # Failed examples are not kept in the folder of the sources, which may be read-only.
@@ -39,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if (shared := shared_by(item)) is not None:
             item.add_marker(pytest.mark.xdist_group(shared))
         folder = item.path.relative_to(here).parts[0]
+        if folder == "world" and os.geteuid() != 0:
+            item.add_marker(pytest.mark.skip(reason=ROOT_ALONE))
         if folder in BESIDE_EACH_OTHER and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.quick)
 

@@ -1,6 +1,6 @@
 //! `airloom-init`: the processes behind a run's nodes.
 //!
-//! `airloom-init keep N` is the **supervisor**: one process for each run, with the controller's
+//! `airloom-init supervise N` is the **supervisor**: one process for each run, with the controller's
 //! stream socket as descriptor N. For each node with programs the controller sends it a
 //! [`message::Request::Node`] with two descriptors, the node's network namespace and one end of a
 //! new socket. The supervisor then makes a **node init**: the first process of new PID, mount, UTS
@@ -52,7 +52,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
-        (Some("keep"), Some(socket)) => {
+        (Some("supervise"), Some(socket)) => {
             match sealed_copy::run().and_then(|()| supervisor::supervise(&socket)) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: airloom-init keep DESCRIPTOR  (started by airloom, with its socket)");
+            eprintln!("usage: airloom-init supervise DESCRIPTOR  (started by airloom, with its socket)");
             ExitCode::from(2)
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of these messages and their semantics. The controller requires its own version, and so
 /// detects a program left over from an earlier build.
-pub const PROTOCOL: u32 = 8;
+pub const PROTOCOL: u32 = 9;
 
 /// From the controller to the supervisor.
 #[derive(Debug, Deserialize)]
@@ -190,13 +190,12 @@ pub struct Host {
     #[serde(default)]
     pub descriptors: usize,
     /// Its sandbox.
-    #[serde(rename = "cell")]
     pub sandbox: Sandbox,
     /// How the host's kernel schedules it.
     #[serde(default)]
     pub scheduling: Scheduling,
     /// Maximum time until the guest is ready, in milliseconds.
-    pub patience_ms: u64,
+    pub timeout_ms: u64,
     /// Set-up of the guest itself.
     pub world: World,
 }
@@ -208,7 +207,7 @@ pub struct Join {
     /// Returned with the answer.
     pub id: u64,
     /// Maximum time until it is ready, in milliseconds.
-    pub patience_ms: u64,
+    pub timeout_ms: u64,
     /// Set-up of the part itself.
     pub world: World,
 }

@@ -60,22 +60,22 @@ impl Relay {
         let pid = sandbox::start(&host, &streams).map_err(|(what, error)| format!("{what}: {error}"))?;
         let machine = Machine { pid, console: Console { from: Some(console), log, left: MOST_LOG } };
         let channel = GuestChannel::to_machine(near.into()).map_err(fail)?;
-        Ok(Self::new(Some(machine), channel, host.id, host.world, host.patience_ms))
+        Ok(Self::new(Some(machine), channel, host.id, host.world, host.timeout_ms))
     }
 
     /// Joins a part of a guest at the other end of a channel.
     pub fn join(join: Join, channel: OwnedFd) -> io::Result<Self> {
-        Ok(Self::new(None, GuestChannel::to_part(channel)?, join.id, join.world, join.patience_ms))
+        Ok(Self::new(None, GuestChannel::to_part(channel)?, join.id, join.world, join.timeout_ms))
     }
 
-    fn new(machine: Option<Machine>, channel: GuestChannel, id: u64, world: World, patience_ms: u64) -> Self {
+    fn new(machine: Option<Machine>, channel: GuestChannel, id: u64, world: World, timeout_ms: u64) -> Self {
         Self {
             machine,
             channel,
             exit_code: None,
             asked: Some(id),
             world: Some(world),
-            until: Some(Instant::now() + Duration::from_millis(patience_ms)),
+            until: Some(Instant::now() + Duration::from_millis(timeout_ms)),
             held: Vec::new(),
             terminals: Vec::new(),
             clock_asked: 0,

@@ -17,7 +17,7 @@ from helpers.kernels import needs_built
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(240), needs_built]
 
-OPEN = """
+HOSTAPD = """
 interface=wlan0
 driver=nl80211
 ssid=lab
@@ -25,8 +25,6 @@ country_code=US
 hw_mode=a
 channel=36
 wmm_enabled=1
-"""
-HOSTAPD = f"""{OPEN}
 wpa=2
 wpa_key_mgmt=WPA-PSK
 rsn_pairwise=CCMP
@@ -148,20 +146,6 @@ def test_two_guests_form_an_independent_cell_and_one_that_restarts_comes_back(tm
         up["b"].restart()
         said(up["b"], join)
         until(lambda: reached(up["a"], "b"), "no cell after the restart")
-
-
-def test_an_ethernet_radio_joins_the_access_point_of_a_guest(tmp_path: Path) -> None:
-    needs("iw", "hostapd")
-    radio = {"device": "ethernet", "mode": "station", "ssid": "lab"}
-    nodes = {
-        "ap": {"files": {"/etc/hostapd.conf": OPEN}, "radios": {"wlan0": {"ssid": "lab"}}},
-        "station": {"kind": "netns", "radios": {"wlan0": radio}},
-    }
-    with lab(tmp_path, nodes) as up:
-        said(up["ap"], "hostapd -B /etc/hostapd.conf")
-        until(lambda: up.radio("station").link()["connected"] is not None, "it does not join")
-        assert reached(up["station"], "ap")
-        assert station(up["ap"])["associated"] == "yes"
 
 
 def test_two_guests_form_an_802_11s_mesh(tmp_path: Path) -> None:

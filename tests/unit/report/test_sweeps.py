@@ -99,6 +99,7 @@ def test_every_point_is_drawn_with_its_interval(made: RunReader) -> None:
             assert heights.max() <= high
 
 
+@pytest.mark.slow
 def test_more_than_eight_lines_become_panels_and_none_is_lost(tmp_path: Path) -> None:
     run = sweep(tmp_path / "run", {DELAY: ["5 ms", "10 ms"]}, flows=70, repetitions=1)
     whole = grid.of_sweep(run)
@@ -145,6 +146,7 @@ def test_a_pivot_table_has_values_of_an_axis_as_columns(made: RunReader) -> None
     assert all("±" in row[2].text for row in found.rows)
 
 
+@pytest.mark.slow
 def test_the_csv_file_has_every_figure_unrounded(made: RunReader) -> None:
     page = report.write([made.folder])
     with report.beside(page).open() as source:

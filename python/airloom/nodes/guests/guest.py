@@ -182,7 +182,7 @@ class GuestNode(InnerNode):
             "argv": machine.argv,
             "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
             "descriptors": len(machine.descriptors),
-            "cell": {
+            "sandbox": {
                 "memory": machine.memory,
                 "capabilities": machine.capabilities,
                 "devices": machine.devices,
@@ -193,7 +193,7 @@ class GuestNode(InnerNode):
                 "policy": _POLICIES[settings.policy],
                 "priority": settings.priority,
             },
-            "patience_ms": round(machine.timeout * 1000),
+            "timeout_ms": round(machine.timeout * 1000),
             "world": {
                 **self._world(machine.root),
                 "modules": machine.modules,

@@ -109,7 +109,7 @@ class PartNode(InnerNode):
                 stderr=self.machine.log,
                 on_exit=lambda exit: self._parted(init, exit),
             )
-            order = {"patience_ms": round(self.timeout * 1000), "world": self._world({"from": "part"})}
+            order = {"timeout_ms": round(self.timeout * 1000), "world": self._world({"from": "part"})}
             init.join(order, near.fileno())
         self._joined = init
 

@@ -22,7 +22,7 @@ from airloom.nodes.process.channel import Channel, Dispatcher, Message
 from airloom.planning.plan import MountPlan
 from airloom.units.text import of_nodes
 
-_PROTOCOL = 8
+_PROTOCOL = 9
 """As in ``init/src/message.rs``."""
 _GREETING = 5.0
 """Seconds for the supervisor to send its greeting; versions before 2 send none."""
@@ -46,7 +46,7 @@ class Made:
 
 
 class Supervisor:
-    """Client of the supervisor process, ``airloom-init keep``."""
+    """Client of the supervisor process, ``airloom-init supervise``."""
 
     def __init__(self) -> None:
         program = binaries.find("airloom-init")
@@ -266,7 +266,7 @@ class Supervisor:
 def _spawn(program: Path, far: socket.socket) -> subprocess.Popen[bytes]:
     """Starts the supervisor in a new session, so that Ctrl-C in this terminal does not reach it."""
     return subprocess.Popen(
-        [str(program), "keep", str(far.fileno())],
+        [str(program), "supervise", str(far.fileno())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[far.fileno()],
