@@ -272,7 +272,8 @@ fn a_radio_follows_the_channel_of_its_requests_and_hears_the_others() {
 #[test]
 fn flows_on_two_channels_do_not_share_and_collisions_are_those_of_one_channel() {
     let mut lab = Lab::new(11);
-    let ports: Vec<PortId> = (1..=5).map(|node| lab.stack(node, f64::from(node))).collect();
+    let mut ports: Vec<PortId> = (1..=4).map(|node| lab.stack(node, f64::from(node))).collect();
+    ports.push(lab.add(5, 5.0, RadioSettings { monitor: true, ..wlan() }).0);
     lab.book.quiet = true;
     for (from, to, mhz) in [(0, 2u8, 5180), (2, 4, 5240)] {
         for number in 0..3_000 {
@@ -284,7 +285,6 @@ fn flows_on_two_channels_do_not_share_and_collisions_are_those_of_one_channel() 
         let request = TxRequest { mhz, ..ask(0, &[]) };
         lab.send(ports[usize::from(node) - 1], 0, &beacon(mac(node), 0), request);
     }
-    lab.engine.set_wlan_monitor(ports[4], true).expect("a stack");
     lab.run(1_000 * MS);
     let count = |at: usize| lab.book.counts[&ports[at].index()];
     // A flow alone has 1 s / 402.5 us = 2484 frames.
@@ -300,11 +300,11 @@ fn the_ledger_holds_with_stacks_that_come_and_go() {
     let mut lab = Lab::new(12);
     let mut nodes = Vec::new();
     for node in 1..=6u8 {
-        let (port, radio) = lab.add(node, 10.0 * f64::from(node), wlan());
+        let settings = RadioSettings { monitor: node == 6, ..wlan() };
+        let (port, radio) = lab.add(node, 10.0 * f64::from(node), settings);
         lab.engine.set_wlan_addresses(port, &[mac(node)]).expect("a stack");
         nodes.push((port, radio));
     }
-    lab.engine.set_wlan_monitor(nodes[5].0, true).expect("a stack");
     let (ethernet, _) = lab.add(7, 15.0, RadioSettings::default());
     let mut sent = 0;
     for round in 0..150u64 {

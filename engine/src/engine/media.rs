@@ -202,17 +202,6 @@ impl Engine {
         Ok(self.medium(medium)?.set_wlan_addresses(radio, addresses))
     }
 
-    /// Lets the radio at `port`, which carries 802.11 frames, pass on every frame that it can
-    /// decode, on all channels of its band, instead of those to its addresses and to groups.
-    ///
-    /// # Errors
-    /// If the port has no radio that carries 802.11 frames.
-    pub fn set_wlan_monitor(&mut self, port: PortId, monitor: bool) -> Result<(), Error> {
-        let (medium, radio) = self.wlan_radio(port)?;
-        self.medium(medium)?.set_wlan_monitor(radio, monitor);
-        Ok(())
-    }
-
     fn wlan_radio(&self, port: PortId) -> Result<(MediumId, RadioId), Error> {
         let unknown = Error::Unknown { kind: "radio for 802.11 frames at port", number: port.0 };
         let found = self.ports.get(port.index()).filter(|port| port.requests.is_some());

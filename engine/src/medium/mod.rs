@@ -314,7 +314,7 @@ impl Medium {
             heard_from: BTreeMap::new(),
             waiting: 0,
             wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
-            monitor: false,
+            monitor: settings.monitor,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             settings,

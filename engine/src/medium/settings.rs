@@ -62,6 +62,9 @@ pub struct RadioSettings {
     pub qos: bool,
     /// Time added to slot and time-outs for long links, in units of 3 us (coverage class, 0 to 31).
     pub coverage_class: u8,
+    /// Passes on every frame that the radio can decode, on all channels of its band, instead of those
+    /// to its addresses and to groups; for radios of 802.11 stacks ([`super::wlan`]).
+    pub monitor: bool,
     /// Reproduces deviations from the standard observed in ns-3.44, so that results can be
     /// compared: the window is reset after one failure more than the retry limit, not with the
     /// frame; a frame to be forwarded at the very end of a reception is sent without backoff; EIFS
@@ -172,6 +175,7 @@ impl Default for RadioSettings {
             tail_drop: 50,
             qos: false,
             coverage_class: 0,
+            monitor: false,
             as_ns3: false,
             membership: Membership::AdHoc { ssid: String::new(), beacon_ns: BEACON_NS },
         }

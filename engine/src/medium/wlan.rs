@@ -7,7 +7,7 @@
 //!
 //! | direction | call |
 //! | --- | --- |
-//! | node to radio | [`crate::Engine::transmit`], [`crate::Engine::set_wlan_addresses`], [`crate::Engine::set_wlan_monitor`] |
+//! | node to radio | [`crate::Engine::transmit`], [`crate::Engine::set_wlan_addresses`] |
 //! | radio to node | [`crate::Egress::receive_wlan`], [`crate::Egress::transmitted`] |
 
 use super::air::Sending;
@@ -85,11 +85,6 @@ impl Medium {
             own &= *self.addresses.entry(address).or_insert(id) == id;
         }
         own
-    }
-
-    /// Lets a radio pass on every frame that it can decode, on all channels of its band.
-    pub fn set_wlan_monitor(&mut self, id: RadioId, monitor: bool) {
-        self.radios[id.index()].monitor = monitor;
     }
 
     /// Records the signal of an acknowledgment for the status of the frame.

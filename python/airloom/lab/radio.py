@@ -66,9 +66,11 @@ class LiveRadio:
     def set(self, **values: Any) -> None:
         """Changes settings now: ``set(channel=40, power="10 dBm", rate="12 Mbit/s")``.
 
-        Settings outside the grant of a sliver are refused.
+        Settings outside the grant of a sliver, and those of a wireless device that the node's own
+        802.11 stack decides, are refused.
         """
         for key, value in values.items():
+            radio_control.must_be_free(self._now(), key)
             changes = radio_control.changes_of(key, value, self._plan.settings["phy"])
             for change in radio_control.held(self._plan.grant, changes):
                 self._world.set_radio(self.name, change)

@@ -181,6 +181,7 @@ _PLAIN = {
     "queue": "tail_drop",
     "qos": "qos",
     "coverage_class": "coverage_class",
+    "monitor": "monitor",
 }
 SETTINGS = {
     "phy": "phy",
@@ -208,6 +209,9 @@ OF_THE_STACK = (
 )
 """Keys that a node's own 802.11 stack decides, if the radio is a wireless device. ``ssid`` is not
 among them: it says with which radios a radio forms a subnet."""
+
+TUNED_BY_THE_STACK = tuple(key for key in Tuning.KEYS if key != "power")
+"""Settings that can change during the run, but not from outside of such a node."""
 
 BEACON = 102_400_000
 """Beacon interval in nanoseconds: 100 TU of 1024 us."""

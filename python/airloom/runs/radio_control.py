@@ -259,8 +259,6 @@ def answer(world: World, node: str, request: Show | Change) -> Any:
         if len(chosen) > 1:
             names = ", ".join(_name(radio) for radio in chosen)
             raise RunError("radio.ambiguous", "the node has several radios", cure=f"name one: {names}")
-        if request.key in Tuning.KEYS and request.key != "power":
-            _must_not_be_wlan(chosen[0], request.key)
         _set(world, chosen[0], request.key, request.value)
         return None
     show = {"info": _infos, "link": _links, "station": _stations}[request.do]
@@ -306,6 +304,12 @@ def _membership(radio: Mapping[str, Any]) -> tuple[str, str]:
         return said, ""
     ((mode, settings),) = said.items()
     return {"access-point": "ap"}.get(mode, mode), settings["ssid"]
+
+
+def must_be_free(radio: RadioState, key: str) -> None:
+    """Raises an error if the node's own 802.11 stack decides this setting of the radio."""
+    if key in media.TUNED_BY_THE_STACK:
+        _must_not_be_wlan(radio, key)
 
 
 def _must_not_be_wlan(radio: RadioState, what: str) -> None:
@@ -411,7 +415,8 @@ def _grant(world: World, port: str) -> GrantPlan | None:
     return next((plan.grant for plan in plans if plan.port == port), None)
 
 
-def _set(world: World, radio: Mapping[str, Any], key: str, value: Any) -> None:
+def _set(world: World, radio: RadioState, key: str, value: Any) -> None:
     grant = _grant(world, radio["port"])
+    must_be_free(radio, key)
     for change in held(grant, changes_of(key, value, radio["settings"]["phy"])):
         world.set_radio(radio["port"], change)

@@ -237,6 +237,14 @@ def _radio(end: RadioEnd, network: Network, kind: str) -> Iterator[Problem]:
         if key in said and said.get("mode") != "station":
             yield Problem("radio.mode", f"{key!r} is for mode: station", end.said_at(key), key=True)
     own = said.get("device") != "wlan"
+    if own and said.get("monitor"):
+        yield Problem(
+            "radio.monitor",
+            "an Ethernet interface has no monitor mode",
+            end.said_at("monitor"),
+            "add device: wlan; or leave it out, and capture the channel with --capture",
+            key=True,
+        )
     if own and said.get("mode") in ("ap", "station") and not said.get("ssid"):
         yield Problem(
             "radio.ssid", f"mode: {said['mode']} needs an ssid", end.said_at("mode"), "such as ssid: lab"
@@ -264,13 +272,18 @@ def _wireless_device(end: RadioEnd, kind: str) -> Iterator[Problem]:
     for key in words.OF_THE_STACK:
         # A medium's radio may set them for the other radios.
         if key in end.said and end.said_at(key)[:-1] == layer:
-            yield Problem(
-                "radio.device",
-                f"the node's own 802.11 stack decides {key!r}",
-                end.said_at(key),
-                "leave it out, and use iw, hostapd or wpa_supplicant in the node",
-                key=True,
-            )
+            yield _of_the_stack(key, end.said_at(key))
+
+
+def _of_the_stack(key: str, path: Path_) -> Problem:
+    """Returns the problem with a setting of a wireless device that the programs of the node decide."""
+    return Problem(
+        "radio.device",
+        f"the node's own 802.11 stack decides {key!r}",
+        path,
+        "leave it out, and use iw, hostapd or wpa_supplicant in the node",
+        key=True,
+    )
 
 
 def _objection(end: RadioEnd, code: str, message: str) -> Problem:
@@ -432,7 +445,11 @@ def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) ->
     """Yields what is wrong with a change of a radio, which may be a sliver's."""
     if not any(getattr(change, key) is not None for key in change.model_fields_set):
         yield Problem("event.action", "'tune' names no property", path, "such as tune: {channel: 40}")
-    if change.ssid is not None and end.said.get("mode") == "ap":
+    if end.said.get("device") == "wlan":
+        for key in words.TUNED_BY_THE_STACK:
+            if getattr(change, key) is not None:
+                yield _of_the_stack(key, (*path, key))
+    elif change.ssid is not None and end.said.get("mode") == "ap":
         yield Problem("radio.mode", "an access point keeps its ssid", (*path, "ssid"), "leave it out")
     yield from _channel(change.channel, words.phy_of(end.said), (*path, "channel"))
     after = RadioEnd(end.node, end.name, end.medium, path, dict(end.said))

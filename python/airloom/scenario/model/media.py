@@ -307,6 +307,11 @@ class Radio(Tuning):
         default=None,
         description="station: looks for another access point below this signal; -75 dBm by default",
     )
+    monitor: bool | None = Field(
+        default=None,
+        description="wlan: the node's kernel receives all frames that the radio can decode, for monitor "
+        "interfaces; by default those to its addresses and to groups",
+    )
     up: bool = Field(default=True, description="the radio is on at the start")
 
 
