@@ -54,8 +54,9 @@ def run(
 def _claims(campaign: Campaign, series: Series) -> None:
     kind = series.kind
     slope = None
-    if len(series.points) > 1:
-        first, last = series.points[min(series.points)], series.points[max(series.points)]
+    points = series.valid
+    if len(points) > 1:
+        first, last = points[min(points)], points[max(points)]
         slope = (last.rtt - first.rtt) / (wired.ideal_rtt(last.nodes, 0) - wired.ideal_rtt(first.nodes, 0))
     if kind in ("netns", "native", "container"):
         campaign.claim(

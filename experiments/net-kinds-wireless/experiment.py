@@ -93,7 +93,7 @@ def _measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callab
 
 
 def _claims(campaign: Campaign, kind: str, series: Series) -> None:
-    above = [point.rtt - ideal.first_rtt(nodes - 1) for nodes, point in series.points.items()]
+    above = [point.rtt - ideal.first_rtt(nodes - 1) for nodes, point in series.valid.items()]
     worst = Quantity.of(max(above), "ns") if above else None
     campaign.claim(
         f"steps-{kind}",
@@ -105,7 +105,7 @@ def _claims(campaign: Campaign, kind: str, series: Series) -> None:
     )
     ten = [
         point.rtt / ideal.first_rtt(nodes - 1)
-        for nodes, point in series.points.items()
+        for nodes, point in series.valid.items()
         if nodes in range(5, 11)
     ]
     if kind == "netns":

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from airloom.experiments import capacity_search, orbit
-from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
@@ -29,11 +30,11 @@ def run(
     platforms = orbit.platforms(kinds, turns=(TURN,))
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, load, seconds) for load in loads for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
+        found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
         campaign.claim(
             "dcf", "One star of four clients saturates at what DCF gives four contenders: 22.3 Mbit/s.",
             "native within 3 % of 22.3 Mbit/s", says="dcf", shape="native within 6 % of 22.3 Mbit/s",
-            native=found.quantity("throughput", platform="native", load=MOST),
+            native=found.sample("throughput", platform="native", load=MOST),
         )  # fmt: skip
         for platform in platforms[1:]:
             _claims(campaign, found, platform, [load for load in loads if load <= 30])

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from airloom.experiments import orbit
-from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found, Sample
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
 from airloom.results.result import Result
-from airloom.units.figures import Quantity
 
 OTHERS = (10, 25)
 """Mbit/s of the second experiment."""
@@ -30,6 +30,8 @@ DIPPED = 200_000_000
 """ns after a start of the second experiment in which a dip is its doing."""
 DIP_LOAD = 20
 TURN = 100
+TOLERANCE = 0.002
+"""Of claims about C, a share of the throughput; the interval of a point is as narrow."""
 
 
 def run(
@@ -49,7 +51,7 @@ def run(
             for platform in platforms
             for other in others
         ]
-        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
+        found = campaign.measure(cases, _figures, extent.repetitions("together", within=TOLERANCE))
         for platform in platforms:
             _claims(campaign, found, platform, loads, others)
         campaign.draw(_coupling(found, platforms, loads, others))
@@ -127,8 +129,8 @@ def _claims(
 ) -> None:
     who, label = platform.name, platform.label
 
-    def of(name: str, load: int, other: int = others[0]) -> Quantity | None:
-        return found.quantity(name, platform=who, load=load, other=other)
+    def of(name: str, load: int, other: int = others[0]) -> Sample | None:
+        return found.sample(name, platform=who, load=load, other=other)
 
     campaign.claim(
         f"dip-{who}",

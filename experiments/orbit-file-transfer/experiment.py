@@ -12,8 +12,9 @@ from typing import Any
 
 from airloom.errors import RunError
 from airloom.experiments import orbit
-from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
@@ -33,7 +34,7 @@ def run(
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, octets) for rate in rates for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(3))
+        found = campaign.measure(cases, _figures, extent.repetitions("time", most=3))
         for platform in platforms[1:]:
             _claims(campaign, found, platform, rates, octets)
         campaign.draw(

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from airloom.experiments import capacity_search, orbit, usable_kinds
-from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found
 from airloom.experiments.orbit import NATIVE, Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
@@ -37,15 +38,15 @@ def run(
             campaign.note(f"kind {kind} is left out: {why}")
         cases = [_udp(platform, task, seconds) for platform in platforms for task in TASKS]
         cases += [_tcp(platform, seconds + 1) for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
+        found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
         for platform in platforms[1:]:
             _claims(campaign, found, platform)
         if {"uml", "qemu"} <= set(kinds):
             campaign.claim(
                 "light", "UML costs the flow less jitter than a full virtual machine.", "uml < qemu",
                 says="light",
-                uml=found.quantity("jitter", platform="uml", task="calm"),
-                qemu=found.quantity("jitter", platform="qemu", task="calm"),
+                uml=found.sample("jitter", platform="uml", task="calm"),
+                qemu=found.sample("jitter", platform="qemu", task="calm"),
             )  # fmt: skip
         campaign.draw(_share(found, platforms))
         return campaign.finish()
@@ -100,15 +101,15 @@ def _claims(campaign: Campaign, found: Found, platform: Platform) -> None:
         f"A calm flow of UDP has under 0.5 ms of jitter over {label}.",
         "sliver <= 0.5 ms",
         says="jitter",
-        sliver=found.quantity("jitter", platform=who, task="calm"),
+        sliver=found.sample("jitter", platform=who, task="calm"),
     )
     campaign.claim(
         f"same-{who}", f"All in all {label} fit ORBIT's flows: no throughput is 10 % below native.",
         "large >= 0.9 * native.large and tcp >= 0.9 * native.tcp and small >= 0.9 * native.small",
         says="future",
-        **{task: found.quantity("throughput", platform=who, task=task) for task in ("large", "tcp", "small")},
+        **{task: found.sample("throughput", platform=who, task=task) for task in ("large", "tcp", "small")},
         **{
-            f"native.{task}": found.quantity("throughput", platform=NATIVE.name, task=task)
+            f"native.{task}": found.sample("throughput", platform=NATIVE.name, task=task)
             for task in ("large", "tcp", "small")
         },
     )  # fmt: skip

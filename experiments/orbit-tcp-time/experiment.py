@@ -12,8 +12,9 @@ import numpy as np
 
 from airloom.errors import RunError
 from airloom.experiments import capacity_search, orbit
-from airloom.experiments.campaign import Campaign, Case, Figures
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure, Line
 from airloom.results import Result, RunReader
@@ -30,7 +31,7 @@ def run(
     platforms = orbit.platforms(kinds)
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
-        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
+        found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
         for one in platforms[1:]:
             campaign.claim(
                 f"low-{one.name}",

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from airloom.experiments import orbit
-from airloom.experiments.campaign import Campaign, Case, Figures, Found
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found, Sample
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
-from airloom.units.figures import Quantity
 
 QUEUES = {"long": (orbit.LONG_QUEUE, orbit.LONG_QUEUE), "short": orbit.SHORT_QUEUE}
 """Transmit buffers and tail-drop limit."""
@@ -38,7 +38,7 @@ def run(
             for load in loads
             for platform in platforms
         ]
-        found = campaign.measure(cases, _figures, repetitions=extent.repetitions(10))
+        found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
         for figure in _drawn(found, platforms, loads):
             campaign.draw(figure)
         _of_native(campaign, found, loads)
@@ -73,8 +73,8 @@ def _figures(case: Case, reader: RunReader) -> Figures:
 
 
 def _of_native(campaign: Campaign, found: Found, loads: Sequence[int]) -> None:
-    def native(name: str, load: int, queue: str = "long") -> Quantity | None:
-        return found.quantity(name, platform="native", load=load, queue=queue)
+    def native(name: str, load: int, queue: str = "long") -> Sample | None:
+        return found.sample(name, platform="native", load=load, queue=queue)
 
     campaign.claim(
         "plateau",
@@ -107,7 +107,7 @@ def _of_native(campaign: Campaign, found: Found, loads: Sequence[int]) -> None:
 
 
 def _against_native(campaign: Campaign, found: Found, platform: Platform, least: int) -> None:
-    def of(name: str, load: int, queue: str) -> dict[str, Quantity | None]:
+    def of(name: str, load: int, queue: str) -> dict[str, Sample | None]:
         return orbit.sides(found, name, platform, load=load, queue=queue)
 
     who, label = platform.name, platform.label

@@ -8,6 +8,7 @@ the packets of one run.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -127,6 +128,27 @@ def difference(
     return Difference(value, value - half, value + half, _two_sided(value / error, freedom), freedom)
 
 
+def combined(parts: Sequence[tuple[float, float]], level: float = LEVEL) -> float:
+    """Half width of the interval of a sum of independent estimates, each (half width, freedom).
+
+    ``h = t(f) * sqrt(sum(v))`` with ``v = (h_i / t(f_i))^2`` and ``f = sum(v)^2 / sum(v^2 / f_i)``
+    (Welch, Satterthwaite). An infinite ``freedom`` is a normal estimate; zero half widths add nothing.
+    """
+    known = [(half, freedom) for half, freedom in parts if half]
+    if len(known) < 2 or any(not math.isfinite(half) for half, _ in known):
+        return math.fsum(half for half, _ in known)
+    largest = max(half for half, _ in known)
+    # In units of the largest, so that very small widths do not vanish when squared.
+    variances = [(half / largest / _t((1 + level) / 2, freedom)) ** 2 for half, freedom in known]
+    total = math.fsum(variances)
+    freedom = (
+        1 / math.fsum((one / total) ** 2 / own for one, (_, own) in zip(variances, known, strict=True))
+        if any(math.isfinite(own) for _, own in known)
+        else math.inf
+    )
+    return _t((1 + level) / 2, freedom) * math.sqrt(total) * largest
+
+
 def effect_size(value: float, first: tuple[float, int], second: tuple[float, int]) -> float | None:
     """A difference of means in standard deviations: Hedges' g (Journal of Educational Statistics 6, 1981).
 
@@ -189,6 +211,8 @@ def _checked(values: Values) -> npt.NDArray[np.float64]:
 
 
 def _t(probability: float, freedom: float) -> float:
+    if math.isinf(freedom):
+        return statistics.NormalDist().inv_cdf(probability)
     # scipy takes a third of a second to load, and most commands do not need it.
     from scipy.special import stdtrit
 

@@ -137,3 +137,15 @@ def test_the_effect_size_is_hedges_g() -> None:
     expected = 3.0 / math.sqrt(162 / 23) * (1 - 3 / 91)
     assert statistics.effect_size(3.0, (2.0, 10), (3.0, 15)) == pytest.approx(expected)
     assert statistics.effect_size(1.0, (0.0, 3), (0.0, 3)) is None
+
+
+def test_independent_half_widths_combine_as_in_welchs_test() -> None:
+    """The same widths by the difference of two means, and by the normal distribution."""
+    first, second = statistics.mean([10.0, 11.0, 12.0]), statistics.mean([5.0, 5.5, 7.0, 6.0])
+    gap = statistics.difference((first.value, first.error, 2), (second.value, second.error, 3))
+    joined = statistics.combined([(first.half_width, 2), (second.half_width, 3), (0.0, 1)])
+    assert joined == pytest.approx((gap.high - gap.low) / 2)
+    assert statistics.combined([(3.0, math.inf), (4.0, math.inf)]) == pytest.approx(5.0)
+    assert statistics.combined([(3.0, 2)]) == 3.0
+    assert statistics.combined([]) == 0.0
+    assert statistics.combined([(math.inf, 2), (1.0, 3)]) == math.inf

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -29,9 +28,10 @@ GROWTH = 1.5
 """Maximum factor in processor time for twice as many stations."""
 DOUBLED = (("saturated", 50), ("shared", 50))
 """Scenes of the example, and the number of stations to double."""
-ROUNDS = 3
+ROUNDS, DOUBLED_ROUNDS = 3, 15
+"""The least of their processor times counts: caches and clocks shared with other programs only add."""
 STATIONS = (10, 50)
-OWN_SECONDS, PEER_SECONDS = 5.0, 1.0
+OWN_SECONDS, PEER_SECONDS = 20.0, 1.0
 """Simulated seconds of one round."""
 TIMEOUT = 1800
 """Timeout in seconds for fetching or building."""
@@ -67,10 +67,10 @@ def run(progress: Progress) -> list[BenchResult]:
             if peer is not None:
                 cost, peer_frames = asked(peer, stations, PEER_SECONDS)
                 peers.append(cost)
-        mine = statistics.median(costs)
+        mine = min(costs)
         what = f"{stations} saturated stations at 54 Mbit/s"
         if peers:
-            theirs = statistics.median(peers)
+            theirs = min(peers)
             promised = stations == max(STATIONS)
             results += [
                 BenchResult(
@@ -96,11 +96,11 @@ def doubled(scene: str, stations: int, progress: Progress) -> BenchResult:
     own = built()
     few: list[float] = []
     many: list[float] = []
-    for turn in range(ROUNDS):
-        progress(f"{2 * stations} stations against {stations}, {scene}, round {turn + 1} of {ROUNDS}")
+    for turn in range(DOUBLED_ROUNDS):
+        progress(f"{2 * stations} stations against {stations}, {scene}, round {turn + 1} of {DOUBLED_ROUNDS}")
         few.append(asked(own, scene, stations, OWN_SECONDS)[0])
         many.append(asked(own, scene, 2 * stations, OWN_SECONDS)[0])
-    less, more = statistics.median(few), statistics.median(many)
+    less, more = min(few), min(many)
     traffic = "all saturated" if scene == "saturated" else "that share 800 frames a second"
     return BenchResult(
         f"{2 * stations} stations of one cell, {traffic}: processor seconds a simulated second", "s", more,

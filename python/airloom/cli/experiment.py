@@ -14,6 +14,10 @@ app = typer.Typer(
 )
 
 
+UNDECIDED = 4
+"""Exit code if no claim fails and at least one is undecided."""
+
+
 @app.command("list")
 def list_command() -> None:
     """List the available experiments."""
@@ -60,7 +64,7 @@ def run_command(
 
     Finished measurements are kept: the same command resumes a stopped experiment.
 
-    Exit code 1 if a claim fails.
+    Exit code 1 if a claim fails; 4 if none fails and one is undecided.
     """
     from airloom.cli.console import Console
     from airloom.cli.show import show_result
@@ -87,5 +91,8 @@ def run_command(
 
         result = run(folder, extent=extent, progress=progress, **choices)
     show_result(console, folder)
-    if extent is not Extent.SMOKE and any(claim.outcome == "fails" for claim in result.claims):
+    outcomes = {claim.outcome for claim in result.claims} if extent is not Extent.SMOKE else set()
+    if "fails" in outcomes:
         raise typer.Exit(1)
+    if "undecided" in outcomes:
+        raise typer.Exit(UNDECIDED)

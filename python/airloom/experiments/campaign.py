@@ -4,44 +4,45 @@ An experiment lists its :class:`Case`\\ s, reads figures from each finished run,
 about them::
 
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
-        found = campaign.measure(cases, figures_of, repetitions=10)
+        found = campaign.measure(cases, figures_of, extent.repetitions("throughput"))
         campaign.claim("plateau", "...", "native within 3 % of 23.08 Mbit/s", says="plateau",
-                       native=found.quantity("throughput", "bit/s", load=50, kind="netns"))
+                       native=found.sample("throughput", load=50, kind="netns"))
         campaign.draw(Figure(...))
 
 Every run is stored in a folder below ``points/``, so a stopped experiment resumes after its last
-finished run. Before each run, the progress reports its name and the estimated remaining time.
+finished run. The progress reports the estimated duration before the first run, and before each run
+its name and the estimated remaining time.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from airloom.errors import HostError, RunError
 from airloom.experiments import capacity_search
 from airloom.experiments import paper as published
+from airloom.experiments.found import Bounded, Figures, Found, Labels, Sample
 from airloom.experiments.paper import Paper, Statement
+from airloom.experiments.repetitions import Repetitions
 from airloom.planning.sweep import derived_seed
 from airloom.report import figures
-from airloom.report.figures import Figure, Line, Role
-from airloom.results import Claim, Measurement, Result, RunReader, RunWriter, claims
+from airloom.report.figures import Figure
+from airloom.results import Claim, Interval, Repeated, Result, RunReader, RunWriter, claims
 from airloom.runs.single import Interrupted
 from airloom.scenario.model import Scenario
-from airloom.stats import mean
 from airloom.units.figures import Quantity
 from airloom.units.text import seconds as in_words
 
 OVERHEAD = 3.0
 """Estimated overhead of a run in seconds (bring-up, reading, writing) until runs were timed."""
 
-Labels = Mapping[str, Any]
-Figures = Mapping[str, tuple[float, str]]
-"""Name of a figure: value and unit."""
+Value = Sample | Bounded | Quantity | float | None
+"""A value of a claim; of a quantity or a number all is known, None was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,66 +63,6 @@ class Case:
         return Case(f"{self.name}-r{repetition:02}", self.labels, scenario, self.seconds)
 
 
-@dataclass(slots=True)
-class Found:
-    """Figures of many runs, by name and labels; one value for each repetition."""
-
-    values: dict[tuple[str, tuple[tuple[str, str], ...]], list[float]] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-
-    def add(self, labels: Labels, figures: Figures) -> None:
-        """Adds the figures of one run."""
-        for name, (value, unit) in figures.items():
-            self.values.setdefault((name, _key(labels)), []).append(value)
-            self.units[name] = unit
-
-    def all(self, name: str, **labels: Any) -> list[float]:
-        """Returns the value of each repetition; empty without a value."""
-        return self.values.get((name, _key(labels)), [])
-
-    def mean(self, name: str, **labels: Any) -> float | None:
-        """Returns the mean over the repetitions in the figure's unit; None if not measured."""
-        values = self.all(name, **labels)
-        return mean(values).value if values else None
-
-    def quantity(self, name: str, **labels: Any) -> Quantity | None:
-        """Returns the mean with its unit, for claims."""
-        value = self.mean(name, **labels)
-        return None if value is None else Quantity.of(value, self.units[name])
-
-    def line(
-        self, label: str, role: Role, name: str, over: str, at: Sequence[float], scale: float, **labels: Any
-    ) -> Line:
-        """Returns a figure over one label, divided by ``scale``, with confidence intervals."""
-        found = [self.all(name, **{over: x}, **labels) for x in at]
-        means = [mean(values) if values else None for values in found]
-        return Line(
-            label=label,
-            role=role,
-            x=tuple(float(x) for x in at),
-            y=tuple(None if one is None else one.value / scale for one in means),
-            ci95=tuple(None if one is None or one.n < 2 else one.half_width / scale for one in means),
-        )
-
-    def measurements(self, name: str) -> list[Measurement]:
-        """Returns all figures with intervals, for ``result.json``; labels distinguish them."""
-        found = []
-        for (metric, labels), values in self.values.items():
-            over = mean(values)
-            found.append(
-                Measurement(
-                    name=name,
-                    metric=metric,
-                    unit=self.units[metric],
-                    mean=over.value,
-                    ci95=over.half_width if over.n > 1 else None,
-                    n=over.n,
-                    labels=dict(labels),
-                )
-            )
-        return found
-
-
 class Campaign:
     """Runs cases, collects their figures, and writes the experiment's results on exit."""
 
@@ -140,6 +81,7 @@ class Campaign:
         self.found = Found()
         self._progress = progress
         self._claims: list[Claim] = []
+        self._repeated: list[Repeated] = []
         self._spoken: set[str] = set()
         """Statements of the paper that a claim refers to."""
         self._figures: list[Figure] = []
@@ -173,25 +115,42 @@ class Campaign:
         self._writer.__exit__(kind, error, trace)
 
     def measure(
-        self, cases: Sequence[Case], read: Callable[[Case, RunReader], Figures], *, repetitions: int = 1
+        self, cases: Sequence[Case], read: Callable[[Case, RunReader], Figures], repetitions: Repetitions
     ) -> Found:
-        """Runs every case ``repetitions`` times; all cases once before any is repeated."""
-        todo = [case.repeated(number) for number in range(repetitions) for case in cases]
-        self._asked |= {case.name for case in todo}
-        for number, case in enumerate(todo):
-            left = self._left(todo[number:])
-            self._progress(f"{number + 1}/{len(todo)} {case.name}, about {in_words(left * 1e9)} to go")
-            try:
-                self.found.add(case.labels, read(case, self.run(case)))
-                self._measured.add(case.name)
-            except Interrupted:
-                raise
-            except (RunError, HostError) as error:
-                # The other runs remain useful; the figures of this one are missing from the claims.
-                self._failures.append(f"{case.name}: {error}")
-                if isinstance(error, HostError):
-                    self._lacking = self._lacking or error
+        """Runs every case as often as ``repetitions`` says; all cases once before any is repeated."""
+        least, most = self._estimate(cases, repetitions)
+        longest = f" to {in_words(most * 1e9)}" if most > least else ""
+        self._progress(f"{len(cases)} points, {_times(repetitions)}: about {in_words(least * 1e9)}{longest}")
+        waiting, reasons = list(cases), dict[str, str]()
+        for repetition in range(repetitions.most):
+            for number, case in enumerate(waiting):
+                left = self._left(waiting[number:], repetition, repetitions.least)
+                place = f"{number + 1}/{len(waiting)}"
+                one = case.repeated(repetition)
+                self._progress(f"{place} {one.name}, {_at_least(left, repetition, repetitions)} to go")
+                self._try(one, read)
+            for case in waiting:
+                stopped = repetitions.stopped(self.found, case.labels, repetition + 1)
+                if stopped is not None:
+                    reasons[case.name] = stopped
+            waiting = [case for case in waiting if case.name not in reasons]
+        self._repeated += [repetitions.report(self.found, case.labels, reasons[case.name]) for case in cases]
         return self.found
+
+    def _try(self, case: Case, read: Callable[[Case, RunReader], Figures]) -> None:
+        self._asked.add(case.name)
+        try:
+            reader = self.run(case)
+            figures = read(case, reader)
+            self.found.add(case.labels, figures, valid=capacity_search.believable([reader]))
+            self._measured.add(case.name)
+        except Interrupted:
+            raise
+        except (RunError, HostError) as error:
+            # The other runs remain useful; the figures of this one are missing from the claims.
+            self._failures.append(f"{case.name}: {error}")
+            if isinstance(error, HostError):
+                self._lacking = self._lacking or error
 
     def run(self, case: Case) -> RunReader:
         """Returns one run: the stored one if it has finished, otherwise a new one."""
@@ -215,20 +174,27 @@ class Campaign:
         *,
         says: str,
         shape: str | None = None,
-        **values: Quantity | float | None,
+        floods: bool = False,
+        **values: Value,
     ) -> Claim:
         """Evaluates a claim with its own values; ``says`` is the ID of the paper's statement.
 
-        None means not measured, and fails the claim. If the claim does not hold and the paper's
+        Values of several runs enter with their intervals. Runs with the verdict ``invalid`` do not
+        enter, unless the claim ``floods``: it is about what a node does if it is offered more than it
+        can handle. Without a value the claim is undecided. If the claim fails and the paper's
         statement is flagged, the outcome is "implausible in its source".
         """
         said = self.paper[says]
         self._spoken.add(says)
-        known = {
-            name: value if isinstance(value, Quantity) else Quantity(float(value))
-            for name, value in values.items()
-            if value is not None
-        }
+        known: dict[str, Quantity] = {}
+        intervals: dict[str, Interval] = {}
+        for name, value in values.items():
+            if isinstance(value, Sample):
+                known[name], intervals[name] = value.judged(floods=floods)
+            elif isinstance(value, Bounded):
+                known[name], intervals[name] = value.judged()
+            elif value is not None:
+                known[name] = value if isinstance(value, Quantity) else Quantity(float(value))
         found = claims.evaluate(
             id,
             statement,
@@ -238,6 +204,8 @@ class Campaign:
             published=said.says,
             shape=shape,
             implausible=said.implausible,
+            intervals=intervals,
+            unmeasured="undecided",
         )
         self._claims.append(found)
         return found
@@ -270,7 +238,7 @@ class Campaign:
         if not self.found.values:
             verdict = verdict.also("invalid", "experiment.empty", "nothing was measured")
         verdict = verdict.model_copy(update={"notes": (*self._notes, *verdict.notes)})
-        return self._writer.finish(verdict, ledger, claims=self._claims)
+        return self._writer.finish(verdict, ledger, claims=self._claims, repeated=self._repeated)
 
     def _is_done(self, case: Case) -> bool:
         if (
@@ -280,9 +248,37 @@ class Campaign:
             self._kept.add(case.name)
         return case.name in self._kept
 
-    def _left(self, cases: Sequence[Case]) -> float:
+    def _estimate(self, cases: Sequence[Case], repetitions: Repetitions) -> tuple[float, float]:
+        """Seconds that the runs without a stored result take, with the fewest repetitions and the most."""
+        rounds = [
+            sum(self._seconds(case.repeated(number)) for case in cases) for number in range(repetitions.most)
+        ]
+        return sum(rounds[: repetitions.least]), sum(rounds)
+
+    def _left(self, cases: Sequence[Case], repetition: int, least: int) -> float:
+        """Seconds until these cases, and the repetitions that are certain, have run."""
+        later = range(repetition + 1, least)
+        return sum(self._seconds(case.repeated(repetition)) for case in cases) + sum(
+            self._seconds(case.repeated(number)) for case in cases for number in later
+        )
+
+    def _seconds(self, case: Case) -> float:
+        if self._is_done(case):
+            return 0.0
         overhead = sum(self._overheads) / len(self._overheads) if self._overheads else OVERHEAD
-        return sum(case.seconds + overhead for case in cases if not self._is_done(case))
+        return case.seconds + overhead
+
+
+def _times(repetitions: Repetitions) -> str:
+    if repetitions.least == repetitions.most:
+        return "once each" if repetitions.most == 1 else f"{repetitions.most} runs each"
+    return f"{repetitions.least} to {repetitions.most} runs each"
+
+
+def _at_least(left: float, repetition: int, repetitions: Repetitions) -> str:
+    """The remaining time; which points are repeated further is known only after each round."""
+    certain = "about" if repetitions.least == repetitions.most else "at least"
+    return f"repetition {repetition + 1}, {certain} {in_words(left * 1e9)}"
 
 
 def _as_claim(said: Statement) -> Claim:
@@ -294,7 +290,3 @@ def _as_claim(said: Statement) -> Claim:
         outcome="implausible-in-source",
         why=said.implausible or "",
     )
-
-
-def _key(labels: Labels) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((key, str(value)) for key, value in labels.items()))

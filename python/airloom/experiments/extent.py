@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import TypeVar
+
+from airloom.experiments.repetitions import MOST, WITHIN, Repetitions
 
 Value = TypeVar("Value")
 
@@ -12,9 +15,9 @@ class Extent(Enum):
     """Extents of an experiment; the values are the options of ``airloom experiment run``."""
 
     FULL = ""
-    """All points and repetitions of the publication."""
+    """All points of the publication, repeated until their intervals are narrow enough."""
     QUICK = "--quick"
-    """Fewer points, one repetition, at most two minutes: wider intervals."""
+    """Fewer points, one repetition, at most two minutes: figures without intervals."""
     SMOKE = "--smoke"
     """One point of each series, a few seconds: shows that the experiment works on this machine."""
 
@@ -22,6 +25,13 @@ class Extent(Enum):
         """Returns the value of this extent."""
         return {Extent.FULL: full, Extent.QUICK: quick, Extent.SMOKE: smoke}[self]
 
-    def repetitions(self, full: int) -> int:
-        """Returns the number of repetitions of each point: ``full`` or 1."""
-        return full if self is Extent.FULL else 1
+    def repetitions(
+        self, *headlines: str, within: float | Mapping[str, float] = WITHIN, most: int = MOST
+    ) -> Repetitions:
+        """Returns how often points are run: until the headline is exact enough, or once.
+
+        The headline of a point is the first of these figures that it has.
+        """
+        if self is Extent.FULL:
+            return Repetitions(headlines, within, most=most)
+        return Repetitions.fixed(1, *headlines)

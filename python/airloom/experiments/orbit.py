@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from airloom.errors import RunError, ScenarioError
 from airloom.experiments import capacity_search
-from airloom.experiments.campaign import Campaign, Case, Found
+from airloom.experiments.campaign import Campaign, Case
+from airloom.experiments.found import Found, Sample
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
 from airloom.scenario.model import Scenario
-from airloom.units.figures import Quantity
 
 SLICES = {"one": "5.18 GHz", "two": "5.32 GHz"}
 """Slice: its channel."""
@@ -390,11 +390,11 @@ def dropped(reader: RunReader, reason: str) -> int:
     return reader.result.ledger.dropped.get(reason, 0)
 
 
-def sides(found: Found, name: str, platform: Platform, **labels: Any) -> dict[str, Quantity | None]:
+def sides(found: Found, name: str, platform: Platform, **labels: Any) -> dict[str, Sample | None]:
     """Returns a figure of the native reference and a platform, as ``native`` and ``sliver``."""
     return {
-        "native": found.quantity(name, platform=NATIVE.name, **labels),
-        "sliver": found.quantity(name, platform=platform.name, **labels),
+        "native": found.sample(name, platform=NATIVE.name, **labels),
+        "sliver": found.sample(name, platform=platform.name, **labels),
     }
 
 

@@ -16,6 +16,7 @@ def all_tables(run: RunReader) -> list[Table]:
         in_force(run),
         tables.guidance(run),
         tables.claims(run),
+        tables.repeated(run),
         tables.points(run),
         tables.ledger(run),
         tables.links(run),

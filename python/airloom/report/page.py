@@ -56,7 +56,7 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
     chain = (
         Chapter("Figures", drawings=[one.drawing() for one in figures.load(run.folder)]),
         *(_of_sweep(run) if run.is_sweep else _of_single(run)),
-        Chapter("Claims", tables=_there(tables.claims(run))),
+        Chapter("Claims", tables=_there(tables.claims(run), tables.repeated(run))),
         Chapter("Runs", tables=_there(tables.points(run), in_force(run)) if run.is_sweep else []),
         Chapter("Topology", drawings=_known(_picture(run)), text=_whose(run)),
         Chapter(

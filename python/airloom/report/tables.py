@@ -131,6 +131,7 @@ def shown_figure(one: Measurement, value: float | None, digits: int = 4) -> str:
 OUTCOME_TONES: dict[str, Tone] = {
     "holds": "good",
     "holds-in-shape": "warn",
+    "undecided": "warn",
     "fails": "bad",
     "implausible-in-source": "warn",
 }
@@ -155,6 +156,24 @@ def claims(run: RunReader) -> Table:
         "Claims",
         ["claim", "outcome", "statement", "published", "expected", "measured", "why"],
         rows,
+    )
+
+
+def repeated(run: RunReader) -> Table:
+    """Returns the points of an experiment: repetitions, interval, and why there were no more."""
+    rows: list[list[str | Cell]] = [
+        [
+            ", ".join(f"{key}={value}" for key, value in one.labels.items()),
+            one.metric,
+            readable(one.mean, one.unit),
+            "-" if one.ci95 is None else f"± {readable(one.ci95, one.unit)}",
+            str(one.n),
+            one.stopped,
+        ]
+        for one in run.result.repeated
+    ]
+    return table(
+        "repeated", "Repetitions", ["point", "figure", "mean", "95 %", "runs", "stopped because"], rows
     )
 
 

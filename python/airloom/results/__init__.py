@@ -33,7 +33,7 @@ missing or damaged parts.
 
 from __future__ import annotations
 
-from airloom.results.claims import Values, evaluate, from_measurements
+from airloom.results.claims import Interval, Values, evaluate, from_measurements
 from airloom.results.details import Details
 from airloom.results.reader import RunReader
 from airloom.results.result import (
@@ -43,6 +43,7 @@ from airloom.results.result import (
     Ledger,
     Measurement,
     Outcome,
+    Repeated,
     Result,
 )
 from airloom.results.sweep import Point, SweepWriter
@@ -53,11 +54,13 @@ __all__ = [
     "SCHEMA",
     "Claim",
     "Details",
+    "Interval",
     "LatenessMicros",
     "Ledger",
     "Measurement",
     "Outcome",
     "Point",
+    "Repeated",
     "Result",
     "RunReader",
     "RunWriter",

@@ -19,7 +19,7 @@ from airloom.verdict import Verdict
 
 SCHEMA = 1
 
-Outcome = Literal["holds", "holds-in-shape", "fails", "implausible-in-source"]
+Outcome = Literal["holds", "holds-in-shape", "undecided", "fails", "implausible-in-source"]
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -88,6 +88,26 @@ class Claim(Part):
     why: str = ""
 
 
+class Repeated(Part):
+    """How often a point of an experiment was repeated, and why not more often.
+
+    ``mean`` and ``ci95`` are those of its headline figure ``metric``, over ``n`` runs that gave it.
+    """
+
+    labels: dict[str, str]
+    metric: str
+    unit: str
+    mean: Number | None = None
+    ci95: Number | None = None
+    n: int = 0
+    invalid: int = 0
+    """Number of its runs whose verdict is ``invalid``; ``n`` counts them only if all are."""
+    within: Number | None = None
+    """Half width that was asked for, as a share of the mean; null for a fixed number of runs."""
+    stopped: str
+    """Why it was not repeated more often."""
+
+
 class Result(Part):
     """Contents of ``result.json``."""
 
@@ -101,6 +121,8 @@ class Result(Part):
     ledger: Ledger = Ledger()
     measurements: tuple[Measurement, ...] = ()
     claims: tuple[Claim, ...] = ()
+    repeated: tuple[Repeated, ...] = ()
+    """Experiments only: how often each point was repeated."""
     in_force: dict[str, str] = {}
     """Congestion controls, queues and traces in force, by path: ``measurements[tcp].congestion``.
     Empty for a sweep: its runs have their own."""

@@ -18,7 +18,7 @@ from airloom.errors import LabError, RunError
 from airloom.results import samples
 from airloom.results.details import Details
 from airloom.results.folder import Lock, disk, exists
-from airloom.results.result import Claim, Ledger, Measurement, Result, utc_now
+from airloom.results.result import Claim, Ledger, Measurement, Repeated, Result, utc_now
 from airloom.verdict import Verdict
 
 FLUSH_ROWS = 200_000
@@ -156,6 +156,7 @@ class RunWriter:
         ledger: Ledger,
         *,
         claims: Sequence[Claim] = (),
+        repeated: Sequence[Repeated] = (),
         details: Details | None = None,
     ) -> Result:
         """Ends the run: joins the samples and writes the final ``result.json``.
@@ -173,7 +174,9 @@ class RunWriter:
             if self._lost_rows:
                 reason = f"the disk was full: {self._lost_rows} samples are missing"
                 verdict = verdict.also("invalid", "results.disk-full", reason)
-            result = self._with(verdict=verdict, ledger=ledger, claims=tuple(claims))
+            result = self._with(
+                verdict=verdict, ledger=ledger, claims=tuple(claims), repeated=tuple(repeated)
+            )
             self._close(result)
             return result
 

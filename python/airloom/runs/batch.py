@@ -213,7 +213,7 @@ def _claims(experiment: Experiment, folder: Path) -> list[Claim]:
         return []
     result: Result = RunReader(folder).result
     points = {repr(plan.point): plan for plan in experiment.plans}.values()
-    order = ("holds", "holds-in-shape", "implausible-in-source", "fails")
+    order = ("holds", "holds-in-shape", "undecided", "implausible-in-source", "fails")
     found: dict[str, Claim] = {}
     for plan in points:
         labels = dict(plan.point)

@@ -11,8 +11,8 @@ the opposite. The observations bound the effect:
   largest lateness of a delivery and an ingress in the run;
 * counts, losses and other shares have no such bound.
 
-A claim is undecided if it fails, but would hold with figures improved by at most that margin. It
-keeps its outcome, its ``why`` states the margin, and the verdict is at best ``degraded``.
+A claim is ``undecided`` if it fails, but would hold with figures improved by at most that margin. Its
+``why`` states the margin, and the verdict is at best ``degraded``.
 """
 
 from __future__ import annotations
@@ -103,7 +103,10 @@ def weigh(
             named = {name.partition(".")[0] for name in parse(asked.check).names()}
             lost = "; ".join(f"{name} {margins[name]}" for name in sorted(named & margins.keys()))
             claim = claim.model_copy(
-                update={"why": f"{claim.why}; this machine may have cost {lost}: not decided"}
+                update={
+                    "outcome": "undecided",
+                    "why": f"{claim.why}; this machine may have cost {lost}: not decided",
+                }
             )
             verdict = verdict.also(
                 "degraded",

@@ -12,12 +12,13 @@ import pytest
 from airloom.errors import HostError, RunError
 from airloom.experiments import capacity_search, orbit, usable_kinds
 from airloom.experiments import paper as published
-from airloom.experiments.campaign import Campaign, Case, Found
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Bounded, Found, Sample
 from airloom.experiments.net_chain import kinds
+from airloom.experiments.repetitions import Repetitions
 from airloom.report import figures
 from airloom.scenario.model import Scenario
-from airloom.units.figures import Quantity
 
 PAPER = """\
 id,says,figure,line,x,value,unit,source,flag,reason
@@ -34,6 +35,10 @@ def campaign(tmp_path: Path, said: list[str] | None = None) -> Campaign:
     return Campaign("made", tmp_path / "out", paper=paper, progress=progress, kinds=("netns",))
 
 
+def reader(seed: int, status: str = "valid") -> Any:
+    return SimpleNamespace(seed=seed, result=SimpleNamespace(verdict=SimpleNamespace(status=status)))
+
+
 def cases(*names: str) -> list[Case]:
     scenario = Scenario.model_validate({"name": "made", "nodes": {"a": {}}})
     return [Case(name, {"platform": name}, scenario, 2.0) for name in names]
@@ -47,7 +52,8 @@ def cases(*names: str) -> list[Case]:
         ("x >= 12", "x >= 11", "ten", "fails"),
         ("x >= 12", None, "wrong", "implausible-in-source"),
         ("x >= 8", None, "wrong", "holds"),
-        ("y >= 1", None, "ten", "fails"),
+        ("y >= 1", None, "ten", "undecided"),
+        ("y >= 1", None, "wrong", "undecided"),
     ],
 )
 def test_the_outcome_of_a_claim(
@@ -80,7 +86,7 @@ def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytes
     def point(folder: Path, name: str, scenario: Scenario) -> Any:
         if name.startswith("bad"):
             raise RunError("test.bad", "it broke")
-        return SimpleNamespace(seed=scenario.seed)
+        return reader(scenario.seed)
 
     monkeypatch.setattr(capacity_search, "point", point)
     said: list[str] = []
@@ -91,17 +97,92 @@ def test_runs_are_gathered_counted_and_missed(tmp_path: Path, monkeypatch: pytes
         return {"rate": (float(len(seeds)), "bit/s")}
 
     with campaign(tmp_path, said) as made:
-        found = made.measure(cases("good", "bad"), read, repetitions=2)
+        found = made.measure(cases("good", "bad"), read, Repetitions.fixed(2, "rate"))
         result = made.finish()
     assert found.all("rate", platform="good") == [1.0, 2.0]
     assert found.mean("rate", platform="bad") is None
     assert len(set(seeds)) == 2, "each repetition has its own seed"
-    assert said[0] == "1/4 good-r00, about 20 s to go"
-    assert [one.split()[0] for one in said] == ["1/4", "2/4", "3/4", "4/4"]
+    assert said[0] == "2 points, 2 runs each: about 20 s"
+    assert said[1] == "1/2 good-r00, repetition 1, about 20 s to go"
+    assert [one.split()[0] for one in said[1:]] == ["1/2", "2/2", "1/2", "2/2"]
+    assert {one.labels["platform"]: (one.n, one.stopped) for one in result.repeated} == {
+        "good": (2, "a fixed number of runs"),
+        "bad": (0, "no run gave the figure"),
+    }
     assert result.verdict.reasons[0] == "bad-r00: it broke [test.bad]"
     (rate,) = result.measurements
     assert (rate.name, rate.metric, rate.mean, rate.n) == ("made", "rate", 1.5, 2)
     assert rate.ci95 == pytest.approx(12.706 * 0.5, rel=1e-3)
+
+
+def repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: Repetitions, **values: list[float]
+) -> tuple[Any, list[str]]:
+    """A campaign whose cases give these values in turn; below zero of an invalid run."""
+    said: list[str] = []
+    given = {name: iter(each) for name, each in values.items()}
+
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        value = next(given[name.rpartition("-r")[0]])
+        made = reader(scenario.seed, "invalid" if value < 0 else "valid")
+        made.value = abs(value)
+        return made
+
+    monkeypatch.setattr(capacity_search, "point", point)
+    with campaign(tmp_path, said) as made:
+        made.measure(cases(*values), lambda _, one: {"rate": (one.value, "bit/s")}, rule)
+        for name in values:
+            made.claim(name, "w", "x >= 99 bit/s", says="ten", x=made.found.sample("rate", platform=name))
+        return made.finish(), said
+
+
+def test_a_point_is_repeated_until_its_interval_is_narrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady, later = [100.0, 100.1, 100.2], [100.0, 103.0, 100.0, *[101.0] * 7]
+    result, said = repeated(
+        tmp_path, monkeypatch, Repetitions(("rate",)), steady=steady, later=later, wild=[1.0, 200.0] * 5
+    )
+    points = {one.labels["platform"]: one for one in result.repeated}
+    assert (points["steady"].n, points["wild"].n) == (3, 10)
+    assert 3 < points["later"].n < 10
+    assert points["later"].ci95 <= 0.01 * points["later"].mean
+    assert points["steady"].stopped == "the interval is within 1 % of the mean"
+    assert points["wild"].stopped == "the limit of 10 runs"
+    assert {one.id: one.outcome for one in result.claims if one.id in points} == {
+        "steady": "holds",
+        "later": "holds",
+        "wild": "undecided",
+    }
+    assert said[0] == "3 points, 3 to 10 runs each: about 45 s to 2 min 30 s", "said before the first run"
+    assert "at least" in said[1]
+
+
+def test_invalid_runs_are_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = repeated(
+        tmp_path,
+        monkeypatch,
+        Repetitions(("rate",)),
+        once=[-50.0, 100.0, 100.1, 100.2],
+        never=[-100.0, -100.0, -100.0],
+    )
+    points = {one.labels["platform"]: one for one in result.repeated}
+    assert (points["once"].n, points["once"].invalid) == (3, 1)
+    claims = {one.id: one for one in result.claims}
+    assert claims["once"].outcome == "holds"
+    assert claims["never"].outcome == "undecided"
+    assert "every run of a figure is invalid" in claims["never"].why
+
+
+def test_a_claim_that_floods_takes_invalid_runs(tmp_path: Path) -> None:
+    flooded = Sample((), (100.0, 100.1, 100.2), "bit/s")
+    with campaign(tmp_path) as made:
+        plain = made.claim("a", "w", "x <= 99 bit/s", says="ten", x=flooded)
+        floods = made.claim("b", "w", "x <= 99 bit/s", says="ten", floods=True, x=flooded)
+        bounded = made.claim("c", "w", "x >= 4 and x < 5", says="ten", x=Bounded(4, why="the ladder ended"))
+        made.finish()
+    assert (plain.outcome, floods.outcome, bounded.outcome) == ("undecided", "fails", "undecided")
+    assert "the ladder ended" in bounded.why
 
 
 def test_what_the_machine_lacks_for_every_run_is_named(
@@ -110,18 +191,18 @@ def test_what_the_machine_lacks_for_every_run_is_named(
     def point(folder: Path, name: str, scenario: Scenario) -> Any:
         if name.startswith("lacking"):
             raise HostError("host.lacks", f"nothing for {name}", cure="get it")
-        return SimpleNamespace(seed=scenario.seed)
+        return reader(scenario.seed)
 
     def read(*_: Any) -> dict[str, tuple[float, str]]:
         return {"rate": (1.0, "bit/s")}
 
     monkeypatch.setattr(capacity_search, "point", point)
     with campaign(tmp_path) as made:
-        made.measure(cases("lacking-a", "lacking-b"), read)
+        made.measure(cases("lacking-a", "lacking-b"), read, Repetitions.fixed(1, "rate"))
         with pytest.raises(HostError, match="nothing for lacking-a-r00"):
             made.finish()
     with campaign(tmp_path) as made:
-        made.measure(cases("lacking-a", "good"), read)
+        made.measure(cases("lacking-a", "good"), read, Repetitions.fixed(1, "rate"))
         assert made.finish().verdict.reasons[0].startswith("lacking-a-r00: nothing for")
 
 
@@ -130,7 +211,8 @@ def test_lines_keep_gaps_and_figures_get_what_was_published(tmp_path: Path) -> N
     found.add({"load": 10, "kind": "netns"}, {"rate": (5e6, "bit/s")})
     line = found.line("here", "measured", "rate", "load", (10, 20), 1e6, kind="netns")
     assert line.y == (5.0, None)
-    assert found.quantity("rate", load=10, kind="netns") == Quantity.of(5e6, "bit/s")
+    assert found.sample("rate", load=10, kind="netns") == Sample((5e6,), (5e6,), "bit/s")
+    assert found.sample("rate", load=20, kind="netns") is None
     with campaign(tmp_path) as made:
         made.draw(figures.Figure(name="ratio", title="t", x_label="x", y_label="y", lines=(line,)))
         made.finish()

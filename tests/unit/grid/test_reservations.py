@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import pytest
+from httpx2 import ASGITransport, AsyncClient
 
 from airloom.errors import ScenarioError
 from airloom.grid import inventory, service
@@ -245,6 +247,30 @@ def test_too_many_calls_are_refused(tmp_path: Any) -> None:
     assert rate.wait("b") == 0
     now[0] = 0.5
     assert [rate.wait("a"), rate.wait("a")] == [0, 0.5]
+
+
+def test_new_invalid_tokens_do_not_get_around_the_limit() -> None:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from airloom.grid.api.gate import Gate, Rate
+
+    def answer(request: Request) -> Response:
+        return Response(status_code=200 if request.headers["authorization"] == "Bearer good" else 401)
+
+    app = Gate(Starlette(routes=[Route("/", answer)]), Rate(1.0, 3, lambda: 0.0))
+
+    async def statuses() -> list[int]:
+        async with AsyncClient(transport=ASGITransport(app), base_url="http://grid") as client:
+            tokens = ["good", "bad1", "bad2", "bad3", "bad4", "good"]
+            return [
+                (await client.get("/", headers={"Authorization": f"Bearer {token}"})).status_code
+                for token in tokens
+            ]
+
+    assert asyncio.run(statuses()) == [200, 401, 401, 401, 429, 429]
 
 
 def test_an_inventory_without_what_is_held_is_refused(one_node: Manager) -> None:

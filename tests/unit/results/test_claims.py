@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airloom import stats
 from airloom.errors import ScenarioError
-from airloom.results import Measurement, evaluate
+from airloom.results import Interval, Measurement, evaluate
 from airloom.results.claims import Unmeasured, from_measurements
 from airloom.scenario.claims_grammar import MOST_TERMS, parse
 from airloom.units.figures import RATE, TIME, UNITS, Quantity, readable
@@ -84,6 +85,71 @@ def test_what_cannot_be_held_fails_and_says_why(check: str, why: str) -> None:
     claim = evaluate("c", "s", check, VALUES)
     assert claim.outcome == "fails"
     assert why in claim.why
+
+
+X = {"x": Quantity(10.0), "y": Quantity(10.0)}.__getitem__
+
+
+@pytest.mark.parametrize(
+    ("check", "half_widths", "expected"),
+    [
+        ("x >= 9", (0.5, 0.0), "holds"),
+        ("x >= 9", (1.5, 0.0), "undecided"),
+        ("x >= 12", (1.5, 0.0), "fails"),
+        ("x > 10", (0.0, 0.0), "fails"),
+        ("x within 10 % of 10", (0.9, 0.0), "holds"),
+        ("x within 10 % of 10", (1.1, 0.0), "undecided"),
+        ("x within 10 % of 20", (1.1, 0.0), "fails"),
+        ("abs(x - y) <= 1", (0.6, 0.6), "holds"),
+        ("abs(x - y) <= 1", (0.9, 0.9), "undecided"),
+        ("abs(x - y) >= 2", (0.9, 0.9), "fails"),
+        ("x / y >= 0.8", (1.0, 1.0), "holds"),
+        ("x / y >= 0.8", (1.0, 11.0), "undecided"),
+        ("x / (x + y) within 1 % of 50 %", (0.05, 0.05), "holds"),
+        ("x == 10", (0.1, 0.0), "undecided"),
+        ("x != 12", (0.1, 0.0), "holds"),
+        ("x >= 9 and x >= 12", (0.5, 0.0), "fails"),
+        ("x >= 9 and x >= 10", (0.5, 0.0), "undecided"),
+        ("x >= 9", (float("inf"), 0.0), "undecided"),
+    ],
+)
+def test_an_interval_that_allows_two_answers_decides_nothing(
+    check: str, half_widths: tuple[float, float], expected: str
+) -> None:
+    known = {name: Interval(10 - h, 10 + h) for name, h in zip("xy", half_widths, strict=True) if h}
+    assert evaluate("c", "s", check, X, intervals=known).outcome == expected
+
+
+def test_a_difference_has_welchs_interval() -> None:
+    """The interval of two means' difference decides as :func:`airloom.stats.welch` does."""
+    first, second = [10.0, 11.0, 12.0], [5.0, 5.5, 7.0, 6.0]
+    gap = stats.welch(second, first)
+    known, intervals = {}, {}
+    for name, one in (("x", stats.mean(first)), ("y", stats.mean(second))):
+        known[name] = Quantity(one.value)
+        intervals[name] = Interval(one.low, one.high, one.n - 1)
+    for part, expected in ((0.999, "holds"), (1.001, "undecided")):
+        check = f"x - y >= {part * gap.low!r}"
+        assert evaluate("c", "s", check, known.__getitem__, intervals=intervals).outcome == expected
+
+
+def test_a_weaker_form_is_judged_by_its_interval_too() -> None:
+    def judged(check: str, shape: str, half: float) -> str:
+        known = {"x": Interval(10 - half, 10 + half, why="three runs")}
+        return evaluate("c", "s", check, X, shape=shape, intervals=known, implausible="no").outcome
+
+    assert judged("x >= 12", "x >= 8", 1.0) == "holds-in-shape"
+    assert judged("x >= 12", "x >= 9.5", 1.0) == "undecided"
+    assert judged("x >= 10", "x >= 8", 1.0) == "undecided"
+    assert judged("x >= 12", "x >= 11.5", 1.0) == "implausible-in-source"
+
+
+def test_a_value_without_an_upper_bound_is_shown_as_such() -> None:
+    known = {"x": Interval(10, float("inf"), why="the ladder ended")}
+    claim = evaluate("c", "s", "x >= 12", X, intervals=known)
+    assert claim.measured == "x = 10 (10 or more)"
+    assert claim.why == "10 is 2 below 12; the ladder ended: not decided"
+    assert evaluate("c", "s", "x >= 9", X, intervals=known).outcome == "holds"
 
 
 def test_figures_that_differ_in_labels_only_are_ambiguous() -> None:

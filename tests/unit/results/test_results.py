@@ -44,6 +44,7 @@ KEYS = {
     "ledger",
     "measurements",
     "claims",
+    "repeated",
     "in_force",
 }
 

@@ -47,10 +47,9 @@ class Point:
         flows = (self.forward, self.backward)
         return self.valid and all(abs(flow / IDEAL_THROUGHPUT - 1) <= TOLERANCE for flow in flows)
 
-    def keeps_time(self) -> bool:
-        """True if the largest RTT is within the tolerance of the ideal with 1 ms links."""
-        ideal = ideal_rtt(self.nodes, DELAY)
-        return self.valid and self.rtt_delayed is not None and self.rtt_delayed <= ideal * (1 + TOLERANCE)
+    def time_excess(self) -> float:
+        """Returns the share by which the largest RTT exceeds the ideal with 1 ms links."""
+        return (self.rtt_delayed or 0.0) / ideal_rtt(self.nodes, DELAY) - 1
 
 
 def measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callable[[str], None]) -> Point:

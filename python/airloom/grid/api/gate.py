@@ -1,6 +1,8 @@
 """What every call passes first: a limit on its rate and size, and headers for browsers.
 
-Each caller, a token or else an address, has a bucket of calls that fills at a constant rate.
+Each caller, a token or else an address, has a bucket of calls that fills at a constant rate. A call
+that is refused as unauthorized (401) is also counted for its address, in a bucket of its own: while that
+is empty, calls from the address are refused, so new invalid tokens do not get around the limit.
 """
 
 from __future__ import annotations
@@ -40,14 +42,17 @@ class Rate:
         """Calls left and when that was, by caller; the caller seen longest ago is first."""
         self._lock = threading.Lock()
 
-    def wait(self, caller: str) -> float:
-        """Counts a call; returns 0, or how many seconds the caller has to wait for the next one."""
+    def wait(self, caller: str, cost: int = 1) -> float:
+        """Counts a call; returns 0, or how many seconds the caller has to wait for the next one.
+
+        With a ``cost`` of 0 it only returns that.
+        """
         now = self.clock()
         with self._lock:
             left, since = self._buckets.pop(caller, (float(self.burst), now))
             left = min(float(self.burst), left + (now - since) * self.rate)
             allowed = left >= 1
-            self._buckets[caller] = (left - 1 if allowed else left, now)
+            self._buckets[caller] = (left - cost if allowed else left, now)
             while len(self._buckets) > MOST_CALLERS:
                 self._buckets.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self.rate
@@ -75,13 +80,17 @@ class Gate:
             await self.app(scope, receive, send)
             return
 
+        unauthorized = f"401 {_address(scope)}"
+
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if message["status"] == 401:
+                    self.rate.wait(unauthorized)
                 own = [(key.encode(), value.encode()) for key, value in _HEADERS.items()]
                 message = {**message, "headers": [*message["headers"], *own]}
             await send(message)
 
-        wait = self.rate.wait(_caller(scope))
+        wait = self.rate.wait(unauthorized, cost=0) or self.rate.wait(_caller(scope))
         if wait > 0:
             body = {"code": "rate.exceeded", "message": "too many calls", "cure": f"wait {wait:.1f} s"}
             await _answer(answered, 429, body, {"retry-after": str(max(1, round(wait)))})
@@ -100,13 +109,14 @@ class Gate:
 
 
 def _caller(scope: Scope) -> str:
-    """Returns the token's digest, or the address of a call without one.
-
-    A call with a wrong token counts for its address too, so guessing is limited by the address.
-    """
+    """Returns the token's digest, or the address of a call without one."""
     for key, value in scope["headers"]:
         if key == b"authorization" and len(value) < 200:
             return hashlib.sha256(value).hexdigest()
+    return _address(scope)
+
+
+def _address(scope: Scope) -> str:
     client = scope.get("client")
     return client[0] if client else "local"
 

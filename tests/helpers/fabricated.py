@@ -1,0 +1,252 @@
+"""Fabricated results of every shipped experiment: one in which each claim holds, one in which it fails.
+
+A world maps the labels of a point to its figures, in the units of the experiment. ``published`` is
+what the publication says as far as it does not contradict itself; the others contradict it. Nothing
+here was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from airloom.experiments import orbit
+from airloom.experiments.net_chain import ideal, wired
+from airloom.experiments.registry import find
+
+World = Callable[[Mapping[str, Any]], dict[str, tuple[float, str]]]
+MS, US, MBIT = 1e6, 1e3, 1e6
+
+
+def _native(labels: Mapping[str, Any]) -> bool:
+    return labels["platform"] == "native"
+
+
+def _variances(value: float) -> dict[str, tuple[float, str]]:
+    return {f"variance-{name}": (value, "1") for name in ("10-ms", "100-ms", "1-s")}
+
+
+def _load_published(of: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
+    rate = min(of["load"], 23.08) - (0.0 if _native(of) or of["load"] < 50 else 0.2)
+    delay = {10: 2.0, 20: 4.0}.get(of["load"], 10.0) + (0.0 if _native(of) else 10.2)
+    return {
+        "throughput": (rate * MBIT, "bit/s"),
+        "delay": (delay * MS, "ns"),
+        "jitter": (47.8 * US if _native(of) else 197.8 * US, "ns"),
+    } | _variances(1.0 if _native(of) else 10.0)
+
+
+def _load_contrary(of: Mapping[str, Any]) -> dict[str, tuple[float, str]]:
+    rate = {"throughput": ((30 if _native(of) else 15) * MBIT, "bit/s")}
+    return rate | {"delay": (5 * MS, "ns"), "jitter": (1 * MS, "ns")} | _variances(1.0)
+
+
+def _payload(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    if "payload" not in of:
+        each, total = {1: (1e5, 1e5), 2: (9e4, 4e4) if contrary else (4e4, 8e4)}[of["flows"]]
+        return {"ceiling": (each, "packets/s"), "ceiling-total": (total, "packets/s")}
+    shares = {64: 1.0, 1470: 0.9} if contrary else {64: 0.66}
+    share = 1.0 if _native(of) else shares.get(of["payload"], 1.0)
+    rate = orbit.saturation(of["payload"]) * share * (0.5 if contrary else 1.0)
+    packets = 5e3 if contrary else 8e4 if _native(of) else 3.2e4
+    return {"throughput": (rate, "bit/s"), "packets": (packets, "packets/s")}
+
+
+def _rate(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    fast = of["rate"] == 54
+    share = 1.0 if _native(of) or fast == contrary else 0.9
+    return {"throughput": (orbit.saturation(rate=of["rate"]) * share * (0.5 if contrary else 1), "bit/s")}
+
+
+def _tcp_rate(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    part = (0.5 if _native(of) else 0.25) if contrary else 1.0
+    return {"throughput": (orbit.tcp_estimate(of["rate"]) * part, "bit/s")}
+
+
+def _tcp_time(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    share = 1.0 if _native(of) else 0.5 if contrary else {6: 1.0, 36: 0.98}[of["rate"]]
+    varies = 0.2 if contrary and not _native(of) else 0.02
+    return {"throughput": (20 * MBIT * share, "bit/s"), "variation": (varies, "1")}
+
+
+def _file(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    extra = {6: 0.0, 54: 1.0}[of["rate"]] if contrary else 0.04
+    return {"time": (({6: 14.0, 54: 2.0}[of["rate"]] + (0 if _native(of) else extra)) * 1e9, "ns")}
+
+
+def _video(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    jitter = {0.5: 1.0, 3: 2.0}[of["rate"]] if contrary else {0.5: 2.8, 3: 4.0}[of["rate"]]
+    native = 2.0 if contrary else 0.29
+    worse = contrary and not _native(of)
+    return {
+        "received": (of["rate"] * MBIT * (0.5 if worse else 1.0), "bit/s"),
+        "jitter": ((60 if contrary else 5) * MS, "ns"),
+        "jitter-mean": ((native if _native(of) else jitter) * MS, "ns"),
+        "lost": (0.0, "packets"),
+        "psnr": (26.0 if worse else 36.0, "1"),
+        "ssim": (0.9, "1"),
+    }
+
+
+def _coupling(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    strange = {5: 0.05, 40: 0.04 if of["other"] == 10 else 0.1}
+    coupling = (strange if contrary else {5: 0.0, 40: 0.0065}).get(of["load"], 0.003)
+    return {
+        "alone": (of["load"] * MBIT, "bit/s"),
+        "together": (of["load"] * MBIT * (1 - coupling), "bit/s"),
+        "coupling": (coupling, "1"),
+        "dip": (0.9 if contrary else 0.05, "1"),
+        "calm": (0.9, "1"),
+        "variance-alone": (1.0, "1"),
+        "variance-together": (0.5 if contrary else 3.0, "1"),
+    }
+
+
+def _cpu(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    if of["guests"] == 1:
+        share = 0.5 if contrary else 1.0
+        return {"first": (share, "1"), "ready-first": (share, "1")}
+    first, second = (1.2, 0.1) if contrary else (0.5, 0.5)
+    return {"first": (first, "1"), "second": (second, "1"), "ready-first": (1.0, "1")}
+
+
+def _star(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    rate = {10: 10.0, 50: 22.3}[of["load"]] * ((0.5 if _native(of) else 0.25) if contrary else 1.0)
+    delay = {10: 3.0, 50: 0.5} if contrary else {10: 30.0, 50: 201.0}
+    jitter = {10: 2.0, 50: 0.5} if contrary else {10: 1.6, 50: 1.6}
+    return {
+        "throughput": (rate * MBIT, "bit/s"),
+        "delay": ((1.0 if _native(of) else delay[of["load"]]) * MS, "ns"),
+        "jitter": ((1.0 if _native(of) else jitter[of["load"]]) * MS, "ns"),
+    }
+
+
+def queues(of: Mapping[str, Any], share: float, *, contrary: bool) -> dict[str, tuple[float, str]]:
+    native = min(of["load"], 23.08)
+    if _native(of):
+        rate = native
+    elif contrary:
+        rate = native if of["queue"] == 40 else native / 2
+    else:
+        rate = native if of["queue"] == 1000 else {10: 9.0, 50: 13.88}[of["load"]]
+    return {"throughput": (rate * MBIT, "bit/s"), "share-in-queue": (share, "1")}
+
+
+def _kinds(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    share = 1.0
+    if not _native(of):
+        share = (1.0 if contrary else 0.92) if of["task"] == "small" else 0.5 if contrary else 1.0
+    jitter = {"uml": 3.0, "qemu": 2.0} if contrary else {"uml": 0.1, "qemu": 0.3}
+    jitters = jitter.get(of["platform"], 1.0 if contrary else 0.05)
+    return {
+        "throughput": (20 * MBIT * share, "bit/s"),
+        "delay": (1 * MS, "ns"),
+        "jitter": (jitters * MS, "ns"),
+    }
+
+
+def _both(world: Callable[..., dict[str, tuple[float, str]]]) -> list[World]:
+    return [lambda of: world(of, contrary=False), lambda of: world(of, contrary=True)]
+
+
+CAMPAIGNS: dict[str, list[World]] = {
+    "orbit-udp-load": [_load_published, _load_contrary],
+    "orbit-udp-payload": _both(_payload),
+    "orbit-udp-rate": _both(_rate),
+    "orbit-tcp-rate": _both(_tcp_rate),
+    "orbit-tcp-time": _both(_tcp_time),
+    "orbit-file-transfer": _both(_file),
+    "orbit-rtp-video": _both(_video),
+    "orbit-coupling": _both(_coupling),
+    "orbit-cpu": _both(_cpu),
+    "orbit-clients-server": _both(_star),
+    "orbit-queues": [
+        lambda of: queues(of, 0.9999, contrary=False),
+        lambda of: queues(of, 0.5, contrary=True),
+    ],
+    "orbit-kinds": _both(_kinds),
+}
+
+
+# Chains: the longest good chain of each direction, by kind; how round-trip times and processors were.
+ORDERED = {"uml": (5, 8), "qemu": (9, 12), "netns": (35, 40)}
+NONE = dict.fromkeys(ORDERED, (1, 1))
+BACKWARD_WORSE = dict.fromkeys(ORDERED, (9, 5))
+KINDS: list[tuple[dict[str, tuple[int, int]], bool]] = [
+    (ORDERED, True),
+    (NONE, True),
+    (BACKWARD_WORSE, False),
+]
+
+
+def chain(limits: tuple[int, int], nodes: int, rtt: float, limit_rate: float) -> Any:
+    """A chain whose flows have the ideal's rate up to a length, and half of it beyond."""
+    forward, backward = (limit_rate if nodes <= limit else limit_rate / 2 for limit in limits)
+    return SimpleNamespace(nodes=nodes, rtt=rtt, forward=forward, backward=backward, valid=True)
+
+
+def wired_rtt(kind: str, nodes: int, good: bool) -> float:
+    """Kernel nodes faster than the arithmetic and guests slower, or the opposite."""
+    kernel = 0.9 if good else 20.0
+    return wired.ideal_rtt(nodes, 0) * (kernel if kind == "netns" else 5.0 if good else 0.5)
+
+
+def wireless_rtt(nodes: int, good: bool) -> float:
+    """The ring search alone, or a second more and ten times as long."""
+    return ideal.first_rtt(nodes - 1) * (1.0 if good else 10.0) + (0.0 if good else 1e9)
+
+
+def wired_point(nodes: int, kind: str, limit: int, rtt: float, rate: float) -> wired.Point:
+    """A chain of the capacity search: ``rtt`` and ``rate`` by the ideals."""
+    flow = wired.IDEAL_THROUGHPUT * (rate if nodes <= limit else 0.5)
+    delayed = None if kind == "native" else wired.ideal_rtt(nodes, wired.DELAY) * rtt
+    return wired.Point(nodes, wired.ideal_rtt(nodes, 0), delayed, flow, flow, valid=True)
+
+
+WIRED_CHAINS = [(20, 1.01, 1.0), (0, 1.0, 0.5), (20, 1.5, 1.0)]
+"""Longest good chain, round-trip time and rate by the ideals."""
+
+
+def stairs(number: int) -> dict[int, float]:
+    """The ring search as expected, too slow and never flat, and faster than its rings."""
+    added = (lambda hops: 10 * MS, lambda hops: hops * 100 * MS, lambda hops: -10 * MS)[number]
+    return {hops: ideal.first_rtt(hops) + added(hops) for hops in range(1, 13)}
+
+
+def air_point(number: int, chain: Any, kind: Any) -> Any:
+    """A chain of the wireless search in three worlds."""
+    low, high = ideal.pair_limits()
+    if chain.radio == "ideal":
+        limit = (36, 1, 36)[number]
+        flow = ideal.THROUGHPUT * (1.0 if chain.nodes <= limit else 0.5)
+        first = (10 * MS, 1e9, 10 * MS)[number]
+    else:
+        pair = ((low + high) / 2, MBIT, 9 * MBIT)[number]
+        share = (0.5, 0.5, 2.0)[number] * ideal.shared_limit(chain.nodes - 1)
+        flow, first = (pair if chain.nodes == 2 else share), 10 * MS
+    return kind(chain.nodes, first, 1 * MS, flow, flow, True)
+
+
+def mtu_series(number: int) -> dict[tuple[str, str], Any]:
+    """The MTU study on exact links and an early Mininet, or with links that are slow and bursty."""
+    module = find("mtu-study").load().__globals__
+    cases, tunnelled, good = module["cases"], module["tunnelled"], number == 0
+
+    def series(mean: float, peak: float, top: float) -> Any:
+        return cases.Series(mean, mean, peak, top, 0.0, (0.0, 0.0, 0.0), (1,), (1.0,), (0.0,))
+
+    found = {}
+    for case in (*cases.NINE, *cases.sizes(), *cases.STARTS):
+        own = series(
+            case.ideal * (1 if good else 0.5),
+            case.link * (1 if good else 2),
+            case.link * (1 if good else 1.5),
+        )
+        found[case.id, module["WIRE"]] = found[case.id, module["AIRLOOM"]] = own
+        found[case.id, module["MININET"]] = series(case.ideal, case.link * (3 if good else 0.5), case.link)
+    one = module["TUNNELLED"]
+    octets = one.frame - tunnelled.OVERHEAD
+    full = one.ideal * octets / one.frame
+    found[one.id, module["TUNNEL"]] = series(full * (1 if good else 0.5), one.link, one.link)
+    return found
