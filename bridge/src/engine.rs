@@ -15,6 +15,7 @@ use airloom_ports::detached::Detached;
 use airloom_ports::error::Error;
 use airloom_ports::interface::Interface;
 use airloom_ports::memory::{Inbox, Memory};
+use airloom_ports::monitor::Monitor;
 use airloom_ports::port::Port;
 use airloom_ports::runtime::background::Pending;
 use airloom_ports::runtime::driver::{Driven, Driver};
@@ -168,6 +169,11 @@ impl Engine {
         transit: bool,
     ) -> PyResult<()> {
         self.add(py, name, transit, Box::new(device.port(radio, phy)?))
+    }
+
+    fn set_monitor(&self, py: Python<'_>, name: String, listener: i32, card: String) -> PyResult<()> {
+        let monitor = Monitor::serve(duplicate(listener)?, card).map_err(Fault::from)?;
+        self.act(py, "set_monitor", move |world| world.set_monitor(&name, monitor))
     }
 
     fn attach_vhost(&self, py: Python<'_>, name: String, listener: i32, mac: &str, mtu: u16) -> PyResult<()> {

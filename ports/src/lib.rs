@@ -43,6 +43,7 @@ pub mod detached;
 pub mod error;
 pub mod interface;
 pub mod memory;
+pub mod monitor;
 mod pcapng;
 pub mod port;
 mod recorder;

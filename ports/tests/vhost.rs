@@ -375,7 +375,7 @@ fn a_message_in_pieces_is_a_message() {
 }
 
 #[test]
-fn a_guest_is_awaited_then_up_then_gone_then_back() {
+fn a_guest_is_awaited_then_up_then_stopped_then_gone_then_back() {
     let bench = Bench::new();
     let standing = || bench.port(Vhost::standing);
     bench.offer(&frame(0, 100));
@@ -392,9 +392,12 @@ fn a_guest_is_awaited_then_up_then_gone_then_back() {
     // A driver that shuts down properly: it stops its queues, then the process ends.
     let base = guest.ask(11, &words(&[1, 0]));
     assert_eq!(base, words(&[1, u32::from(BASE)]));
-    assert_eq!(standing(), Standing::Gone);
+    assert_eq!(standing(), Standing::Stopped);
+    bench.offer(&frame(0, 100));
+    until(|| dropped(DropReason::NotUp) == 2);
     drop(guest);
     assert_eq!(bench.cause(), "the guest closed its connection");
+    assert_eq!(standing(), Standing::Gone);
     let mut guest = Guest::up(&bench.path, EVENT_IDX, 8);
     assert_eq!(standing(), Standing::Up);
     guest.send([0; 12], &frame(3, 200), 2);

@@ -222,7 +222,8 @@ class GuestState(TypedDict):
     """A guest's device. Frames as in the guest's queues: a super-frame counts as one."""
 
     standing: str
-    """awaited (no driver yet: frames to it drop as ``not-up``), up, or gone (``node-gone``)."""
+    """awaited or stopped (no driver uses it: frames to it drop as ``not-up``), up, or gone
+    (``node-gone``)."""
     cause: str | None
     """Reason of the end of the last connection."""
     connections: int
@@ -361,6 +362,13 @@ class Engine:
         """Before the start: serves the guests' handshakes, without which their kernels do not boot.
 
         Returns False if there was nothing to do.
+        """
+    def set_monitor(self, name: str, listener: int, card: str) -> None:
+        """Sets the link status of the QEMU card behind a port by QMP; possible while the engine runs.
+
+        ``listener``: a listening Unix stream socket, which is duplicated; the machine is its client
+        (``-chardev socket,path=PATH`` and ``-mon chardev=...,mode=control``). ``card``: the name of
+        the card's ``-netdev``, letters and digits.
         """
     def attach_vhost(self, name: str, listener: int, mac: str, mtu: int) -> None:
         """Replaces the device behind a port with another guest's."""

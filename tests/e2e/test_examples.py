@@ -29,6 +29,8 @@ NEEDS = {
     "openflow": "/usr/sbin/ovs-vswitchd",
     "sliver": "linux.uml",
     "wpa2": "/usr/sbin/hostapd",
+    "roaming": "/usr/sbin/hostapd",
+    "mesh": "/usr/sbin/iw",
 }
 """Programs that an example runs and not every machine has."""
 

@@ -82,3 +82,48 @@ def test_the_kernel_of_a_guest_is_told_by_its_device(tmp_path):
         lab.link("a", "b").up()
         becomes(lab["a"], "1")
         assert lab["a"].run("ping -c 5 -i 0.5 -W 5 b", timeout=60).ok
+
+
+def test_a_bond_fails_over_by_the_carrier_alone(tmp_path):
+    """The kernel's bonding driver asks its interfaces for their carrier (``miimon``)."""
+    from airloom.nodes.all_nodes import KINDS
+    from airloom.nodes.kinds.uml import PROGRAM, kernel_of
+
+    for lacking in KINDS["uml"].lacks():
+        pytest.skip(f"{lacking.message}: {lacking.cure}")
+    if kernel_of(None).name != PROGRAM:
+        pytest.skip(f"only the distribution's kernel {PROGRAM} has the module bonding")
+    links = [{"name": name, "ends": ["a", "s1"]} for name in ("first", "second")]
+    links.append({"ends": ["b", "s1"]})
+    with pair(tmp_path, kind="uml", switches={"s1": {}}, links=links) as lab:
+        a, address = lab["a"], lab.addresses["a"]
+        a.run(
+            f"""set -e
+            modprobe bonding max_bonds=0
+            ip link add bond0 type bond mode active-backup miimon 50
+            for port in eth0 eth1; do
+                ip address flush dev $port
+                ip link set $port down
+                ip link set $port master bond0
+            done
+            ip address add {address}/24 dev bond0
+            ip link set bond0 up""",
+            timeout=60,
+            check=True,
+        )
+
+        def active() -> str:
+            return a.run("cat /sys/class/net/bond0/bonding/active_slave", timeout=30).stdout.strip()
+
+        eventually(lambda: active() == "eth0", "the first link")
+        assert lab["b"].run(f"ping -c 2 -i 0.3 -W 2 {address}").ok
+        lab.link("first").down()
+        eventually(lambda: active() == "eth1", "the second link")
+        assert lab["b"].run(f"ping -c 2 -i 0.3 -W 2 {address}").ok
+
+
+def test_a_pair_of_the_kernel_cannot_go_down_and_the_error_says_why(tmp_path):
+    with pair(tmp_path, kind="native", nodes={"a": {"kind": "native"}, "b": {"kind": "native"}}) as lab:
+        with pytest.raises(airloom.RunError, match="the link a-b between native nodes cannot change"):
+            lab.link("a", "b").down()
+        assert lab["a"].run("ping -c 1 -W 2 b").ok

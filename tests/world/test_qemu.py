@@ -12,6 +12,7 @@ import airloom
 from airloom import HostError, RunError, Scenario
 from airloom.nodes.guests import accelerator, modules, tap_bridge
 from airloom.nodes.kinds import qemu
+from helpers.nodes import eventually
 
 pytestmark = pytest.mark.world
 
@@ -43,7 +44,7 @@ def test_a_kernel_that_does_not_start_is_named_with_its_last_words(tmp_path: Pat
 
 
 @pytest.mark.parametrize("network", ["vhost", "tap"])
-def test_frames_reach_it_by_the_engines_own_device_or_through_the_hosts_kernel(
+def test_frames_and_the_carrier_reach_it_by_the_engines_own_device_or_through_the_hosts_kernel(
     tmp_path: Path, network: str
 ) -> None:
     with airloom.Lab(machine(network=network), out=tmp_path / "out") as lab:
@@ -60,7 +61,20 @@ def test_frames_reach_it_by_the_engines_own_device_or_through_the_hosts_kernel(
             assert served.wait(60) == 0
         assert guest.counters()["eth0"]["rx_packets"] > 100
         assert ("guest:eth0" in lab._up().world.engine.guests()) == (network == "vhost")
+        monitor = guest.start("ip monitor link")
+        eventually(lambda: guest.run("ss -f netlink | grep -q ip/", timeout=30).ok, "ip listens")
+        lab.link("guest", "other").down()
+        eventually(lambda: "NO-CARRIER" in monitor.output, "news of the lost carrier")
+        assert carrier(guest) == "0"
+        lab.link("guest", "other").up()
+        eventually(lambda: "LOWER_UP" in monitor.output.rpartition("NO-CARRIER")[2], "news of the carrier")
+        assert carrier(guest) == "1"
+        assert other.run("ping -n -c 2 -i 0.3 -W 5 guest", timeout=60).ok
         assert lab.ledger()["host_lost"] == {}
+
+
+def carrier(node: airloom.LiveNode) -> str:
+    return node.run("cat /sys/class/net/eth0/carrier", timeout=30, check=True).stdout.strip()
 
 
 def test_a_kernel_without_its_modules_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 import airloom
 from airloom import Scenario
 from helpers.kernels import needs_built
+from helpers.wlan import joined, needs, said, until
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(240), needs_built]
 
@@ -41,12 +39,6 @@ network={
 """
 
 
-def needs(*programs: str) -> None:
-    for program in programs:
-        if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-            pytest.skip(f"{program} is not installed: make test")
-
-
 def lab(
     tmp_path: Path, nodes: dict[str, Any], errors: list[dict[str, Any]] | None = None, **more: Any
 ) -> airloom.Lab:
@@ -64,19 +56,6 @@ def lab(
     if guests:
         scenario["guests"] = guests
     return airloom.Lab(Scenario.model_validate(scenario), out=tmp_path / "out", **more)
-
-
-def until(done: Callable[[], bool], what: str, within: float = 60) -> None:
-    end = time.monotonic() + within
-    while not done():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
-def said(node: Any, command: str) -> str:
-    done = node.run(command, timeout=60)
-    assert done.ok, f"{command}: {done.stdout}{done.stderr}"
-    return str(done.stdout)
 
 
 def reached(node: Any, address: str) -> bool:
@@ -102,12 +81,7 @@ def test_stations_join_an_access_point_with_wpa2_and_iw_agrees_with_the_medium(t
         for node in (first, second):
             said(node, "wpa_supplicant -B -i wlan0 -c /etc/wpa.conf")
         for node in (first, second):
-            until(
-                lambda node=node: (
-                    "wpa_state=COMPLETED" in node.run("wpa_cli -i wlan0 status", timeout=60).stdout
-                ),  # type: ignore[misc]
-                f"{node.name} does not join",
-            )
+            until(lambda node=node: joined(node), f"{node.name} does not join")  # type: ignore[misc]
         assert reached(first, "ap")
         assert reached(first, "s2"), "through the access point"
         assert up.radio("s1").info()["mode"] == "wlan"

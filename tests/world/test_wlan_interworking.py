@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 import airloom
 from airloom import Scenario
 from helpers.kernels import needs_built
+from helpers.wlan import joined, needs, said, until
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180), needs_built]
 
@@ -37,19 +35,6 @@ network={
 """
 
 
-def until(done: Callable[[], bool], what: str, within: float = 60) -> None:
-    end = time.monotonic() + within
-    while not done():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
-def said(node: Any, command: str) -> str:
-    done = node.run(command, timeout=60)
-    assert done.ok, f"{command}: {done.stdout}{done.stderr}"
-    return str(done.stdout)
-
-
 def malformed(path: Path) -> list[str]:
     """The frames of a capture that tshark's dissectors cannot read."""
     command = ["tshark", "-r", str(path), "-Y", "_ws.malformed || (wlan.fcs.status == 0)"]
@@ -59,9 +44,7 @@ def malformed(path: Path) -> list[str]:
 
 def test_each_kind_joins_the_others_access_point(tmp_path: Path) -> None:
     """Two cells on two channels: one of a guest's hostapd, one of an Ethernet radio."""
-    for program in ("iw", "hostapd", "wpa_supplicant", "tshark"):
-        if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-            pytest.skip(f"{program} is not installed: make test")
+    needs("iw", "hostapd", "wpa_supplicant", "tshark")
 
     def node(place: int, files: dict[str, str] | None = None, **radio: Any) -> dict[str, Any]:
         kind = {"kind": "uml", "files": files} if files else {}
@@ -81,10 +64,7 @@ def test_each_kind_joins_the_others_access_point(tmp_path: Path) -> None:
         said(up["guest2"], "wpa_supplicant -B -i wlan0 -c /etc/wpa.conf")
         stations = ["iw", "dev", "wlan0", "station", "dump"]
         until(lambda: "authorized" in up["guest1"].run(stations, timeout=60).stdout, "plain1 joins guest1")
-        state = "wpa_cli -i wlan0 status"
-        until(
-            lambda: "wpa_state=COMPLETED" in up["guest2"].run(state, timeout=60).stdout, "guest2 joins plain2"
-        )
+        until(lambda: joined(up["guest2"]), "guest2 joins plain2")
         for cell, names in (("1", ("guest1", "plain1")), ("2", ("plain2", "guest2"))):
             for number, name in enumerate(names, start=1):
                 said(up[name], f"ip address add 10.9.{cell}.{number}/24 dev wlan0")

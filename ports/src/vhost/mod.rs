@@ -59,7 +59,10 @@ pub enum Standing {
     Awaited,
     /// A guest's driver uses it.
     Up,
-    /// The guest is disconnected, or is about to reconnect.
+    /// A guest is connected whose driver does not use the device at the moment. QEMU stops the
+    /// device while its link is down.
+    Stopped,
+    /// The guest is disconnected.
     Gone,
 }
 
@@ -70,6 +73,7 @@ impl Standing {
         match self {
             Self::Awaited => "awaited",
             Self::Up => "up",
+            Self::Stopped => "stopped",
             Self::Gone => "gone",
         }
     }
@@ -143,6 +147,7 @@ impl<T: DeviceType> Vhost<T> {
         match (self.device.is_up(), self.was_up) {
             (true, _) => Standing::Up,
             (false, false) => Standing::Awaited,
+            (false, true) if self.connection.is_some() => Standing::Stopped,
             (false, true) => Standing::Gone,
         }
     }
@@ -212,7 +217,7 @@ impl<T: DeviceType> Vhost<T> {
         put: impl FnOnce(&mut Device<T>) -> Result<Delivery, DisconnectReason>,
     ) -> Delivery {
         match self.standing() {
-            Standing::Awaited => return Delivery::NotUp,
+            Standing::Awaited | Standing::Stopped => return Delivery::NotUp,
             Standing::Gone => return Delivery::Lost(HostLoss::NodeGone),
             Standing::Up => {}
         }
@@ -254,7 +259,7 @@ impl<T: DeviceType> Vhost<T> {
         self.device.reminder().unwrap_or(Instant::NEVER)
     }
 
-    /// True if its guest was up and is not any more.
+    /// True if its guest was up and is disconnected.
     pub(crate) fn is_gone(&self) -> bool {
         self.standing() == Standing::Gone
     }

@@ -8,6 +8,7 @@ use airloom_engine::{Delivery, Egress, HostLoss, PortId};
 use std::collections::BTreeMap;
 
 use crate::error::Error;
+use crate::monitor::Monitor;
 use crate::port::{LARGEST_FRAME, Outgoing, Port};
 use crate::runtime::background::{Background, Pending};
 use crate::runtime::lateness::Histogram;
@@ -29,6 +30,8 @@ pub struct Attachment {
     pub(crate) looked: Instant,
     /// False while the interface behind the port is without carrier.
     carrier: bool,
+    /// Sets the carrier if the port cannot.
+    monitor: Option<Monitor>,
 }
 
 /// All ports of an engine, and the destination of its frames.
@@ -86,8 +89,8 @@ impl Edge {
         });
         let number = self.ports.len();
         let (missed, longest) = (0, port.longest_frame());
-        let (batch, looked, carrier) = (1, Instant::ZERO, true);
-        self.ports.push(Attachment { port, missed, longest, node, batch, looked, carrier });
+        let (batch, looked, carrier, monitor) = (1, Instant::ZERO, true, None);
+        self.ports.push(Attachment { port, missed, longest, node, batch, looked, carrier, monitor });
         self.prepare(number);
     }
 
@@ -105,9 +108,19 @@ impl Edge {
         closing
     }
 
+    /// Gives a port the monitor of the machine whose card is behind it.
+    pub(crate) fn set_monitor(&mut self, number: usize, mut monitor: Monitor) {
+        let attached = &mut self.ports[number];
+        monitor.set_carrier(attached.carrier);
+        attached.monitor = Some(monitor);
+    }
+
     fn set_carrier(&mut self, number: usize, up: bool) {
         let attached = &mut self.ports[number];
         attached.carrier = up;
+        if let Some(monitor) = &mut attached.monitor {
+            monitor.set_carrier(up);
+        }
         match (attached.port.set_carrier(up), &self.background) {
             (None, _) => {}
             (Some(work), None) => work(),
@@ -125,10 +138,14 @@ impl Edge {
         }
     }
 
-    /// Reads from the kernel the number of missed frames of each port.
+    /// Reads from the kernel the number of missed frames of each port, and tells machines that have
+    /// started meanwhile the carrier of their cards.
     pub(crate) fn each_second(&mut self) {
         for attached in &mut self.ports {
             attached.missed += attached.port.missed();
+            if let Some(monitor) = &mut attached.monitor {
+                monitor.refresh();
+            }
         }
     }
 

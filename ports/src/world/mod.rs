@@ -14,6 +14,7 @@ use airloom_engine::{Egress, End, Engine, LinkId, PortId, SwitchId};
 
 use crate::capture::{Capture, Choice};
 use crate::error::Error;
+use crate::monitor::Monitor;
 use crate::port::{Incoming, LARGEST_FRAME, Port};
 use crate::recorder::Recorder;
 use crate::runtime::background::Pending;
@@ -120,6 +121,16 @@ impl World {
     pub fn exchange(&mut self, id: PortId, mut port: Box<dyn Port>) -> Option<Pending> {
         port.attached(id);
         self.edge.exchange(id.index(), port)
+    }
+
+    /// Gives a port the monitor of the machine whose card is behind it.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name.
+    pub fn set_monitor(&mut self, port: &str, monitor: Monitor) -> Result<(), Error> {
+        let id = self.names.ports.id(port)?;
+        self.edge.set_monitor(id.index(), monitor);
+        Ok(())
     }
 
     /// Captures ports and media to a file, or to a folder of files.

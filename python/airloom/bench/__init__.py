@@ -35,6 +35,7 @@ BENCHMARKS: dict[str, str] = {
     "rate": "whether links of 1 to 1000 Mbit/s keep their rate from the first frame on",
     "report": "a large report in Chromium: time until it is open, elements, size",
     "throughput": "one flow over a link, over 16 switches, and in small frames",
+    "wlan": "802.11 stacks of guests: throughput by rate, WPA2 association, many stations",
 }
 """Description by module name."""
 

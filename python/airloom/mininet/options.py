@@ -34,13 +34,14 @@ from airloom.mininet.topolib import TorusTopo, TreeTopo
 from airloom.mininet.util import buildTopo, custom, customClass, splitArgs
 
 WITHOUT_MEANING = {
-    "--innamespace": "switches are part of the engine, which needs no control network",
     "--listenport": "each switch has a network of its own; use dpctl, or ovs-ofctl in the switch",
     "--pin": "hosts are not bound to processors",
     "--cluster": "a laboratory is on one machine",
     "--placement": "a laboratory is on one machine",
 }
 """Options of ``mn`` that are refused, each with the reason."""
+_IN_ENGINE = ("default", "lxbr")
+"""Switches without a network namespace."""
 _REFUSED_CHOICES = {
     "switch": {"ivs": "no system packages it; use --switch ovs"},
     "controller": {"nox": "no system packages it any more; use --controller remote"},
@@ -139,6 +140,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="PARAM=VALUE,...",
         help="add a node by which hosts reach the machine's network",
     )
+    made.add_argument("--innamespace", action="store_true", help="always so with Open vSwitch")
     made.add_argument("--nolistenport", action="store_true", help="always so")
     made.add_argument("--pre", metavar="FILE", help="commands before the tests")
     made.add_argument("--post", metavar="FILE", help="commands after the tests")
@@ -162,6 +164,13 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
         word = getattr(options, name).partition(",")[0]
         if word in refused:
             raise ScenarioError("mn.without-meaning", f"--{name} {word}: {refused[word]}")
+    switch = options.switch.partition(",")[0]
+    if options.innamespace and switch in _IN_ENGINE:
+        raise ScenarioError(
+            "mn.without-meaning",
+            f"--innamespace: switches of --switch {switch} are part of the engine",
+            cure="--switch user or --switch ovs",
+        )
     for file in (options.pre, options.post):
         if file is not None and not Path(file).is_file():
             raise ScenarioError("mn.file", f"there is no file {file}")

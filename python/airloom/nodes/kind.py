@@ -172,6 +172,16 @@ class Process(ABC):
         """Sends a signal to its process group. No effect if it has ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """A monitor of a QEMU machine, for one of its network cards."""
+
+    listener: int
+    """Listening socket to which the machine connects."""
+    card: str
+    """Name of the card in the machine."""
+
+
 class NodeHandle(ABC):
     """One node during a run."""
 
@@ -181,6 +191,8 @@ class NodeHandle(ABC):
     """Interface name: its TAP; empty for kinds without engine ports."""
     vhost_sockets: Mapping[str, int] = {}
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
+    monitors: Mapping[str, Monitor] = {}
+    """Interface name: the monitor that sets the link status of the machine's card."""
 
     @property
     def wlan_device(self) -> _engine.WlanDevice | None:

@@ -228,14 +228,25 @@ class World:
 
     def set_link(self, name: str, direction: str, settings: LinkSettings) -> None:
         """Applies new settings to a link now. ``direction``: forward, backward or both."""
+        self._must_be_emulated(name)
         with translated():
             self.engine.set_link(name, direction, settings.engine())
 
     def set_link_up(self, name: str, up: bool) -> None:
         """Sets a link down or up now. If its node is off, it comes up with the node."""
+        self._must_be_emulated(name)
         self._requested.append((self.now(), name, up))
         if not self._off.intersection(self._ends(name)):
             self._carry(name, up)
+
+    def _must_be_emulated(self, name: str) -> None:
+        link = self.plan.links.get(name)
+        if link is not None and not self.is_emulated(link):
+            raise RunError(
+                "native.link",
+                f"the link {name} between native nodes cannot change",
+                cure="it is a veth pair of the kernel: make the nodes of kind netns",
+            )
 
     @property
     def guests(self) -> dict[str, GuestNode]:
@@ -444,6 +455,9 @@ class World:
                 engine.add_wlan_port(port, device, wlan.number, wlan.phy, node.transit)
             elif interface.name in taps:
                 engine.add_tap_port(port, taps[interface.name], node.transit)
+            monitor = self.nodes[node.name].monitors.get(interface.name)
+            if monitor is not None:
+                engine.set_monitor(port, monitor.listener, monitor.card)
 
 
 def _connect(engine: _engine.Engine, link: LinkPlan) -> None:

@@ -111,6 +111,34 @@ def carried_note(plan: Plan) -> str | None:
     )
 
 
+def carrier_note(plan: Plan) -> str | None:
+    """Interfaces that should lose their carrier by an event and cannot; None without any.
+
+    The driver of User Mode Linux behind a TAP (``vector``) implements no carrier.
+    """
+    down = {
+        event.link
+        for event in plan.scenario.events
+        if event.link is not None and event.set is None and event.action == "down"
+    }
+    keeping = {
+        end
+        for link in plan.links.values()
+        if link.name in down
+        for end, received in ((link.a, link.backward), (link.b, link.forward))
+        if received.carrier == "follow" and _keeps_carrier(plan, end)
+    }
+    if not keeping:
+        return None
+    named = ", ".join(sorted(keeping))
+    return f"interfaces of `network: tap` keep their carrier while the link is down: {named}"
+
+
+def _keeps_carrier(plan: Plan, end: str) -> bool:
+    node = plan.nodes.get(end.partition(":")[0])
+    return node is not None and node.kind == "uml" and node.guest is not None and node.guest.network == "tap"
+
+
 def refused_note(refused: Mapping[str, int]) -> str | None:
     """Note on datagrams lost to full socket buffers, by node. Generator flows are judged too."""
     if not refused:

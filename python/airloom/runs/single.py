@@ -293,6 +293,7 @@ class OneRun:
     def _judge(self, watch: HostWatch, ledger: Mapping[str, Any], lateness: Mapping[str, Any]) -> Verdict:
         notes = (
             evidence.carried_note(self.plan),
+            evidence.carrier_note(self.plan),
             evidence.late_note(ledger),
             evidence.refused_note(self.world.datagrams_refused()),
         )

@@ -212,6 +212,7 @@ def test_options():
     "words",
     [
         *([name] for name in WITHOUT_MEANING),
+        ["--innamespace"],
         ["--controller=nox"],
         ["--switch", "ivs"],
         ["--host", "rt"],

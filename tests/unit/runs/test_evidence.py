@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from airloom.planning.gate import check
 from airloom.runs import evidence
+from airloom.scenario import Scenario
 
 
 def test_what_is_lost_on_the_way_to_the_engine_was_offered_too() -> None:
@@ -29,3 +33,21 @@ def test_segments_that_entered_late_are_a_note_with_the_largest_error() -> None:
     assert note is not None
     assert "up to 90 us" in note
     assert "10, 5 % of all frames" in note
+
+
+@pytest.mark.parametrize(
+    ("network", "carrier", "noted"),
+    [("tap", "follow", True), ("tap", "keep", False), ("vhost", "follow", False)],
+)
+def test_an_interface_that_cannot_lose_its_carrier_is_a_note(network: str, carrier: str, noted: bool) -> None:
+    scenario = {
+        "name": "carrier",
+        "nodes": {"a": {"kind": "uml", "guest": {"network": network}}, "b": {}},
+        "links": [{"ends": ["a", "b"], "carrier": carrier}],
+        "events": [{"at": "1 s", "link": "a-b", "action": "down"}],
+        "duration": "2 s",
+    }
+    (plan,) = check(Scenario.model_validate(scenario)).plans
+    note = evidence.carrier_note(plan)
+    assert (note is not None) == noted
+    assert note is None or note.endswith("while the link is down: a:eth0")

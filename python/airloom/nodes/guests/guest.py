@@ -20,10 +20,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from airloom import _engine
 from airloom.nodes.guests.guest_node import InnerNode
-from airloom.nodes.guests.vhost_sockets import VhostSocket
+from airloom.nodes.guests.guest_sockets import GuestSocket
 from airloom.nodes.kind import Cpu, Site
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient
@@ -67,12 +68,15 @@ class Machine:
 class GuestNode(InnerNode):
     """One guest during a run."""
 
+    monitored: ClassVar[bool] = False
+    """Whether the link status of its cards is set by a monitor."""
+
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
         self._log: int | None = _log(plan.name, site)
         self.parts: list[InnerNode] = []
         """The nodes that share it; empty if it is a node itself."""
-        self._wlan: tuple[VhostSocket, _engine.WlanDevice] | None = None
+        self._wlan: tuple[GuestSocket, _engine.WlanDevice] | None = None
 
     @abstractmethod
     def machine(self) -> Machine:
@@ -164,10 +168,10 @@ class GuestNode(InnerNode):
         made = self._wireless()
         return None if made is None else made[0].path
 
-    def _wireless(self) -> tuple[VhostSocket, _engine.WlanDevice] | None:
+    def _wireless(self) -> tuple[GuestSocket, _engine.WlanDevice] | None:
         """Its wireless device and the socket of that, made when they are first needed."""
         if self._wlan is None and self.radios:
-            made = VhostSocket.open()
+            made = GuestSocket.open()
             self._wlan = (made, _engine.WlanDevice(made.listener.fileno()))
         return self._wlan
 

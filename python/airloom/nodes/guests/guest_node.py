@@ -18,8 +18,8 @@ from airloom import _engine
 from airloom.errors import LabError, RunError
 from airloom.measure.clock import ClockReading
 from airloom.nodes.guests import tap_bridge
-from airloom.nodes.guests.vhost_sockets import VhostSocket
-from airloom.nodes.kind import Site
+from airloom.nodes.guests.guest_sockets import GuestSocket
+from airloom.nodes.kind import Monitor, Site
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient
@@ -58,8 +58,17 @@ class InnerNode(NetnsNode):
             for one in plan.interfaces
             if one.real is None and one.wlan is None and one.name not in self.taps
         ]
-        self._sockets = {name: VhostSocket.open() for name in names}
+        self._sockets = {name: GuestSocket.open() for name in names}
         self.vhost_sockets = {name: one.listener.fileno() for name, one in self._sockets.items()}
+        self._monitors: dict[str, GuestSocket] = {}
+
+    def open_monitors(self) -> None:
+        """Creates the sockets on which its machine takes the link status of its cards."""
+        self._monitors = {one.name: GuestSocket.open() for one in self.cards}
+        self.monitors = {
+            one.name: Monitor(self._monitors[one.name].listener.fileno(), card_name(one))
+            for one in self.cards
+        }
 
     @property
     def settings(self) -> GuestPlan:
@@ -77,6 +86,16 @@ class InnerNode(NetnsNode):
         """Interfaces that the engine serves, with the descriptors for the machine's connections."""
         plans = {one.name: one for one in self.guest.interfaces}
         return [(plans[name], one.path) for name, one in self._sockets.items()]
+
+    @property
+    def cards(self) -> list[InterfacePlan]:
+        """The interfaces that are network cards of its machine."""
+        return [*self.behind_taps, *(interface for interface, _ in self.vhost_paths)]
+
+    @property
+    def monitor_paths(self) -> list[int]:
+        """Descriptors for the machine's connections to the monitors of its cards."""
+        return [self._monitors[one.name].path for one in self.cards]
 
     @property
     def namespace_number(self) -> int:
@@ -112,9 +131,9 @@ class InnerNode(NetnsNode):
 
     def close(self) -> None:
         super().close()
-        for one in self._sockets.values():
+        for one in (*self._sockets.values(), *self._monitors.values()):
             one.close()
-        self._sockets = {}
+        self._sockets, self._monitors = {}, {}
 
     def lose(self, why: str) -> None:
         """Marks the node as failed because the part inside the guest has ended."""
@@ -154,6 +173,11 @@ class InnerNode(NetnsNode):
     def last_lines(self) -> str:
         """The last lines of its guest's console output."""
         raise NotImplementedError
+
+
+def card_name(interface: InterfacePlan) -> str:
+    """Name of an interface's network card in its machine, in which no other has its address."""
+    return "net" + interface.mac.replace(":", "")
 
 
 def outer(plan: NodePlan) -> NodePlan:

@@ -183,7 +183,10 @@ class GuestKind(NetnsKind):
     def node(self, plan: NodePlan, namespace: _engine.Namespace) -> InnerNode:
         assert plan.guest is not None
         kind: type[InnerNode] = self.machines if plan.guest.shared is None else PartNode
-        return kind(plan, self.name, namespace, self.site)
+        node = kind(plan, self.name, namespace, self.site)
+        if self.machines.monitored:
+            node.open_monitors()
+        return node
 
     @property
     def shared(self) -> dict[str, GuestNode]:

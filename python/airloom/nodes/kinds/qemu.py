@@ -23,6 +23,7 @@ from airloom.errors import HostError
 from airloom.host import cache
 from airloom.nodes.guests import accelerator, initramfs, modules, tap_bridge, vmlinux
 from airloom.nodes.guests.guest import CAP_DAC_READ_SEARCH, GuestNode, Machine
+from airloom.nodes.guests.guest_node import card_name
 from airloom.nodes.guests.shared import GuestKind
 from airloom.nodes.kind import Nature, NodeHandle, Properties, Site
 from airloom.nodes.kinds.uml import file_system
@@ -58,6 +59,8 @@ class Kernel:
 class QemuNode(GuestNode):
     """A QEMU virtual machine."""
 
+    monitored: ClassVar[bool] = True
+
     def __init__(self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site) -> None:
         super().__init__(plan, kind, namespace, site)
         self._given: list[int] = []
@@ -92,12 +95,14 @@ class QemuNode(GuestNode):
             )
         else:
             cards = self._cards(4 + len(held), by.name == "kvm")
+        before = (*held, *(path for _, path in vhost_sockets), *self._given)
+        monitors = [path for node in self.inside for path in node.monitor_paths]
         return Machine(
-            argv=(*argv, *cards),
+            argv=(*argv, *cards, *_monitors(4 + len(before), len(monitors))),
             root=root,
             memory=_SCRATCH + (_COPY if disk and root["from"] == "disk" else 0),
             timeout=_TIMEOUT,
-            descriptors=(*held, *(path for _, path in vhost_sockets), *self._given),
+            descriptors=(*before, *monitors),
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm"},
             capabilities=(CAP_DAC_READ_SEARCH,),
             devices=("kvm",) if by.name == "kvm" else (),
@@ -118,7 +123,7 @@ class QemuNode(GuestNode):
         words: list[str] = []
         for number, one in enumerate(interfaces):
             words += ["-chardev", f"socket,id=vhost{number},path=/proc/self/fd/{first + number}"]
-            words += ["-netdev", f"vhost-user,id=net{number},chardev=vhost{number}"]
+            words += ["-netdev", f"vhost-user,id={card_name(one)},chardev=vhost{number}"]
             # Without KVM, QEMU 7.2 expects KVM's interrupts if such a card has more than one
             # vector.
             words += ["-device", _card(number, one, "disable-legacy=on" + ("" if kvm else ",vectors=0"))]
@@ -135,7 +140,7 @@ class QemuNode(GuestNode):
         ]
         for number, (namespace, place, one) in enumerate(behind_taps):
             tap = tap_bridge.join(namespace, one.name, place, one.mac, one.mtu)
-            net = f"tap,id=net{number},fd={first + len(self._given)}"
+            net = f"tap,id={card_name(one)},fd={first + len(self._given)}"
             self._given.append(tap)
             if kvm and os.access(_VHOST, os.R_OK | os.W_OK):
                 net += f",vhost=on,vhostfd={first + len(self._given)}"
@@ -151,8 +156,17 @@ class QemuNode(GuestNode):
 
 def _card(number: int, interface: InterfacePlan, *more: str) -> str:
     """The ``-device`` argument of a network card."""
-    card = f"virtio-net-pci,netdev=net{number},mac={interface.mac},host_mtu={interface.mtu}"
+    card = f"virtio-net-pci,netdev={card_name(interface)},mac={interface.mac},host_mtu={interface.mtu}"
     return ",".join([card, f"addr={0x10 + number:#x}", "romfile=", *more])
+
+
+def _monitors(first: int, count: int) -> list[str]:
+    """Arguments for monitors; their sockets are descriptors from ``first`` on."""
+    words: list[str] = []
+    for number in range(count):
+        words += ["-chardev", f"socket,id=monitor{number},path=/proc/self/fd/{first + number}"]
+        words += ["-mon", f"chardev=monitor{number},mode=control"]
+    return words
 
 
 class QemuKind(GuestKind):

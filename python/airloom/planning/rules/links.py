@@ -240,6 +240,15 @@ def _native(scenario: Scenario, network: Network) -> Iterator[Problem]:
         node = network.nodes.get(name)
         return node is not None and (node.kind or scenario.kind) == "native"
 
+    made = {wire.name for wire in network.wires if all(native(end.name) for end in wire.ends)}
+    for index, event in enumerate(scenario.events):
+        if event.link in made:
+            yield Problem(
+                "native.link",
+                f"the link {event.link!r} between native nodes cannot change",
+                ("events", index, "link"),
+                "it is a veth pair of the kernel: make the nodes of kind netns",
+            )
     for wire in network.wires:
         natives = [end.name for end in wire.ends if native(end.name)]
         if not natives:

@@ -1,4 +1,4 @@
-"""vhost-user sockets between the engine and guests: listening sockets without a path on disk.
+"""Sockets between the engine and guests' machines: listening sockets without a path on disk.
 
 A guest's machine connects through the path of an inherited descriptor. The socket file can
 therefore be deleted at once, and nothing remains however the run ends.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class VhostSocket:
+class GuestSocket:
     """A listening socket, and the descriptor through which a guest's machine connects to it."""
 
     listener: socket.socket
@@ -22,11 +22,11 @@ class VhostSocket:
     """A descriptor of the socket's file (``O_PATH``): connect to ``/proc/self/fd/N``."""
 
     @classmethod
-    def open(cls) -> VhostSocket:
+    def open(cls) -> GuestSocket:
         """Creates a socket that no other process can reach by path."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         with tempfile.TemporaryDirectory(prefix="airloom-") as folder:
-            file = Path(folder, "vhost")
+            file = Path(folder, "guest")
             listener.bind(str(file))
             # The machine runs as another user. No other process can reach the file: its folder is
             # private.

@@ -1,0 +1,38 @@
+"""802.11 stacks of guests: programs that tests need, and waiting for what they do."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def needs(*programs: str) -> None:
+    """Skips the test where one of the programs is missing."""
+    for program in programs:
+        if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
+            pytest.skip(f"{program} is not installed: make test")
+
+
+def until(done: Callable[[], bool], what: str, within: float = 60) -> None:
+    """Waits until something is done."""
+    end = time.monotonic() + within
+    while not done():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def said(node: Any, command: str) -> str:
+    """The output of a command that has to succeed in a node."""
+    done = node.run(command, timeout=60)
+    assert done.ok, f"{command}: {done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+def joined(node: Any, bssid: str = "") -> bool:
+    """Whether the node's wpa_supplicant is associated, with this access point."""
+    status = node.run("wpa_cli -i wlan0 status", timeout=60).stdout
+    return "wpa_state=COMPLETED" in status and bssid in status
