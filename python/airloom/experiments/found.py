@@ -39,7 +39,7 @@ class Sample:
         over = mean(values)
         average = Quantity.of(over.value, self.unit)
         if over.n == 1:
-            return average, Interval(-math.inf, math.inf, why="one valid repetition gives no interval")
+            return average, Interval(-math.inf, math.inf, why="one repetition gives no interval")
         half = over.half_width * factor
         return average, Interval(average.value - half, average.value + half, over.n - 1)
 
