@@ -13,7 +13,7 @@ use super::disconnect::DisconnectReason;
 use super::memory::Memory;
 use super::message::{self, CONFIG, Request};
 use super::notifier::Notifier;
-use super::queue::{self, Buffers, Queue, Writer};
+use super::queue::{self, Buffers, Writer};
 use super::side::Side;
 
 /// Protocol features: an answer to every message, the MTU, a back-end channel, the configuration, a
@@ -98,8 +98,8 @@ pub struct Outcome {
 enum Written {
     /// It is in the guest's buffers.
     Now,
-    /// The guest has too few buffers at the moment.
-    Later,
+    /// The guest has too few buffers at the moment: so many chains, which do not suffice.
+    Later(u16),
     /// The guest's buffers can never hold it.
     Never(HostLoss),
 }
@@ -299,10 +299,10 @@ impl<T: DeviceType> Device<T> {
     /// The guest's violation of the queue's rules.
     pub(crate) fn put_entry(&mut self, parts: [&[u8]; 3]) -> Result<Option<HostLoss>, DisconnectReason> {
         let first = self.backlog.is_empty();
-        match if first { self.write(parts)? } else { Written::Later } {
+        match if first { self.write(parts)? } else { Written::Later(0) } {
             Written::Now => return Ok(None),
             Written::Never(loss) => return Ok(Some(loss)),
-            Written::Later => {}
+            Written::Later(_) => {}
         }
         if !self.backlog.push(&parts) {
             self.counts.full += 1;
@@ -329,9 +329,9 @@ impl<T: DeviceType> Device<T> {
                     self.counts.full += 1;
                     backlog.pop();
                 }
-                Written::Later => {
+                Written::Later(seen) => {
                     let queue = self.sides[RECEIVE].queue.as_mut();
-                    if !queue.is_some_and(Queue::listen_beyond) {
+                    if !queue.is_some_and(|queue| queue.listen_beyond(seen)) {
                         break;
                     }
                 }
@@ -352,11 +352,13 @@ impl<T: DeviceType> Device<T> {
         let merges = T::merges(self.features);
         let octets = parts.iter().map(|part| part.len()).sum();
         let most = if merges { u16::MAX } else { 1 };
+        // Counted first: the guest may add a buffer after an empty queue was read.
+        let offered = queue.offered().map_err(DisconnectReason::Receive)?;
         let found = queue.take_buffers(memory, octets, most).map_err(DisconnectReason::Receive)?;
         let Some(buffers) = found else {
             // The guest does not merge buffers for a frame, and its buffer is too short.
-            let small = !merges && queue.offered().map_err(DisconnectReason::Receive)? > 0;
-            return Ok(if small { Written::Never(HostLoss::Refused) } else { Written::Later });
+            let small = !merges && offered > 0;
+            return Ok(if small { Written::Never(HostLoss::Refused) } else { Written::Later(offered) });
         };
         let chains = u16::try_from(buffers.chains()).unwrap_or(u16::MAX);
         let mut at = 0;

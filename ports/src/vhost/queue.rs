@@ -300,10 +300,10 @@ impl Queue {
         Ok(self.offered()? > 0)
     }
 
-    /// Enables the guest's notification of chains beyond the present ones. Returns true
-    /// if there are more already.
-    pub fn listen_beyond(&mut self) -> bool {
-        let there = self.available.load(INDEX);
+    /// Enables the guest's notification of chains beyond the first `seen` ones. Returns true if
+    /// there are more already.
+    pub fn listen_beyond(&mut self, seen: u16) -> bool {
+        let there = self.next_available.wrapping_add(seen);
         if self.event_idx {
             self.used.store(RING + USED * usize::from(self.size), there);
         } else {
