@@ -5,6 +5,7 @@
 mod world;
 
 use airloom_engine::medium::mobility::Position;
+use airloom_engine::medium::propagation::Disk;
 use airloom_engine::medium::{
     Airtime, Membership, RadioChange, RadioCounts, RadioId, RadioSettings, RateSettings, Roaming,
 };
@@ -329,4 +330,37 @@ fn a_sender_that_does_not_hear_a_cell_is_heard_by_it() {
     let (together, apart) = (reached(true), reached(false));
     assert!(apart.0.len() > 2000, "{}", apart.0.len());
     assert_eq!(together, apart);
+}
+
+/// Two senders that do not hear each other, and their receiver in between.
+fn hidden(seed: u64, together: bool) -> (Vec<(u32, u32, Instant)>, Vec<RadioCounts>) {
+    let mut world = World::new(seed, Box::new(Disk { range_m: 150.0, loss_db: 0.0 }));
+    let mut random = Stream::named(seed, "hidden");
+    let radios = [0.0, 100.0, 200.0].map(|x| world.add(at_rate(6.0), x, 0.0));
+    if !together {
+        world.medium.set_frame_error(radios[1], radios[1], 0.0);
+    }
+    world.sinks.keep_arrivals = true;
+    let mut now = 0.0;
+    while now < 4.0 {
+        now += random.exponential() * 2.6e-3;
+        world.run(at(now));
+        let sender = radios[if random.chance(0.5) { 0 } else { 2 }];
+        world.offer(at(now), sender, (!random.chance(0.01)).then_some(radios[1]), 1498);
+    }
+    world.run(at(60.0));
+    assert!(radios.iter().all(|&radio| world.medium.queued(radio) == 0), "a sender stands still");
+    let arrivals = world.sinks.arrivals.iter();
+    let arrivals = arrivals.map(|(radio, frame, now)| (radio.number(), frame.origin, *now)).collect();
+    (arrivals, radios.iter().map(|&radio| world.medium.counts(radio)).collect())
+}
+
+#[test]
+fn senders_that_do_not_hear_each_other_share_a_receiver() {
+    for seed in 0..20 {
+        let (together, apart) = (hidden(seed, true), hidden(seed, false));
+        assert!(apart.0.len() > 300, "{}", apart.0.len());
+        assert_eq!(together.1, apart.1, "{seed}");
+        assert_eq!(together.0, apart.0, "{seed}");
+    }
 }

@@ -54,8 +54,8 @@ SHORT = {
     ),
     "campus": Short(
         (
-            "events[0].at=9 s", "events[1].at=10 s",
-            "measurements[flow].traffic.at=8 s", "measurements[flow].traffic.duration=2 s",
+            "events[0].at=14 s", "events[1].at=15 s",
+            "measurements[flow].traffic.at=13 s", "measurements[flow].traffic.duration=2 s",
         ),
         "/usr/lib/frr/ospfd", ("flow", "received"), 1,
     ),
