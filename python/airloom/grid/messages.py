@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
@@ -133,8 +133,3 @@ def stamp(value: datetime) -> int:
 def written(seconds: int) -> str:
     """Returns seconds since 1970 as text: ``2026-11-22T17:00:00Z``."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def dump(body: Body) -> dict[str, Any]:
-    """Returns a body as data for JSON."""
-    return body.model_dump(mode="json")
