@@ -72,7 +72,7 @@ test-kernel:
 
 # What tests and examples use beside what the laboratory needs.
 $(VENV)/.sdn: sdn.lock $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock oml4py==2.10.4
 	@touch $@
 
 $(VENV)/.notebooks: notebooks.lock $(VENV)/.python
