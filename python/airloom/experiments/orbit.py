@@ -6,6 +6,9 @@ the host's own network stack; here it uses a ``netns`` node, since ``native`` no
 radio. **Virtualized** is one flow in each of two slices at once; its figure is the mean of both,
 and the figure of each slice is stored too.
 
+With ``one_processor``, every node has one processor of this machine, like the papers' nodes: the two
+guests of the sending node share one, and those of the receiving node share another with the engine.
+
 With ``turns``, the senders of the two slices share one modelled processor: each runs for a turn and
 waits for the next, like two busy guests on ORBIT's single processors.
 """
@@ -23,7 +26,10 @@ import numpy.typing as npt
 from airloom.errors import RunError, ScenarioError
 from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Campaign, Case
+from airloom.experiments.extent import Extent
 from airloom.experiments.found import Found, Sample
+from airloom.nodes.kinds.uml import UmlKind
+from airloom.planning import cpus
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
 from airloom.scenario.model import Scenario
@@ -96,12 +102,16 @@ class Platform:
     """1: native, one flow; 2: virtualized, a flow in each slice."""
     turns: int = 0
     """Duration of a turn in ms on a modelled shared processor; 0: scheduling by the host."""
+    one_processor: bool = False
+    """Whether the slivers of a node share one processor of this machine."""
 
     @property
     def name(self) -> str:
-        """Returns a name such as ``native``, ``netns`` or ``netns-turns-100``."""
+        """Returns a name such as ``native``, ``netns``, ``netns-turns-100`` or ``uml-one-processor``."""
         if self.slices == 1:
             return "native"
+        if self.one_processor:
+            return f"{self.kind}-one-processor"
         return f"{self.kind}-turns-{self.turns}" if self.turns else self.kind
 
     @property
@@ -110,7 +120,8 @@ class Platform:
         if self.slices == 1:
             return "native: one flow"
         turns = f", in turns of {self.turns} ms" if self.turns else ""
-        return f"two slices of {self.kind}{turns}"
+        where = " on one processor" if self.one_processor else ""
+        return f"two slices of {self.kind}{where}{turns}"
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -119,15 +130,31 @@ class Platform:
 
 
 NATIVE = Platform("netns", 1)
+THEIRS = Platform("uml", 2, one_processor=True)
+"""The papers' platform: two guests of User Mode Linux on one processor."""
 
 
-def platforms(kinds: Sequence[str], *, turns: Sequence[int] = ()) -> list[Platform]:
+def platforms(
+    kinds: Sequence[str], *, turns: Sequence[int] = (), theirs: Extent | None = None
+) -> list[Platform]:
     """Returns the native reference, two slices of each kind, and of ``netns`` with ``turns``.
 
-    Turns model the host's scheduler, so they do not apply to kinds with a guest kernel.
+    With ``theirs``, the papers' own platform follows if this machine has it, except in the smallest
+    extent. Turns model the host's scheduler, so they do not apply to kinds with a guest kernel.
     """
     found = [NATIVE, *(Platform(kind, 2) for kind in kinds)]
-    return found + [Platform("netns", 2, turn) for turn in turns]
+    found += [Platform("netns", 2, turn) for turn in turns]
+    return [*found, THEIRS] if theirs not in (None, Extent.SMOKE) and has_theirs() else found
+
+
+def kinds_of(platforms: Sequence[Platform]) -> list[str]:
+    """Returns the kinds of these platforms, each once."""
+    return list(dict.fromkeys(one.kind for one in platforms))
+
+
+def has_theirs() -> bool:
+    """Whether this machine runs guests of User Mode Linux, and has a processor for each node."""
+    return len(cpus.available()) >= 2 and not UmlKind.lacks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +168,6 @@ class Grid:
     queue: int = LONG_QUEUE
     clients: int = 1
     """Number of sending nodes n1, n2, ...; the last node receives."""
-    processor: int | None = None
-    """The host CPU to which the senders' machines are pinned, for nodes that are machines."""
 
     @property
     def server(self) -> str:
@@ -167,15 +192,19 @@ class Grid:
             }
             for number in range(1, self.clients + 2)
         }
-        if self.processor is not None:
-            for name in set(nodes) - {self.server}:
-                nodes[name]["guest"] = {"processors": [self.processor]}
+        engine: dict[str, Any] = {}
+        if self.platform.one_processor:
+            beside = "server" if len(cpus.available()) > 1 else "client"
+            for node_name, node in nodes.items():
+                node["cpus"] = {"shared": beside if node_name == self.server else "client"}
+            engine = {"cpus": {"shared": beside}}
         radio = {"rate": f"{self.rate} Mbit/s", "buffers": self.buffers, "queue": self.queue}
         grants = {name: {"nodes": list(nodes), "channels": [SLICES[name]]} for name in self.platform.flows}
         return Scenario.model_validate(
             {
                 "name": name,
                 "kind": self.platform.kind,
+                "engine": engine,
                 "media": {"air": {"radio": radio}},
                 "nodes": nodes,
                 "slices": {name: {"grant": grant} for name, grant in grants.items()},
