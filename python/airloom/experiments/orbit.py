@@ -104,6 +104,8 @@ class Platform:
     """Duration of a turn in ms on a modelled shared processor; 0: scheduling by the host."""
     one_processor: bool = False
     """Whether the slivers of a node share one processor of this machine."""
+    client_nodes: int = 0
+    """Number of nodes on which the clients are slivers, several of a slice on each; 0: a node for each."""
 
     @property
     def name(self) -> str:
@@ -112,6 +114,8 @@ class Platform:
             return "native"
         if self.one_processor:
             return f"{self.kind}-one-processor"
+        if self.client_nodes:
+            return f"{self.kind}-on-{self.client_nodes}-nodes"
         return f"{self.kind}-turns-{self.turns}" if self.turns else self.kind
 
     @property
@@ -121,6 +125,7 @@ class Platform:
             return "native: one flow"
         turns = f", in turns of {self.turns} ms" if self.turns else ""
         where = " on one processor" if self.one_processor else ""
+        where += f", clients on {self.client_nodes} nodes" if self.client_nodes else ""
         return f"two slices of {self.kind}{where}{turns}"
 
     @property
@@ -167,12 +172,28 @@ class Grid:
     buffers: int = LONG_QUEUE
     queue: int = LONG_QUEUE
     clients: int = 1
-    """Number of sending nodes n1, n2, ...; the last node receives."""
+    """Number of senders of a slice, on nodes n1, n2, ...; the last node receives."""
 
     @property
     def server(self) -> str:
         """Returns the receiving node."""
-        return f"n{self.clients + 1}"
+        return f"n{self.client_nodes + 1}"
+
+    @property
+    def client_nodes(self) -> int:
+        """Returns the number of nodes with clients."""
+        return self.platform.client_nodes or self.clients
+
+    @property
+    def per_node(self) -> int:
+        """Returns the number of clients of a slice on a node."""
+        return -(-self.clients // self.client_nodes)
+
+    def sliver(self, client: int, slice: str) -> str:
+        """Returns the sliver of a client, counted from 1."""
+        node, number = divmod(client - 1, self.per_node)
+        name = f"n{node + 1}-{slice}"
+        return name if number == 0 else f"{name}-{number + 1}"
 
     def scenario(
         self,
@@ -182,7 +203,7 @@ class Grid:
         files: Mapping[str, str] | None = None,
     ) -> Scenario:
         """Returns the scenario; programs and measurements name slivers, such as ``n1-one``."""
-        radios: dict[str, Any] = {"wlan0": {}, "wlan1": {}}
+        radios: dict[str, Any] = {f"wlan{number}": {} for number in range(2 * self.per_node)}
         files = dict(files or {}) | ({TURNS: _turns_text()} if self.platform.turns else {})
         nodes: dict[str, dict[str, Any]] = {
             f"n{number}": {
@@ -190,7 +211,7 @@ class Grid:
                 "radios": radios,
                 "files": files,
             }
-            for number in range(1, self.clients + 2)
+            for number in range(1, self.client_nodes + 2)
         }
         engine: dict[str, Any] = {}
         if self.platform.one_processor:
@@ -199,7 +220,11 @@ class Grid:
                 node["cpus"] = {"shared": beside if node_name == self.server else "client"}
             engine = {"cpus": {"shared": beside}}
         radio = {"rate": f"{self.rate} Mbit/s", "buffers": self.buffers, "queue": self.queue}
-        grants = {name: {"nodes": list(nodes), "channels": [SLICES[name]]} for name in self.platform.flows}
+        holders = [f"n{client}" for client in range(1, self.client_nodes + 1) for _ in range(self.per_node)]
+        grants = {
+            name: {"nodes": [*holders, self.server], "channels": [SLICES[name]]}
+            for name in self.platform.flows
+        }
         return Scenario.model_validate(
             {
                 "name": name,
@@ -217,7 +242,7 @@ class Grid:
         turns = self.platform.turns
         return [
             {
-                "node": f"n{client}-{name}",
+                "node": self.sliver(client, name),
                 "name": f"turns-{client}-{name}",
                 "run": ["python3", TURNS, str(turns), str(number), str(self.platform.slices)],
                 "until_end": True,
@@ -232,7 +257,7 @@ class Grid:
     ) -> dict[str, Any]:
         """Returns a UDP flow of the traffic generator, client to server; ``load`` in Mbit/s."""
         said = {
-            "from": f"n{client}-{slice}",
+            "from": self.sliver(client, slice),
             "to": f"{self.server}-{slice}",
             "rate": f"{load:g} Mbit/s",
             "size": f"{payload} B",
@@ -245,7 +270,7 @@ class Grid:
     def tcp(self, slice: str, seconds: float, *, client: int = 1) -> dict[str, Any]:
         """Returns a TCP flow of iperf3."""
         said = {
-            "from": f"n{client}-{slice}",
+            "from": self.sliver(client, slice),
             "to": f"{self.server}-{slice}",
             "duration": f"{seconds:g} s",
             "at": f"{WARM_UP} s",

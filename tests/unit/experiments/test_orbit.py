@@ -49,3 +49,13 @@ def test_other_platforms_are_left_to_the_kernel() -> None:
     made = plan(Platform("netns", 2))
     assert {node.cpus for node in made.nodes.values()} == {None}
     assert made.engine_processors == ()
+
+
+def test_clients_on_two_nodes_are_two_slivers_of_a_slice_on_each() -> None:
+    grid = Grid(Platform("netns", 2, client_nodes=2), clients=4)
+    flows = [grid.flow("one", 1, 1, client=client) for client in range(1, 5)]
+    made = check(grid.scenario("test", flows)).plans[0]
+    slivers = {"n1-one", "n1-one-2", "n2-one", "n2-one-2", "n3-one"}
+    assert {name for name in made.nodes if "one" in name} == slivers
+    assert {flow["traffic"]["from"] for flow in flows} == slivers - {grid.server + "-one"}
+    assert len(made.nodes) == 10
