@@ -40,6 +40,7 @@ mod motions;
 mod noise;
 mod outside;
 mod peers;
+mod police;
 mod radio;
 mod reach;
 mod scan;
@@ -61,6 +62,7 @@ pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
 pub use outside::Outside;
 pub use peers::PeerCounts;
+pub use police::{ChannelUse, Police, Policed, Violated, Violation};
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
@@ -103,6 +105,8 @@ enum Event {
     Search { radio: u32, step: u32 },
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
+    /// A radio violated its grant too often.
+    Cut { radio: u32 },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -128,6 +132,8 @@ pub struct Medium {
     spare: Vec<Vec<reach::Heard>>,
     noises: Vec<noise::Source>,
     channels: sniff::Channels,
+    /// Slices and their violations.
+    registry: police::Registry,
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
@@ -170,6 +176,7 @@ impl Medium {
             spare: Vec::new(),
             noises: Vec::new(),
             channels: sniff::Channels::default(),
+            registry: police::Registry::default(),
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
@@ -333,6 +340,7 @@ impl Medium {
             monitor: settings.monitor,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
+            warden: None,
             settings,
         });
         self.soak(id.index());
@@ -385,6 +393,7 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
+                Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;
