@@ -35,10 +35,12 @@ class Slice(Model):
 
     grant: Grant | None = Field(default=None, description="nodes and spectrum of the slice")
     radio: Radio = Field(
-        default=Radio(), description="settings of all its radios; nodes' settings override them"
+        default=Radio.model_construct(),
+        description="settings of all its radios; nodes' settings override them",
     )
     node: Node = Field(
-        default=Node(), description="settings of all its slivers; nodes' settings override them"
+        default=Node.model_construct(),
+        description="settings of all its slivers; nodes' settings override them",
     )
     controllers: Annotated[list[Controller], Listed] = Field(
         default=[], description="controllers of this slice; without one its switches learn"
