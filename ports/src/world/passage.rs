@@ -14,15 +14,44 @@ const REMEMBERED: usize = 64;
 /// Maximum number of segments of a remembered super-frame.
 const SEGMENTS: usize = MOST_TOGETHER as usize;
 
-/// Offset of TCP's checksum in its header, which identifies it.
+/// Offsets of the checksum in the headers of TCP and UDP, which identify them.
 const TCP_CHECKSUM: u16 = 16;
+const UDP_CHECKSUM: u16 = 6;
+/// Octets of UDP's header.
+const UDP_HEADER: usize = 8;
+/// Octets of payload that identify datagrams, which have no sequence number.
+const PAYLOAD: usize = 64;
 
 /// Identifies a frame or a run of segments by what a router leaves alone, also one that translates
-/// addresses: sequence and acknowledgment number, options, and length. `None` for what is not TCP.
+/// addresses: of TCP the sequence and acknowledgment number, options, and length; of UDP the length
+/// and the begin of the payload. `None` for what is neither.
 pub(crate) fn key(frame: &Frame, pool: &Pool) -> Option<u64> {
-    let checksum = frame.checksum.filter(|checksum| checksum.offset == TCP_CHECKSUM)?;
+    let checksum = frame.checksum?;
     let octets = pool.octets(frame.buffer).get(..frame.length as usize)?;
     let transport = octets.get(usize::from(checksum.start)..)?;
+    match checksum.offset {
+        TCP_CHECKSUM => tcp_key(frame, octets, transport),
+        UDP_CHECKSUM => udp_key(frame, octets, transport),
+        _ => None,
+    }
+}
+
+fn udp_key(frame: &Frame, octets: &[u8], transport: &[u8]) -> Option<u64> {
+    let headers = octets.len() - transport.len() + UDP_HEADER;
+    let before = frame.segmentation.map_or(0, |cut| usize::from(frame.first) * usize::from(cut.size));
+    let payload = octets.get(headers + before..)?;
+    let length = frame.octets().saturating_sub(headers as u64 * u64::from(frame.count));
+    let begin = &payload[..payload.len().min(PAYLOAD)].chunks_exact(8);
+    let words = begin.clone().map(|word| u64::from_be_bytes(word.try_into().unwrap_or_default()));
+    Some(std::iter::once(length).chain(words).fold(2, mix))
+}
+
+/// Multiplies and rotates, as fast hash functions do: nobody gains by a collision.
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn tcp_key(frame: &Frame, octets: &[u8], transport: &[u8]) -> Option<u64> {
     let header =
         transport.get(..usize::from(transport.get(12)? >> 4) * 4).filter(|header| header.len() >= 20)?;
     let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| header[at + octet]));
@@ -31,8 +60,6 @@ pub(crate) fn key(frame: &Frame, pool: &Pool) -> Option<u64> {
     let payload = frame.octets().saturating_sub(headers * u64::from(frame.count));
     let words = [u64::from(word(4).wrapping_add(before)), u64::from(word(8)), payload];
     let options = (20..header.len()).step_by(4).map(|at| u64::from(word(at)));
-    // Multiply and rotate, as fast hash functions do: nobody gains by a collision.
-    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Some(words.into_iter().chain(options).fold(1, mix))
 }
 
@@ -73,11 +100,12 @@ impl Passage {
     /// When the segments leave that were read at `now`; `None` if they are not known.
     pub(crate) fn leave(&mut self, key: Option<u64>, now: Instant, count: usize) -> Option<&[Instant]> {
         let key = key?;
-        let found = self.keys.iter().position(|&known| known == key)?;
+        // The oldest one: datagrams may be alike, and leave in the order in which they came.
+        let (newer, older) = self.keys.split_at(self.next);
+        let places = (self.next..).zip(older).chain((0..).zip(newer));
+        let mut alike = places.filter(|&(_, &known)| known == key).map(|(place, _)| place);
+        let found = alike.find(|&place| self.entered[place].count == count)?;
         let entered = &mut self.entered[found];
-        if entered.count != count {
-            return None;
-        }
         entered.count = 0;
         let latency = now.since(entered.at);
         entered.arrivals[..count].iter_mut().for_each(|at| *at += latency);
