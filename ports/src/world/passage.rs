@@ -112,3 +112,59 @@ impl Passage {
         Some(&entered.arrivals[..count])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use airloom_engine::frame::{Checksum, Protocol, Segmentation};
+
+    use super::*;
+
+    const HEADERS: usize = 42;
+    const SIZE: u16 = 100;
+
+    fn at(micros: u64) -> Instant {
+        Instant::from_nanos(micros * 1_000)
+    }
+
+    /// Datagrams, the `n`th of which is full of `n`.
+    fn datagrams(pool: &mut Pool, numbers: std::ops::Range<u8>) -> Frame {
+        let octets: Vec<u8> = numbers.clone().flat_map(|number| [number; SIZE as usize]).collect();
+        let buffer = pool.take(HEADERS + octets.len());
+        pool.octets_mut(buffer)[HEADERS..HEADERS + octets.len()].copy_from_slice(&octets);
+        let header = u16::try_from(HEADERS).expect("short");
+        let cut = Segmentation { protocol: Protocol::Udp, header, size: SIZE };
+        let checksum = Checksum { start: header - 8, offset: UDP_CHECKSUM };
+        let length = u32::try_from(HEADERS + octets.len()).expect("short");
+        let frame = Frame::new(buffer, length, Some(cut), Some(checksum));
+        Frame { count: u16::try_from(numbers.len()).expect("few"), ..frame }
+    }
+
+    #[test]
+    fn a_part_of_a_super_frame_is_known_when_it_leaves_by_itself() {
+        let mut pool = Pool::default();
+        let whole = datagrams(&mut pool, 0..8);
+        let alone = datagrams(&mut pool, 3..5);
+        assert_eq!(key(&whole.part(3, 2), &pool), key(&alone, &pool));
+        assert_ne!(key(&whole.part(4, 2), &pool), key(&alone, &pool));
+        assert_ne!(key(&whole.part(3, 1), &pool), key(&alone, &pool));
+        let tcp = Some(Checksum { start: 34, offset: TCP_CHECKSUM });
+        assert_eq!(key(&Frame { checksum: None, ..alone }, &pool), None);
+        assert_ne!(key(&Frame { checksum: tcp, ..alone }, &pool), key(&alone, &pool));
+    }
+
+    #[test]
+    fn datagrams_that_are_alike_leave_in_the_order_in_which_they_came() {
+        let mut passage = Passage::default();
+        for round in 0..REMEMBERED as u64 + 10 {
+            let came = 1_000 * round;
+            passage.enter(Some(7), at(came + 50), &[at(came), at(came + 50)]);
+            passage.enter(Some(7), at(came + 60), &[at(came + 55), at(came + 60)]);
+            assert_eq!(passage.leave(Some(7), at(came + 70), 3), None, "another number of them");
+            let left = passage.leave(Some(7), at(came + 70), 2);
+            assert_eq!(left, Some(&[at(came + 20), at(came + 70)][..]));
+            let left = passage.leave(Some(7), at(came + 80), 2);
+            assert_eq!(left, Some(&[at(came + 75), at(came + 80)][..]));
+            assert_eq!(passage.leave(Some(7), at(came + 90), 2), None, "each leaves once");
+        }
+    }
+}
