@@ -32,6 +32,7 @@ mod index;
 mod interworking;
 mod joint_processing;
 mod laws;
+mod leakage;
 mod listeners;
 mod mac;
 pub mod management;
@@ -56,6 +57,7 @@ pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
     WallSettings,
 };
+pub use leakage::{Leakage, LeakageSettings};
 pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
 pub use outside::Outside;
@@ -213,6 +215,18 @@ impl Medium {
         }
     }
 
+    /// Sets the leakage between channels, for radios that are added from now on.
+    pub fn set_leakage(&mut self, leakage: Leakage) {
+        self.dissolve_clusters();
+        self.reach.set_leakage(leakage);
+    }
+
+    /// Sets the loss in dB between radios at one place; without it the path loss model decides.
+    pub fn set_antenna_isolation(&mut self, loss_db: Option<f64>) {
+        self.dissolve_clusters();
+        self.reach.set_antenna_isolation(loss_db);
+    }
+
     /// Sets the path loss model.
     pub fn set_loss(&mut self, loss: Box<dyn PathLoss>) {
         self.dissolve_clusters();
@@ -320,7 +334,9 @@ impl Medium {
             sequence: 0,
             heard_from: BTreeMap::new(),
             waiting: 0,
-            wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
+            wideband: wlan.then(|| {
+                Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands), self.reach.leakage))
+            }),
             monitor: settings.monitor,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),

@@ -150,8 +150,8 @@ class Result(Part):
     violations_unrecorded: int = 0
     """Further violating transmissions: there were too many different ones."""
     in_force: dict[str, str] = {}
-    """Congestion controls, queues and traces in force, by path: ``measurements[tcp].congestion``.
-    Empty for a sweep: its runs have their own."""
+    """Congestion controls, queues, traces, processors and scheduling in force, by path:
+    ``measurements[tcp].congestion``, ``nodes[a].cpus``. Empty for a sweep: its runs have their own."""
 
     def to_json(self, measured: Sequence[str] | None = None) -> str:
         """Returns the text of ``result.json``; ``measured``: the measurements as text, if known.
