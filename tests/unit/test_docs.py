@@ -183,11 +183,17 @@ def options_of_mn() -> set[str]:
     return known | set(options.WITHOUT_MEANING)
 
 
+@cache
+def command_line() -> Any:
+    """The commands; to make them takes a tenth of a second."""
+    return get_command(app)
+
+
 @pages
 def test_commands_and_options_exist(page: Path) -> None:
     for line in commands(page):
         words = [word.strip("[],;.") for word in line.split()]
-        command: Any = get_command(app)
+        command = command_line()
         while hasattr(command, "commands") and words and not words[0].startswith("-"):
             if words[0].isupper():
                 break

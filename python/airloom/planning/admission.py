@@ -93,7 +93,15 @@ def overlap(one: int, other: int, phy: str) -> bool:
 
 def _without_grant(scenario: Scenario) -> Iterator[Problem]:
     for name, one in scenario.slices.items():
-        for key in sorted({"node", "radio"} & one.model_fields_set):
+        if "violations" in one.model_fields_set and one.police != "cut":
+            yield Problem(
+                "slice.police",
+                f"{name!r} counts violations, but never turns a radio off",
+                ("slices", name, "violations"),
+                "add police: cut, or leave it out",
+                key=True,
+            )
+        for key in sorted({"node", "police", "radio"} & one.model_fields_set):
             if one.grant is None:
                 yield Problem(
                     "slice.key",
@@ -169,6 +177,7 @@ def _grants(
 ) -> Iterator[Problem]:
     """Checks that the granted channels exist and do not overlap, and that the power is allowed."""
     told: set[Path_] = set()
+    names: dict[str, str] = {}
     for number, sliver in enumerate(slivers):
         one = scenario.slices[sliver.slice]
         end = _radio(one, sliver, of_node)
@@ -181,6 +190,9 @@ def _grants(
                 message = f"{phy} has no channel at {channel.text}"
                 yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
         yield from outside(end, sliver, told)
+        owner = names.setdefault(end.said["ssid"], sliver.slice)
+        if owner != sliver.slice:
+            yield from taken(end, owner, sliver.slice, told)
         if getattr(scenario.nodes.get(sliver.name), "radios", None):
             yield Problem(
                 "slice.sliver",
@@ -260,6 +272,19 @@ def outside(end: RadioEnd, sliver: Sliver, told: set[Path_]) -> Iterator[Problem
             f"{power.text} is more than the grant of {sliver.slice!r} allows",
             path,
             f"at most {sliver.grant.power.text}",
+        )
+
+
+def taken(end: RadioEnd, owner: str, name: str, told: set[Path_]) -> Iterator[Problem]:
+    """Refuses the SSID of a radio of the slice ``name``: another slice has it."""
+    path = end.said_at("ssid") if "ssid" in end.origin else ("slices", name)
+    if path not in told:
+        told.add(path)
+        yield Problem(
+            "slice.ssid",
+            f"{end.said['ssid']!r} is the SSID of {owner!r}",
+            path,
+            f"choose another one; without one it is {name!r}",
         )
 
 

@@ -23,7 +23,7 @@ from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
-from airloom.runs import evidence, margins
+from airloom.runs import evidence, margins, slice_monitor
 from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.emulation import World
 from airloom.runs.host_monitor import HostWatch, NodeTrack
@@ -205,6 +205,8 @@ class OneRun:
             self._captures.finish()
         self._record_host(watch, lateness)
         self._record_radios()
+        found = slice_monitor.violations(self.world)
+        self.writer.violations, self.writer.violations_unrecorded = found
         self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
         self._judged = self._judge(watch, ledger, lateness)
         self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
@@ -353,6 +355,7 @@ class OneRun:
             topology=topology_of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),
+            slices=self._radios.slices if self._radios is not None else (),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -35,11 +35,22 @@ class Slice(Model):
     """
 
     grant: Grant | None = Field(default=None, description="nodes and spectrum of the slice")
+    police: Literal["watch", "enforce", "cut"] = Field(
+        default="watch",
+        description="what follows a transmission outside the grant: it is recorded; it is recorded and not "
+        "transmitted; the same, and after ``violations`` of them the radio is turned off",
+    )
+    violations: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
+        default=10,
+        description="transmissions outside the grant after which ``police: cut`` turns a radio off",
+    )
     radio: Radio = Field(
-        default=Radio(), description="settings of all its radios; nodes' settings override them"
+        default=Radio.model_construct(),
+        description="settings of all its radios; nodes' settings override them",
     )
     node: Node = Field(
-        default=Node(), description="settings of all its slivers; nodes' settings override them"
+        default=Node.model_construct(),
+        description="settings of all its slivers; nodes' settings override them",
     )
     controllers: Annotated[list[Controller], Listed] = Field(
         default=[], description="controllers of this slice; without one its switches learn"
