@@ -58,14 +58,14 @@ def test_a_guest_that_leaves_its_grant_is_not_heard(tmp_path: Path) -> None:
             return any((one["what"], one["slice"]) == (what, slice) for one in found)
 
         for node in (first, second):
-            cell(node, "one", 5300)
+            cell(node, "one", 5240)
         until(lambda: seen("channel", "one"), "beacons on a channel not granted are found")
         assert not first.run("ping -c 2 -i 0.2 -W 1 n2-one", timeout=30).ok
         cell(other, "one", 5220)
         until(lambda: seen("ssid", "two"), "the name of another slice is found")
     result = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     channel = next(one for one in result["violations"] if one["what"] == "channel")
-    assert (channel["slice"], channel["amount"], channel["unit"]) == ("one", 120.0, "MHz")
+    assert (channel["slice"], channel["amount"], channel["unit"]) == ("one", 60.0, "MHz")
     name = next(one for one in result["violations"] if one["what"] == "ssid")
     assert (name["node"], name["concerned"]) == ("n1-two", ["one"])
     assert result["ledger"]["dropped"]["outside-grant"] > 0
