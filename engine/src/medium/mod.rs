@@ -45,6 +45,7 @@ mod radio;
 mod reach;
 mod scan;
 mod settings;
+mod slots;
 mod sniff;
 mod timers;
 pub mod translation;
@@ -66,6 +67,7 @@ pub use police::{ChannelUse, Police, Policed, Violated, Violation};
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
+pub use slots::SlotSettings;
 pub use sniff::ChannelAirtime;
 
 use std::collections::BTreeMap;
@@ -85,6 +87,7 @@ use mobility::{Mobility, Position};
 use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
 use reach::{Place, Reach};
+use slots::SlotTable;
 use timers::Timers;
 use wideband::Wideband;
 
@@ -105,6 +108,8 @@ enum Event {
     Search { radio: u32, step: u32 },
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
+    /// A window of a radio with time slots begins or ends.
+    Slot { radio: u32 },
     /// A radio violated its grant too often.
     Cut { radio: u32 },
     /// A source of noise changes.
@@ -269,6 +274,8 @@ impl Medium {
         });
         let wlan = settings.membership == Membership::Wlan;
         let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
+        let slots = settings.slots.as_ref().map(|slots| Box::new(SlotTable::new(slots)));
+        let in_window = slots.as_ref().is_none_or(|table| table.window_end(self.now).is_some());
         if !wlan {
             self.addresses.insert(settings.mac, id);
         }
@@ -320,7 +327,7 @@ impl Medium {
             asleep: false,
             unclustered: 0,
             lanes: mac::lanes(phy, slot, settings.qos || wlan),
-            counting: true,
+            counting: in_window,
             stopped: Instant::ZERO,
             stopped_self: true,
             free_since: self.now,
@@ -341,8 +348,11 @@ impl Medium {
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             warden: None,
+            in_window,
+            slots,
             settings,
         });
+        self.watch_slots(id.0);
         self.soak(id.index());
         self.enlist(id.index());
         Ok(id)
@@ -393,6 +403,7 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
+                Event::Slot { radio } => self.slot_edge(radio),
                 Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }

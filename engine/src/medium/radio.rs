@@ -11,6 +11,7 @@ use super::police::Warden;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
+use super::slots::SlotTable;
 use super::wideband::Wideband;
 use crate::frame::Frame;
 use crate::random::Stream;
@@ -128,12 +129,19 @@ pub(super) struct Lane {
     pub(super) slots: u32,
     /// When counting of slots (re)starts; NEVER while the channel is busy.
     pub(super) from: Instant,
+    /// True while its first frame waits for the next window of the radio's slots.
+    pub(super) held: bool,
 }
 
 impl Lane {
     /// True if its first frame may be sent, also by a radio that is `away` from its cell.
     pub(super) fn wants(&self, away: bool) -> bool {
         self.queue.front().is_some_and(|first| !away || first.kind != Kind::Data)
+    }
+
+    /// True if its first frame may be sent in this window.
+    pub(super) fn contends(&self, away: bool) -> bool {
+        self.backing_off && !self.held && self.wants(away)
     }
 
     /// When the backoff ends if the channel stays idle.
@@ -300,6 +308,9 @@ pub(super) struct Radio {
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.
     pub(super) warden: Option<Box<Warden>>,
+    /// Time slots, and whether it is in a window of its own; true without slots.
+    pub(super) slots: Option<Box<SlotTable>>,
+    pub(super) in_window: bool,
 }
 
 /// Duplicate detection state of a sender.

@@ -6,6 +6,7 @@ use super::mobility::PathError;
 use super::mobility::traces::TraceError;
 use super::phy::{self, Channel, Phy};
 use super::propagation::MatrixError;
+use super::slots::SlotSettings;
 
 /// A radio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,6 +71,8 @@ pub struct RadioSettings {
     /// frame; a frame to be forwarded at the very end of a reception is sent without backoff; EIFS
     /// counts from the end of the corrupted frame, not from the idle channel.
     pub as_ns3: bool,
+    /// Time slots in which it starts exchanges; `None` for any time.
+    pub slots: Option<SlotSettings>,
     /// BSS membership.
     pub membership: Membership,
 }
@@ -177,6 +180,7 @@ impl Default for RadioSettings {
             coverage_class: 0,
             monitor: false,
             as_ns3: false,
+            slots: None,
             membership: Membership::AdHoc { ssid: String::new(), beacon_ns: BEACON_NS },
         }
     }
@@ -375,6 +379,9 @@ impl RadioSettings {
         #[allow(clippy::cast_precision_loss)] // only for the message
         let capture = self.capture_ns.unwrap_or(0) as f64;
         within("capture_ns", capture, 0.0, 1e9, "0 to 1 s, in nanoseconds")?;
+        if let Some((setting, value, range)) = self.slots.as_ref().and_then(SlotSettings::flaw) {
+            return Err(SettingsError::Range { radio: radio_name(), setting, value, range });
+        }
         within("short_retries", f64::from(self.short_retries), 1.0, 255.0, "1 to 255")?;
         within("long_retries", f64::from(self.long_retries), 1.0, 255.0, "1 to 255")?;
         within("transmit_buffers", f64::from(self.transmit_buffers), 1.0, 1e6, "1 to 1000000")?;

@@ -37,7 +37,7 @@ impl Radio {
 
     /// Starts or stops the counters if the state of the channel or of the radio has changed.
     pub(in crate::medium) fn recount(&mut self, now: Instant) {
-        let free = !self.busy && !self.engaged();
+        let free = !self.busy && !self.engaged() && self.in_window;
         if free == self.counting {
             return;
         }
@@ -46,7 +46,7 @@ impl Radio {
         } else {
             self.counting = false;
             self.stopped = now;
-            self.stopped_self = self.engaged();
+            self.stopped_self = self.engaged() || !self.in_window;
             self.extended = false;
             self.stop();
         }
@@ -101,7 +101,7 @@ impl Radio {
     pub(in crate::medium) fn set_access(&mut self) {
         let slot = self.slot;
         let away = self.away;
-        let waiting = |lane: &&Lane| lane.backing_off && lane.wants(away);
+        let waiting = |lane: &&Lane| lane.contends(away);
         let first = self.lanes.iter().filter(waiting).map(|lane| lane.due(slot)).min();
         let first = first.unwrap_or(Instant::NEVER);
         let reachable = self.counting

@@ -63,6 +63,46 @@ impl Radio {
         self.control.unwrap_or_else(|| self.phy.lowest(self.basic))
     }
 
+    /// Rate of a lane's first frame.
+    fn data_rate(&mut self, lane: usize, now: Instant) -> u8 {
+        let waiting = &self.lanes[lane].queue[0];
+        let (to, tries, kind, mpdu) = (waiting.to, waiting.tries, waiting.kind, waiting.mpdu);
+        if let Some(mpdu) = mpdu {
+            mpdu.rate().unwrap_or_else(|| self.group_rate())
+        } else if to == To::Group || kind != Kind::Data {
+            self.group_rate()
+        } else {
+            self.rate.choose(peer(to), tries, now, &mut self.random)
+        }
+    }
+
+    /// Time of the whole exchange of a lane's first frame, from its first symbol to the last one of
+    /// its last acknowledgment.
+    fn exchange_time(&self, lane: usize, rate: u8) -> Span {
+        let waiting = &self.lanes[lane].queue[0];
+        let answered = waiting.to != To::Group && waiting.mpdu.is_none_or(|mpdu| !mpdu.no_ack);
+        let mut next = waiting.clone();
+        let mut time = Span::ZERO;
+        let (octets, _) = self.piece(&next);
+        if self.announces(&next, octets) {
+            let request = self.control.unwrap_or_else(|| self.phy.response(rate, self.basic));
+            time = self.airtime(request, RTS_OCTETS) + self.answer_time(request) + self.phy.sifs;
+        }
+        loop {
+            let (octets, body) = self.piece(&next);
+            time = time + self.airtime(rate, octets);
+            if answered {
+                time = time + self.answer_time(rate);
+            }
+            next.done += body;
+            next.fragment = next.fragment.saturating_add(1);
+            if body == 0 || next.done >= next.body {
+                return time;
+            }
+            time = time + self.phy.sifs;
+        }
+    }
+
     fn next_sequence(&mut self) -> u16 {
         self.sequence = (self.sequence + 1) % 4096;
         self.sequence
@@ -112,7 +152,7 @@ impl Medium {
         for lane in 0..self.radios[index].lanes.len() {
             let radio = &self.radios[index];
             let contender = &radio.lanes[lane];
-            if !contender.backing_off || !contender.wants(radio.away) || contender.due(slot) > now {
+            if !contender.contends(radio.away) || contender.due(slot) > now {
                 continue;
             }
             if winner.is_none() {
@@ -150,12 +190,21 @@ impl Medium {
         radio.txop_until = now + radio.lanes[lane].txop;
         let waiting = &radio.lanes[lane].queue[0];
         let (octets, _) = radio.piece(waiting);
-        if !radio.announces(waiting, octets) {
+        let announces = radio.announces(waiting, octets);
+        if !announces && radio.slots.is_none() {
             return self.send_data(index, lane, now, None);
         }
-        let (to, tries, addresses) = (waiting.to, waiting.tries, waiting.mpdu.map(|mpdu| mpdu.addresses));
-        let rate = radio.rate_asked(lane);
-        let rate = rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.random));
+        let addresses = waiting.mpdu.map(|mpdu| mpdu.addresses);
+        let to = waiting.to;
+        let rate = radio.data_rate(lane, now);
+        let radio = &self.radios[index];
+        if radio.slots.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
+            return self.hold(index, lane);
+        }
+        if !announces {
+            return self.send_data(index, lane, now, Some(rate));
+        }
+        let radio = &mut self.radios[index];
         radio.lanes[lane].queue[0].rate = Some(rate);
         let request = radio.control.unwrap_or_else(|| radio.phy.response(rate, radio.basic));
         let clear = radio.answer_time(request);
@@ -166,18 +215,24 @@ impl Medium {
         self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
     }
 
+    /// Lets a lane's first frame wait for the radio's next window.
+    fn hold(&mut self, index: usize, lane: usize) {
+        let radio = &mut self.radios[index];
+        radio.back_off(lane);
+        radio.lanes[lane].held = true;
+        radio.set_access();
+        self.timers.set(index, self.radios[index].next_at());
+    }
+
     /// Sends the next fragment of a lane's first frame.
     fn send_data(&mut self, index: usize, lane: usize, now: Instant, rate: Option<u8>) {
         self.look_up_receiver(index, lane);
         let radio = &mut self.radios[index];
         let waiting = &radio.lanes[lane].queue[0];
-        let (to, tries, kind, mpdu) = (waiting.to, waiting.tries, waiting.kind, waiting.mpdu);
-        let rate = if let Some(mpdu) = mpdu {
-            mpdu.rate().unwrap_or_else(|| radio.group_rate())
-        } else if to == To::Group || kind != Kind::Data {
-            radio.group_rate()
-        } else {
-            rate.unwrap_or_else(|| radio.rate.choose(peer(to), tries, now, &mut radio.random))
+        let (to, kind, mpdu) = (waiting.to, waiting.kind, waiting.mpdu);
+        let rate = match rate {
+            Some(rate) if mpdu.is_none() && to != To::Group && kind == Kind::Data => rate,
+            _ => radio.data_rate(lane, now),
         };
         let (octets, body) = radio.piece(&radio.lanes[lane].queue[0]);
         let sequence = match radio.lanes[lane].queue[0].sequence {
@@ -408,7 +463,7 @@ impl Medium {
         };
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.lanes[lane].queue[0].rate = Some(rate);
-        now + span <= radio.txop_until
+        now + span <= radio.txop_until && !self.must_wait(index, now, span)
     }
 
     /// Handles a missing response.
