@@ -247,6 +247,20 @@ class GrantPlan:
     slice: str
     channels: tuple[int, ...]
     power_dbm: float | None = None
+    ssids: tuple[str, ...] = ()
+    """Names that belong to the slice."""
+    police: str | dict[str, int] = "watch"
+    """What follows a violation, in the engine's encoding."""
+
+    def engine(self) -> dict[str, Any]:
+        """Returns the grant in the engine's encoding (``engine/src/medium/police.rs``)."""
+        return {
+            "slice": self.slice,
+            "channels": list(self.channels),
+            "power_dbm": self.power_dbm,
+            "ssids": list(self.ssids),
+            "police": self.police,
+        }
 
 
 @dataclass(frozen=True, slots=True)
