@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Version of these messages and their semantics. The controller requires its own version, and so
 /// detects a program left over from an earlier build.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;
 
 /// From the controller to the supervisor.
 #[derive(Debug, Deserialize)]

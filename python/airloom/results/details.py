@@ -36,6 +36,10 @@ class NodeUse(Part):
     user_s: float = 0.0
     system_s: float = 0.0
     wait_s: float = 0.0
+    resident_octets: int | None = None
+    """Memory of its machine's largest process at the end, as top(1) shows it; null without a machine."""
+    switches: int | None = None
+    """Context switches of its machine's tasks during the run; null without a machine."""
 
 
 class ProgramEnd(Part):

@@ -26,7 +26,7 @@ from airloom.results.details import Advice, Happening, Hotspot, NodeUse, Program
 from airloom.runs import evidence, margins, slice_monitor
 from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.emulation import World
-from airloom.runs.host_monitor import HostWatch
+from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.runs.measurement import Measuring
 from airloom.runs.picture import topology_of
 from airloom.runs.profiler import Profiler, machines_of
@@ -338,6 +338,7 @@ class OneRun:
                     user_s=track.used[-1].user_ns / 1e9,
                     system_s=track.used[-1].system_ns / 1e9,
                     wait_s=(track.used[-1].wait_ns or 0) / 1e9,
+                    **_footprint(track),
                 )
                 for name, track in watch.nodes.items()
             ),
@@ -365,6 +366,14 @@ class Interrupted(RunError):
     def __init__(self, who: str, folder: Path) -> None:
         super().__init__("run.stopped", f"stopped by {who}; what was measured until then is in {folder}")
         self.exit_code = 128 + int(getattr(signal, who, signal.SIGINT))
+
+
+def _footprint(track: NodeTrack) -> dict[str, int]:
+    """Memory and context switches of a node's machine between its first and last sample."""
+    if not track.footprints:
+        return {}
+    first, last = track.footprints[0], track.footprints[-1]
+    return {"resident_octets": last.resident, "switches": last.switches - first.switches}
 
 
 def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:
