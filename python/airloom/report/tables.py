@@ -282,6 +282,7 @@ _IN_WORDS = {
     "retry-limit": "no acknowledgment after the last permitted transmission",
     "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
     "radio-off": "the radio was switched off",
+    "outside-grant": "the transmission would have violated the grant of its slice",
     "not-associated": "no access point, or no such station",
     "not-up": "the guest behind the port had not come up yet",
 }
