@@ -1,8 +1,10 @@
 """Samples the load of the host during a run, which is evidence for the verdict.
 
 A thread samples the kernel's counters four times a second: processor pressure (the share of time in
-which some task was ready and had no processor; Linux, ``Documentation/accounting/psi.rst``), time
-stolen by a hypervisor and processors in use (``/proc/stat``). Once a second it samples the
+which some task was ready and had no processor; Linux, ``Documentation/accounting/psi.rst``), memory
+pressure (the same of tasks that wait for memory to be reclaimed or read back), memory that programs
+could still get (``MemAvailable`` of ``/proc/meminfo``), time stolen by a hypervisor and processors in
+use (``/proc/stat``). Once a second it samples the
 processor time of every node that runs programs. Counters are read, never reset, so several runs may
 sample at once.
 """
@@ -27,6 +29,8 @@ NODES_EVERY = 4
 """Nodes are sampled once in this number of periods."""
 
 _PRESSURE = Path("/proc/pressure/cpu")
+_MEMORY_PRESSURE = Path("/proc/pressure/memory")
+_MEMINFO = Path("/proc/meminfo")
 _STAT = Path("/proc/stat")
 
 
@@ -42,6 +46,12 @@ class Reading:
     busy: int
     total: int
     """Clock ticks, summed over all processors."""
+    memory_pressure_us: int | None = None
+    """Microseconds in which some task waited for memory."""
+    available: int | None = None
+    """Octets of memory that programs could get without swapping."""
+    memory: int = 0
+    """Octets of memory in all."""
 
 
 @dataclass(slots=True)
@@ -62,6 +72,13 @@ def pressure_us(text: str) -> int:
     raise ValueError("no line `some`")
 
 
+def memory_octets(text: str) -> tuple[int | None, int]:
+    """Available and all memory in octets from /proc/meminfo, whose unit is KiB."""
+    found = {name: rest.split() for name, _, rest in (line.partition(":") for line in text.splitlines())}
+    available, total = (found.get(name) for name in ("MemAvailable", "MemTotal"))
+    return int(available[0]) << 10 if available else None, int(total[0]) << 10 if total else 0
+
+
 def processor_ticks(text: str) -> tuple[int, int, int]:
     """Stolen, busy and all clock ticks from the first line of /proc/stat.
 
@@ -77,12 +94,17 @@ def processor_ticks(text: str) -> tuple[int, int, int]:
 
 def read_host() -> Reading:
     """The current counters of the host."""
-    try:
-        pressure = pressure_us(_PRESSURE.read_text())
-    except (OSError, ValueError):
-        pressure = None
     steal, busy, total = processor_ticks(_STAT.read_text())
-    return Reading(time.monotonic_ns(), pressure, steal, busy, total)
+    pressure, memory_pressure = _pressure(_PRESSURE), _pressure(_MEMORY_PRESSURE)
+    available, memory = memory_octets(_MEMINFO.read_text())
+    return Reading(time.monotonic_ns(), pressure, steal, busy, total, memory_pressure, available, memory)
+
+
+def _pressure(path: Path) -> int | None:
+    try:
+        return pressure_us(path.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 class HostWatch(Sampler):
@@ -106,6 +128,8 @@ class HostWatch(Sampler):
         unseen = []
         if any(reading.pressure_us is None for reading in self._readings):
             unseen.append(f"processor pressure ({_PRESSURE} cannot be read)")
+        if any(reading.memory_pressure_us is None for reading in self._readings):
+            unseen.append(f"memory pressure ({_MEMORY_PRESSURE} cannot be read)")
         tracks = [track for track in self._nodes.values() if track.used]
         if tracks and all(track.used[-1].wait_ns is None for track in tracks):
             unseen.append("how long nodes waited for a processor")
@@ -113,15 +137,24 @@ class HostWatch(Sampler):
 
     def cpu_pressure(self) -> list[Share]:
         """Share of time in which some task waited for a processor."""
+        return self._waited(lambda reading: reading.pressure_us)
+
+    def memory_pressure(self) -> list[Share]:
+        """Share of time in which some task waited for memory."""
+        return self._waited(lambda reading: reading.memory_pressure_us)
+
+    def memory_taken(self) -> list[Share]:
+        """Share of the machine's memory that no program could get any more."""
         return list(
             self._between(
-                lambda a, b: (
-                    None
-                    if a.pressure_us is None or b.pressure_us is None
-                    else (b.pressure_us - a.pressure_us) * 1000 / (b.at - a.at)
-                )
+                lambda _, b: None if b.available is None or not b.memory else 1 - b.available / b.memory
             )
         )
+
+    def available(self) -> list[tuple[int, int]]:
+        """Octets of memory that programs could still get, by engine time in ns."""
+        zero = self._world.zero
+        return [(one.at - zero, one.available) for one in self._readings if one.available is not None]
 
     def steal(self) -> list[Share]:
         """Share of all processor time that a hypervisor gave to others."""
@@ -173,6 +206,13 @@ class HostWatch(Sampler):
             track.used.append(used)
             if within is not None:
                 track.within.append(within)
+
+    def _waited(self, total: Callable[[Reading], int | None]) -> list[Share]:
+        def share(a: Reading, b: Reading) -> float | None:
+            before, after = total(a), total(b)
+            return None if before is None or after is None else (after - before) * 1000 / (b.at - a.at)
+
+        return list(self._between(share))
 
     def _between(self, value: Callable[[Reading, Reading], float | None]) -> Iterable[Share]:
         zero = self._world.zero
