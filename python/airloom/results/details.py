@@ -36,6 +36,9 @@ class NodeUse(Part):
     user_s: float = 0.0
     system_s: float = 0.0
     wait_s: float = 0.0
+    switches: int | None = None
+    """Context switches to threads of the node, by the host's kernel; those of a thread that has ended count
+    up to its last sample, at most a second before. Null if not known."""
 
 
 class ProgramEnd(Part):

@@ -62,6 +62,8 @@ class NodeTrack:
     used: list[Cpu] = field(default_factory=list)
     within: list[Cpu] = field(default_factory=list)
     """First and last CPU time reported by the node's own kernel, if it has one."""
+    switches: dict[int, int] = field(default_factory=dict)
+    """Thread: context switches to it, when it was last seen."""
 
 
 def pressure_us(text: str) -> int:
@@ -202,6 +204,8 @@ class HostWatch(Sampler):
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
                 continue
             track = self._nodes.setdefault(name, NodeTrack())
+            if not track.used or used != track.used[-1]:  # of thousands of idle nodes it would cost too much
+                track.switches.update(node.switches())
             track.times.append(time.monotonic_ns())
             track.used.append(used)
             if within is not None:

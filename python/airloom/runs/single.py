@@ -276,7 +276,7 @@ class OneRun:
             for measurement, metric, node, shares in series
         ]
         times, octets = [at for at, _ in available], [float(one) for _, one in available]
-        tables.append(("host", "memory_available", "B", "", times, octets))
+        tables.append(("host", "memory_available", "octets", "", times, octets))
         for measurement, metric, unit, node, times, values in tables:
             try:
                 self.writer.record(measurement, metric, unit, times, values, node=node)
@@ -342,6 +342,7 @@ class OneRun:
                     user_s=track.used[-1].user_ns / 1e9,
                     system_s=track.used[-1].system_ns / 1e9,
                     wait_s=(track.used[-1].wait_ns or 0) / 1e9,
+                    switches=sum(track.switches.values()) if track.switches else None,
                 )
                 for name, track in watch.nodes.items()
             ),
