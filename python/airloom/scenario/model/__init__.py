@@ -24,6 +24,7 @@ from airloom.scenario.model.base import (
     Name,
     by_name,
 )
+from airloom.scenario.model.cpus import Cpus, CpusChoice, Engine, Processors
 from airloom.scenario.model.jitter import (
     ExponentialJitter,
     Jitter,
@@ -105,6 +106,11 @@ class Scenario(Model):
     )
     kind: KindName = Field(default="netns", description="kind of all nodes")
     image: ImagePath | None = Field(default=None, description="default image of containers")
+    cpus: CpusChoice | None = Field(
+        default=None,
+        description="processors and scheduling of each node; its processors are also the engine's default",
+    )
+    engine: Engine = Field(default=Engine(), description="the engine")
     guest: Guest = Field(default=Guest(), description="default machine of `uml` and `qemu` nodes")
     guests: Annotated[dict[Name, SharedGuest], Mapped] = Field(
         default={},
@@ -189,7 +195,9 @@ class Scenario(Model):
 __all__ = [
     "Adapter",
     "Claim",
+    "Cpus",
     "Direction",
+    "Engine",
     "Errors",
     "Event",
     "ExponentialJitter",
@@ -219,6 +227,7 @@ __all__ = [
     "ParetoJitter",
     "Ping",
     "Pools",
+    "Processors",
     "Program",
     "Propagation",
     "Publish",
