@@ -97,8 +97,10 @@ test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser
 
 # pexpect drives the prompt. Exit code 3 of the tool: there is no network.
 test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on Airloom
+	@tools/packages test-mininet
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pexpect==4.9.0 ptyprocess==0.7.0
-	AIRLOOM_TEST_MININET="$$(tools/mininet-tests)" $(BIN)/python -m pytest tests/world/test_mininet_suite.py
+	folder="$$(tools/mininet-tests)"; \
+	  AIRLOOM_TEST_MININET="$$folder" $(PYTEST) -n 2 --dist loadgroup tests/world/test_mininet_suite.py
 
 test-quick: setup $(VENV)/.grid ## Run the quick tests, and one of each kind of world: at most a minute
 	$(PYTEST) -q $(BESIDE) -m "quick and not measures"

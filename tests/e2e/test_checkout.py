@@ -59,6 +59,8 @@ def test_a_sample_of_the_suite_passes(checkout: Path, tmp_path: Path) -> None:
             **os.environ,
             "PYTHONPATH": str(checkout / "python"),
             "AIRLOOM_BIN_DIR": str(binaries.find("airloom-init").parent),
+            # Else each of its processes compiles all modules, as it cannot keep them.
+            "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"),
         },
         capture_output=True,
         text=True,

@@ -7,6 +7,7 @@ import pty
 import select
 import sys
 import time
+from pathlib import Path
 
 
 def talk(shell, words: list[str], lines: list[tuple[str, str]]) -> tuple[int, str]:
@@ -31,9 +32,22 @@ def talk(shell, words: list[str], lines: list[tuple[str, str]]) -> tuple[int, st
             heard += octets.decode(errors="replace")
         seen = heard.find(expected, seen) + len(expected)
         if typed == "\x03":
-            # The terminal echoes before the line editor waits; a signal between shows at the next key.
-            time.sleep(0.5)
+            _await_sleep(pid)
         if typed:
             os.write(terminal, typed.encode())
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), heard
+
+
+def _await_sleep(pid: int) -> None:
+    """Waits until a process sleeps on: a signal before the line editor waits shows at the next key only."""
+    until = time.monotonic() + 60
+    slept = None
+    while time.monotonic() < until:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        sleeps = status["voluntary_ctxt_switches"] if status["State"].split()[0] == "S" else None
+        if sleeps is not None and sleeps == slept:
+            return
+        slept = sleeps
+        time.sleep(0.1)
+    raise AssertionError("the command never waits for a key")

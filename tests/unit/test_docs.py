@@ -18,6 +18,7 @@ from airloom import bench
 from airloom.cli import app
 from airloom.experiments import registry
 from airloom.mininet import options
+from airloom.planning import cpus
 from airloom.planning.gate import check
 from helpers import REPOSITORY
 
@@ -182,11 +183,17 @@ def options_of_mn() -> set[str]:
     return known | set(options.WITHOUT_MEANING)
 
 
+@cache
+def command_line() -> Any:
+    """The commands; to make them takes a tenth of a second."""
+    return get_command(app)
+
+
 @pages
 def test_commands_and_options_exist(page: Path) -> None:
     for line in commands(page):
         words = [word.strip("[],;.") for word in line.split()]
-        command: Any = get_command(app)
+        command = command_line()
         while hasattr(command, "commands") and words and not words[0].startswith("-"):
             if words[0].isupper():
                 break
@@ -207,7 +214,8 @@ def test_options_of_mn_are_all_documented() -> None:
     assert missing <= {"--help"}
 
 
-def test_every_example_passes_the_gate() -> None:
+def test_every_example_passes_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "available", lambda: (0, 1))  # a machine may have only one processor
     for path in ROOT.glob("examples/*.yaml"):
         assert check(path).plans, path.name
 

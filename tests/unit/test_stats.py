@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from airloom import stats as statistics
 
@@ -32,11 +32,26 @@ def test_one_observation_has_no_interval():
 def test_mean_is_scipys(values, level):
     found = statistics.mean(values, level)
     assert found.value == pytest.approx(np.mean(values), abs=1e-6)
-    error = stats.sem(values)
-    low, high = stats.t.interval(level, len(values) - 1, np.mean(values), error) if error else (0, 0)
+    error = scipy.stats.sem(values)
+    low, high = scipy.stats.t.interval(level, len(values) - 1, np.mean(values), error) if error else (0, 0)
     if error:
         assert found.low == pytest.approx(low, rel=1e-6, abs=1e-6)
         assert found.high == pytest.approx(high, rel=1e-6, abs=1e-6)
+
+
+def test_students_quantiles_are_the_published_ones():
+    """Student's table (NIST/SEMATECH, section 1.3.6.7.2), and the normal distribution as its limit."""
+    table = {1: 12.706, 2: 4.303, 3: 3.182, 9: 2.262, 30: 2.042, 100: 1.984, math.inf: 1.960}
+    for freedom, quantile in table.items():
+        assert 1 / statistics.standard_error(1.0, freedom) == pytest.approx(quantile, abs=6e-4)
+
+
+@given(st.one_of(st.floats(1, 1e7), st.integers(1, 100)), st.floats(0.51, 1 - 1e-9), st.floats(1e-6, 1e3))
+def test_students_distribution_is_scipys(freedom, probability, t):
+    quantile = 1 / statistics.standard_error(1.0, freedom, 2 * probability - 1)
+    assert quantile == pytest.approx(scipy.special.stdtrit(freedom, probability), rel=1e-7)
+    found = statistics.difference((0.0, t, freedom), (t * t, 0.0, freedom)).p
+    assert found == pytest.approx(2 * scipy.special.stdtr(freedom, -t), rel=1e-6, abs=1e-15)
 
 
 @given(NUMBERS, NUMBERS)
@@ -44,7 +59,7 @@ def test_welch_is_scipys(first, second):
     if np.std(first) < 1e-3 or np.std(second) < 1e-3:
         return
     found = statistics.welch(first, second)
-    expected = stats.ttest_ind(second, first, equal_var=False)
+    expected = scipy.stats.ttest_ind(second, first, equal_var=False)
     assert found.p == pytest.approx(expected.pvalue, rel=1e-6, abs=1e-12)
     assert found.freedom == pytest.approx(expected.df, rel=1e-6)
     interval = expected.confidence_interval()
@@ -58,7 +73,7 @@ def test_paired_is_scipys(pairs):
     if np.std(second - first) < 1e-3:
         return
     found = statistics.paired(first, second)
-    expected = stats.ttest_rel(second, first)
+    expected = scipy.stats.ttest_rel(second, first)
     assert found.p == pytest.approx(expected.pvalue, rel=1e-6, abs=1e-12)
     assert found.low == pytest.approx(expected.confidence_interval().low, rel=1e-6, abs=1e-6)
 

@@ -47,6 +47,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Medium,
     model.Propagation,
     model.Shadowing,
+    model.Leakage,
     model.Fading,
     model.Wall,
     model.Errors,

@@ -26,7 +26,7 @@ from airloom.report.tables import labels_of
 from airloom.results import Measurement, RunReader, Verdict
 from airloom.results.sweep import name_of, worst
 from airloom.results.writer import label_of
-from airloom.stats import LEVEL, difference, effect_size
+from airloom.stats import LEVEL, difference, effect_size, standard_error
 from airloom.units.figures import UNITS
 
 SCHEMA = 1
@@ -248,11 +248,9 @@ def _converted(one: Measurement, unit: str) -> Measurement:
 
 
 def _estimate(one: Measurement, run: RunReader) -> Estimate:
-    from scipy.stats import t
-
     mean = one.mean or 0.0
     if one.ci95 is not None and one.n >= 2:
-        error = one.ci95 / float(t.ppf((1 + LEVEL) / 2, one.n - 1))
+        error = standard_error(one.ci95, one.n - 1)
         basis: Basis = "repetitions" if run.is_sweep else "batches"
         return Estimate(mean, one.n, error, one.n - 1, basis)
     return _batched(one, mean, run) if not run.is_sweep else Estimate(mean, one.n)

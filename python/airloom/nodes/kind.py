@@ -128,6 +128,16 @@ class Cpu:
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """What the machine of a guest costs the host, beside processor time."""
+
+    resident: int
+    """Octets of memory of its largest process, as top(1) shows them (``VmRSS``)."""
+    switches: int
+    """Context switches of its tasks so far, voluntary or not (``proc_pid_status(5)``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A program to be started in a node.
 
@@ -298,6 +308,10 @@ class NodeHandle(ABC):
 
     def within(self) -> Cpu | None:
         """Processor time reported by the node's own kernel; None if it uses the host's kernel."""
+        return None
+
+    def footprint(self) -> Footprint | None:
+        """Memory and context switches of its machine; None if it has none of its own."""
         return None
 
     def clock(self) -> ClockReading:

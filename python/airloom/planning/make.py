@@ -22,6 +22,7 @@ from airloom.planning.plan import (
     SwitchPlan,
 )
 from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
+from airloom.planning.radios import RadioEnd
 from airloom.planning.routes import routes
 from airloom.scenario.model import Adapter, Scenario, Switch
 from airloom.scenario.problems import Problem, Problems
@@ -159,7 +160,7 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                     media.radio(end, macs[end.port]),
                     motions[end.node],
                     bool(end.said.get("up", True)),
-                    _grant(network.slivers.get(end.node)),
+                    _grant(network.slivers.get(end.node), scenario, end),
                 )
                 for end in ends
             ),
@@ -172,11 +173,16 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
     return found
 
 
-def _grant(sliver: Sliver | None) -> GrantPlan | None:
+def _grant(sliver: Sliver | None, scenario: Scenario, end: RadioEnd) -> GrantPlan | None:
     if sliver is None:
         return None
+    one = scenario.slices[sliver.slice]
     return GrantPlan(
-        sliver.slice, sliver.channels, None if sliver.grant.power is None else float(sliver.grant.power)
+        sliver.slice,
+        sliver.channels,
+        None if sliver.grant.power is None else float(sliver.grant.power),
+        (end.said["ssid"],),
+        {"cut": one.violations} if one.police == "cut" else one.police,
     )
 
 

@@ -5,7 +5,7 @@ Plans contain plain integers (nanoseconds, octets, bit/s). A run is built from i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any, Literal
@@ -91,6 +91,10 @@ class BridgePlan:
     controllers: tuple[ControllerPlan, ...]
     settings: dict[str, str]
     """Columns of the table Bridge (ovs-vswitchd.conf.db(5))."""
+    failover: bool = False
+    """Whether it has one channel, to the first controller that answers, and not one to each."""
+    channel: Mapping[str, str] = field(default_factory=dict)
+    """Further columns of the table Controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +247,20 @@ class GrantPlan:
     slice: str
     channels: tuple[int, ...]
     power_dbm: float | None = None
+    ssids: tuple[str, ...] = ()
+    """Names that belong to the slice."""
+    police: str | dict[str, int] = "watch"
+    """What follows a violation, in the engine's encoding."""
+
+    def engine(self) -> dict[str, Any]:
+        """Returns the grant in the engine's encoding (``engine/src/medium/police.rs``)."""
+        return {
+            "slice": self.slice,
+            "channels": list(self.channels),
+            "power_dbm": self.power_dbm,
+            "ssids": list(self.ssids),
+            "police": self.police,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,9 @@ class Drawing:
         """Returns an SVG element for the page; ``prefix`` makes its IDs unique on the page."""
         sink = io.StringIO()
         with _settings(PAGE):
-            self.figure(PAGE).savefig(sink, format="svg", transparent=True, metadata={"Date": None})
+            figure = self.figure(PAGE)
+            _lay_out(figure)
+            figure.savefig(sink, format="svg", transparent=True, metadata={"Date": None})
         return _inline(sink.getvalue(), prefix, self.alt)
 
     def save(self, folder: Path, form: str) -> Path:
@@ -126,6 +128,21 @@ class Drawing:
         return figure
 
 
+def _lay_out(figure: Figure) -> None:
+    """Places the axes as `savefig` would, which draws the whole figure for it and once more for the file."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    FigureCanvasSVG(figure)
+    # To measure text for SVG sets the figure's resolution to that of SVG.
+    resolution = figure.dpi
+    engine.execute(figure)
+    figure.dpi = resolution
+    figure.set_layout_engine("none")
+
+
 def _settings(ink: Ink) -> AbstractContextManager[None]:
     import matplotlib
     from cycler import cycler
@@ -143,6 +160,8 @@ def _settings(ink: Ink) -> AbstractContextManager[None]:
         "axes.titlesize": 9.5,
         "axes.titlecolor": ink.text,
         "axes.titlelocation": "left",
+        # Else each panel measures all of its tick labels to find its title's place, which is this one.
+        "axes.titley": 1.0,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.grid": True,

@@ -389,6 +389,11 @@ class World:
         with translated():
             return self.engine.channels()
 
+    def violations(self) -> _engine.ViolationsState:
+        """Violations of slices' grants so far (see ``Engine.violations``)."""
+        with translated():
+            return self.engine.violations()
+
     @contextlib.contextmanager
     def _accepting(self, engine: _engine.Engine) -> Iterator[None]:
         """Serves the guests' network devices meanwhile, without which their kernels cannot boot."""
@@ -441,6 +446,8 @@ class World:
             engine.add_medium(medium.name, medium.settings)
             for radio in medium.radios:
                 engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+                if radio.grant is not None:
+                    engine.police(radio.port, radio.grant.engine())
                 if not radio.up:
                     engine.set_radio(radio.port, {"on": False})
             for sender, receiver, share in medium.frame_errors:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airloom.errors import LabError
-from airloom.nodes.kind import Cpu
+from airloom.nodes.kind import Cpu, Footprint
 from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
 from airloom.verdict import Share
@@ -63,7 +63,11 @@ class NodeTrack:
     within: list[Cpu] = field(default_factory=list)
     """First and last CPU time reported by the node's own kernel, if it has one."""
     switches: dict[int, int] = field(default_factory=dict)
-    """Thread: context switches to it, when it was last seen."""
+    """Thread: context switches to it, when it was last seen; of nodes without a machine."""
+    switched_before: int = 0
+    """Context switches until the first sample."""
+    footprints: list[Footprint] = field(default_factory=list)
+    """First and last memory and context switches of its machine, if it has one."""
 
 
 def pressure_us(text: str) -> int:
@@ -198,18 +202,25 @@ class HostWatch(Sampler):
                 continue
             try:
                 used = node.cpu()
-                within = node.within() if self._over.is_set() or name not in self._nodes else None
+                at_an_end = self._over.is_set() or name not in self._nodes
+                within = node.within() if at_an_end else None
+                footprint = node.footprint() if at_an_end else None
             except (LabError, OSError):
                 continue  # stopped, or removed at the end of the run
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
                 continue
             track = self._nodes.setdefault(name, NodeTrack())
-            if not track.used or used != track.used[-1]:  # of thousands of idle nodes it would cost too much
+            # Of thousands of idle nodes this would cost too much.
+            if not track.footprints and footprint is None and (not track.used or used != track.used[-1]):
                 track.switches.update(node.switches())
+                if not track.used:
+                    track.switched_before = sum(track.switches.values())
             track.times.append(time.monotonic_ns())
             track.used.append(used)
             if within is not None:
                 track.within.append(within)
+            if footprint is not None:
+                track.footprints.append(footprint)
 
     def _waited(self, total: Callable[[Reading], int | None]) -> list[Share]:
         def share(a: Reading, b: Reading) -> float | None:

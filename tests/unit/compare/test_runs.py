@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from rich.console import Console
-from scipy import stats
 
 from airloom.compare.render import ROWS, note, render
 from airloom.compare.runs import Comparison, Estimate, compare, compare_values, holm, welch
@@ -30,7 +30,7 @@ def test_welch_agrees_with_scipy() -> None:
     one, two = random.normal(10, 1, 7).tolist(), random.normal(11, 4, 12).tolist()
     found = welch(estimate(one), estimate(two))
     assert found is not None
-    reference = stats.ttest_ind(two, one, equal_var=False)
+    reference = scipy.stats.ttest_ind(two, one, equal_var=False)
     interval = reference.confidence_interval(0.95)
     assert found == pytest.approx((interval.low, interval.high, reference.pvalue))
 

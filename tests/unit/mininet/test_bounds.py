@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airloom.errors import LabError
+from airloom.mininet import topo
 from airloom.mininet.errors import Misused
 from airloom.mininet.hosts import CPULimitedHost
 from airloom.mininet.link import direction
 from airloom.mininet.options import _CHOICES, parser
 from airloom.mininet.switches import Switch
 from airloom.mininet.util import buildTopo
+from airloom.scenario.topology.generators import MOST_NODES
 
 
 @pytest.mark.parametrize(
@@ -31,9 +33,16 @@ from airloom.mininet.util import buildTopo
         "linear,k=1000000000",
     ],
 )
-def test_a_topology_has_a_largest_size(words):
+def test_a_topology_has_a_largest_size(words, monkeypatch):
+    monkeypatch.setattr(topo, "MOST_NODES", 1000)
+    monkeypatch.setattr(topo, "MOST_LINKS", 2000)
     with pytest.raises(Misused, match=r"more than \d+ (nodes|links)|deeper than 100"):
         buildTopo(_CHOICES["topo"], words)
+
+
+def test_the_largest_size_is_that_of_scenarios():
+    with pytest.raises(Misused, match=rf"more than {MOST_NODES} nodes"):
+        buildTopo(_CHOICES["topo"], "single,1000000000")
 
 
 _NUMBERS = (

@@ -440,3 +440,15 @@ def test_the_channel_bears_noise(supervisor: Supervisor, up: Up, tmp_path: Path)
         nodes["g"].exec(["true"])
     assert run(nodes["h"], "echo on") == "on\n"
     assert supervisor.failure is None
+
+
+def test_its_machine_has_memory_and_switches_contexts(g: GuestNode) -> None:
+    run(g, "true")
+    before = g.footprint()
+    assert before is not None
+    run(g, "for i in 1 2 3 4 5; do true | cat; done")
+    after = g.footprint()
+    assert after is not None
+    assert after.switches > before.switches
+    # Less than the machine's 64 MiB and the program itself, more than a kernel.
+    assert 4 << 20 < after.resident < 128 << 20

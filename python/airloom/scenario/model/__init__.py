@@ -48,6 +48,7 @@ from airloom.scenario.model.media import (
     Errors,
     Fading,
     FrameError,
+    Leakage,
     Medium,
     Mobility,
     Noise,
@@ -110,8 +111,11 @@ class Scenario(Model):
         default=None,
         description="processors and scheduling of each node; its processors are also the engine's default",
     )
-    engine: Engine = Field(default=Engine(), description="the engine")
-    guest: Guest = Field(default=Guest(), description="default machine of `uml` and `qemu` nodes")
+    engine: Engine = Field(default=Engine.model_construct(), description="the engine")
+    guest: Guest = Field(
+        default=Guest.model_construct(),
+        description="default machine of `uml` and `qemu` nodes",
+    )
     guests: Annotated[dict[Name, SharedGuest], Mapped] = Field(
         default={},
         description="guests that several nodes share, by name; a node refers to one with `inside`",
@@ -140,7 +144,7 @@ class Scenario(Model):
     topology: Topology | None = Field(
         default=None, description="generated nodes and links, in addition to the given ones"
     )
-    addresses: Pools = Field(default=Pools(), description="pools for assigned addresses")
+    addresses: Pools = Field(default=Pools.model_construct(), description="pools for assigned addresses")
     routing: RoutingChoice = Field(
         default="static", description="routing of all nodes that forward packets; hosts have static routes"
     )
@@ -156,7 +160,7 @@ class Scenario(Model):
     repetitions: Count = Field(
         default=1, description="runs of every point of the sweep, each with its own derived seed"
     )
-    limits: Limits = Field(default=Limits(), description="limits of a valid run")
+    limits: Limits = Field(default=Limits.model_construct(), description="limits of a valid run")
     claims: Annotated[list[Claim], Listed] = Field(default=[], description="claims about the results")
 
     @property
@@ -212,6 +216,7 @@ __all__ = [
     "Interface",
     "Iperf3",
     "Jitter",
+    "Leakage",
     "Limits",
     "Link",
     "Loss",

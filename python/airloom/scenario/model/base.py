@@ -58,7 +58,8 @@ def _plain(value: Any) -> Any:
 class Model(BaseModel, metaclass=_Made):
     """Base class of all parts of a scenario: frozen, refuses unknown keys."""
 
-    # Validators of parts are built with that of the scenario, or when a part is made alone.
+    # Validators of parts are built with that of the scenario, or when a part is made alone. So
+    # defaults are made by `model_construct`, which needs none: it saves a third of the import time.
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, serialize_by_alias=True, defer_build=True
     )

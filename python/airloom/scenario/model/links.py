@@ -99,9 +99,9 @@ class Direction(Model):
     )
     coalesce: Duration | None = Field(
         default=None,
-        description="maximum time for which segments of a TCP super-frame gather at a node, to be handed "
-        "over together, each with its own time; up to five times as long while the link is busy; 200 us by "
-        "default, 0 hands over each alone",
+        description="maximum time for which segments of a TCP or UDP super-frame gather at a node, to be "
+        "handed over together, each with its own time; up to five times as long while the link is busy; "
+        "200 us by default, 0 hands over each alone",
     )
     late: Literal["catch-up", "slip"] | None = Field(
         default=None,
@@ -258,14 +258,20 @@ class Topology(Model):
         default=None,
         description="graphml: attributes that are read; by default those of the Topology Zoo",
     )
-    link: Direction = Field(default=Direction(), description="properties of every generated link")
+    link: Direction = Field(
+        default=Direction.model_construct(),
+        description="properties of every generated link",
+    )
     spacing: Length | None = Field(
         default=None, description="chain, star, grid, random: distance between nodes"
     )
     radio: Radio | None = Field(default=None, description="radio `wlan0` of every node, instead of links")
-    node: Node = Field(default=Node(), description="properties of every generated node")
+    node: Node = Field(default=Node.model_construct(), description="properties of every generated node")
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,40}$")] = Field(
         default="n", description="prefix of node names"
     )
     switched: bool = Field(default=False, description="inner nodes are switches instead of routers")
-    switch: Switch = Field(default=Switch(), description="properties of every generated switch")
+    switch: Switch = Field(
+        default=Switch.model_construct(),
+        description="properties of every generated switch",
+    )

@@ -423,12 +423,12 @@ class Medium(Model):
     """Radio medium: path loss, errors, noise and defaults of its radios."""
 
     propagation: Propagation = Field(
-        default=Propagation(model="friis"), description="path loss; free space by default"
+        default=Propagation.model_construct(model="friis"), description="path loss; free space by default"
     )
     shadowing: Shadowing | None = Field(default=None, description="variation of the loss from place to place")
     fading: Fading | None = Field(default=None, description="variation of the power from frame to frame")
     walls: Annotated[list[Wall], Listed] = Field(default=[], description="walls that attenuate signals")
-    errors: Errors = Field(default=Errors(), description="model of bit errors")
+    errors: Errors = Field(default=Errors.model_construct(), description="model of bit errors")
     frame_errors: Annotated[list[FrameError], Listed] = Field(
         default=[], description="additional frame error rates of node pairs"
     )
@@ -441,4 +441,4 @@ class Medium(Model):
     antenna_isolation: Ratio | None = Field(
         default=None, description="loss between radios at one place, such as those of one node; 0 to 200 dB"
     )
-    radio: Radio = Field(default=Radio(), description="default settings of its radios")
+    radio: Radio = Field(default=Radio.model_construct(), description="default settings of its radios")
