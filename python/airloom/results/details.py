@@ -39,7 +39,8 @@ class NodeUse(Part):
     resident_octets: int | None = None
     """Memory of its machine's largest process at the end, as top(1) shows it; null without a machine."""
     switches: int | None = None
-    """Context switches of its machine's tasks during the run; null without a machine."""
+    """Context switches of its tasks, or of its machine's, during the run; null if not known. Those of a
+    thread that has ended count up to its last sample, at most a second before."""
 
 
 class ProgramEnd(Part):
