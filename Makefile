@@ -19,6 +19,8 @@ BESIDE  := -n $(JOBS) --dist loadgroup
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
+# Options of tools/screenshots/make.
+PICTURES ?=
 
 # Without compiled modules every start of the command, and of each process of tests, takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
@@ -72,7 +74,7 @@ test-kernel:
 
 # What tests and examples use beside what the laboratory needs.
 $(VENV)/.sdn: sdn.lock $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock oml4py==2.10.4
 	@touch $@
 
 $(VENV)/.notebooks: notebooks.lock $(VENV)/.python
@@ -95,8 +97,10 @@ test-python: setup $(VENV)/.sdn $(VENV)/.notebooks $(VENV)/.browser
 
 # pexpect drives the prompt. Exit code 3 of the tool: there is no network.
 test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on Airloom
+	@tools/packages test-mininet
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pexpect==4.9.0 ptyprocess==0.7.0
-	AIRLOOM_TEST_MININET="$$(tools/mininet-tests)" $(BIN)/python -m pytest tests/world/test_mininet_suite.py
+	folder="$$(tools/mininet-tests)"; \
+	  AIRLOOM_TEST_MININET="$$folder" $(PYTEST) -n 2 --dist loadgroup tests/world/test_mininet_suite.py
 
 test-quick: setup $(VENV)/.grid ## Run the quick tests, and one of each kind of world: at most a minute
 	$(PYTEST) -q $(BESIDE) -m "quick and not measures"
@@ -120,7 +124,7 @@ docs: setup ## Write the parts of docs/ that are generated
 
 screenshots: setup ## Make the pictures of reports in docs/pictures from real runs; needs chromium
 	@tools/packages screenshots
-	$(BIN)/python tools/screenshots/make
+	$(BIN)/python tools/screenshots/make $(PICTURES)
 
 wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed
 	@tools/packages wheel

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use airloom_engine::medium::{MediumSettings, MobilitySettings, NoiseSettings, RadioChange, RadioSettings};
+use airloom_engine::medium::{
+    MediumSettings, MobilitySettings, NoiseSettings, Policed, RadioChange, RadioSettings,
+};
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Direction};
@@ -386,6 +388,21 @@ impl Engine {
             let motion = motion.build(world.engine.seed(), &node)?;
             world.add_radio(&medium, &port, settings, motion)
         })
+    }
+
+    fn police(&self, py: Python<'_>, port: String, grant: &Bound<'_, PyAny>) -> PyResult<()> {
+        let policed: Policed = read_settings(grant, &format!("grant of {port}"))?;
+        self.act(py, "police", move |world| world.police(&port, &policed))
+    }
+
+    fn violations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (found, unrecorded) = py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(world.violations()?),
+            State::Running(driver) => Ok(driver.ask(|driven| driven.world.violations())??),
+            State::Stopped(driven, _) => Ok(driven.world.violations()?),
+            State::Lost => Err(Fault::LOST),
+        })?;
+        media::violations(py, &found, unrecorded)
     }
 
     fn set_frame_error(

@@ -35,7 +35,7 @@ mod _engine {
     #[pymodule_export]
     use super::guests::WlanDevice;
     #[pymodule_export]
-    use super::media::read_movements;
+    use super::media::{overlap, read_movements};
     #[pymodule_export]
     use super::nodes::{Namespace, Tap, bring_up, counters_of, tear_down};
 

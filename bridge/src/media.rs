@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::medium::{RadioCounts, RadioSettings, SettingsError};
-use airloom_ports::world::radio::{ChannelView, RadioView, SightingView};
+use airloom_ports::world::radio::{ChannelView, RadioView, SightingView, ViolationView};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -28,6 +28,38 @@ struct Radio<'a> {
     counts: &'a RadioCounts,
     airtime: Uses,
     peers: Named<'a, Peer>,
+    slice: Option<&'a str>,
+    cut: bool,
+    uses: Vec<Usage>,
+}
+
+/// Use of a channel by a slice's radio.
+#[derive(Serialize)]
+struct Usage {
+    channel: u16,
+    mhz: u16,
+    sent: u64,
+    frames: u64,
+}
+
+#[derive(Serialize)]
+struct Violations<'a> {
+    found: Vec<Violation<'a>>,
+    unrecorded: u64,
+}
+
+#[derive(Serialize)]
+struct Violation<'a> {
+    port: &'a str,
+    slice: &'a str,
+    what: &'static str,
+    from: u64,
+    until: u64,
+    frames: u64,
+    amount: f64,
+    channel: u16,
+    mhz: u16,
+    concerned: &'a [String],
 }
 
 /// Airtime of a radio by use, in nanoseconds.
@@ -108,6 +140,18 @@ impl<'a> Radio<'a> {
                 busy: airtime.busy.nanos(),
             },
             peers: Named(peers.collect()),
+            slice: radio.slice.as_deref(),
+            cut: radio.cut,
+            uses: radio
+                .uses
+                .iter()
+                .map(|used| Usage {
+                    channel: used.channel.number,
+                    mhz: used.channel.mhz,
+                    sent: used.sent.nanos(),
+                    frames: used.frames,
+                })
+                .collect(),
         }
     }
 }
@@ -118,6 +162,27 @@ pub fn radios<'py>(py: Python<'py>, radios: &[RadioView]) -> PyResult<Bound<'py,
         radios.iter().map(|radio| ((radio.medium.as_str(), radio.number), radio.port.as_str())).collect();
     let views: Vec<_> = radios.iter().map(|radio| Radio::of(radio, &names)).collect();
     Ok(pythonize::pythonize(py, &views)?)
+}
+
+/// Violations of grants, as the stub of `Engine.violations` describes them.
+pub fn violations<'py>(
+    py: Python<'py>,
+    found: &[ViolationView],
+    unrecorded: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = found.iter().map(|ViolationView { port, slice, violation, concerned }| Violation {
+        port,
+        slice,
+        what: violation.what.name(),
+        from: violation.from.nanos(),
+        until: violation.until.nanos(),
+        frames: violation.frames,
+        amount: violation.amount,
+        channel: violation.channel.number,
+        mhz: violation.channel.mhz,
+        concerned,
+    });
+    Ok(pythonize::pythonize(py, &Violations { found: found.collect(), unrecorded })?)
 }
 
 /// The channels in use, as the stub of `Engine.channels` describes them.
@@ -148,6 +213,14 @@ pub fn scanned<'py>(py: Python<'py>, times: u64, seen: &[SightingView]) -> PyRes
         signal_dbm: sighting.signal_dbm,
     });
     Ok(pythonize::pythonize(py, &Scan { times, found: found.collect() })?)
+}
+
+/// Share of the power sent on a channel, by its centre in MHz, that a receiver on another one gets.
+#[pyfunction]
+pub fn overlap(sender: u16, receiver: u16) -> f64 {
+    // The number plays no part.
+    let channel = |mhz| airloom_engine::medium::phy::Channel { number: 0, mhz };
+    channel(sender).overlap(channel(receiver))
 }
 
 /// Movement of one node: instants in nanoseconds, and positions.

@@ -9,7 +9,7 @@ use airloom_engine::frame::segment::{self, HEADER_MAX};
 use airloom_engine::frame::{Checksum, Frame, Pool, Protocol, Segmentation};
 use airloom_engine::settings::{LinkSettings, QueueSettings, Rate};
 use airloom_engine::time::Instant;
-use airloom_engine::{Delivery, Egress, End, Engine, PortId};
+use airloom_engine::{Delivery, Egress, End, Engine, Gathers, PortId};
 
 const HEADER: usize = 66;
 const SIZE: usize = 1448;
@@ -95,7 +95,7 @@ fn main() {
     let mut near = first;
     for hop in 0..hops {
         let far = engine.add_port(&format!("{hop} in"), true).expect("new name");
-        engine.let_gather(far);
+        engine.let_gather(far, Gathers { tcp: true, udp: false });
         engine.connect(&hop.to_string(), End::Port(near), End::Port(far), &link, &link).expect("valid");
         near = engine.add_port(&format!("{hop} out"), true).expect("new name");
         if hop + 1 < hops {

@@ -89,3 +89,4 @@ pub use engine::{Change, Engine};
 pub use error::Error;
 pub use ledger::{Ledger, Tally};
 pub use link::in_flight::MOST_TOGETHER;
+pub use link::wire::gather::Gathers;

@@ -8,7 +8,7 @@ use airloom_engine::settings::{
     SwitchSettings,
 };
 use airloom_engine::time::Instant;
-use airloom_engine::{Change, Direction, End, Engine, LinkId, PortId};
+use airloom_engine::{Change, Direction, End, Engine, Gathers, LinkId, PortId};
 use common::{Book, check_ledger, mac, offer_octets, offer_super, offer_super_that_came, run_dry};
 use proptest::prelude::*;
 
@@ -182,7 +182,7 @@ fn tree(seed: u64, shape: &[(u8, bool, LinkSettings, LinkSettings)]) -> (Engine,
         let end = if *leaf {
             let port = engine.add_port(&name, index % 3 == 0).expect("new");
             if index % 2 == 0 {
-                engine.let_gather(port);
+                engine.let_gather(port, Gathers { tcp: true, udp: index % 4 == 0 });
             }
             ports.push(port);
             End::Port(ports[ports.len() - 1])

@@ -28,6 +28,7 @@ def run(
     loads = extent.choose(full=orbit.LOADS, quick=(10, MOST), smoke=(10,))
     seconds = extent.choose(full=11, quick=4, smoke=2)
     platforms = orbit.platforms(kinds, turns=(TURN,))
+    platforms += [Platform(kind, 2, client_nodes=CLIENTS // 2) for kind in kinds]
     with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
         cases = [_case(platform, load, seconds) for load in loads for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput"))

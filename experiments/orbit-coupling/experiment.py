@@ -21,7 +21,11 @@ from airloom.results import RunReader
 from airloom.results.result import Result
 
 OTHERS = (10, 25)
-"""Mbit/s of the second experiment."""
+"""Mbit/s of the second experiment: the reading of text and plots."""
+BURSTS = (5, 10, 20, 30)
+"""Mbit/s of the second experiment beside the first at 20: the plot over time."""
+FIRSTS, SWEPT = (10, 25), (5, 10, 15, 20, 25, 30, 35, 40)
+"""Mbit/s of the first and of the second experiment: the reading of the tables (D-6)."""
 ON = 2
 """Seconds that the second experiment is on, and then off."""
 WINDOW = 100_000_000
@@ -41,9 +45,9 @@ def run(
     loads = extent.choose(
         full=(5, 10, 15, DIP_LOAD, 25, 30, 35, 40), quick=(5, DIP_LOAD, 40), smoke=(DIP_LOAD,)
     )
-    periods = extent.choose(full=10, quick=2, smoke=1)
-    platforms = orbit.platforms(kinds, turns=(TURN,))[1:]
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    periods = extent.choose(full=6, quick=2, smoke=1)
+    platforms = orbit.platforms(kinds, turns=(TURN,), theirs=extent)[1:]
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         others = extent.choose(full=OTHERS, quick=OTHERS[:1], smoke=OTHERS[:1])
         cases = [
             _case(platform, load, other, periods)
@@ -51,10 +55,19 @@ def run(
             for platform in platforms
             for other in others
         ]
+        # The last platform is the papers' own where this machine has it.
+        bursts = extent.choose(full=BURSTS, quick=(), smoke=())
+        swept = extent.choose(full=SWEPT, quick=(), smoke=())
+        more = [_case(platforms[-1], DIP_LOAD, other, periods) for other in bursts]
+        more += [_case(platforms[-1], load, other, periods) for load in FIRSTS for other in swept]
+        cases = list({case.name: case for case in (*cases, *more)}.values())
         found = campaign.measure(cases, _figures, extent.repetitions("together", within=TOLERANCE))
         for platform in platforms:
             _claims(campaign, found, platform, loads, others)
+        _more_claims(campaign, found, platforms[-1], bursts, swept)
         campaign.draw(_coupling(found, platforms, loads, others))
+        if swept:
+            campaign.draw(_coupling_by_table(found, platforms[-1], swept))
         for case in cases:
             if case.labels["load"] == DIP_LOAD and case.labels["other"] == others[0]:
                 campaign.draw(_over_time(campaign, case))
@@ -175,6 +188,50 @@ def _claims(
             "abs(one - other) <= 0.002", says="independent", shape="abs(one - other) <= 0.01",
             one=of("coupling", loads[-1]), other=of("coupling", loads[-1], others[-1]),
         )  # fmt: skip
+
+
+def _more_claims(
+    campaign: Campaign, found: Found, platform: Platform, bursts: Sequence[int], swept: Sequence[int]
+) -> None:
+    """Claims of the plot over time, and of the tables as they are printed."""
+    who, label = platform.name, platform.label
+    for other in bursts:
+        at = {"platform": who, "load": DIP_LOAD, "other": other}
+        campaign.claim(
+            f"dip-{other}-{who}",
+            f"{label}: bursts of {other} Mbit/s take the first ({DIP_LOAD} Mbit/s) to zero (100 ms).",
+            "dip <= 10 %", says="dip", shape="dip <= 0.75 * calm",
+            dip=found.sample("dip", **at), calm=found.sample("calm", **at),
+        )  # fmt: skip
+    for load in FIRSTS if swept else ():
+        least, most = (
+            found.sample("coupling", platform=who, load=load, other=other) for other in (swept[0], swept[-1])
+        )
+        campaign.claim(
+            f"table-{load}-{who}",
+            f"{label}: with the first at {load} Mbit/s, C hardly depends on the second (5 to 40 Mbit/s).",
+            "abs(least - most) <= 0.002", says="independent", shape="abs(least - most) <= 0.01",
+            least=least, most=most,
+        )  # fmt: skip
+
+
+def _coupling_by_table(found: Found, platform: Platform, swept: Sequence[int]) -> Figure:
+    """C as the tables are printed: the load of the second experiment is swept."""
+    lines = [
+        found.line(
+            f"{platform.label}, the first at {load} Mbit/s", "measured", "coupling", "other", swept, 1.0,
+            platform=platform.name, load=load,
+        )
+        for load in FIRSTS
+    ]  # fmt: skip
+    return Figure(
+        name="coupling-table",
+        title="Coupling coefficient, the tables' reading",
+        x_label="load of the second experiment, Mbit/s",
+        y_label="C",
+        lines=tuple(lines),
+        caption="The papers' tables and plots exchange the loads of the two experiments (D-6).",
+    )
 
 
 def _coupling(

@@ -5,7 +5,6 @@ See README.md beside this file for what is compared with what.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,29 +12,17 @@ from airloom.errors import RunError
 from airloom.experiments import orbit
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Figures
+from airloom.experiments.found import Figures, Found
 from airloom.experiments.orbit import Grid, Platform
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 
 TOLERANCE = 0.05
 """Of claims about shares; the interval of a point is as narrow."""
+MACHINE = (("memory", "resident memory", "MB", 1e6), ("switches", "context switches", "1/s", 1.0))
+"""Figures of a guest's machine: name, words, unit, scale."""
 BEYOND = 250
 """Mbit/s of 64 octets: more than a sender can make, so that it never rests."""
-PIN = """
-import os, sys, time
-while True:
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = open(f"/proc/{name}/cmdline", "rb").read().split(b"\\0")
-            if words[0].endswith(b"airloom-traffic") and b"send" in words[1:2]:
-                for task in os.listdir(f"/proc/{name}/task"):
-                    os.sched_setaffinity(int(task), {int(sys.argv[1])})
-        except OSError:
-            pass
-    time.sleep(0.2)
-"""
-"""Keeps a node's sender on one processor of the hosting kernel."""
 
 
 def run(
@@ -44,8 +31,12 @@ def run(
     """Measures the shares of processor of the sending slivers, with one slice and with two."""
     orbit.check_kinds(kinds)
     seconds = extent.choose(full=20, quick=5, smoke=3)
+    if extent is not Extent.SMOKE and orbit.has_theirs():
+        kinds = tuple(dict.fromkeys((*kinds, orbit.THEIRS.kind)))
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
-        cases = [_case(Platform(kind, guests), seconds) for kind in kinds for guests in (1, 2)]
+        cases = [
+            _case(Platform(kind, guests, one_processor=True), seconds) for kind in kinds for guests in (1, 2)
+        ]
         found = campaign.measure(cases, _figures, extent.repetitions("first", within=TOLERANCE))
         for kind in kinds:
             one = {"kind": kind, "guests": 1}
@@ -76,6 +67,8 @@ def run(
                 shape="first + second >= 80 % and first + second <= 125 %",
                 first=found.sample("first", **two), second=found.sample("second", **two),
             )  # fmt: skip
+        for name, y_label, unit, scale in MACHINE:
+            campaign.draw(_of_machines(found, kinds, name, y_label, unit, scale))
         campaign.draw(
             Figure(
                 name="shares",
@@ -93,34 +86,45 @@ def run(
         return campaign.finish()
 
 
+def _of_machines(
+    found: Found, kinds: Sequence[str], name: str, y_label: str, unit: str, scale: float
+) -> Figure:
+    """What the machine of each sending guest takes, over the number of guests."""
+    return Figure(
+        name=name,
+        title=f"The machine of a sending guest: {y_label}",
+        x_label="slivers that send",
+        y_label=y_label,
+        unit=unit,
+        lines=tuple(
+            found.line(f"{kind}, {which}", "measured", f"{name}-{which}", "guests", (1, 2), scale, kind=kind)
+            for kind in kinds
+            for which in ("first", "second")
+        ),
+    )
+
+
 def _case(platform: Platform, seconds: int) -> Case:
-    processor = max(os.sched_getaffinity(0))
-    machines = platform.kind not in ("netns", "container")
-    grid = Grid(platform, processor=processor if machines else None)
+    grid = Grid(platform)
     flows = [grid.flow(slice, BEYOND, seconds, payload=64) for slice in platform.flows]
-    pins = [
-        {
-            "node": f"n1-{slice}",
-            "name": f"pin-{slice}",
-            "run": ["python3", "-c", PIN, str(processor)],
-            "until_end": True,
-        }
-        for slice in platform.flows
-        if not machines
-    ]
     words = f"{platform.kind}-{platform.slices}"
-    scenario = grid.scenario(f"orbit-cpu-{words}", flows, pins)
+    scenario = grid.scenario(f"orbit-cpu-{words}", flows)
     labels = {"kind": platform.kind, "guests": platform.slices}
     return Case(words, labels, scenario, orbit.WARM_UP + seconds)
 
 
 def _figures(case: Case, reader: RunReader) -> Figures:
     found = {}
+    uses = {one.node: one for one in reader.details.nodes}
     for name, slice in zip(("first", "second"), orbit.flows_of(reader), strict=False):
         used = _steady(reader, "cpu", f"n1-{slice}", case.seconds)
         found[name] = (used, "1")
         # Ran or waited to run: what it would have taken of a machine with nothing else to do.
         found[f"ready-{name}"] = (used + _steady(reader, "wait", f"n1-{slice}", case.seconds), "1")
+        use = uses.get(f"n1-{slice}")
+        if use is not None and use.resident_octets is not None and use.switches is not None:
+            found[f"memory-{name}"] = (float(use.resident_octets), "B")
+            found[f"switches-{name}"] = (use.switches / (reader.details.length_ns / 1e9), "1/s")
     return found
 
 

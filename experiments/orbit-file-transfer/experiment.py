@@ -31,8 +31,8 @@ def run(
     """Sends the file at every channel rate; if not in full, a small one at few rates."""
     rates = extent.choose(full=orbit.RATES, quick=(6, 54), smoke=(6, 54))
     octets = extent.choose(full=OCTETS, quick=QUICK_OCTETS, smoke=SMOKE_OCTETS)
-    platforms = orbit.platforms(kinds)
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, octets) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("time", most=3))
         for platform in platforms[1:]:

@@ -30,8 +30,8 @@ def run(
     loads = extent.choose(full=(5, *orbit.LOADS), quick=(10, MOST), smoke=(MOST,))
     queues = extent.choose(full=tuple(QUEUES), quick=(40, 1000), smoke=(40,))
     seconds = extent.choose(full=11, quick=4, smoke=2)
-    platforms = orbit.platforms(kinds, turns=(TURN,))
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, turns=(TURN,), theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [
             _case(platform, queue, load, seconds)
             for queue in queues

@@ -34,8 +34,8 @@ def run(
     video.need_ffmpeg()
     rates = extent.choose(full=(0.3, 0.5, 1, 2, 3, 4, 5), quick=(0.5, 3), smoke=(0.5,))
     seconds = extent.choose(full=30, quick=6, smoke=3)
-    platforms = orbit.platforms(kinds)
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("jitter-mean", within=TOLERANCE))
         middle, most = rates[len(rates) // 2], rates[-1]

@@ -25,8 +25,8 @@ def run(
     """Sweeps the channel rate under one TCP flow a slice."""
     rates = extent.choose(full=orbit.RATES, quick=(6, 36, 54), smoke=(54,))
     seconds = extent.choose(full=20, quick=5, smoke=2)
-    platforms = orbit.platforms(kinds)
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput", within=TOLERANCE))
         for rate in rates:

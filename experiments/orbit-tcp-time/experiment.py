@@ -28,8 +28,8 @@ def run(
     """One long TCP flow a slice, seen second by second."""
     seconds = extent.choose(full=100, quick=12, smoke=5)
     rates = extent.choose(full=RATES, quick=RATES, smoke=RATES[-1:])
-    platforms = orbit.platforms(kinds)
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput"))
         for one in platforms[1:]:

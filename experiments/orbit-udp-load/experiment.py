@@ -30,8 +30,8 @@ def run(
     """Sweeps the load for each platform with long and with short queues."""
     loads = extent.choose(full=orbit.LOADS, quick=(20, MOST), smoke=(20,))
     seconds = extent.choose(full=11, quick=3, smoke=2)
-    platforms = orbit.platforms(kinds, turns=(TURN,))
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, turns=(TURN,), theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [
             _case(platform, queue, load, seconds)
             for queue in QUEUES

@@ -32,8 +32,8 @@ def run(
     """Sweeps the payload over the radio, then finds what each kind can send over a link without a limit."""
     payloads = extent.choose(full=orbit.PAYLOADS, quick=(64, 512, 1470), smoke=(1470,))
     seconds = extent.choose(full=11, quick=3, smoke=2)
-    platforms = orbit.platforms(kinds)
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_on_air(platform, payload, seconds) for payload in payloads for platform in platforms]
         bare = [_bare(kind, flows, seconds) for kind in ("netns", *kinds) for flows in (1, 2)]
         cases += {case.name: case for case in bare}.values()

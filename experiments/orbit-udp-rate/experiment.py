@@ -26,8 +26,8 @@ def run(
     """Sweeps the channel rate with more offered than it can carry."""
     rates = extent.choose(full=orbit.RATES, quick=(6, 36, 54), smoke=(54,))
     seconds = extent.choose(full=11, quick=3, smoke=2)
-    platforms = orbit.platforms(kinds)
-    with orbit.campaign(__file__, folder, progress=progress, kinds=kinds) as campaign:
+    platforms = orbit.platforms(kinds, theirs=extent)
+    with orbit.campaign(__file__, folder, progress=progress, kinds=orbit.kinds_of(platforms)) as campaign:
         cases = [_case(platform, rate, seconds) for rate in rates for platform in platforms]
         found = campaign.measure(cases, _figures, extent.repetitions("throughput", within=TOLERANCE))
         for rate in rates:

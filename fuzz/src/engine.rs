@@ -8,7 +8,9 @@ use airloom_engine::settings::{
     SwitchSettings,
 };
 use airloom_engine::time::{Instant, Span};
-use airloom_engine::{Change, Delivery, Direction, Egress, End, Engine, HostLoss, LinkId, PortId, SwitchId};
+use airloom_engine::{
+    Change, Delivery, Direction, Egress, End, Engine, Gathers, HostLoss, LinkId, PortId, SwitchId,
+};
 
 /// Maximum number of acts per input, which limits its run time.
 const ACTS: usize = 400;
@@ -185,9 +187,8 @@ impl World {
                 let name = format!("{}", self.ports.len());
                 let options = reader.octet();
                 let port = self.engine.add_port(&name, options % 2 == 0).ok()?;
-                if options % 4 < 2 {
-                    self.engine.let_gather(port);
-                }
+                let gathers = Gathers { tcp: options % 4 < 2, udp: options % 8 < 4 };
+                self.engine.let_gather(port, gathers);
                 self.ports.push(port);
             }
             1 => {

@@ -7,7 +7,7 @@ use airloom_engine::medium::header::{Header, Type};
 use airloom_engine::medium::management::Management;
 use airloom_engine::medium::mobility::{Position, Static};
 use airloom_engine::medium::propagation::LogDistance;
-use airloom_engine::medium::wlan::{Attempt, RxStatus, TxRequest, TxStatus};
+use airloom_engine::medium::wlan::{Attempt, TxRequest, TxStatus};
 use airloom_engine::medium::{Medium, Membership, RadioSettings, Roaming, translation};
 use airloom_engine::time::Instant;
 use airloom_engine::{Delivery, Egress, Engine, PortId};
@@ -22,16 +22,6 @@ impl Egress for Sink {
     fn deliver(&mut self, _: PortId, _: Instant, frame: &Frame, pool: &Pool) -> Delivery {
         assert!(pool.octets(frame.buffer).len() >= frame.length as usize);
         Delivery::Taken
-    }
-    fn receive_wlan(
-        &mut self,
-        port: PortId,
-        at: Instant,
-        frame: &Frame,
-        pool: &Pool,
-        _: &RxStatus,
-    ) -> Delivery {
-        self.deliver(port, at, frame, pool)
     }
     fn transmitted(&mut self, _: PortId, _: Instant, _: &TxStatus) {
         self.statuses += 1;

@@ -19,7 +19,7 @@ use std::os::fd::RawFd;
 use airloom_engine::frame::{BufferId, CLASSES, Frame, Pool};
 use airloom_engine::medium::wlan::{RxStatus, TxRequest, TxStatus};
 use airloom_engine::time::Instant;
-use airloom_engine::{Delivery, HostLoss, PortId};
+use airloom_engine::{Delivery, Gathers, HostLoss, PortId};
 
 use crate::rx::RxBuffers;
 use crate::vnet::Meaning;
@@ -96,10 +96,10 @@ pub trait Port: AsAny + Send {
         LARGEST_FRAME
     }
 
-    /// True if segments of a TCP super-frame that arrive one after the other may be handed over
-    /// together. Queried once, when the port is attached.
-    fn gathers(&self) -> bool {
-        false
+    /// Super-frames whose segments, if they arrive one after the other, may be handed over together.
+    /// Queried once, when the port is attached.
+    fn gathers(&self) -> Gathers {
+        Gathers::default()
     }
 
     /// Receives one frame from the outside.

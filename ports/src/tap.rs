@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use airloom_engine::frame::Pool;
-use airloom_engine::{Delivery, HostLoss};
+use airloom_engine::{Delivery, Gathers, HostLoss};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, Updater, ioctl};
 
@@ -106,8 +106,9 @@ impl Port for Tap {
         Some(self.fd.as_raw_fd())
     }
 
-    fn gathers(&self) -> bool {
-        self.offload.tcp
+    /// A kernel that takes a super-frame of datagrams cuts it for sockets that want single ones.
+    fn gathers(&self) -> Gathers {
+        Gathers { tcp: self.offload.tcp, udp: self.offload.udp }
     }
 
     fn receive(&mut self, buffers: &mut RxBuffers, pool: &mut Pool) -> Incoming {

@@ -79,6 +79,9 @@ def check_radio(name: str, settings: dict[str, Any]) -> None:
 def check_motion(name: str, settings: dict[str, Any]) -> None:
     """Raises EngineError for an invalid motion."""
 
+def overlap(sender: int, receiver: int) -> float:
+    """Share of the power sent on a channel (its centre in MHz) that a receiver on another one gets."""
+
 def read_movements(format: str, text: str) -> list[tuple[int, list[tuple[int, float, float, float]]]]:
     """Parses a movement trace: ns-2, bonnmotion or bonnmotion-3d.
 
@@ -137,6 +140,44 @@ class RadioState(TypedDict):
     airtime: RadioAirtime
     peers: dict[str, PeerState]
     """By port."""
+    slice: str | None
+    cut: bool
+    """Turned off because of violations of its slice's grant."""
+    uses: list[UseState]
+    """Channels that it has transmitted on, if it belongs to a slice."""
+
+class UseState(TypedDict):
+    """Use of a channel by one radio."""
+
+    channel: int
+    mhz: int
+    sent: int
+    """Sum of the lengths of its frames in ns."""
+    frames: int
+
+class ViolationState(TypedDict):
+    """Transmissions of one radio that violated its grant in the same way."""
+
+    port: str
+    slice: str
+    what: str
+    """``channel``, ``power``, ``address``, ``ssid`` or ``bssid``."""
+    until: int
+    """Time of the last one in ns; that of the first is under ``from``."""
+    frames: int
+    amount: float
+    """MHz from the nearest channel of the grant, dB above its power; 0 otherwise."""
+    channel: int
+    mhz: int
+    concerned: list[str]
+    """Other slices on a channel that overlaps, or the owner of the name."""
+
+class ViolationsState(TypedDict):
+    """Violations of grants."""
+
+    found: list[ViolationState]
+    unrecorded: int
+    """Further violating transmissions."""
 
 class ChannelState(TypedDict):
     """Use of a channel; times in ns."""
@@ -430,6 +471,10 @@ class Engine:
         self, medium: str, port: str, settings: dict[str, Any], motion: dict[str, Any], node: str
     ) -> None:
         """Puts a radio behind a port. Radios of one ``node`` with one motion move together."""
+    def police(self, port: str, grant: dict[str, Any]) -> None:
+        """Gives a radio to a slice, with the keys of engine/src/medium/police.rs."""
+    def violations(self) -> ViolationsState:
+        """Violations of slices' grants so far."""
     def set_frame_error(self, sender: str, receiver: str, probability: float) -> None:
         """Sets an additional probability that a frame between two ports' radios fails."""
     def add_noise(self, medium: str, settings: dict[str, Any], motion: dict[str, Any], source: str) -> None:

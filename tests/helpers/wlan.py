@@ -10,6 +10,18 @@ from typing import Any
 import pytest
 
 
+def hostapd(ssid: str, *more: str) -> str:
+    """The configuration of an access point on channel 36, with further lines."""
+    lines = ["interface=wlan0", "driver=nl80211", f"ssid={ssid}", "country_code=US", "hw_mode=a"]
+    return "\n".join([*lines, "channel=36", "wmm_enabled=1", *more, ""])
+
+
+def supplicant(ssid: str, mhz: int, key: str = "key_mgmt=NONE") -> str:
+    """The configuration of a station of this network."""
+    network = f'ssid="{ssid}"\nscan_freq={mhz}\n{key}'
+    return f"ctrl_interface=/run/wpa_supplicant\ncountry=US\nnetwork={{\n{network}\n}}\n"
+
+
 def needs(*programs: str) -> None:
     """Skips the test where one of the programs is missing."""
     for program in programs:

@@ -18,6 +18,7 @@ from airloom import bench
 from airloom.cli import app
 from airloom.experiments import registry
 from airloom.mininet import options
+from airloom.planning import cpus
 from airloom.planning.gate import check
 from helpers import REPOSITORY
 
@@ -213,7 +214,8 @@ def test_options_of_mn_are_all_documented() -> None:
     assert missing <= {"--help"}
 
 
-def test_every_example_passes_the_gate() -> None:
+def test_every_example_passes_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "available", lambda: (0, 1))  # a machine may have only one processor
     for path in ROOT.glob("examples/*.yaml"):
         assert check(path).plans, path.name
 

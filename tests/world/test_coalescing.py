@@ -10,6 +10,7 @@ import pytest
 
 from airloom import Capture, Lab, Scenario
 from airloom.measure import pcap
+from helpers.nodes import eventually
 
 pytestmark = pytest.mark.world
 
@@ -20,6 +21,30 @@ INTERVAL = (FULL + 24) * 8 * 10**9 // RATE
 """Time of a full frame on a link in ns, rounded down."""
 ROUTERS = 4
 LAST = ROUTERS + 2
+RX_PACKETS = "cat /sys/class/net/eth0/statistics/rx_packets"
+SENDS, DATAGRAMS = 4, 40
+"""Calls of ``send`` with UDP segmentation, and datagrams of each; a socket's buffer holds them all."""
+SENDER = f"""
+import socket, struct, sys, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(socket.IPPROTO_UDP, 103, 1472)  # UDP_SEGMENT
+for call in range({SENDS}):
+    numbers = range(call * {DATAGRAMS}, (call + 1) * {DATAGRAMS})
+    udp.sendto(b"".join(struct.pack("!I", n) + bytes([n]) * 1468 for n in numbers), (sys.argv[1], 6000))
+    time.sleep(0.01)
+"""
+RECEIVER = f"""
+import socket
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+udp.bind(("0.0.0.0", 6000))
+udp.settimeout(20)
+print("bound", flush=True)
+for n in range({SENDS * DATAGRAMS}):
+    data = udp.recv(65535)
+    assert data == n.to_bytes(4, "big") + bytes([n]) * 1468, (n, len(data), data[:8])
+print("all")
+"""
 
 
 @dataclass(frozen=True)
@@ -34,15 +59,18 @@ class Seen:
     """Intervals in ns of the full frames at each port, by the port's name and direction."""
 
 
-def flow(folder: Path, coalesce: str) -> Seen:
-    """Sends 1 MB of TCP over a chain of routers."""
+def scenario(coalesce: str) -> Scenario:
+    """Returns a chain of routers."""
     link = {"rate": "200 Mbit/s", "coalesce": coalesce, "queue": {"packets": 1000}}
-    scenario = Scenario.model_validate(
+    return Scenario.model_validate(
         {"name": "coalescing", "topology": {"generator": "chain", "nodes": LAST, "link": link}}
     )
-    with Lab(scenario, out=folder, capture=Capture(merged=True)) as lab:
+
+
+def flow(folder: Path, coalesce: str) -> Seen:
+    """Sends 1 MB of TCP over a chain of routers."""
+    with Lab(scenario(coalesce), out=folder, capture=Capture(merged=True)) as lab:
         sink = lab[f"n{LAST}"]
-        received = "cat /sys/class/net/eth0/statistics/rx_packets"
         server = sink.start(["iperf3", "-s", "-1"])
         lab["n1"].run(
             f"for try in 1 2 3 4 5 6 7 8 9; do "
@@ -51,7 +79,12 @@ def flow(folder: Path, coalesce: str) -> Seen:
             check=True,
         )
         server.wait(20)
-        packets = int(sink.run(received, check=True).stdout)
+        packets = int(sink.run(RX_PACKETS, check=True).stdout)
+    return seen(folder, packets)
+
+
+def seen(folder: Path, packets: int) -> Seen:
+    """Reads the capture of a flow of full frames."""
     times: dict[str, list[int]] = {}
     for frame in pcap.frames(folder / "capture.pcapng"):
         if frame.length == FULL:
@@ -74,4 +107,30 @@ def test_segments_together_leave_routers_as_they_came(tmp_path: Path) -> None:
 
 def test_without_coalescing_each_segment_is_a_packet(tmp_path: Path) -> None:
     alone = flow(tmp_path / "alone", "0 s")
+    assert alone.packets >= alone.frames
+
+
+def datagrams(folder: Path, coalesce: str) -> Seen:
+    """Sends UDP super-frames over a chain of routers to a socket that wants single datagrams."""
+    with Lab(scenario(coalesce), out=folder, capture=Capture(merged=True)) as lab:
+        source, sink = lab["n1"], lab[f"n{LAST}"]
+        receiver = sink.start(["python3", "-c", RECEIVER])
+        eventually(lambda: "bound" in receiver.output, "the receiver is bound")
+        source.run(["python3", "-c", SENDER, lab.addresses[sink.name]], check=True)
+        receiver.wait(30)
+        assert receiver.output.split() == ["bound", "all"]
+        packets = int(sink.run(RX_PACKETS, check=True).stdout)
+    return seen(folder, packets)
+
+
+def test_datagrams_together_arrive_as_they_were_sent(tmp_path: Path) -> None:
+    together = datagrams(tmp_path / "together", "2 ms")
+    assert together.frames == SENDS * DATAGRAMS
+    assert together.packets < together.frames / 2, "the kernel got several at once"
+    for router in range(2, LAST):
+        gaps = together.gaps[f"n{router}:eth1 out"]
+        assert np.mean(gaps < INTERVAL // 2) < 0.05, f"n{router}"
+    assert together.gaps[f"n{LAST}:eth0 in"].min() >= INTERVAL, "the last link has its rate"
+    alone = datagrams(tmp_path / "alone", "0 s")
+    assert alone.frames == SENDS * DATAGRAMS
     assert alone.packets >= alone.frames

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import socket
 import subprocess
@@ -28,6 +29,7 @@ from airloom.mininet.node import (
 )
 from airloom.mininet.topo import LinearTopo, SingleSwitchTopo
 from airloom.mininet.topolib import TorusTopo
+from helpers.nodes import eventually
 
 pytestmark = [
     pytest.mark.world,
@@ -60,6 +62,37 @@ def test_the_test_controller_makes_them_learn(switch):
     assert "actions=output" in net["s1"].dpctl("dump-flows")
     assert int(net["s2"].cmd("ovs-vsctl get Interface s2-eth2 ofport")) == 2
     net.stop()
+
+
+def test_a_user_switch_has_one_controller_at_a_time():
+    log = Path("/tmp/s71-ofp.log")
+
+    def met() -> list[str]:
+        return re.findall(r"tcp:127\.0\.0\.1:(\d+): connected", log.read_text())
+
+    net = Mininet(switch=partial(UserSwitch, opts="--inactivity-probe=5 --max-backoff=1"), controller=None)
+    for number in (1, 2):
+        net.addLink(net.addHost(f"h{number}"), net["s71"] if number == 2 else net.addSwitch("s71"))
+    first, second, third = (
+        net.addController(f"c{port}", Controller, port=port) for port in (7001, 7002, 7003)
+    )
+    net.start()
+    assert net.waitConnected(timeout=30)
+    assert met() == ["7001"]
+    rows = net["s71"].cmd("ovs-vsctl --format=csv --no-headings --columns=inactivity_probe list controller")
+    assert rows.split() == ["5000"], "one channel"
+    for gone, port in ((first, "7002"), (second, "7003"), (third, None)):
+        before = met()
+        gone.stop()
+        if port is None:
+            eventually(lambda: log.read_text().count("connection lost") == 3, "the end of the last one")
+        else:
+            eventually(lambda before=before: met() != before, f"the controller at port {port}")
+            assert met() == [*before, port]
+            assert net.pingAll() == 0
+    assert not net["s71"].connected()
+    net.stop()
+    assert not log.exists()
 
 
 def test_more_switches_than_one_test_controller_takes():

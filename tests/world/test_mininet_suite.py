@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,11 +24,14 @@ pytestmark = [
 ]
 
 EXPECTED: dict[str, set[str]] = {
+    # It captures on the machine's loopback interface, which OpenFlow channels do not cross.
+    "mininet/test/test_walkthrough.py": {"testWireshark"},
     "mininet/test/test_nets.py": set(),
     "mininet/test/test_hifi.py": set(),
     "mininet/test/test_util.py": set(),
     "examples/test/test_bind.py": set(),
     "examples/test/test_controllers.py": set(),
+    "examples/test/test_controlnet.py": set(),
     "examples/test/test_emptynet.py": set(),
     "examples/test/test_intfoptions.py": set(),
     "examples/test/test_linearbandwidth.py": set(),
@@ -41,11 +45,20 @@ EXPECTED: dict[str, set[str]] = {
     "examples/test/test_numberedports.py": set(),
     "examples/test/test_popen.py": set(),
     "examples/test/test_simpleperf.py": set(),
-    # OpenFlow channels do not cross the machine's loopback interface;
-    # Mininet's log has a line for each of its shell commands, which Airloom does not run.
-    "mininet/test/test_walkthrough.py": {"testWireshark", "testVerbosity"},
 }
-"""A file of tests: those that fail, as docs/guide/mininet.md says."""
+"""A file of tests: those that fail, as docs/guide/mininet.md says. The longest comes first."""
+
+MEASURING = ("hifi", "linearbandwidth", "intfoptions", "simpleperf")
+"""Files of tests that measure rates and shares: they run one after the other."""
+
+
+def files() -> list[Any]:
+    """Returns the files of tests; those that measure are one group for pytest-xdist."""
+    group = pytest.mark.xdist_group("measuring")
+    return [
+        pytest.param(name, marks=[group] if name.endswith(tuple(f"_{one}.py" for one in MEASURING)) else [])
+        for name in EXPECTED
+    ]
 
 
 @pytest.fixture
@@ -68,7 +81,7 @@ def env(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": paths, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", files())
 def test_a_file_of_mininets_tests(name: str, env: dict[str, str]) -> None:
     path = Path(SOURCE) / name
     if "pexpect" in path.read_text() and importlib.util.find_spec("pexpect") is None:

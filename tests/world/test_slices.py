@@ -52,6 +52,22 @@ def test_two_slices_on_shared_nodes_have_a_channel_each(tmp_path: Path) -> None:
     assert result.ledger.dropped["radio-queue-full"] > 1000
 
 
+@pytest.mark.measures
+def test_two_slivers_of_one_slice_on_a_node_contend_for_its_channel(tmp_path: Path) -> None:
+    said = shared()
+    said["slices"] = {"one": {"grant": {"nodes": ["n1", "n1", "n2"], "channels": ["5.18 GHz"]}}}
+    flows = [
+        {"name": source, "traffic": {"from": source, "to": "n2-one", "rate": "20 Mbit/s",
+                                     "duration": "3 s", "at": "1 s"}}
+        for source in ("n1-one", "n1-one-2")
+    ]  # fmt: skip
+    result = airloom.run(Scenario(name="slices", measurements=flows, **said), out=tmp_path / "r").result
+    found = [one.mean / 1e6 for one in result.measurements if one.metric == "throughput_steady"]
+    # Two saturated contenders get a little less than one alone, each half of it (Bianchi's model).
+    assert sum(found) == pytest.approx(DCF_36, rel=0.05)
+    assert min(found) / max(found) > 0.85
+
+
 def test_a_sliver_reaches_its_own_slice_and_stays_within_its_grant(tmp_path: Path) -> None:
     with airloom.Lab(Scenario(name="slices", **shared()), out=tmp_path / "r") as up:
         assert up["n1-two"].run("ping -c 1 -W 1 n2-two").ok

@@ -11,32 +11,12 @@ import pytest
 import airloom
 from airloom import Scenario
 from helpers.kernels import needs_built
-from helpers.wlan import joined, needs, said, until
+from helpers.wlan import hostapd, joined, needs, said, supplicant, until
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(240), needs_built]
 
-HOSTAPD = """
-interface=wlan0
-driver=nl80211
-ssid=lab
-country_code=US
-hw_mode=a
-channel=36
-wmm_enabled=1
-wpa=2
-wpa_key_mgmt=WPA-PSK
-rsn_pairwise=CCMP
-wpa_passphrase=correct horse
-"""
-SUPPLICANT = """
-ctrl_interface=/run/wpa_supplicant
-country=US
-network={
-  ssid="lab"
-  scan_freq=5180
-  psk="correct horse"
-}
-"""
+HOSTAPD = hostapd("lab", "wpa=2", "wpa_key_mgmt=WPA-PSK", "rsn_pairwise=CCMP", "wpa_passphrase=correct horse")
+SUPPLICANT = supplicant("lab", 5180, 'psk="correct horse"')
 
 
 def lab(

@@ -11,28 +11,12 @@ import pytest
 import airloom
 from airloom import Scenario
 from helpers.kernels import needs_built
-from helpers.wlan import joined, needs, said, until
+from helpers.wlan import hostapd, joined, needs, said, supplicant, until
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180), needs_built]
 
-HOSTAPD = """
-interface=wlan0
-driver=nl80211
-ssid=one
-country_code=US
-hw_mode=a
-channel=36
-wmm_enabled=1
-"""
-SUPPLICANT = """
-ctrl_interface=/run/wpa_supplicant
-country=US
-network={
-  ssid="two"
-  scan_freq=5240
-  key_mgmt=NONE
-}
-"""
+HOSTAPD = hostapd("one")
+SUPPLICANT = supplicant("two", 5240)
 
 
 def malformed(path: Path) -> list[str]:

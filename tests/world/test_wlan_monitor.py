@@ -11,28 +11,12 @@ import pytest
 import airloom
 from airloom import Scenario
 from helpers.kernels import needs_built
-from helpers.wlan import joined, needs, said, until
+from helpers.wlan import hostapd, joined, needs, said, supplicant, until
 
 pytestmark = [pytest.mark.world, pytest.mark.timeout(180), needs_built]
 
-HOSTAPD = """
-interface=wlan0
-driver=nl80211
-ssid=lab
-country_code=US
-hw_mode=a
-channel=36
-wmm_enabled=1
-"""
-SUPPLICANT = """
-ctrl_interface=/run/wpa_supplicant
-country=US
-network={
-  ssid="lab"
-  scan_freq=5180
-  key_mgmt=NONE
-}
-"""
+HOSTAPD = hostapd("lab")
+SUPPLICANT = supplicant("lab", 5180)
 MONITOR = "ip link set wlan0 down && iw dev wlan0 set type monitor && ip link set wlan0 up"
 
 

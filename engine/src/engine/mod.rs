@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::frame::Pool;
 use crate::ledger::{Ledger, PortAccount, SwitchAccount, Tally, WireAccount};
 use crate::link::in_flight::{InFlight, InFlightQueue};
+use crate::link::wire::gather::Gathers;
 use crate::link::wire::{Wire, WirePlace};
 use crate::medium::wlan::TxRequest;
 use crate::medium::{RadioChange, RadioId};
@@ -51,7 +52,7 @@ pub(crate) enum Out {
 pub(crate) struct Port {
     pub(crate) name: String,
     transit: bool,
-    gathers: bool,
+    gathers: Gathers,
     pub(crate) out: Option<Out>,
     /// Frames offered at the port that have not entered yet.
     offered: InFlightQueue,
@@ -121,7 +122,7 @@ impl Engine {
         self.ports.push(Port {
             name: name.into(),
             transit,
-            gathers: false,
+            gathers: Gathers::default(),
             out: None,
             offered: InFlightQueue::default(),
             arrivals: VecDeque::new(),
@@ -137,8 +138,8 @@ impl Engine {
     ///
     /// # Panics
     /// If the port belongs to another engine.
-    pub fn let_gather(&mut self, port: PortId) {
-        self.ports[port.index()].gathers = true;
+    pub fn let_gather(&mut self, port: PortId, gathers: Gathers) {
+        self.ports[port.index()].gathers = gathers;
     }
 
     /// Adds a switch or hub.
@@ -190,7 +191,10 @@ impl Engine {
         for (from, to, settings) in [(a, b, forward), (b, a, backward)] {
             let wire = number(self.wires.len());
             let waits_for_last = matches!(to, End::Port(port) if !self.ports[port.index()].transit);
-            let gathers = matches!(to, End::Port(port) if self.ports[port.index()].gathers);
+            let gathers = match to {
+                End::Port(port) => self.ports[port.index()].gathers,
+                End::Switch(_) => Gathers::default(),
+            };
             let begins = matches!(from, End::Port(_));
             let place =
                 WirePlace { number: wire, name, seed: self.seed, begins, to, waits_for_last, gathers };

@@ -16,7 +16,7 @@
 //! A link that goes down loses all frames that are queued, being sent or in flight, like a cut
 //! cable; while it is down, arriving frames are dropped too. All of them count as `link-down`.
 
-mod gather;
+pub(crate) mod gather;
 mod launch;
 mod pace;
 mod past;
@@ -27,7 +27,7 @@ use crate::drop_reason::DropReason;
 use crate::element::{Direction, End, LinkId, Place, PortId};
 use crate::engine::context::{Context, Event, HandOver, source};
 use crate::frame::segment;
-use crate::frame::{ETHERNET_HEADER, Frame, Protocol};
+use crate::frame::{ETHERNET_HEADER, Frame};
 use crate::ledger::Tally;
 use crate::link::charge::Charge;
 use crate::link::impairments::Impairments;
@@ -37,6 +37,7 @@ use crate::link::pacing::Pacing;
 use crate::link::queue::Queue;
 use crate::link::receiver::Receiver;
 use crate::link::serializer::Serializer;
+use crate::link::wire::gather::Gathers;
 use crate::random::Stream;
 use crate::settings::{Carrier, Late, LinkSettings, Segments};
 use crate::time::{Instant, Span};
@@ -55,8 +56,8 @@ pub(crate) struct WirePlace<'a> {
     /// True if the far end takes a carried super-frame when its last segment has arrived, rather
     /// than its first.
     pub waits_for_last: bool,
-    /// True if the far end is a port that may receive segments together.
-    pub gathers: bool,
+    /// What the far end may receive together.
+    pub gathers: Gathers,
 }
 
 /// Time from the end of a frame's transmission to its arrival at the far end.
@@ -71,7 +72,7 @@ pub(crate) struct Wire {
     begins: bool,
     to: End,
     waits_for_last: bool,
-    gathers: bool,
+    gathers: Gathers,
     up: bool,
     /// True if frames pass at once and unchanged: see [`Wire::is_bare`].
     bare: bool,
@@ -456,9 +457,7 @@ impl Wire {
             self.hand_over(context, flight, due, None);
         } else {
             self.set_bare(context, false);
-            // Receivers of datagrams may look at the times between them.
-            let tcp = flight.frame.segmentation.is_some_and(|cut| cut.protocol != Protocol::Udp);
-            let gathers = tcp && self.coalesce > Span::ZERO;
+            let gathers = self.coalesce > Span::ZERO && self.gathers.takes(&flight.frame);
             if !gathers || !self.in_flight.extend(due, &flight, context.pool) {
                 self.in_flight.add(due, flight);
             }

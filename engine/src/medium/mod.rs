@@ -32,6 +32,7 @@ mod index;
 mod interworking;
 mod joint_processing;
 mod laws;
+mod leakage;
 mod listeners;
 mod mac;
 pub mod management;
@@ -39,6 +40,7 @@ mod motions;
 mod noise;
 mod outside;
 mod peers;
+mod police;
 mod radio;
 mod reach;
 mod scan;
@@ -55,10 +57,12 @@ pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
     WallSettings,
 };
+pub use leakage::{Leakage, LeakageSettings};
 pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
 pub use outside::Outside;
 pub use peers::PeerCounts;
+pub use police::{ChannelUse, Police, Policed, Violated, Violation};
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
@@ -101,6 +105,8 @@ enum Event {
     Search { radio: u32, step: u32 },
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
+    /// A radio violated its grant too often.
+    Cut { radio: u32 },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -126,6 +132,8 @@ pub struct Medium {
     spare: Vec<Vec<reach::Heard>>,
     noises: Vec<noise::Source>,
     channels: sniff::Channels,
+    /// Slices and their violations.
+    registry: police::Registry,
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
@@ -168,6 +176,7 @@ impl Medium {
             spare: Vec::new(),
             noises: Vec::new(),
             channels: sniff::Channels::default(),
+            registry: police::Registry::default(),
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
@@ -204,6 +213,18 @@ impl Medium {
                 self.decoders.push(Decoder::new(&*self.error, phy));
             }
         }
+    }
+
+    /// Sets the leakage between channels, for radios that are added from now on.
+    pub fn set_leakage(&mut self, leakage: Leakage) {
+        self.dissolve_clusters();
+        self.reach.set_leakage(leakage);
+    }
+
+    /// Sets the loss in dB between radios at one place; without it the path loss model decides.
+    pub fn set_antenna_isolation(&mut self, loss_db: Option<f64>) {
+        self.dissolve_clusters();
+        self.reach.set_antenna_isolation(loss_db);
     }
 
     /// Sets the path loss model.
@@ -313,10 +334,13 @@ impl Medium {
             sequence: 0,
             heard_from: BTreeMap::new(),
             waiting: 0,
-            wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
+            wideband: wlan.then(|| {
+                Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands), self.reach.leakage))
+            }),
             monitor: settings.monitor,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
+            warden: None,
             settings,
         });
         self.soak(id.index());
@@ -369,6 +393,7 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
+                Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;

@@ -192,7 +192,7 @@ impl<T: DeviceType> Vhost<T> {
     ) -> Option<R> {
         if self.frames == FRAMES {
             self.frames = 0;
-            self.look();
+            self.look(true);
         }
         for _ in 0..MESSAGES {
             match take(&mut self.device) {
@@ -204,7 +204,7 @@ impl<T: DeviceType> Vhost<T> {
                 Err(reason) => self.disconnect(reason),
             }
             self.frames = 0;
-            if !self.look() {
+            if !self.look(true) {
                 break;
             }
         }
@@ -229,24 +229,7 @@ impl<T: DeviceType> Vhost<T> {
 
     /// Serves the control messages of the guest and leaves its frames queued ([`Port::negotiate`]).
     pub(crate) fn serve_messages(&mut self) -> bool {
-        let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
-        let mut done = false;
-        for index in 0..ready {
-            let served = match self.poller.ready(index) {
-                LISTENER => self.accept(),
-                CONNECTION => self.message(),
-                _ => continue,
-            };
-            match served {
-                Ok(there) => done |= there,
-                Err(reason) => {
-                    self.disconnect(reason);
-                    // Other events belonged to the closed connection.
-                    return true;
-                }
-            }
-        }
-        done
+        self.look(false)
     }
 
     /// Notifies the guest ([`Port::notify`]).
@@ -276,14 +259,16 @@ impl<T: DeviceType> Vhost<T> {
         Report { kind: REPORT, figures: Box::new(figures) }
     }
 
-    /// Serves one event beside frames; returns false if there is none.
-    fn look(&mut self) -> bool {
+    /// Serves control messages, and notifications about `frames` if asked for. Returns true if
+    /// there may be more to serve.
+    fn look(&mut self, frames: bool) -> bool {
         let Ok(ready) = self.poller.wait(Some(Span::ZERO)) else { return false };
         let mut more = false;
         for index in 0..ready {
             let done = match self.poller.ready(index) {
                 LISTENER => self.accept(),
                 CONNECTION => self.message(),
+                _ if !frames => continue,
                 kick if kick == KICKS[SEND] => self.take_count(),
                 _ => self.buffers_offered(),
             };

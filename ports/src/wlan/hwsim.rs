@@ -13,8 +13,7 @@ pub type Address = [u8; 6];
 pub const STEPS: usize = 4;
 /// Length in octets of the longest message of a guest: its buffer is one page.
 pub const LONGEST: usize = 4096;
-/// Length in octets of the longest header of an 802.11 frame and of its shortest; shorter frames
-/// are ignored by the kernel that receives them.
+/// Length in octets of the shortest 802.11 frame (ACK); the kernel ignores shorter ones.
 const SHORTEST_FRAME: usize = 10;
 
 const NETLINK: usize = 16;

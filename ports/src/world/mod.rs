@@ -72,9 +72,7 @@ impl World {
         let id = self.engine.add_port(name, transit)?;
         port.attached(id);
         self.names.ports.insert(name, id);
-        if port.gathers() {
-            self.engine.let_gather(id);
-        }
+        self.engine.let_gather(id, port.gathers());
         let node = if transit { name.split_once(':').map(|(node, _)| node) } else { None };
         self.edge.attach(port, node);
         Ok(id)

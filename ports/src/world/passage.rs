@@ -14,15 +14,44 @@ const REMEMBERED: usize = 64;
 /// Maximum number of segments of a remembered super-frame.
 const SEGMENTS: usize = MOST_TOGETHER as usize;
 
-/// Offset of TCP's checksum in its header, which identifies it.
+/// Offsets of the checksum in the headers of TCP and UDP, which identify them.
 const TCP_CHECKSUM: u16 = 16;
+const UDP_CHECKSUM: u16 = 6;
+/// Octets of UDP's header.
+const UDP_HEADER: usize = 8;
+/// Octets of payload that identify datagrams, which have no sequence number.
+const PAYLOAD: usize = 64;
 
 /// Identifies a frame or a run of segments by what a router leaves alone, also one that translates
-/// addresses: sequence and acknowledgment number, options, and length. `None` for what is not TCP.
+/// addresses: of TCP the sequence and acknowledgment number, options, and length; of UDP the length
+/// and the begin of the payload. `None` for what is neither.
 pub(crate) fn key(frame: &Frame, pool: &Pool) -> Option<u64> {
-    let checksum = frame.checksum.filter(|checksum| checksum.offset == TCP_CHECKSUM)?;
+    let checksum = frame.checksum?;
     let octets = pool.octets(frame.buffer).get(..frame.length as usize)?;
     let transport = octets.get(usize::from(checksum.start)..)?;
+    match checksum.offset {
+        TCP_CHECKSUM => tcp_key(frame, octets, transport),
+        UDP_CHECKSUM => udp_key(frame, octets, transport),
+        _ => None,
+    }
+}
+
+fn udp_key(frame: &Frame, octets: &[u8], transport: &[u8]) -> Option<u64> {
+    let headers = octets.len() - transport.len() + UDP_HEADER;
+    let before = frame.segmentation.map_or(0, |cut| usize::from(frame.first) * usize::from(cut.size));
+    let payload = octets.get(headers + before..)?;
+    let length = frame.octets().saturating_sub(headers as u64 * u64::from(frame.count));
+    let begin = &payload[..payload.len().min(PAYLOAD)].chunks_exact(8);
+    let words = begin.clone().map(|word| u64::from_be_bytes(word.try_into().unwrap_or_default()));
+    Some(std::iter::once(length).chain(words).fold(2, mix))
+}
+
+/// Multiplies and rotates, as fast hash functions do: nobody gains by a collision.
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn tcp_key(frame: &Frame, octets: &[u8], transport: &[u8]) -> Option<u64> {
     let header =
         transport.get(..usize::from(transport.get(12)? >> 4) * 4).filter(|header| header.len() >= 20)?;
     let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| header[at + octet]));
@@ -31,8 +60,6 @@ pub(crate) fn key(frame: &Frame, pool: &Pool) -> Option<u64> {
     let payload = frame.octets().saturating_sub(headers * u64::from(frame.count));
     let words = [u64::from(word(4).wrapping_add(before)), u64::from(word(8)), payload];
     let options = (20..header.len()).step_by(4).map(|at| u64::from(word(at)));
-    // Multiply and rotate, as fast hash functions do: nobody gains by a collision.
-    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Some(words.into_iter().chain(options).fold(1, mix))
 }
 
@@ -73,14 +100,71 @@ impl Passage {
     /// When the segments leave that were read at `now`; `None` if they are not known.
     pub(crate) fn leave(&mut self, key: Option<u64>, now: Instant, count: usize) -> Option<&[Instant]> {
         let key = key?;
-        let found = self.keys.iter().position(|&known| known == key)?;
+        // The oldest one: datagrams may be alike, and leave in the order in which they came.
+        let (newer, older) = self.keys.split_at(self.next);
+        let places = (self.next..).zip(older).chain((0..).zip(newer));
+        let mut alike = places.filter(|&(_, &known)| known == key).map(|(place, _)| place);
+        let found = alike.find(|&place| self.entered[place].count == count)?;
         let entered = &mut self.entered[found];
-        if entered.count != count {
-            return None;
-        }
         entered.count = 0;
         let latency = now.since(entered.at);
         entered.arrivals[..count].iter_mut().for_each(|at| *at += latency);
         Some(&entered.arrivals[..count])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airloom_engine::frame::{Checksum, Protocol, Segmentation};
+
+    use super::*;
+
+    const HEADERS: usize = 42;
+    const SIZE: u16 = 100;
+
+    fn at(micros: u64) -> Instant {
+        Instant::from_nanos(micros * 1_000)
+    }
+
+    /// Datagrams, the `n`th of which is full of `n`.
+    fn datagrams(pool: &mut Pool, numbers: std::ops::Range<u8>) -> Frame {
+        let octets: Vec<u8> = numbers.clone().flat_map(|number| [number; SIZE as usize]).collect();
+        let buffer = pool.take(HEADERS + octets.len());
+        pool.octets_mut(buffer)[HEADERS..HEADERS + octets.len()].copy_from_slice(&octets);
+        let header = u16::try_from(HEADERS).expect("short");
+        let cut = Segmentation { protocol: Protocol::Udp, header, size: SIZE };
+        let checksum = Checksum { start: header - 8, offset: UDP_CHECKSUM };
+        let length = u32::try_from(HEADERS + octets.len()).expect("short");
+        let frame = Frame::new(buffer, length, Some(cut), Some(checksum));
+        Frame { count: u16::try_from(numbers.len()).expect("few"), ..frame }
+    }
+
+    #[test]
+    fn a_part_of_a_super_frame_is_known_when_it_leaves_by_itself() {
+        let mut pool = Pool::default();
+        let whole = datagrams(&mut pool, 0..8);
+        let alone = datagrams(&mut pool, 3..5);
+        assert_eq!(key(&whole.part(3, 2), &pool), key(&alone, &pool));
+        assert_ne!(key(&whole.part(4, 2), &pool), key(&alone, &pool));
+        assert_ne!(key(&whole.part(3, 1), &pool), key(&alone, &pool));
+        let tcp = Some(Checksum { start: 34, offset: TCP_CHECKSUM });
+        assert_eq!(key(&Frame { checksum: None, ..alone }, &pool), None);
+        assert_ne!(key(&Frame { checksum: tcp, ..alone }, &pool), key(&alone, &pool));
+    }
+
+    #[test]
+    fn datagrams_that_are_alike_leave_in_the_order_in_which_they_came() {
+        let mut passage = Passage::default();
+        for round in 0..REMEMBERED as u64 + 10 {
+            let came = 1_000 * round;
+            passage.enter(Some(7), at(came + 50), &[at(came), at(came + 50)]);
+            passage.enter(Some(7), at(came + 60), &[at(came + 55), at(came + 60)]);
+            assert_eq!(passage.leave(Some(7), at(came + 70), 3), None, "another number of them");
+            let left = passage.leave(Some(7), at(came + 70), 2);
+            assert_eq!(left, Some(&[at(came + 20), at(came + 70)][..]));
+            let left = passage.leave(Some(7), at(came + 80), 2);
+            assert_eq!(left, Some(&[at(came + 75), at(came + 80)][..]));
+            assert_eq!(passage.leave(Some(7), at(came + 90), 2), None, "each leaves once");
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
-    Airtime, ChannelAirtime, MediumSettings, Membership, NoiseSettings, PeerCounts, RadioChange, RadioCounts,
-    RadioId, RadioSettings, SettingsError, Sighting,
+    Airtime, ChannelAirtime, ChannelUse, MediumSettings, Membership, NoiseSettings, PeerCounts, Policed,
+    RadioChange, RadioCounts, RadioId, RadioSettings, SettingsError, Sighting, Violation,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Engine, MediumId, PortId};
@@ -82,6 +82,25 @@ pub struct RadioView {
     pub airtime: Airtime,
     /// The radios it exchanged frames with: their numbers and counters.
     pub peers: Vec<(u32, PeerCounts)>,
+    /// Its slice.
+    pub slice: Option<String>,
+    /// Whether it was turned off because of violations of its slice's grant.
+    pub cut: bool,
+    /// The channels that it has transmitted on, if it belongs to a slice.
+    pub uses: Vec<ChannelUse>,
+}
+
+/// A violation of a slice's grant.
+#[derive(Clone, Debug)]
+pub struct ViolationView {
+    /// Name of the radio's port.
+    pub port: String,
+    /// Name of its slice.
+    pub slice: String,
+    /// The violation.
+    pub violation: Violation,
+    /// Names of the other slices that it concerns.
+    pub concerned: Vec<String>,
 }
 
 /// A radio found by a scan.
@@ -165,6 +184,42 @@ impl World {
     pub fn schedule_radio(&mut self, at: Instant, port: &str, change: RadioChange) -> Result<(), Error> {
         let Radio { medium, id, .. } = self.radio(port)?;
         Ok(self.engine.schedule(at, Change::Radio(medium, id, Box::new(change)))?)
+    }
+
+    /// Gives a radio to a slice, whose grant its transmissions are checked against.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name, or a channel that the radio does not have.
+    pub fn police(&mut self, port: &str, policed: &Policed) -> Result<(), Error> {
+        let Radio { medium, id, .. } = self.radio(port)?;
+        Ok(self.engine.medium(medium)?.police(id, policed)?)
+    }
+
+    /// Violations of grants so far, by medium, and the number of transmissions that were not
+    /// recorded.
+    ///
+    /// # Errors
+    /// None in a world that created its media itself.
+    pub fn violations(&mut self) -> Result<(Vec<ViolationView>, u64), Error> {
+        let (mut found, mut unrecorded) = (Vec::new(), 0);
+        for (_, id) in self.names.media.iter() {
+            let medium = self.engine.medium(id)?;
+            let (violations, more) = medium.violations();
+            unrecorded += more;
+            found.extend(violations.iter().map(|violation| {
+                ViolationView {
+                    port: self
+                        .radios
+                        .port(id, violation.radio)
+                        .map_or("", |port| self.names.ports.name(port.index()))
+                        .to_owned(),
+                    slice: medium.slice(violation.radio).unwrap_or_default().to_owned(),
+                    violation: violation.clone(),
+                    concerned: medium.concerned(violation).into_iter().map(str::to_owned).collect(),
+                }
+            }));
+        }
+        Ok((found, unrecorded))
     }
 
     /// Sets an additional error probability, from 0 to 1, of frames from one radio to another.
@@ -262,5 +317,8 @@ fn view(engine: &mut Engine, names: &Names, radio: Radio) -> Result<RadioView, E
         counts: medium.counts(id),
         airtime: medium.airtime(id, medium.now()),
         peers: medium.peers(id).map(|(peer, counts)| (peer.number(), counts)).collect(),
+        slice: medium.slice(id).map(str::to_owned),
+        cut: medium.is_cut(id),
+        uses: medium.uses(id).to_vec(),
     })
 }

@@ -9,10 +9,12 @@ from airloom.cli.options import Overrides, ScenarioFile, Seed
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from airloom.cli.console import Console
     from airloom.planning.link_settings import LinkSettings
     from airloom.planning.plan import Plan
 
 MOST_ROWS = 40
+_DISTURBANCE = ("slice", "onto", "from", "at", "ch", "power", "SNR", "SINR", "effect")
 
 
 def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) -> None:
@@ -53,6 +55,7 @@ def command(file: ScenarioFile, overrides: Overrides = None, seed: Seed = None) 
         console.print(_links(plan))
     if plan.media:
         console.print(_radios(plan))
+        _print_slices(console, plan)
     for note in (*plan.notes, *host_needs.lacks(plan)):
         console.print(Text(f"note: {note}"), soft_wrap=True)
     guess = estimate(plan)
@@ -118,6 +121,33 @@ def _direction(settings: LinkSettings) -> str:
     if settings.queue is None and settings.rate is None:
         return settings.text
     return f"{settings.text}\nqueue: {(settings.queue or QueueSettings()).text}"
+
+
+def _print_slices(console: Console, plan: Plan) -> None:
+    """Prints which slice can disturb which, and by how much."""
+    from rich.table import Table
+
+    from airloom.planning.interference import disturbances
+
+    grants = (radio.grant for medium in plan.media.values() for radio in medium.radios)
+    slices = {grant.slice for grant in grants if grant is not None}
+    if len(slices) < 2:
+        return
+    found = disturbances(plan)
+    if not found:
+        console.print("Slices: no channel of one overlaps a channel of another")
+        return
+    table = Table(title="Slices that can disturb others", title_justify="left")
+    for column in _DISTURBANCE:
+        table.add_column(column, overflow="fold")
+    for one in found[:MOST_ROWS]:
+        ratios = ("-" if ratio is None else f"{ratio:.1f} dB" for ratio in (one.snr_db, one.sinr_db))
+        where = (one.sender.partition(":")[0], one.receiver.partition(":")[0], str(one.channel))
+        power = f"{one.power_dbm:.1f} dBm"
+        table.add_row(one.source, one.victim, *where, power, *ratios, one.effect)
+    if len(found) > MOST_ROWS:
+        table.add_row("...", f"{len(found) - MOST_ROWS} more")
+    console.print(table)
 
 
 def _radios(plan: Plan) -> Table:

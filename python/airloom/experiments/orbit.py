@@ -6,6 +6,9 @@ the host's own network stack; here it uses a ``netns`` node, since ``native`` no
 radio. **Virtualized** is one flow in each of two slices at once; its figure is the mean of both,
 and the figure of each slice is stored too.
 
+With ``one_processor``, every node has one processor of this machine, like the papers' nodes: the two
+guests of the sending node share one, and those of the receiving node share another with the engine.
+
 With ``turns``, the senders of the two slices share one modelled processor: each runs for a turn and
 waits for the next, like two busy guests on ORBIT's single processors.
 """
@@ -23,7 +26,10 @@ import numpy.typing as npt
 from airloom.errors import RunError, ScenarioError
 from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Campaign, Case
+from airloom.experiments.extent import Extent
 from airloom.experiments.found import Found, Sample
+from airloom.nodes.kinds.uml import UmlKind
+from airloom.planning import cpus
 from airloom.report.figures import Figure, Line, Role
 from airloom.results import RunReader
 from airloom.scenario.model import Scenario
@@ -96,12 +102,20 @@ class Platform:
     """1: native, one flow; 2: virtualized, a flow in each slice."""
     turns: int = 0
     """Duration of a turn in ms on a modelled shared processor; 0: scheduling by the host."""
+    one_processor: bool = False
+    """Whether the slivers of a node share one processor of this machine."""
+    client_nodes: int = 0
+    """Number of nodes on which the clients are slivers, several of a slice on each; 0: a node for each."""
 
     @property
     def name(self) -> str:
-        """Returns a name such as ``native``, ``netns`` or ``netns-turns-100``."""
+        """Returns a name such as ``native``, ``netns``, ``netns-turns-100`` or ``uml-one-processor``."""
         if self.slices == 1:
             return "native"
+        if self.one_processor:
+            return f"{self.kind}-one-processor"
+        if self.client_nodes:
+            return f"{self.kind}-on-{self.client_nodes}-nodes"
         return f"{self.kind}-turns-{self.turns}" if self.turns else self.kind
 
     @property
@@ -110,7 +124,9 @@ class Platform:
         if self.slices == 1:
             return "native: one flow"
         turns = f", in turns of {self.turns} ms" if self.turns else ""
-        return f"two slices of {self.kind}{turns}"
+        where = " on one processor" if self.one_processor else ""
+        where += f", clients on {self.client_nodes} nodes" if self.client_nodes else ""
+        return f"two slices of {self.kind}{where}{turns}"
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -119,15 +135,31 @@ class Platform:
 
 
 NATIVE = Platform("netns", 1)
+THEIRS = Platform("uml", 2, one_processor=True)
+"""The papers' platform: two guests of User Mode Linux on one processor."""
 
 
-def platforms(kinds: Sequence[str], *, turns: Sequence[int] = ()) -> list[Platform]:
+def platforms(
+    kinds: Sequence[str], *, turns: Sequence[int] = (), theirs: Extent | None = None
+) -> list[Platform]:
     """Returns the native reference, two slices of each kind, and of ``netns`` with ``turns``.
 
-    Turns model the host's scheduler, so they do not apply to kinds with a guest kernel.
+    With ``theirs``, the papers' own platform follows if this machine has it, except in the smallest
+    extent. Turns model the host's scheduler, so they do not apply to kinds with a guest kernel.
     """
     found = [NATIVE, *(Platform(kind, 2) for kind in kinds)]
-    return found + [Platform("netns", 2, turn) for turn in turns]
+    found += [Platform("netns", 2, turn) for turn in turns]
+    return [*found, THEIRS] if theirs not in (None, Extent.SMOKE) and has_theirs() else found
+
+
+def kinds_of(platforms: Sequence[Platform]) -> list[str]:
+    """Returns the kinds of these platforms, each once."""
+    return list(dict.fromkeys(one.kind for one in platforms))
+
+
+def has_theirs() -> bool:
+    """Whether this machine runs guests of User Mode Linux, and has a processor for each node."""
+    return len(cpus.available()) >= 2 and not UmlKind.lacks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +172,28 @@ class Grid:
     buffers: int = LONG_QUEUE
     queue: int = LONG_QUEUE
     clients: int = 1
-    """Number of sending nodes n1, n2, ...; the last node receives."""
-    processor: int | None = None
-    """The host CPU to which the senders' machines are pinned, for nodes that are machines."""
+    """Number of senders of a slice, on nodes n1, n2, ...; the last node receives."""
 
     @property
     def server(self) -> str:
         """Returns the receiving node."""
-        return f"n{self.clients + 1}"
+        return f"n{self.client_nodes + 1}"
+
+    @property
+    def client_nodes(self) -> int:
+        """Returns the number of nodes with clients."""
+        return self.platform.client_nodes or self.clients
+
+    @property
+    def per_node(self) -> int:
+        """Returns the number of clients of a slice on a node."""
+        return -(-self.clients // self.client_nodes)
+
+    def sliver(self, client: int, slice: str) -> str:
+        """Returns the sliver of a client, counted from 1."""
+        node, number = divmod(client - 1, self.per_node)
+        name = f"n{node + 1}-{slice}"
+        return name if number == 0 else f"{name}-{number + 1}"
 
     def scenario(
         self,
@@ -157,7 +203,7 @@ class Grid:
         files: Mapping[str, str] | None = None,
     ) -> Scenario:
         """Returns the scenario; programs and measurements name slivers, such as ``n1-one``."""
-        radios: dict[str, Any] = {"wlan0": {}, "wlan1": {}}
+        radios: dict[str, Any] = {f"wlan{number}": {} for number in range(2 * self.per_node)}
         files = dict(files or {}) | ({TURNS: _turns_text()} if self.platform.turns else {})
         nodes: dict[str, dict[str, Any]] = {
             f"n{number}": {
@@ -165,17 +211,25 @@ class Grid:
                 "radios": radios,
                 "files": files,
             }
-            for number in range(1, self.clients + 2)
+            for number in range(1, self.client_nodes + 2)
         }
-        if self.processor is not None:
-            for name in set(nodes) - {self.server}:
-                nodes[name]["guest"] = {"processors": [self.processor]}
+        engine: dict[str, Any] = {}
+        if self.platform.one_processor:
+            beside = "server" if len(cpus.available()) > 1 else "client"
+            for node_name, node in nodes.items():
+                node["cpus"] = {"shared": beside if node_name == self.server else "client"}
+            engine = {"cpus": {"shared": beside}}
         radio = {"rate": f"{self.rate} Mbit/s", "buffers": self.buffers, "queue": self.queue}
-        grants = {name: {"nodes": list(nodes), "channels": [SLICES[name]]} for name in self.platform.flows}
+        holders = [f"n{client}" for client in range(1, self.client_nodes + 1) for _ in range(self.per_node)]
+        grants = {
+            name: {"nodes": [*holders, self.server], "channels": [SLICES[name]]}
+            for name in self.platform.flows
+        }
         return Scenario.model_validate(
             {
                 "name": name,
                 "kind": self.platform.kind,
+                "engine": engine,
                 "media": {"air": {"radio": radio}},
                 "nodes": nodes,
                 "slices": {name: {"grant": grant} for name, grant in grants.items()},
@@ -188,7 +242,7 @@ class Grid:
         turns = self.platform.turns
         return [
             {
-                "node": f"n{client}-{name}",
+                "node": self.sliver(client, name),
                 "name": f"turns-{client}-{name}",
                 "run": ["python3", TURNS, str(turns), str(number), str(self.platform.slices)],
                 "until_end": True,
@@ -203,7 +257,7 @@ class Grid:
     ) -> dict[str, Any]:
         """Returns a UDP flow of the traffic generator, client to server; ``load`` in Mbit/s."""
         said = {
-            "from": f"n{client}-{slice}",
+            "from": self.sliver(client, slice),
             "to": f"{self.server}-{slice}",
             "rate": f"{load:g} Mbit/s",
             "size": f"{payload} B",
@@ -216,7 +270,7 @@ class Grid:
     def tcp(self, slice: str, seconds: float, *, client: int = 1) -> dict[str, Any]:
         """Returns a TCP flow of iperf3."""
         said = {
-            "from": f"n{client}-{slice}",
+            "from": self.sliver(client, slice),
             "to": f"{self.server}-{slice}",
             "duration": f"{seconds:g} s",
             "at": f"{WARM_UP} s",

@@ -69,6 +69,8 @@ def _narrowed(radio: RadioPlan, reservation: dict[str, Any]) -> GrantPlan:
         radio.grant.slice,
         tuple(channel for channel in radio.grant.channels if channel in channels),
         power if own is None else min(own, power),
+        radio.grant.ssids,
+        radio.grant.police,
     )
 
 

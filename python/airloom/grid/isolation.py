@@ -16,14 +16,12 @@ import numpy as np
 
 from airloom.errors import translated
 from airloom.grid.inventory import MEDIUM, Testbed, radio
-from airloom.planning import media
+from airloom.planning import interference, media
 from airloom.planning.admission import overlap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FLOOR_DBM = -150.0
-"""The engine's lowest floor: losses above 150 dB at 0 dBm count as such."""
 HEARD_DB = 10.0
 """Signal above the noise with which two nodes are neighbours; 6 Mbit/s of 802.11a need less."""
 
@@ -47,16 +45,11 @@ class Isolation:
         with translated():
             engine = _engine.Engine(1)
             settings = media.medium(self.testbed.inventory.medium, names)
-            engine.add_medium(MEDIUM, {**settings, "floor_dbm": _FLOOR_DBM})
+            engine.add_medium(MEDIUM, {**settings, "floor_dbm": interference.FLOOR_DBM})
             for number, name in enumerate(names):
                 engine.add_memory_port(name)
                 engine.add_radio(MEDIUM, name, *radio(self.testbed, name, number), name)
-            found = np.zeros((len(names), len(names)))
-            for row, sender in enumerate(names):
-                for column, receiver in enumerate(names):
-                    if row != column:
-                        found[row, column] = -engine.signal(sender, receiver)
-        return found
+            return -np.array(interference.signals(engine, names, names))
 
     @cached_property
     def overlaps(self) -> dict[int, frozenset[int]]:

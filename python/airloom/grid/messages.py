@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
@@ -19,6 +19,8 @@ SliceName = Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)]
 """It is the slice's SSID, which has at most 32 octets."""
 Limit = Annotated[int, Field(ge=0, le=10**9, strict=True)] | None
 Coordinate = Annotated[float, Field(ge=-1e7, le=1e7, allow_inf_nan=False)]
+HOUR = 3600
+"""Seconds."""
 FIRST, LAST = 0, 253402300799
 """The times that a date can show."""
 
@@ -133,8 +135,3 @@ def stamp(value: datetime) -> int:
 def written(seconds: int) -> str:
     """Returns seconds since 1970 as text: ``2026-11-22T17:00:00Z``."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def dump(body: Body) -> dict[str, Any]:
-    """Returns a body as data for JSON."""
-    return body.model_dump(mode="json")

@@ -153,8 +153,7 @@ class Reservations:
         """Returns what the holder may use now; raises an error outside of the window."""
         caller.must("reserve")
         with self.database.reading() as session:
-            one = _visible(session, caller, identity)
-            _must_hold(caller, one)
+            one = _own(session, caller, identity)
             now = self.clock()
             if one.state != "granted" or not one.start <= now < one.end:
                 state = self._state(one)
@@ -171,8 +170,7 @@ class Reservations:
         caller.must("reserve")
         end = stamp(body.end)
         with self.database.changing() as session:
-            one = _visible(session, caller, identity)
-            _must_hold(caller, one)
+            one = _own(session, caller, identity)
             now = self.clock()
             if one.state != "granted" or one.end <= now:
                 raise Refused(409, "reservation.over", f"the reservation is {self._state(one)}")
@@ -195,7 +193,7 @@ class Reservations:
                     cure="extend it until then" if last > one.end else "book something else",
                     latest_end=written(last),
                 )
-            must_fit(session, one.project, self._recalled(one, one.start, end), now, without=one.id)
+            must_fit(session, one.project, _recalled(one, one.start, end), now, without=one.id)
             note(session, now, caller.name, "reservation.extend", one.project.name, one.id,
                  {"from": written(one.end), "to": written(end)})  # fmt: skip
             one.end = end
@@ -206,8 +204,7 @@ class Reservations:
         """Ends a reservation now, or takes a request out of the queue; serves the queue afterwards."""
         caller.must("reserve")
         with self.database.changing() as session:
-            one = _visible(session, caller, identity)
-            _must_hold(caller, one)
+            one = _own(session, caller, identity)
             now = self.clock()
             if one.state not in ("granted", "waiting") or one.end <= now:
                 raise Refused(409, "reservation.over", f"the reservation is {self._state(one)}")
@@ -266,7 +263,7 @@ class Reservations:
         with self.database.reading() as session:
             seen = self._seen(session)
         first = max(one.start, now)
-        ask = self._recalled(one, first, first + one.end - one.start)
+        ask = _recalled(one, first, first + one.end - one.start)
         start, answer = nearest(self.isolation, ask, seen.held, first, max(one.latest, first), LIMIT_S)
         if start is None or answer.grant is None:
             return False
@@ -386,9 +383,6 @@ class Reservations:
         code = "reservation.undecided" if answer.status == "undecided" else "reservation.impossible"
         return Refused(409, code, answer.reason, cure=cure, proven=answer.status == "impossible", **offer)
 
-    def _recalled(self, one: Reservation, start: int, end: int) -> Ask:
-        return requests.recalled(one.asked, one.slice, start, end)
-
     def _state(self, one: Reservation) -> str:
         """Returns the state as users see it, which follows the clock."""
         if one.state != "granted":
@@ -434,11 +428,17 @@ def _visible(session: Session, caller: Caller, identity: str) -> Reservation:
     return one
 
 
-def _must_hold(caller: Caller, one: Reservation) -> None:
-    """Raises an error unless it is the caller's own, or the caller leads the project."""
+def _own(session: Session, caller: Caller, identity: str) -> Reservation:
+    """Returns a reservation that is the caller's own, or of a project that the caller leads."""
+    one = _visible(session, caller, identity)
     caller.must_have(one.project, "member")
     if one.user_id != caller.user:
         caller.must_have(one.project, "lead")
+    return one
+
+
+def _recalled(one: Reservation, start: int, end: int) -> Ask:
+    return requests.recalled(one.asked, one.slice, start, end)
 
 
 def _window(ask: Ask) -> dict[str, str]:

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from airloom.errors import ScenarioError
+from airloom.grid.inventory import SECOND
 from airloom.grid.messages import stamp, written
 from airloom.units.quantities import Duration
 from airloom.units.reading import UnitError
 
-_SECOND = 1_000_000_000
 Quantity = TypeVar("Quantity")
 
 
@@ -31,7 +31,7 @@ def moment(text: str, where: str) -> str:
 
 def window(start: str | None, duration: str) -> tuple[str | None, str]:
     """Returns start, None for now, and end of a window of a given length."""
-    length = int(quantity(Duration, duration, "--for")) // _SECOND
+    length = int(quantity(Duration, duration, "--for")) // SECOND
     if length < 1:
         raise ScenarioError("window.empty", f"{duration!r} is less than a second", where="--for")
     begin = None if start is None else moment(start, "--start")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from typing import Any
+import time
+from pathlib import Path
+from typing import Any, ClassVar, TextIO
 
 from airloom.mininet.controllers import DefaultControllers
 from airloom.mininet.errors import NO_FLOW_TABLES, Misused, Unsupported
 from airloom.mininet.hosts import Node
+from airloom.mininet.log import warn
 from airloom.mininet.loopback import Loopback
 from airloom.mininet.session import current, session
 from airloom.mininet.shell import Shell
 from airloom.nodes.kinds.netns import NetnsNode
 from airloom.nodes.kinds.openvswitch import OpenVSwitchNode
+from airloom.nodes.network.controller_proxy import Line
 from airloom.planning.plan import BridgePlan, BridgePortPlan
 
+_LOGS = Path("/tmp")
 _REAL = "switch=OVSSwitch"
 _UNDECIDED = re.compile(
     r"^\s*\S+\s+(?:root|designated)\s+(?!forwarding\b)\w+\s", re.IGNORECASE | re.MULTILINE
@@ -160,6 +167,9 @@ class LearningSwitch(Switch):
 class OVSSwitch(Switch):
     """A real Open vSwitch in its own node; its bridge has the switch's name."""
 
+    failover: ClassVar[bool] = False
+    """Whether it has one controller at a time, and not all of them."""
+
     def __init__(
         self,
         name: str,
@@ -207,8 +217,13 @@ class OVSSwitch(Switch):
             if intf is not self.controlIntf
         )
         places = tuple(controller.place() for controller in controllers or ())
-        self.handle.vsctl(self.handle.bridge_words(BridgePlan(self.name, ports, places, settings)))
+        plan = BridgePlan(self.name, ports, places, settings, self.failover, self._channel())
+        self.handle.vsctl(self.handle.bridge_words(plan))
         self.started = True
+
+    def _channel(self) -> dict[str, str]:
+        """Returns columns of the table Controller."""
+        return {}
 
     def stop(self, deleteIntfs: bool = True) -> None:
         """Removes the bridge and the links."""
@@ -280,10 +295,67 @@ class OVSBridge(OVSSwitch):
 
 
 class UserSwitch(OVSSwitch):
-    """An Open vSwitch in place of the user-space reference switch."""
+    """An Open vSwitch in place of the user-space reference switch.
+
+    It has one controller at a time, like that switch: the first that answers, and the next one when
+    it has gone. ``opts`` may have ``--inactivity-probe=SECONDS`` and ``--max-backoff=SECONDS``. The
+    log of its channel is ``/tmp/NAME-ofp.log`` while it runs.
+    """
+
+    failover = True
 
     def __init__(self, name: str, dpopts: str = "", **kwargs: Any) -> None:
+        self._log: Path | None = None
+        self._told: TextIO
         super().__init__(name, **kwargs)
+
+    def start(self, controllers: Any) -> None:
+        """Creates the bridge with its ports, and connects to the first controller."""
+        log = _LOGS / f"{self.name}-ofp.log"
+        # Exclusively: in a folder of all users, somebody else's link must not be followed.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        try:
+            log.unlink(missing_ok=True)
+            self._told = os.fdopen(os.open(log, flags, 0o644), "w", buffering=1)
+        except OSError as error:
+            warn(f"*** {self.name}: no log {log}: {error.strerror}\n")
+        else:
+            self._log = log
+            self.handle.on_channel(self._tell)
+        super().start(controllers)
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """Removes the bridge, the links and the log."""
+        super().stop(deleteIntfs)
+        self._forget_log()
+
+    def terminate(self) -> None:
+        """Ends the node and all its programs."""
+        super().terminate()
+        self._forget_log()
+
+    def _tell(self, line: Line) -> None:
+        state = "connected" if line.connected else f"connection lost: {line.why}"
+        with contextlib.suppress(ValueError):  # the log is closed
+            print(
+                f"{time.strftime('%H:%M:%S')} tcp:{line.controller.host}:{line.controller.port}: {state}",
+                file=self._told,
+            )
+
+    def _channel(self) -> dict[str, str]:
+        found = {}
+        for word, column in (("inactivity-probe", "inactivity_probe"), ("max-backoff", "max_backoff")):
+            given = re.search(rf"--{word}=([0-9]{{1,5}})(?![\w.])", self.opts)
+            if given:
+                # The database refuses a longest pause below a second.
+                found[column] = str(max(1000, 1000 * int(given.group(1))))
+        return found
+
+    def _forget_log(self) -> None:
+        if self._log is not None:
+            self._told.close()
+            self._log.unlink(missing_ok=True)
+            self._log = None
 
 
 class LinuxBridge(LearningSwitch):

@@ -207,7 +207,7 @@ def _user_namespaces() -> Finding:
 
 
 def _cgroup_cpu() -> Finding:
-    serves = "`cpu` shares of nodes"
+    serves = "`cpu` and `cpus: {share: ...}` of nodes"
     for line in Path("/proc/mounts").read_text().splitlines():
         _, folder, kind, options, *_ = line.split()
         if kind == "cgroup2":

@@ -128,6 +128,16 @@ class Cpu:
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """What the machine of a guest costs the host, beside processor time."""
+
+    resident: int
+    """Octets of memory of its largest process, as top(1) shows them (``VmRSS``)."""
+    switches: int
+    """Context switches of its tasks so far, voluntary or not (``proc_pid_status(5)``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A program to be started in a node.
 
@@ -283,12 +293,21 @@ class NodeHandle(ABC):
     def resume(self) -> None:
         """Resumes the programs."""
 
+    @property
+    def scheduling(self) -> str | None:
+        """Processors and scheduling of its processes, read from the kernel; None without `cpus`."""
+        return None
+
     @abstractmethod
     def cpu(self) -> Cpu:
         """Processor time since the node came up."""
 
     def within(self) -> Cpu | None:
         """Processor time reported by the node's own kernel; None if it uses the host's kernel."""
+        return None
+
+    def footprint(self) -> Footprint | None:
+        """Memory and context switches of its machine; None if it has none of its own."""
         return None
 
     def clock(self) -> ClockReading:
@@ -315,6 +334,8 @@ class Site:
     """All links of the plan."""
     namespace_of: Callable[[str], int | None] = lambda name: None
     """Network namespace of a node by name, as a descriptor; None while the node is not up."""
+    weighs: Callable[[], bool] = lambda: False
+    """Whether control groups hold the nodes' shares (`cpus`)."""
     log_path: Callable[[str, str], Path] | None = None
     """Maps a node and the type of log to a log file of the run; None keeps logs in memory."""
 

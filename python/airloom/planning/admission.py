@@ -1,12 +1,13 @@
 """Admission of slices: every sliver becomes a node with one radio of the shared node.
 
-A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. Slices
-that share a node need channels that do not overlap. The grant is stored with the sliver's radio and
-limits later changes of that radio.
+A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. They may
+belong to one slice or to several. Slices that share a node need channels that do not overlap. The
+grant is stored with the sliver's radio and limits later changes of that radio.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,11 +56,11 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
         of_node.setdefault(end.node, []).append(end)
     granted = {name: (one, one.grant) for name, one in scenario.slices.items() if one.grant is not None}
     found.problems += _without_grant(scenario)
-    claims = [(name, claim) for name, (_, grant) in granted.items() for claim in _claims(name, grant)]
+    claims = [claim for name, (_, grant) in granted.items() for claim in _claims(name, grant)]
     free = {node: [end.name for end in ends] for node, ends in of_node.items()}
     owners: dict[tuple[str, str], str] = {}
     # Claims that name a radio are served first, so that no other claim takes that radio.
-    for name, (node, radio, path) in sorted(claims, key=lambda claim: claim[1][1] is None):
+    for name, sliver, node, radio, path in sorted(claims, key=lambda claim: claim[3] is None):
         if node not in nodes or not of_node.get(node):
             found.problems.append(_no_such_node(node, sorted(of_node), path))
             continue
@@ -68,11 +69,16 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
             found.problems.append(problem)
             continue
         owners[node, radio] = name
+        if any(one.name == sliver for one in found.slivers):
+            message = f"two slivers are called {sliver!r}"
+            found.problems.append(
+                Problem("name.duplicate", message, path, "give the node or the slice another name")
+            )
+            continue
         end = next(end for end in of_node[node] if end.name == radio)
         one, grant = granted[name]
         phy = media.phy_of(end.said | _said(one.radio))
         channels = tuple(number_of(channel, phy) for channel in grant.channels)
-        sliver = f"{node}-{name}"
         found.slivers.append(Sliver(sliver, name, node, radio, channels, grant))
     found.problems += _grants(scenario, found.slivers, of_node)
     if not found.problems:
@@ -87,7 +93,15 @@ def overlap(one: int, other: int, phy: str) -> bool:
 
 def _without_grant(scenario: Scenario) -> Iterator[Problem]:
     for name, one in scenario.slices.items():
-        for key in sorted({"node", "radio"} & one.model_fields_set):
+        if "violations" in one.model_fields_set and one.police != "cut":
+            yield Problem(
+                "slice.police",
+                f"{name!r} counts violations, but never turns a radio off",
+                ("slices", name, "violations"),
+                "add police: cut, or leave it out",
+                key=True,
+            )
+        for key in sorted({"node", "police", "radio"} & one.model_fields_set):
             if one.grant is None:
                 yield Problem(
                     "slice.key",
@@ -98,12 +112,17 @@ def _without_grant(scenario: Scenario) -> Iterator[Problem]:
                 )
 
 
-def _claims(name: str, grant: Grant) -> list[tuple[str, str | None, Path_]]:
-    """Returns for each claim the node, the radio if it is named, and the place in the scenario."""
-    return [
-        (node, radio or None, ("slices", name, "grant", "nodes", index))
-        for index, (node, _, radio) in enumerate(claim.partition(":") for claim in grant.nodes)
-    ]
+def _claims(name: str, grant: Grant) -> list[tuple[str, str, str, str | None, Path_]]:
+    """Returns for each claim the slice, the name of its sliver, the node, the radio if it is named, and
+    the place in the scenario. A second sliver on a node is ``NODE-SLICE-2``, and so on.
+    """
+    found: list[tuple[str, str, str, str | None, Path_]] = []
+    numbers: Counter[str] = Counter()
+    for index, (node, _, radio) in enumerate(claim.partition(":") for claim in grant.nodes):
+        numbers[node] += 1
+        sliver = f"{node}-{name}" if numbers[node] == 1 else f"{node}-{name}-{numbers[node]}"
+        found.append((name, sliver, node, radio or None, ("slices", name, "grant", "nodes", index)))
+    return found
 
 
 def _no_such_node(node: str, known: list[str], path: Path_) -> Problem:
@@ -125,13 +144,12 @@ def _choose(
     names = [end.name for end in ends]
     if radio is not None and radio not in names:
         return "", Problem("slice.radio", f"{node!r} has no radio {radio!r}", path, nearest(radio, names))
-    mine = [taken for (where, taken), whose in owners.items() if (where, whose) == (node, name)]
-    if mine:
+    if radio is not None and owners.get((node, radio)) == name:
         return "", Problem(
             "slice.sliver",
-            f"{name!r} already has the sliver of {node!r} with {mine[0]}",
+            f"{name!r} already has a sliver of {node!r} with {radio}",
             path,
-            "one sliver on a node for each slice; make another slice",
+            f"one sliver for each radio; free there: {', '.join(free) or 'none'}",
         )
     if radio is not None and radio not in free:
         return "", Problem(
@@ -159,6 +177,7 @@ def _grants(
 ) -> Iterator[Problem]:
     """Checks that the granted channels exist and do not overlap, and that the power is allowed."""
     told: set[Path_] = set()
+    names: dict[str, str] = {}
     for number, sliver in enumerate(slivers):
         one = scenario.slices[sliver.slice]
         end = _radio(one, sliver, of_node)
@@ -171,6 +190,9 @@ def _grants(
                 message = f"{phy} has no channel at {channel.text}"
                 yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
         yield from outside(end, sliver, told)
+        owner = names.setdefault(end.said["ssid"], sliver.slice)
+        if owner != sliver.slice:
+            yield from taken(end, owner, sliver.slice, told)
         if getattr(scenario.nodes.get(sliver.name), "radios", None):
             yield Problem(
                 "slice.sliver",
@@ -186,7 +208,8 @@ def _grants(
                 for theirs in other.channels
                 if mine and theirs and overlap(mine, theirs, phy)
             ]
-            if other.node == sliver.node and both and path not in told:
+            apart = other.slice != sliver.slice
+            if apart and other.node == sliver.node and both and path not in told:
                 told.add(path)
                 yield Problem(
                     "slice.channels",
@@ -249,6 +272,19 @@ def outside(end: RadioEnd, sliver: Sliver, told: set[Path_]) -> Iterator[Problem
             f"{power.text} is more than the grant of {sliver.slice!r} allows",
             path,
             f"at most {sliver.grant.power.text}",
+        )
+
+
+def taken(end: RadioEnd, owner: str, name: str, told: set[Path_]) -> Iterator[Problem]:
+    """Refuses the SSID of a radio of the slice ``name``: another slice has it."""
+    path = end.said_at("ssid") if "ssid" in end.origin else ("slices", name)
+    if path not in told:
+        told.add(path)
+        yield Problem(
+            "slice.ssid",
+            f"{end.said['ssid']!r} is the SSID of {owner!r}",
+            path,
+            f"choose another one; without one it is {name!r}",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_interface
 
-from airloom.planning import guests, lifetime, media, openflow, settings, tunnels, vlans
+from airloom.planning import cpus, guests, lifetime, media, openflow, settings, tunnels, vlans
 from airloom.planning.addresses import assign
 from airloom.planning.admission import Sliver
 from airloom.planning.containers import image_of
@@ -22,6 +22,7 @@ from airloom.planning.plan import (
     SwitchPlan,
 )
 from airloom.planning.ports import Port, Segment, ports_of, segments_of, set_mtus
+from airloom.planning.radios import RadioEnd
 from airloom.planning.routes import routes
 from airloom.scenario.model import Adapter, Scenario, Switch
 from airloom.scenario.problems import Problem, Problems
@@ -80,6 +81,8 @@ def make(scenario: Scenario, network: Network) -> Plan:
     }
     switch_ports = openflow.switch_ports(network, segments)
     nodes |= openflow.node_plans(scenario, network, switch_ports)
+    processors = cpus.assigned(scenario, network)
+    nodes = cpus.applied(nodes, processors)
     ends: dict[tuple[int, int], str] = {(port.wire, port.side): f"{port.node}:{port.name}" for port in ports}
     ends |= {(port.wire, port.side): f"{port.switch}:{port.name}" for port in switch_ports}
     adapters = {(port.wire, port.side): port.settings.adapter for port in ports if port.wire >= 0}
@@ -119,6 +122,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
         media=_media(scenario, network, ports),
         tunnels=tunnels.plans(network, segments),
         notes=tuple(network.notes),
+        engine_processors=processors.engine,
     )
 
 
@@ -156,7 +160,7 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                     media.radio(end, macs[end.port]),
                     motions[end.node],
                     bool(end.said.get("up", True)),
-                    _grant(network.slivers.get(end.node)),
+                    _grant(network.slivers.get(end.node), scenario, end),
                 )
                 for end in ends
             ),
@@ -169,11 +173,16 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
     return found
 
 
-def _grant(sliver: Sliver | None) -> GrantPlan | None:
+def _grant(sliver: Sliver | None, scenario: Scenario, end: RadioEnd) -> GrantPlan | None:
     if sliver is None:
         return None
+    one = scenario.slices[sliver.slice]
     return GrantPlan(
-        sliver.slice, sliver.channels, None if sliver.grant.power is None else float(sliver.grant.power)
+        sliver.slice,
+        sliver.channels,
+        None if sliver.grant.power is None else float(sliver.grant.power),
+        (end.said["ssid"],),
+        {"cut": one.violations} if one.police == "cut" else one.police,
     )
 
 

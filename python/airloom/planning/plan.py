@@ -5,7 +5,7 @@ Plans contain plain integers (nanoseconds, octets, bit/s). A run is built from i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import TYPE_CHECKING, Any, Literal
@@ -91,6 +91,10 @@ class BridgePlan:
     controllers: tuple[ControllerPlan, ...]
     settings: dict[str, str]
     """Columns of the table Bridge (ovs-vswitchd.conf.db(5))."""
+    failover: bool = False
+    """Whether it has one channel, to the first controller that answers, and not one to each."""
+    channel: Mapping[str, str] = field(default_factory=dict)
+    """Further columns of the table Controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,21 @@ class OpenVSwitchPlan:
     bridges: tuple[BridgePlan, ...] = ()
     flows: tuple[str, ...] = ()
     """Flow table of the base bridge in the syntax of ovs-ofctl(8), if slices share the switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpusPlan:
+    """Processors and scheduling of a node's processes, or of a guest's machine."""
+
+    processors: tuple[int, ...] = ()
+    """Numbers of this machine's processors; empty: all."""
+    policy: str = "other"
+    priority: int = 0
+    nice: int = 0
+    share: float | None = None
+    """Weight against the other nodes; None if no node of the scenario has a share."""
+    share_as_nice: int = 0
+    """Nice value that stands for the share on a machine without control groups; may exceed 19."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +133,12 @@ class GuestPlan:
     """Path of the kernel, or ``built`` for the one from ``kernel/build``; None: the distribution's."""
     root: str | None = None
     """A folder or a disk image; None: the host's root file system."""
-    processors: tuple[int, ...] = ()
-    nice: int = 0
-    policy: str = "other"
-    priority: int = 0
     shared: str | None = None
     """Name of the guest shared with other nodes; None: a guest of its own."""
     cpu: float | None = None
     """CPU limit of a shared guest, 1 for one processor; a guest of its own has the node's limit."""
+    cpus: CpusPlan | None = None
+    """Processors and scheduling of a shared guest; a guest of its own has the node's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +181,8 @@ class NodePlan:
     publish: tuple[PublishPlan, ...] = ()
     neighbours: tuple[NeighbourPlan, ...] = ()
     """Its permanent neighbour entries."""
+    cpus: CpusPlan | None = None
+    """Its processors and scheduling; None: as the kernel does by default."""
     machine_network: bool = False
     """True if it uses the host's network namespace; false for all nodes of scenarios."""
 
@@ -228,6 +247,20 @@ class GrantPlan:
     slice: str
     channels: tuple[int, ...]
     power_dbm: float | None = None
+    ssids: tuple[str, ...] = ()
+    """Names that belong to the slice."""
+    police: str | dict[str, int] = "watch"
+    """What follows a violation, in the engine's encoding."""
+
+    def engine(self) -> dict[str, Any]:
+        """Returns the grant in the engine's encoding (``engine/src/medium/police.rs``)."""
+        return {
+            "slice": self.slice,
+            "channels": list(self.channels),
+            "power_dbm": self.power_dbm,
+            "ssids": list(self.ssids),
+            "police": self.police,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +308,8 @@ class Plan:
     tunnels: dict[str, TunnelPlan] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the scenario's files say and the plan does not contain."""
+    engine_processors: tuple[int, ...] = ()
+    """Processors of the engine; empty: all."""
 
     @property
     def shares(self) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airloom.report import grid, radio, sweeps, tables
+from airloom.report import grid, radio, slices, sweeps, tables
 from airloom.report.in_force import in_force
 from airloom.report.tables import Table
 from airloom.results import RunReader
@@ -20,6 +20,8 @@ def all_tables(run: RunReader) -> list[Table]:
         tables.points(run),
         tables.ledger(run),
         tables.links(run),
+        slices.violations(run),
+        slices.airtime(run),
         radio.channels(run),
         radio.radios(run),
         radio.links(run),

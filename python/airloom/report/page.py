@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airloom.report import figures, grid, plots, radio, series, sweeps, tables, together, topology
+from airloom.report import figures, grid, plots, radio, series, slices, sweeps, tables, together, topology
 from airloom.report.in_force import in_force
 from airloom.report.style import Drawing
 from airloom.report.tables import Table
@@ -62,7 +62,13 @@ def chapters(run: RunReader, progress: Progress) -> list[Chapter]:
         Chapter(
             "Radio",
             drawings=radio.drawings(run, frame),
-            tables=_there(radio.channels(run), radio.radios(run), radio.links(run)),
+            tables=_there(
+                slices.violations(run),
+                slices.airtime(run),
+                radio.channels(run),
+                radio.radios(run),
+                radio.links(run),
+            ),
         ),
         Chapter("Over time", drawings=plots.over_time(found, run.details.happenings)),
         Chapter("Distributions", drawings=plots.distributions(found)),

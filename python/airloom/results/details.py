@@ -36,6 +36,10 @@ class NodeUse(Part):
     user_s: float = 0.0
     system_s: float = 0.0
     wait_s: float = 0.0
+    resident_octets: int | None = None
+    """Memory of its machine's largest process at the end, as top(1) shows it; null without a machine."""
+    switches: int | None = None
+    """Context switches of its machine's tasks during the run; null without a machine."""
 
 
 class ProgramEnd(Part):
@@ -147,6 +151,17 @@ class RadioUse(Part):
     """Frames by the engine's counters: ``sent``, ``unanswered``, ``given_up``, ``received`` etc."""
 
 
+class SliceUse(Part):
+    """Transmissions of a slice on one channel over the whole run."""
+
+    slice: str
+    channel: int
+    mhz: int
+    frames: int = 0
+    sent_ns: int = 0
+    """Sum of the lengths of its frames, acknowledgments included, in ns."""
+
+
 class RadioLink(Part):
     """Frames from one radio to another."""
 
@@ -205,6 +220,9 @@ class Details(Part):
     """All radios. Samples of ``radio`` contain their trajectories: metrics ``x``, ``y``, ``z`` in m,
     with the radio's name as node; one sample for a radio that never moves."""
     channels: tuple[ChannelUse, ...] = ()
+    slices: tuple[SliceUse, ...] = ()
+    """Samples of ``slice`` contain the time series: metric ``airtime``, the share of the interval in
+    which the slice's radios transmitted, with ``SLICE:CHANNEL`` as node."""
     radio_links: tuple[RadioLink, ...] = ()
     """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
     (share of the interval's attempts without a response), with ``sender>receiver`` as node."""

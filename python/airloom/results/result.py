@@ -108,6 +108,28 @@ class Repeated(Part):
     """Why it was not repeated more often."""
 
 
+class Violation(Part):
+    """Transmissions of a slice's radio that violated its grant in the same way."""
+
+    t_ns: int
+    """Engine time of the first one."""
+    until_ns: int
+    slice: str
+    node: str
+    """The sliver."""
+    radio: str
+    what: Literal["channel", "power", "address", "ssid", "bssid"]
+    amount: Number = 0.0
+    """By how much: MHz from the nearest granted channel, dB above the granted power."""
+    unit: str = ""
+    """``MHz`` or ``dB``; empty where there is no amount."""
+    frames: int
+    """Number of transmissions."""
+    channel: int
+    concerned: tuple[str, ...] = ()
+    """Other slices with an overlapping channel, or the owner of the name."""
+
+
 class Result(Part):
     """Contents of ``result.json``."""
 
@@ -123,9 +145,13 @@ class Result(Part):
     claims: tuple[Claim, ...] = ()
     repeated: tuple[Repeated, ...] = ()
     """Experiments only: how often each point was repeated."""
+    violations: tuple[Violation, ...] = ()
+    """Transmissions of slices outside their grants; similar ones are one entry."""
+    violations_unrecorded: int = 0
+    """Further violating transmissions: there were too many different ones."""
     in_force: dict[str, str] = {}
-    """Congestion controls, queues and traces in force, by path: ``measurements[tcp].congestion``.
-    Empty for a sweep: its runs have their own."""
+    """Congestion controls, queues, traces, processors and scheduling in force, by path:
+    ``measurements[tcp].congestion``, ``nodes[a].cpus``. Empty for a sweep: its runs have their own."""
 
     def to_json(self, measured: Sequence[str] | None = None) -> str:
         """Returns the text of ``result.json``; ``measured``: the measurements as text, if known.

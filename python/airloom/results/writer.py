@@ -18,7 +18,7 @@ from airloom.errors import LabError, RunError
 from airloom.results import samples
 from airloom.results.details import Details
 from airloom.results.folder import Lock, disk, exists
-from airloom.results.result import Claim, Ledger, Measurement, Repeated, Result, utc_now
+from airloom.results.result import Claim, Ledger, Measurement, Repeated, Result, Violation, utc_now
 from airloom.verdict import Verdict
 
 FLUSH_ROWS = 200_000
@@ -73,6 +73,9 @@ class RunWriter:
         self._buffer = samples.Buffer(point_text(point or {}), repetition)
         self.in_force: dict[str, str] = {}
         """Settings in force by path, for the next ``result.json``."""
+        self.violations: tuple[Violation, ...] = ()
+        self.violations_unrecorded = 0
+        """Violations of slices' grants, for the next ``result.json``."""
         self.ledger = Ledger()
         """The ledger so far; used for a run that is cut short."""
         self._head = Result(
@@ -213,6 +216,8 @@ class RunWriter:
             "wall_seconds": round(time.monotonic() - self._began, 3),
             "measurements": tuple(self._measurements),
             "in_force": self.in_force,
+            "violations": self.violations,
+            "violations_unrecorded": self.violations_unrecorded,
         }
         return self._head.model_copy(update=now | changes)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airloom.errors import LabError
-from airloom.nodes.kind import Cpu
+from airloom.nodes.kind import Cpu, Footprint
 from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
 from airloom.verdict import Share
@@ -52,6 +52,8 @@ class NodeTrack:
     used: list[Cpu] = field(default_factory=list)
     within: list[Cpu] = field(default_factory=list)
     """First and last CPU time reported by the node's own kernel, if it has one."""
+    footprints: list[Footprint] = field(default_factory=list)
+    """First and last memory and context switches of its machine, if it has one."""
 
 
 def pressure_us(text: str) -> int:
@@ -163,7 +165,9 @@ class HostWatch(Sampler):
                 continue
             try:
                 used = node.cpu()
-                within = node.within() if self._over.is_set() or name not in self._nodes else None
+                at_an_end = self._over.is_set() or name not in self._nodes
+                within = node.within() if at_an_end else None
+                footprint = node.footprint() if at_an_end else None
             except (LabError, OSError):
                 continue  # stopped, or removed at the end of the run
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
@@ -173,6 +177,8 @@ class HostWatch(Sampler):
             track.used.append(used)
             if within is not None:
                 track.within.append(within)
+            if footprint is not None:
+                track.footprints.append(footprint)
 
     def _between(self, value: Callable[[Reading, Reading], float | None]) -> Iterable[Share]:
         zero = self._world.zero

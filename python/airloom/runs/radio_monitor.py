@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from airloom.errors import LabError
-from airloom.results.details import ChannelUse, RadioLink, RadioUse
+from airloom.results.details import ChannelUse, RadioLink, RadioUse, SliceUse
+from airloom.runs import slice_monitor
 from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
 
@@ -67,6 +68,14 @@ class RadioWatch(Sampler):
                 yield ("radio", axis, "m", name, [at for at, _ in places], values)
         for link in self.links:
             yield from self._of_link(link.sender, link.receiver)
+        totals = [(at, slice_monitor.totals(list(look.values()))) for at, look in self._looks]
+        for whose, times, shares in slice_monitor.airtime(totals):
+            yield ("slice", "airtime", "1", whose, times, shares)
+
+    @property
+    def slices(self) -> tuple[SliceUse, ...]:
+        """The use of channels by each slice as of the last sample."""
+        return slice_monitor.uses(slice_monitor.totals(list(self._last().values())))
 
     def _of_link(self, sender: str, receiver: str) -> Iterator[Series]:
         whose = f"{sender}>{receiver}"

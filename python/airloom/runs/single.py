@@ -23,10 +23,10 @@ from airloom.planning.plan import Plan
 from airloom.results import Claim, Details, Measurement, Result, RunWriter, evaluate
 from airloom.results.claims import from_measurements
 from airloom.results.details import Advice, Happening, Hotspot, NodeUse, ProgramEnd
-from airloom.runs import evidence, margins
+from airloom.runs import evidence, margins, slice_monitor
 from airloom.runs.capture_watch import CaptureWatch
 from airloom.runs.emulation import World
-from airloom.runs.host_monitor import HostWatch
+from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.runs.measurement import Measuring
 from airloom.runs.picture import topology_of
 from airloom.runs.profiler import Profiler, machines_of
@@ -159,6 +159,7 @@ class OneRun:
             self.watcher.phase("collecting")
             if self._profiler is not None:
                 self._hotspots = self._profiler.finish()
+            self.writer.in_force |= self.world.scheduling
             self.world.end()
             self._collect()
             self._follow()
@@ -204,6 +205,8 @@ class OneRun:
             self._captures.finish()
         self._record_host(watch, lateness)
         self._record_radios()
+        found = slice_monitor.violations(self.world)
+        self.writer.violations, self.writer.violations_unrecorded = found
         self._advice, self._above_ceiling = correct.advise(self.plan, self.measured, model.load)
         self._judged = self._judge(watch, ledger, lateness)
         self._margins = margins.of_run(self.plan, ledger, lateness, watch.node_wait(), self.world.now())
@@ -335,6 +338,7 @@ class OneRun:
                     user_s=track.used[-1].user_ns / 1e9,
                     system_s=track.used[-1].system_ns / 1e9,
                     wait_s=(track.used[-1].wait_ns or 0) / 1e9,
+                    **_footprint(track),
                 )
                 for name, track in watch.nodes.items()
             ),
@@ -351,6 +355,7 @@ class OneRun:
             topology=topology_of(self.plan),
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),
+            slices=self._radios.slices if self._radios is not None else (),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 
@@ -361,6 +366,14 @@ class Interrupted(RunError):
     def __init__(self, who: str, folder: Path) -> None:
         super().__init__("run.stopped", f"stopped by {who}; what was measured until then is in {folder}")
         self.exit_code = 128 + int(getattr(signal, who, signal.SIGINT))
+
+
+def _footprint(track: NodeTrack) -> dict[str, int]:
+    """Memory and context switches of a node's machine between its first and last sample."""
+    if not track.footprints:
+        return {}
+    first, last = track.footprints[0], track.footprints[-1]
+    return {"resident_octets": last.resident, "switches": last.switches - first.switches}
 
 
 def tools_of(plan: Plan, measurements: Sequence[Asked], first_port: int = FIRST_PORT) -> dict[str, Tool]:

@@ -46,6 +46,8 @@ KEYS = {
     "claims",
     "repeated",
     "in_force",
+    "violations",
+    "violations_unrecorded",
 }
 
 

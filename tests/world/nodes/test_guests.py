@@ -24,6 +24,7 @@ from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.kinds.uml import UmlKind, kernel_of
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.planning.plan import CpusPlan
 from helpers import REPOSITORY
 from helpers.images import disk, tree
 from helpers.nodes import PYTHON, Up, eventually, guest, interface, processes_with
@@ -334,7 +335,7 @@ def test_an_image_is_a_root_whose_copy_is_written(up: Up, tmp_path: Path) -> Non
 
 
 def test_scheduling_is_what_was_asked_for(up: Up) -> None:
-    g = up(guest("g", nice=7, policy="batch", processors=(0,)))["g"]
+    g = up(guest("g", cpus=CpusPlan((0,), "batch", nice=7)))["g"]
     run(g, "true")
     made = [pid for pid in _below(os.getpid()) if _is_machine(Path("/proc", str(pid)), "umid=g")]
     assert made
@@ -342,6 +343,7 @@ def test_scheduling_is_what_was_asked_for(up: Up) -> None:
     assert os.sched_getscheduler(pid) == os.SCHED_BATCH
     assert os.sched_getaffinity(pid) == {0}
     assert os.getpriority(os.PRIO_PROCESS, pid) == 7
+    assert g.scheduling == "processor 0; policy batch; nice 7"
 
 
 def _is_machine(process: Path, word: str) -> bool:
@@ -438,3 +440,15 @@ def test_the_channel_bears_noise(supervisor: Supervisor, up: Up, tmp_path: Path)
         nodes["g"].exec(["true"])
     assert run(nodes["h"], "echo on") == "on\n"
     assert supervisor.failure is None
+
+
+def test_its_machine_has_memory_and_switches_contexts(g: GuestNode) -> None:
+    run(g, "true")
+    before = g.footprint()
+    assert before is not None
+    run(g, "for i in 1 2 3 4 5; do true | cat; done")
+    after = g.footprint()
+    assert after is not None
+    assert after.switches > before.switches
+    # Less than the machine's 64 MiB and the program itself, more than a kernel.
+    assert 4 << 20 < after.resident < 128 << 20

@@ -14,7 +14,7 @@ from airloom.errors import HostError, RunError
 from airloom.host import binaries
 from airloom.images import Image, own
 from airloom.nodes.kind import NodeHandle
-from airloom.planning.plan import NodePlan
+from airloom.planning.plan import CpusPlan, NodePlan
 from helpers.images import busybox, entry, layer, oci
 from helpers.nodes import Up, eventually, interface, mount_points, node, processes_with
 
@@ -191,3 +191,10 @@ def test_a_program_that_the_image_has_not_is_named(up: Up, store: Path) -> None:
     handle = up(container(store))["c"]
     with pytest.raises(RunError, match="node c: cannot start python3: no such program"):
         handle.exec(["python3"], timeout=20)
+
+
+def test_its_programs_are_on_its_processor(up: Up, store: Path) -> None:
+    first = min(os.sched_getaffinity(0))
+    handle = up(container(store, cpus=CpusPlan((first,), "batch", nice=2)))["c"]
+    assert handle.exec(["true"], timeout=20).exit.ok
+    assert handle.scheduling == f"processor {first}; policy batch; nice 2"

@@ -5,17 +5,36 @@
 
 use super::Wire;
 use crate::engine::context::Context;
-use crate::frame::Frame;
+use crate::frame::{Frame, Protocol};
 use crate::link::in_flight::MOST_TOGETHER;
 use crate::settings::Late;
 use crate::time::{Instant, Span};
+
+/// Segments of which super-frames may be handed over together to a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gathers {
+    /// Of TCP super-frames.
+    pub tcp: bool,
+    /// Datagrams of UDP super-frames.
+    pub udp: bool,
+}
+
+impl Gathers {
+    /// True if segments of `frame` may be handed over together.
+    pub(crate) fn takes(self, frame: &Frame) -> bool {
+        frame.segmentation.is_some_and(|cut| match cut.protocol {
+            Protocol::Tcp4 | Protocol::Tcp6 => self.tcp,
+            Protocol::Udp => self.udp,
+        })
+    }
+}
 
 impl Wire {
     /// Time for which the settings let segments be gathered at the far end.
     pub(super) fn gathers_for(&self) -> Span {
         let plain = !self.impairments.any && !self.receiver.any() && self.gap == Span::ZERO;
         let paced = self.serializer.length(0).is_some() && self.settings.late != Late::Slip;
-        let gathers = self.gathers && plain && paced && !self.carried;
+        let gathers = self.gathers != Gathers::default() && plain && paced && !self.carried;
         Span::from_nanos(if gathers { self.settings.coalesce_ns } else { 0 })
     }
 
@@ -25,6 +44,7 @@ impl Wire {
     pub(super) fn gather(&mut self, due: Instant, frame: &Frame) -> Instant {
         let mut until = due;
         if let (Some(next), Some(first)) = (self.queue.front(), self.in_flight.next())
+            && self.gathers.takes(frame)
             && next.follows(frame)
             && let Some(each) = self.serializer.length(self.charge.of_frame(next.segment_octets(next.first)))
         {

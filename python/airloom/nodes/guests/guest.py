@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -25,15 +25,14 @@ from typing import ClassVar
 from airloom import _engine
 from airloom.nodes.guests.guest_node import InnerNode
 from airloom.nodes.guests.guest_sockets import GuestSocket
-from airloom.nodes.kind import Cpu, Site
+from airloom.nodes.kind import Cpu, Footprint, Site
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient
 from airloom.planning.plan import NodePlan
 
 _LAST_LINES = 5
 _LAST_OCTETS = 16_384
-_POLICIES = {"other": 0, "fifo": 1, "round-robin": 2, "batch": 3, "idle": 5}
-"""Numbers of the kernel's scheduling policies (``sched(7)``)."""
+_SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 _TICK = 10_000_000
 """Length of a /proc/stat tick in ns, on every architecture of guests."""
 
@@ -97,6 +96,10 @@ class GuestNode(InnerNode):
             return None
         user, nice, system = (int(word) * _TICK for word in words)
         return Cpu(user + nice, system)
+
+    def footprint(self) -> Footprint | None:
+        tasks = self.tasks()[1:]  # without the first process on the host
+        return footprint_of([Path(f"/proc/{task}/status") for task in tasks])
 
     def restart(self) -> None:
         with self._lock:
@@ -181,7 +184,7 @@ class GuestNode(InnerNode):
         return self.parts or [self]
 
     def _boot(self, init: InitClient) -> None:
-        machine, settings = self.machine(), self.settings
+        machine = self.machine()
         order: Message = {
             "argv": machine.argv,
             "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
@@ -190,12 +193,6 @@ class GuestNode(InnerNode):
                 "memory": machine.memory,
                 "capabilities": machine.capabilities,
                 "devices": machine.devices,
-            },
-            "scheduling": {
-                "processors": settings.processors,
-                "nice": settings.nice,
-                "policy": _POLICIES[settings.policy],
-                "priority": settings.priority,
             },
             "timeout_ms": round(machine.timeout * 1000),
             "world": {
@@ -219,6 +216,24 @@ class GuestNode(InnerNode):
         self._failure, self._state = why, "failed"
         for part in list(self.parts):
             part.lose(f"its guest {self.name} has ended: {why}")
+
+
+def footprint_of(files: Sequence[Path]) -> Footprint | None:
+    """Reads the status of tasks (``proc_pid_status(5)``); None if there are none any more.
+
+    Memory is that of the largest process: the processes of User Mode Linux map the same memory, so a
+    sum would count it several times.
+    """
+    resident, switches, found = 0, 0, False
+    for file in files:
+        try:
+            lines = dict(line.split(":", 1) for line in file.read_text().splitlines())
+            switches += sum(int(lines[key]) for key in _SWITCHES)
+        except (OSError, KeyError, ValueError):  # it has just ended
+            continue
+        found = True
+        resident = max(resident, int(lines.get("VmRSS", "0 kB").split()[0]) * 1024)
+    return Footprint(resident, switches) if found else None
 
 
 def _log(name: str, site: Site) -> int:

@@ -18,7 +18,7 @@ import select
 import shutil
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from airloom import _engine
@@ -26,7 +26,7 @@ from airloom.errors import HostError, RunError, ScenarioError
 from airloom.nodes.kind import Exit, Nature, NodeHandle, Site
 from airloom.nodes.kinds.netns import NetnsKind, NetnsNode
 from airloom.nodes.network import packet_sockets
-from airloom.nodes.network.controller_proxy import LOOPBACK, Relay
+from airloom.nodes.network.controller_proxy import LOOPBACK, Line, Relay
 from airloom.planning.plan import BridgePlan, ControllerPlan, NodePlan, OpenVSwitchPlan
 from airloom.units.text import in_a_line
 
@@ -88,22 +88,29 @@ class OpenVSwitchNode(NetnsNode):
             rows.append(["add-port", bridge.name, port.name])
             row = ["set", "interface", port.name, f"ofport_request={port.number}"]
             rows.append([*row, "type=patch", f"options:peer={port.peer}"] if port.peer else row)
-        rows += self.controller_rows(bridge.name, bridge.controllers)
+        rows += self._controller_rows(bridge)
         return [word for row in rows for word in ("--", *row)][1:]
 
-    def controller_rows(self, bridge: str, controllers: Iterable[ControllerPlan]) -> Iterator[list[str]]:
-        """ovs-vsctl(8) arguments for a bridge's controllers, each with its own channel."""
+    def _controller_rows(self, bridge: BridgePlan) -> Iterator[list[str]]:
+        """ovs-vsctl(8) arguments for a bridge's controllers, and their channels."""
+        every = bridge.controllers
+        groups = [every] if every and bridge.failover else [(one,) for one in every]
         names = []
-        for controller in controllers:
-            line = self._relay.open(self.name, self.namespace.fileno(), bridge, controller)
+        for controller, *standby in groups:
+            line = self._relay.open(self.name, self.namespace.fileno(), bridge.name, controller, standby)
             target = f'target="tcp:{LOOPBACK}:{line.port}"'
             names.append(f"@c{line.port}")
+            columns = {"connection_mode": "out-of-band", "max_backoff": "1000", **bridge.channel}
             yield [
                 *(f"--id={names[-1]}", "create", "controller", target),
-                *("connection_mode=out-of-band", "max_backoff=1000"),
+                *(f"{column}={value}" for column, value in columns.items()),
             ]
         if names:
-            yield ["set", "bridge", bridge, f"controller=[{','.join(names)}]"]
+            yield ["set", "bridge", bridge.name, f"controller=[{','.join(names)}]"]
+
+    def on_channel(self, act: Callable[[Line], None]) -> None:
+        """Sets a function that is called, by another thread, when a channel connects or ends."""
+        self._relay.on_change(lambda line: act(line) if line.switch == self.name else None)
 
     @property
     def bridges(self) -> tuple[BridgePlan, ...]:

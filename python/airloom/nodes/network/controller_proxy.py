@@ -4,7 +4,8 @@ Each switch has its own network namespace and no address in the emulated network
 controller of a switch, the proxy listens on the switch's loopback and forwards the data to the
 controller, which is a program in another node or at an external address. The channel has no delay
 and uses no bandwidth of any link. Until the controller accepts, the switch's connection stays open
-and the proxy retries.
+and the proxy retries. A channel with several controllers has one at a time: when it ends or an
+attempt fails, the next one is tried.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from airloom.host.network_namespace import within
@@ -44,10 +45,17 @@ class Line:
     port: int
     """Port on the switch's loopback."""
     listener: socket.socket
+    standby: tuple[ControllerPlan, ...] = ()
+    """Controllers to try, in this order, when this one does not answer or has gone."""
     connected: bool = False
     """Whether switch and controller have completed their handshake."""
     why: str = "it has not been tried yet"
     """Why it is not connected."""
+
+    def pass_on(self) -> None:
+        """Turns to the next controller; this one becomes the last in the order."""
+        self.controller, *others = (*self.standby, self.controller)
+        self.standby = tuple(others)
 
     def __str__(self) -> str:
         where = self.switch if self.bridge == "br0" else f"{self.switch}, slice {self.bridge}"
@@ -61,6 +69,8 @@ class _Call:
     line: Line
     near: socket.socket
     far: socket.socket | None = None
+    place: ControllerPlan | None = None
+    """The controller that it was last tried with."""
     up: bool = False
     """Whether the controller has accepted."""
     due: float = 0.0
@@ -117,8 +127,18 @@ class Relay:
         self._thread = threading.Thread(target=self._run, name="airloom-relay", daemon=True)
         self._thread.start()
 
-    def open(self, switch: str, namespace: int, bridge: str, controller: ControllerPlan) -> Line:
-        """Listens on a switch's loopback for a bridge, on the controller's own port if it is free."""
+    def open(
+        self,
+        switch: str,
+        namespace: int,
+        bridge: str,
+        controller: ControllerPlan,
+        standby: Iterable[ControllerPlan] = (),
+    ) -> Line:
+        """Listens on a switch's loopback for a bridge, on the controller's own port if it is free.
+
+        ``standby``: the controllers that take over, one after the other.
+        """
 
         def listen() -> socket.socket:
             for port in (controller.port, 0):
@@ -134,7 +154,7 @@ class Relay:
             raise OSError("no port is free")
 
         listener = within(namespace, listen)
-        line = Line(switch, bridge, controller, listener.getsockname()[1], listener)
+        line = Line(switch, bridge, controller, listener.getsockname()[1], listener, tuple(standby))
         with self._lock:
             self.lines.append(line)
             self._joining.append(line)
@@ -225,7 +245,7 @@ class Relay:
 
     def _dial(self, call: _Call) -> None:
         """Starts to connect to the controller."""
-        place = call.line.controller
+        place = call.place = call.line.controller
         try:
             if place.node is None:
                 family, _, _, _, address = socket.getaddrinfo(
@@ -260,6 +280,7 @@ class Relay:
                 self._selector.unregister(call.far)
             call.far.close()
             call.far = None
+        self._pass_on(call)
         call.due = time.monotonic() + call.pause
         call.pause = min(2 * call.pause, _AGAIN[1])
 
@@ -326,6 +347,13 @@ class Relay:
             call.line.connected = False
             call.line.why = "the connection has ended"
             self._tell(call.line)
+        if call.up:
+            self._pass_on(call)
+
+    def _pass_on(self, call: _Call) -> None:
+        """Turns the line to its next controller, unless another connection did so meanwhile."""
+        if call.place == call.line.controller:
+            call.line.pass_on()
 
     def _tell(self, line: Line) -> None:
         for act in self._changed:

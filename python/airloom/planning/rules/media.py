@@ -195,6 +195,8 @@ _LAWS = {
     "fading": ("fading",),
     "errors": ("errors",),
     "floor_dbm": ("floor",),
+    "leakage": ("leakage",),
+    "antenna_isolation_db": ("antenna_isolation",),
 }
 
 
@@ -438,7 +440,21 @@ def of_event(event: Event, path: Path_, network: Network) -> Iterator[Problem]:
             nearest(event.radio, names),
         )
     elif event.tune is not None:
-        yield from tuning(event.tune, end, (*path, "tune"), network.slivers.get(end.node))
+        sliver = network.slivers.get(end.node)
+        yield from tuning(event.tune, end, (*path, "tune"), sliver)
+        if sliver is not None and event.tune.ssid is not None:
+            yield from _taken(event.tune.ssid, sliver, network, (*path, "tune"))
+
+
+def _taken(ssid: str, sliver: Sliver, network: Network, path: Path_) -> Iterator[Problem]:
+    """Yields a problem if another slice has this SSID."""
+    for other in network.radios:
+        whose = network.slivers.get(other.node)
+        if whose is not None and whose.slice != sliver.slice and other.said.get("ssid") == ssid:
+            renamed = RadioEnd(sliver.name, sliver.radio, other.medium, path, {"ssid": ssid})
+            renamed.origin["ssid"] = (*path, "ssid")
+            yield from admission.taken(renamed, whose.slice, sliver.slice, set())
+            return
 
 
 def tuning(change: Tuning, end: RadioEnd, path: Path_, sliver: Sliver | None) -> Iterator[Problem]:

@@ -24,6 +24,7 @@ from airloom.scenario.model.base import (
     Name,
     by_name,
 )
+from airloom.scenario.model.cpus import Cpus, CpusChoice, Engine, Processors
 from airloom.scenario.model.jitter import (
     ExponentialJitter,
     Jitter,
@@ -47,6 +48,7 @@ from airloom.scenario.model.media import (
     Errors,
     Fading,
     FrameError,
+    Leakage,
     Medium,
     Mobility,
     Noise,
@@ -105,6 +107,11 @@ class Scenario(Model):
     )
     kind: KindName = Field(default="netns", description="kind of all nodes")
     image: ImagePath | None = Field(default=None, description="default image of containers")
+    cpus: CpusChoice | None = Field(
+        default=None,
+        description="processors and scheduling of each node; its processors are also the engine's default",
+    )
+    engine: Engine = Field(default=Engine.model_construct(), description="the engine")
     guest: Guest = Field(
         default=Guest.model_construct(),
         description="default machine of `uml` and `qemu` nodes",
@@ -192,7 +199,9 @@ class Scenario(Model):
 __all__ = [
     "Adapter",
     "Claim",
+    "Cpus",
     "Direction",
+    "Engine",
     "Errors",
     "Event",
     "ExponentialJitter",
@@ -207,6 +216,7 @@ __all__ = [
     "Interface",
     "Iperf3",
     "Jitter",
+    "Leakage",
     "Limits",
     "Link",
     "Loss",
@@ -222,6 +232,7 @@ __all__ = [
     "ParetoJitter",
     "Ping",
     "Pools",
+    "Processors",
     "Program",
     "Propagation",
     "Publish",

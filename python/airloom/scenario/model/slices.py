@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,8 @@ class Grant(Model):
     """Resources of a slice. The check refuses a grant that does not fit; the run enforces it on radios."""
 
     nodes: Annotated[list[str], Field(min_length=1)] = Field(
-        description="nodes with a sliver; ``node:radio`` asks for a certain radio"
+        description="nodes with a sliver; ``node:radio`` asks for a certain radio; a node named twice has "
+        "two slivers, with a radio each"
     )
     channels: Annotated[list[Channel], Field(min_length=1)] = Field(
         description="channel numbers or frequencies; radios start on the first"
@@ -29,11 +30,20 @@ class Slice(Model):
     """A tenant's share of nodes and spectrum, or an isolated logical network on Open vSwitches, or both.
 
     With a ``grant``, its part on a node is a sliver: a separate node named ``NODE-SLICE`` with one of the
-    shared node's radios and the other settings of the shared node. Settings of one sliver are under its
-    name in ``nodes``.
+    shared node's radios and the other settings of the shared node. A second one is ``NODE-SLICE-2``.
+    Settings of one sliver are under its name in ``nodes``.
     """
 
     grant: Grant | None = Field(default=None, description="nodes and spectrum of the slice")
+    police: Literal["watch", "enforce", "cut"] = Field(
+        default="watch",
+        description="what follows a transmission outside the grant: it is recorded; it is recorded and not "
+        "transmitted; the same, and after ``violations`` of them the radio is turned off",
+    )
+    violations: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
+        default=10,
+        description="transmissions outside the grant after which ``police: cut`` turns a radio off",
+    )
     radio: Radio = Field(
         default=Radio.model_construct(),
         description="settings of all its radios; nodes' settings override them",

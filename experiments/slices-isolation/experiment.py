@@ -1,0 +1,170 @@
+"""Slices: coupling of several experiments under each scheme that divides the spectrum between them.
+
+See README.md beside this file for what is compared with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airloom.experiments import capacity_search, orbit
+from airloom.experiments.campaign import Campaign, Case
+from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found
+from airloom.report.figures import Figure
+from airloom.results import RunReader
+from airloom.results.result import Result
+from airloom.scenario.model import Scenario
+
+LOAD = 20
+"""Mbit/s of each slice; one channel carries 23.08 Mbit/s."""
+CHANNELS = (36, 40, 44, 48, 52, 56, 60, 64)
+APART = 2_000
+"""Metres between slices in space division: interference far below the noise."""
+GAP = 0.5
+"""Seconds between the two flows of the first slice."""
+WINDOW = 100_000_000
+"""ns of the windows of the instantaneous coupling."""
+ORTHOGONAL = 0.005
+"""Largest coupling of slices that do not share a channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A division of the spectrum between slices."""
+
+    label: str
+    grant: Callable[[int, int], Mapping[str, Any]]
+    """What the grant of slice NUMBER of COUNT has beside its nodes."""
+    apart: float = 2.0
+    """Metres between the nodes of two slices."""
+
+
+SCHEMES = {
+    "shared": Scheme("one channel, no division", lambda number, count: {"channels": [CHANNELS[0]]}),
+    "fdm": Scheme("a channel each", lambda number, count: {"channels": [CHANNELS[number]]}),
+    "sdm": Scheme("one channel, apart", lambda number, count: {"channels": [CHANNELS[0]]}, apart=APART),
+}
+"""A further scheme is a row here."""
+
+
+def run(
+    folder: Path, *, extent: Extent, progress: Callable[[str], None], kinds: Sequence[str] = ("netns",)
+) -> Result:
+    """Measures the first slice alone and beside the others, under each scheme."""
+    seconds = extent.choose(full=10.0, quick=4.0, smoke=1.0)
+    counts = extent.choose(full=(2, 4, 8), quick=(2,), smoke=(2,))
+    orbit.check_kinds(kinds)
+    with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
+        cases = [
+            _case(scheme, count, kind, seconds) for count in counts for scheme in SCHEMES for kind in kinds
+        ]
+        found = campaign.measure(cases, _figures, extent.repetitions("together"))
+        for kind in kinds:
+            _claims(campaign, found, kind, counts)
+            for metric, title, unit, scale in (
+                ("coupling", "Coupling coefficient C = (R - R') / R", "1", 1.0),
+                ("efficiency", "Sum of all slices against one channel", "1", 1.0),
+                ("delay-added", "Delay added by the other slices", "ms", 1e6),
+            ):
+                campaign.draw(_figure(found, kind, counts, metric, title, unit, scale))
+        return campaign.finish()
+
+
+def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
+    rule = SCHEMES[scheme]
+    nodes, slices, flows = {}, {}, []
+    begin = orbit.WARM_UP + seconds + GAP
+    for number in range(count):
+        name, place = f"s{number + 1}", number * rule.apart
+        pair = [f"n{2 * number + 1}", f"n{2 * number + 2}"]
+        for node, depth in zip(pair, ("0 m", "1 m"), strict=True):
+            nodes[node] = {"position": [f"{place:g} m", depth], "radios": {"wlan0": {}}}
+        slices[name] = {"grant": {"nodes": pair, **rule.grant(number, count)}, "police": "enforce"}
+        said = {"from": f"{pair[0]}-{name}", "to": f"{pair[1]}-{name}", "rate": f"{LOAD} Mbit/s"}
+        said |= {"size": f"{orbit.PAYLOAD} B", "duration": f"{seconds:g} s"}
+        if number == 0:
+            flows.append({"name": "alone", "traffic": said | {"at": f"{orbit.WARM_UP:g} s"}})
+        name = "together" if number == 0 else f"other-{number}"
+        flows.append({"name": name, "traffic": said | {"at": f"{begin:g} s"}})
+    labels = {"scheme": scheme, "slices": count, "kind": kind}
+    radio = {"rate": f"{orbit.RATE} Mbit/s", "buffers": 200, "queue": 200}
+    scenario = Scenario.model_validate(
+        {
+            "name": f"slices-isolation-{scheme}-{count}-{kind}",
+            "kind": kind,
+            "media": {"air": {"propagation": {"model": "log-distance"}, "radio": radio}},
+            "nodes": nodes,
+            "slices": slices,
+            "measurements": flows,
+        }
+    )
+    return Case(f"{scheme}_{count}_{kind}", labels, scenario, begin + seconds)
+
+
+def _figures(case: Case, reader: RunReader) -> Figures:
+    def of(flow: str, metric: str) -> float:
+        return capacity_search.value(reader, flow, metric)
+
+    others = [f"other-{number}" for number in range(1, case.labels["slices"])]
+    alone, together = of("alone", "throughput"), of("together", "throughput")
+    times = reader.samples("together", "delay").t_ns.sort_values().to_numpy()
+    windows = orbit.windows(times, orbit.PAYLOAD, WINDOW)
+    total = together + sum(of(other, "throughput") for other in others)
+    airtime = sum(one.sent_ns for one in reader.details.slices if one.slice == "s1")
+    found = {
+        "alone": (alone, "bit/s"),
+        "together": (together, "bit/s"),
+        "coupling": ((alone - together) / alone, "1"),
+        "coupling-most": ((alone - float(windows.min())) / alone if windows.size else float("nan"), "1"),
+        "delay-added": (of("together", "delay_mean") - of("alone", "delay_mean"), "ns"),
+        "jitter-added": (of("together", "jitter_mean") - of("alone", "jitter_mean"), "ns"),
+        "loss-added": (of("together", "loss") - of("alone", "loss"), "1"),
+        "efficiency": (total / orbit.saturation(), "1"),
+        "airtime": (airtime / reader.details.length_ns, "1"),
+        "violations": (float(len(reader.result.violations)), "1"),
+    }
+    return {name: one for name, one in found.items() if one[0] == one[0]}
+
+
+def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) -> None:
+    for count in counts:
+        c = {scheme: found.sample("coupling", scheme=scheme, slices=count, kind=kind) for scheme in SCHEMES}
+        # Equal slices share what one channel carries.
+        share = 1 - orbit.saturation() / count / (LOAD * 1e6)
+        campaign.claim(
+            f"shared-{count}-{kind}",
+            f"{count} slices on one channel: each gets its equal share of it, C = {share:.2f}.",
+            f"abs(c - {share:.4f}) <= 0.05",
+            says="shared",
+            shape="c >= 0.2",
+            c=c["shared"],
+        )
+        for scheme in ("fdm", "sdm"):
+            campaign.claim(
+                f"{scheme}-{count}-{kind}",
+                f"{count} slices, {SCHEMES[scheme].label}: no coupling by radio.",
+                f"abs(c) <= {ORTHOGONAL}",
+                says=scheme,
+                c=c[scheme],
+            )
+
+
+def _figure(
+    found: Found, kind: str, counts: Sequence[int], metric: str, title: str, unit: str, scale: float
+) -> Figure:
+    lines = [
+        found.line(rule.label, "measured", metric, "slices", counts, scale, scheme=scheme, kind=kind)
+        for scheme, rule in SCHEMES.items()
+    ]
+    return Figure(
+        name=f"{metric}-{kind}",
+        title=title,
+        x_label="slices",
+        y_label=metric,
+        unit=unit,
+        lines=tuple(lines),
+    )

@@ -1,0 +1,177 @@
+"""Predicts how strongly the slices of a scenario disturb each other.
+
+The received power of radio b from radio a is ``P_a + G(a, b)`` in dBm and dB, with the path gain G
+that the engine computes from the positions at the start by the scenario's own propagation model, so
+prediction and run agree; fading is left out. Between two channels, the share of the power that the
+receiver's filter passes is the engine's ``Channel::overlap``. Of all channels and powers that two
+slices may use by their grants the worst count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airloom.errors import translated
+from airloom.planning import media
+from airloom.planning.channels import mhz_of
+
+if TYPE_CHECKING:
+    from airloom import _engine
+    from airloom.planning.plan import MediumPlan, Plan, RadioPlan
+
+FLOOR_DBM = -150.0
+"""The engine's lowest floor: losses above 150 dB at 0 dBm count as such."""
+_THERMAL_DBM = -101.0
+"""Thermal noise at 290 K in 20 MHz: -174 dBm/Hz + 73 dB."""
+_NOISE_FIGURE_DB, _RECEIVE_DBM = 7.0, -82.0
+"""The engine's defaults."""
+NEGLIGIBLE_DB = -10.0
+"""Interference this far below the noise raises noise plus interference by 0.4 dB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """The strongest signal of one slice at a radio of another one."""
+
+    source: str
+    """The slice that disturbs."""
+    victim: str
+    sender: str
+    """Radios, as ``node:interface``."""
+    receiver: str
+    channel: int
+    """The victim's channel."""
+    power_dbm: float
+    """Received power within the victim's channel."""
+    noise_dbm: float
+    wanted_dbm: float | None
+    """Strongest signal of its own slice at the receiver; None if it hears none."""
+    heard: bool
+    """The receiver detects the sender's frames, and so defers to them."""
+
+    @property
+    def above_noise_db(self) -> float:
+        """Interference over noise."""
+        return self.power_dbm - self.noise_dbm
+
+    @property
+    def snr_db(self) -> float | None:
+        """Wanted signal over noise, without the other slice."""
+        return None if self.wanted_dbm is None else self.wanted_dbm - self.noise_dbm
+
+    @property
+    def sinr_db(self) -> float | None:
+        """Wanted signal over noise and interference, while the other slice transmits."""
+        if self.wanted_dbm is None:
+            return None
+        return self.wanted_dbm - _decibels(_linear(self.noise_dbm) + _linear(self.power_dbm))
+
+    @property
+    def effect(self) -> str:
+        """The effect in words."""
+        if self.heard:
+            return "contends"
+        return "interferes" if self.above_noise_db > NEGLIGIBLE_DB else "none"
+
+
+def signals(engine: _engine.Engine, senders: Sequence[str], receivers: Sequence[str]) -> list[list[float]]:
+    """Returns the received powers in dBm, a row for each sender; 0 from a port to itself."""
+    return [
+        [0.0 if sender == receiver else engine.signal(sender, receiver) for receiver in receivers]
+        for sender in senders
+    ]
+
+
+def disturbances(plan: Plan) -> list[Disturbance]:
+    """Returns the strongest disturbance of each slice by each other one whose channels overlap."""
+    return [one for medium in plan.media.values() for one in _on(medium)]
+
+
+def _on(medium: MediumPlan) -> list[Disturbance]:
+    slices: dict[str, list[RadioPlan]] = {}
+    for radio in medium.radios:
+        if radio.grant is not None:
+            slices.setdefault(radio.grant.slice, []).append(radio)
+    pairs = [
+        (source, victim, *overlap)
+        for source in slices
+        for victim in slices
+        if source != victim and (overlap := _overlap(slices[source], slices[victim])) is not None
+    ]
+    if not pairs:
+        return []
+    from airloom import _engine
+
+    found = []
+    with translated():
+        engine = _engine.Engine(1)
+        engine.add_medium(medium.name, {**medium.settings, "floor_dbm": FLOOR_DBM})
+        for radio in medium.radios:
+            engine.add_memory_port(radio.port)
+            engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+        for source, victim, share, channel in pairs:
+            found.append(_strongest(engine, source, victim, slices[source], slices[victim], share, channel))
+    return found
+
+
+def _overlap(senders: list[RadioPlan], receivers: list[RadioPlan]) -> tuple[float, int] | None:
+    """Returns the largest overlap of the granted channels, and the receivers' channel of it."""
+    from airloom import _engine
+
+    mine = sorted({channel for radio in senders if radio.grant for channel in radio.grant.channels})
+    theirs = sorted({channel for radio in receivers if radio.grant for channel in radio.grant.channels})
+    shares = [(_engine.overlap(mhz_of(one), mhz_of(two)), -two) for one in mine for two in theirs]
+    share, channel = max(shares)
+    return (share, -channel) if share > 0 else None
+
+
+def _strongest(
+    engine: _engine.Engine,
+    source: str,
+    victim: str,
+    senders: list[RadioPlan],
+    receivers: list[RadioPlan],
+    share: float,
+    channel: int,
+) -> Disturbance:
+    found = signals(engine, [one.port for one in senders], [one.port for one in receivers])
+    loss = _decibels(share)
+    power, row, column = max(
+        (signal + _reserve(senders[row]) + loss, row, column)
+        for row, line in enumerate(found)
+        for column, signal in enumerate(line)
+    )
+    receiver = receivers[column]
+    own = [one.port for one in receivers if one is not receiver]
+    wanted = max((line[0] for line in signals(engine, own, [receiver.port])), default=None)
+    threshold = float(receiver.settings.get("receive_dbm", _RECEIVE_DBM))
+    noise = _THERMAL_DBM + float(receiver.settings.get("noise_figure_db", _NOISE_FIGURE_DB))
+    return Disturbance(
+        source,
+        victim,
+        senders[row].port,
+        receiver.port,
+        channel,
+        power,
+        noise,
+        wanted,
+        share >= 1.0 and power >= threshold,
+    )
+
+
+def _reserve(radio: RadioPlan) -> float:
+    """Returns by how many dB a radio may still raise its power."""
+    now = float(radio.settings.get("power_dbm", media.DEFAULT_POWER))
+    most = radio.grant.power_dbm if radio.grant is not None else None
+    return 0.0 if most is None else max(0.0, most - now)
+
+
+def _linear(decibels: float) -> float:
+    return float(10.0 ** (decibels / 10.0))
+
+
+def _decibels(ratio: float) -> float:
+    return 10.0 * math.log10(ratio)
