@@ -141,6 +141,12 @@ impl Medium {
                 self.reach.places[index].mobility = Box::new(Static(*place));
                 self.reach.moved(index, self.now);
                 self.soak(index);
+                let siblings: Vec<usize> = self.siblings(index).collect();
+                for sibling in siblings {
+                    self.reach.places[sibling].mobility = Box::new(Static(*place));
+                    self.reach.moved(sibling, self.now);
+                    self.soak(sibling);
+                }
             }
             RadioChange::On(on) => {
                 state.switched_on = *on;
@@ -150,6 +156,7 @@ impl Medium {
                     self.break_off(index);
                     self.flush(index, outside);
                 }
+                self.review_card_of(index);
             }
         }
     }
@@ -170,5 +177,6 @@ impl Medium {
         self.end_receptions(index);
         self.soak(index);
         self.timers.set(index, self.radios[index].next_at());
+        self.review_card_of(index);
     }
 }

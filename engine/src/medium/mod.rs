@@ -22,6 +22,7 @@ mod air;
 mod airtime;
 mod bss;
 pub mod capture;
+mod card;
 mod change;
 mod cluster;
 mod collision;
@@ -50,6 +51,7 @@ mod wideband;
 pub mod wlan;
 
 pub use airtime::Airtime;
+pub use card::{CardCounts, CardSettings};
 pub use change::RadioChange;
 pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
@@ -101,6 +103,8 @@ enum Event {
     Search { radio: u32, step: u32 },
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
+    /// The next step of a card.
+    Card { card: u32, epoch: u32 },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -125,6 +129,7 @@ pub struct Medium {
     free: Vec<u32>,
     spare: Vec<Vec<reach::Heard>>,
     noises: Vec<noise::Source>,
+    cards: Vec<card::Card>,
     channels: sniff::Channels,
     sniffing: bool,
     calendar: Calendar<Event>,
@@ -167,6 +172,7 @@ impl Medium {
             free: Vec::new(),
             spare: Vec::new(),
             noises: Vec::new(),
+            cards: Vec::new(),
             channels: sniff::Channels::default(),
             sniffing: false,
             calendar: Calendar::default(),
@@ -258,6 +264,7 @@ impl Medium {
             channel: checked.channel,
             up: true,
             wideband: wlan,
+            card: 0,
         });
         self.timers.add();
         // Thermal noise at 290 K: -174 dBm/Hz (k T = 1.380649e-23 J/K * 290 K).
@@ -315,6 +322,8 @@ impl Medium {
             waiting: 0,
             wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
             monitor: settings.monitor,
+            card: None,
+            held: false,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             settings,
@@ -369,6 +378,7 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
+                Event::Card { card, epoch } => self.card_due(card, epoch, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;
@@ -397,6 +407,11 @@ impl Medium {
                 .filter(|waiting| !waiting.arrived)
                 .filter_map(|w| w.frame.as_ref())
                 .for_each(&mut *visit);
+        }
+        for radio in &self.radios {
+            if let Cell::AccessPoint { dozing, .. } = &radio.cell {
+                dozing.frames().filter_map(|waiting| waiting.frame.as_ref()).for_each(&mut *visit);
+            }
         }
         self.calendar.events().for_each(|event| {
             if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {

@@ -159,6 +159,21 @@ class RadioLink(Part):
     """Rate of the next transmission in bit/s."""
 
 
+class CardUse(Part):
+    """Use of a card by its virtual MACs."""
+
+    medium: str
+    card: str
+    switches: int
+    """Changes of the channel."""
+    switching_ns: int
+    """Time spent on them."""
+    visits: int
+    """Turns on channels that only a scan or an association needed."""
+    collisions: int
+    """Internal collisions: a virtual MAC gave way to another one of the card."""
+
+
 class ChannelUse(Part):
     """One channel of a medium over the whole run, at all positions."""
 
@@ -205,6 +220,8 @@ class Details(Part):
     """All radios. Samples of ``radio`` contain their trajectories: metrics ``x``, ``y``, ``z`` in m,
     with the radio's name as node; one sample for a radio that never moves."""
     channels: tuple[ChannelUse, ...] = ()
+    cards: tuple[CardUse, ...] = ()
+    """Physical radios that several radios share."""
     radio_links: tuple[RadioLink, ...] = ()
     """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
     (share of the interval's attempts without a response), with ``sender>receiver`` as node."""

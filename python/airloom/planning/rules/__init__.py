@@ -12,6 +12,7 @@ from itertools import chain
 from airloom.planning import routing
 from airloom.planning.network import Network
 from airloom.planning.rules import (
+    cards,
     guests,
     links,
     measure,
@@ -39,5 +40,6 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         guests.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),
+        cards.problems(scenario, network),
         measure.problems(scenario, network),
     )
