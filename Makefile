@@ -19,6 +19,8 @@ BESIDE  := -n $(JOBS) --dist loadgroup
 OUT     ?= out
 BENCH   ?= all
 SUITES  ?= bookworm trixie
+# Options of tools/screenshots/make.
+PICTURES ?=
 
 # Without compiled modules every start of the command, and of each process of tests, takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
@@ -72,7 +74,7 @@ test-kernel:
 
 # What tests and examples use beside what the laboratory needs.
 $(VENV)/.sdn: sdn.lock $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r sdn.lock oml4py==2.10.4
 	@touch $@
 
 $(VENV)/.notebooks: notebooks.lock $(VENV)/.python
@@ -120,7 +122,7 @@ docs: setup ## Write the parts of docs/ that are generated
 
 screenshots: setup ## Make the pictures of reports in docs/pictures from real runs; needs chromium
 	@tools/packages screenshots
-	$(BIN)/python tools/screenshots/make
+	$(BIN)/python tools/screenshots/make $(PICTURES)
 
 wheel: $(VENV)/.python ## Pack dist/airloom-*.whl, which needs no compiler where it is installed
 	@tools/packages wheel

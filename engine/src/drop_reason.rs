@@ -38,11 +38,13 @@ pub enum DropReason {
     NotUp,
     /// The switch port is not a member of the frame's VLAN.
     WrongVlan,
+    /// A radio's transmission would have violated the grant of its slice.
+    OutsideGrant,
 }
 
 impl DropReason {
     /// All reasons, in order of declaration.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::QueueFull,
         Self::EarlyDrop,
         Self::RandomLoss,
@@ -60,6 +62,7 @@ impl DropReason {
         Self::NotAssociated,
         Self::NotUp,
         Self::WrongVlan,
+        Self::OutsideGrant,
     ];
 
     /// Name of the reason in ledgers, captures and results.
@@ -83,6 +86,7 @@ impl DropReason {
             Self::NotAssociated => "not-associated",
             Self::NotUp => "not-up",
             Self::WrongVlan => "wrong-vlan",
+            Self::OutsideGrant => "outside-grant",
         }
     }
 }

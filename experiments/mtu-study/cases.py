@@ -6,6 +6,7 @@ Bandwidth counts Ethernet frames with their check sequence, in Mbit/s; jitter is
 from __future__ import annotations
 
 import csv
+import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ WINDOW = 10
 INTERRUPTION = 1e6
 """ns by which two frames of a full link are further apart than they need be, if the link, its sender or the
 whole machine stood still in between: what is shorter, links make up for or lose like any other time."""
+UNLIMITED = 1e6
+"""Times the link's rate that stand for an infinite one."""
 PACKETS = 1000
 """Frames that may wait for a link, and what Mininet's links have."""
 
@@ -112,6 +115,9 @@ def sizes() -> tuple[Case, ...]:
     )
 
 
+BY_ID = {case.id: case for case in (*NINE, *STARTS, *sizes())}
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """What one run of a case shows: for every packet after the first a bandwidth and a jitter."""
@@ -157,6 +163,31 @@ class Series:
             jitters=tuple(float(jitter[one - WINDOW : one].mean()) for one in shown),
         )
 
+    def figures(self, case: Case) -> dict[str, tuple[float, str]]:
+        """The figures of one run of a case, with what claims compare: shares of link and ideal."""
+        mean, most, least = self.jitter
+        found = {
+            "bandwidth.mean": (self.mean * 1e6, "bit/s"),
+            "bandwidth.mean_uninterrupted": (self.running * 1e6, "bit/s"),
+            f"bandwidth.max_{WINDOW}": (self.top * 1e6, "bit/s"),
+            "bandwidth.max": (self.peak * 1e6, "bit/s"),
+            f"bandwidth.min_{WINDOW}": (self.low * 1e6, "bit/s"),
+            "jitter.mean": (mean * 1e6, "ns"),
+            "jitter.max": (most * 1e6, "ns"),
+            "jitter.min": (least * 1e6, "ns"),
+            "of_link.top": (self.top / case.link, "1"),
+            # Two packets with one time stamp have no finite rate.
+            "of_link.peak": (min(self.peak / case.link, UNLIMITED), "1"),
+            "of_ideal.mean": (self.mean / case.ideal, "1"),
+            "of_ideal.mean_uninterrupted": (self.running / case.ideal, "1"),
+        }
+        known = published()
+        for network in ("real", "mininet") if (case.id, "real") in known else ():
+            cell = known[case.id, network]
+            found[f"difference.bandwidth_{network}"] = ((self.mean - (cell.bandwidth[0] or 0)) * 1e6, "bit/s")
+            found[f"difference.jitter_{network}"] = ((mean - (cell.jitter[0] or 0)) * 1e6, "ns")
+        return {name: one for name, one in found.items() if math.isfinite(one[0])}
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -166,6 +197,7 @@ class Published:
     jitter: tuple[float | None, ...]
 
 
+@functools.cache
 def published() -> dict[tuple[str, str], Published]:
     """By case and network: ``real`` or ``mininet``."""
 

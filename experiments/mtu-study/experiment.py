@@ -5,24 +5,27 @@ See README.md beside this file for what is compared with what.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from airloom.bench.peers import installed_mininet
 from airloom.experiments import capacity_search
+from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Figures, Found
 from airloom.host import binaries
 from airloom.measure import captures, flow, records
+from airloom.measure.flow import FlowReading
 from airloom.planning.capture import Capture
 from airloom.report import figures
 from airloom.report.figures import Figure, Line
-from airloom.results import Measurement, Result, RunWriter, claims
-from airloom.units.figures import Quantity
+from airloom.results import Result, RunReader
+from airloom.stats import mean
 
 
 def _beside(name: str) -> Any:
@@ -40,84 +43,133 @@ def _beside(name: str) -> Any:
 cases = _beside("cases")
 equipment = _beside("equipment")
 tunnelled = _beside("tunnelled")
+judged = _beside("judged")
 
-TUNNELLED = cases.NINE[6]
-"""The case whose throughput in a tunnel is claimed."""
-
-WIRE, AIRLOOM, TUNNEL = "airloom, on the wire", "airloom, at the receiver", "airloom, over GRE"
-MININET, MODEL = "mininet here", "equipment model"
-"""Where a series was seen: by the engine's capture, by the receiving kernel, by that of a second laboratory
-beyond a tunnel, on Mininet, in memory."""
+WIRE, AIRLOOM, TUNNEL, MININET = judged.WIRE, judged.AIRLOOM, judged.TUNNEL, judged.MININET
+MODEL = "equipment model"
 REAL, PUBLISHED = "real, published", "mininet, published"
-MEAN_WITHIN = 0.005
 SETTLED = "slip"
 """What links do here with time that the host lost."""
+MOST = 5
+"""Most runs of a cell."""
+TUNNEL_SECONDS, MININET_SECONDS = 8.0, 5.0
+"""What such a run takes beside its flow."""
 
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """All cases; finished runs are kept when it is run again."""
-    seconds = extent.choose(full=9.0, quick=1.5, smoke=0.5)
+    seconds = extent.choose(full=8.0, quick=1.5, smoke=0.5)
     packets = extent.choose(full=6000, quick=1000, smoke=200)
-    nine = extent.choose(full=cases.NINE, quick=cases.NINE, smoke=(TUNNELLED,))
-    in_tunnel = extent.choose(full=cases.NINE, quick=(cases.NINE[0], TUNNELLED), smoke=(TUNNELLED,))
-    seen: dict[tuple[str, str], Any] = {}
-    invalid: set[str] = set()
-    """Cases that no claim uses: this machine failed them."""
+    nine = extent.choose(full=cases.NINE, quick=cases.NINE, smoke=(judged.TUNNELLED,))
+    in_tunnel = extent.choose(
+        full=cases.NINE, quick=(cases.NINE[0], judged.TUNNELLED), smoke=(judged.TUNNELLED,)
+    )
     others = extent.choose(full=cases.sizes(), quick=cases.sizes()[-2:-1], smoke=cases.sizes()[-2:-1])
     starts = extent.choose(full=cases.STARTS, quick=cases.STARTS[:1], smoke=())
-    with RunWriter(folder, scenario="mtu-study", seed=1, kinds=("netns",), replace=True) as writer:
-        lengths = dict.fromkeys((*nine, *others), seconds)
-        lengths |= dict.fromkeys(starts, cases.START_SECONDS)
-        for case, length in lengths.items():
-            progress(f"{case.id}: {case.load} Mbit/s of {case.frame} B over {case.link} Mbit/s")
-            seen[case.id, WIRE], seen[case.id, AIRLOOM], valid = _airloom(folder, case, length)
-            if not valid:
-                invalid.add(case.id)
-        for case in in_tunnel:
-            progress(f"{case.id} over GRE")
-            reading, inner = tunnelled.measure(case, seconds, folder / "tunnel" / case.id, late=SETTLED)
-            seen[case.id, TUNNEL] = cases.Series.of(reading, inner)
+    rule = extent.repetitions("bandwidth.mean", most=MOST)
+    lengths = dict.fromkeys((*nine, *others), seconds) | dict.fromkeys(starts, cases.START_SECONDS)
+    with Campaign("mtu-study", folder, paper=judged.paper(), progress=progress, kinds=("netns",)) as campaign:
+        here = [_here(case, length) for case, length in lengths.items()]
+        over = [_over_gre(case, seconds) for case in in_tunnel]
+        peers = []
         if installed_mininet.python() is not None and os.geteuid() == 0:
-            for case in (*nine, *starts):
-                progress(f"{case.id} on Mininet")
-                seen[case.id, MININET] = _mininet(case, lengths[case])
+            peers = [_on_mininet(case, lengths[case]) for case in (*nine, *starts)]
+        campaign.announce([*here, *over, *peers], rule)
+        campaign.repeat(here, functools.partial(_read, campaign), rule)
+        campaign.repeat([*over, *peers], _nothing, rule)
         fits = _fitted(packets, progress)
+        _tell(campaign.found, fits)
+        seen = _first(folder, lengths, in_tunnel)
         best = {fit.link: fit.model for fit in reversed(fits)}
         for case in cases.NINE:
-            reading = equipment.simulate(case, best[case.link], packets)
-            seen[case.id, MODEL] = cases.Series.of(reading, case.frame)
-        writer.measured(*_table(seen), *_fits(fits))
-        believed = {
-            key: one for key, one in seen.items() if key[0] not in invalid or key[1] not in (WIRE, AIRLOOM)
-        }
-        figures.save(folder, [*_curves(seen), *_overview(seen)])
-        return writer.finish(*capacity_search.whole(folder), claims=_claims(believed))
+            series = cases.Series.of(equipment.simulate(case, best[case.link], packets), case.frame)
+            seen[case.id, MODEL] = series
+            campaign.found.add({"case": case.id, "network": MODEL}, series.figures(case))
+        for figure in (*_curves(seen), *_overview(campaign.found)):
+            campaign.draw(figure)
+        judged.claim(campaign)
+        return campaign.finish()
 
 
-def _airloom(folder: Path, case: Any, seconds: float) -> tuple[Any, Any, bool]:
-    """The case as the wire had it, as the receiving kernel saw it, and whether the run may be believed."""
-    name = case.id.lower()
-    reader = capacity_search.point(
-        folder, name, case.scenario(seconds, late=SETTLED), capture=Capture(merged=True)
+def _labels(case: Any, network: str) -> dict[str, str]:
+    return {"case": case.id, "network": network}
+
+
+def _here(case: Any, seconds: float) -> Case:
+    scenario = case.scenario(seconds, late=SETTLED)
+    captured = Capture(merged=True)
+    return Case(case.id.lower(), _labels(case, AIRLOOM), scenario, 1 + seconds, capture=captured)
+
+
+def _over_gre(case: Any, seconds: float) -> Case:
+    def measure(place: Path) -> tuple[Figures, bool]:
+        reading, inner = tunnelled.measure(case, seconds, place, late=SETTLED)
+        valid = capacity_search.believable(map(RunReader, tunnelled.sides(place)))
+        return cases.Series.of(reading, inner).figures(case), valid
+
+    name = f"{case.id.lower()}-gre"
+    scenario = case.scenario(seconds, late=SETTLED)
+    return Case(name, _labels(case, TUNNEL), scenario, seconds + TUNNEL_SECONDS, outside=measure)
+
+
+def _on_mininet(case: Any, seconds: float) -> Case:
+    def measure(place: Path) -> tuple[Figures, bool]:
+        words = ["--frame", f"{case.frame} B", "--rate", f"{case.load} Mbit/s", "--rate-of", "frame"]
+        words += ["--duration", f"{seconds} s"]
+        traffic, folder = binaries.find("airloom-traffic"), place.resolve()
+        installed_mininet.on_mininet("stream", traffic, case.link, case.mtu, folder, case.family, *words)
+        return cases.Series.of(_recorded(place), case.frame).figures(case), True
+
+    name = f"{case.id.lower()}-mininet"
+    return Case(
+        name, _labels(case, MININET), case.scenario(seconds), seconds + MININET_SECONDS, outside=measure
     )
-    capture = reader.folder / "capture.pcapng"
-    wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
-    measured = reader.folder / "measurements" / "flow"
-    ends = [records.read(measured / f"{end}.out") for end in ("sender", "receiver")]
-    receiver = flow.join(*ends)
+
+
+def _recorded(place: Path) -> FlowReading:
+    return flow.join(*(records.read(place / f"{end}.rec") for end in ("sender", "receiver")))
+
+
+def _read(campaign: Campaign, of: Case, reader: RunReader) -> Figures:
+    """The figures at the receiver; those on the wire, which the same run gave, are added beside them."""
+    case = cases.BY_ID[of.labels["case"]]
+    wire, receiver = _both(reader.folder, case)
     valid = capacity_search.believable([reader])
-    return cases.Series.of(wire, case.frame), cases.Series.of(receiver, case.frame, case.full), valid
+    campaign.found.add(_labels(case, WIRE), wire.figures(case), valid=valid)
+    return receiver.figures(case)
 
 
-def _mininet(case: Any, seconds: float) -> Any:
-    words = ["--frame", f"{case.frame} B", "--rate", f"{case.load} Mbit/s", "--rate-of", "frame"]
-    words += ["--duration", f"{seconds} s"]
-    with tempfile.TemporaryDirectory(prefix="airloom-mtu-study-") as place:
-        installed_mininet.on_mininet(
-            "stream", binaries.find("airloom-traffic"), case.link, case.mtu, place, case.family, *words
-        )
-        ends = [records.read(Path(place) / f"{end}.rec") for end in ("sender", "receiver")]
-        return cases.Series.of(flow.join(*ends), case.frame)
+def _nothing(of: Case, reader: RunReader) -> Figures:
+    """No figures: these cases are no runs."""
+    return {}
+
+
+def _both(folder: Path, case: Any) -> tuple[Any, Any]:
+    """The case as the wire had it, and as the receiving kernel saw it."""
+    capture = folder / "capture.pcapng"
+    wire = captures.flow(capture, capture, sender_port="h1:eth0", receiver_port="h2:eth0")
+    measured = folder / "measurements" / "flow"
+    receiver = flow.join(*(records.read(measured / f"{end}.out") for end in ("sender", "receiver")))
+    return cases.Series.of(wire, case.frame), cases.Series.of(receiver, case.frame, case.full)
+
+
+def _first(folder: Path, lengths: Iterable[Any], in_tunnel: Iterable[Any]) -> dict[tuple[str, str], Any]:
+    """Packet by packet, the first run of each cell."""
+    found: dict[tuple[str, str], Any] = {}
+    place = folder / capacity_search.POINTS
+    for case in lengths:
+        first = place / f"{case.id.lower()}-r00"
+        if (first / "capture.pcapng").exists():
+            found[case.id, WIRE], found[case.id, AIRLOOM] = _both(first, case)
+        first = place / f"{case.id.lower()}-mininet-r00"
+        if (first / "receiver.rec").exists():
+            found[case.id, MININET] = cases.Series.of(_recorded(first), case.frame)
+    for case in in_tunnel:
+        first = place / f"{case.id.lower()}-gre-r00"
+        if all((side / "result.json").exists() for side in tunnelled.sides(first)):
+            reading = tunnelled.reading(first)
+            found[case.id, TUNNEL] = cases.Series.of(reading, case.frame - tunnelled.OVERHEAD)
+    return found
 
 
 def _fitted(packets: int, progress: Callable[[str], None]) -> list[Any]:
@@ -127,48 +179,23 @@ def _fitted(packets: int, progress: Callable[[str], None]) -> list[Any]:
     return equipment.fit(cases.NINE, jitters, bandwidths, packets, progress)
 
 
-def _table(seen: dict[tuple[str, str], Any]) -> Iterable[Measurement]:
-    published = cases.published()
-    for (case, network), series in seen.items():
-        rows = [
-            ("bandwidth", "mean", "bit/s", series.mean * 1e6),
-            ("bandwidth", "mean_uninterrupted", "bit/s", series.running * 1e6),
-            ("bandwidth", f"max_{cases.WINDOW}", "bit/s", series.top * 1e6),
-            ("bandwidth", "max", "bit/s", series.peak * 1e6),
-            ("bandwidth", f"min_{cases.WINDOW}", "bit/s", series.low * 1e6),
-            *(
-                ("jitter", metric, "ns", value * 1e6)
-                for metric, value in zip(("mean", "max", "min"), series.jitter, strict=True)
-            ),
-        ]
-        for name, metric, unit, value in rows:
-            if value != float("inf"):
-                yield _measurement(case, network, name, metric, unit, value)
-    for (case, network), cell in published.items():
-        where = REAL if network == "real" else PUBLISHED
+def _tell(found: Found, fits: Sequence[Any]) -> None:
+    """Adds the published figures and the fits to those of the runs."""
+    for (case, network), cell in cases.published().items():
+        labels = {"case": case, "network": REAL if network == "real" else PUBLISHED}
         for name, values, unit, scale in (
             ("bandwidth", cell.bandwidth, "bit/s", 1e6),
             ("jitter", cell.jitter, "ns", 1e6),
         ):
-            for metric, value in zip(("mean", "max", "min"), values, strict=True):
-                if value is not None:
-                    yield _measurement(case, where, name, metric, unit, value * scale)
-
-
-def _measurement(case: str, network: str, name: str, metric: str, unit: str, value: float) -> Measurement:
-    return Measurement(
-        name=name, metric=metric, unit=unit, mean=value, labels={"case": case, "network": network}
-    )
-
-
-def _fits(fits: list[Any]) -> Iterable[Measurement]:
+            known = zip(("mean", "max", "min"), values, strict=True)
+            found.add(labels, {f"{name}.{of}": (v * scale, unit) for of, v in known if v is not None})
     for fit in fits:
-        labels = {"link": f"{fit.link} Mbit/s", "model": fit.model.word}
-        yield Measurement(
-            name="fit", metric="parameter", unit="ns", mean=fit.model.value * 1000, labels=labels
-        )
-        yield Measurement(name="fit", metric="gap", unit="ns", mean=fit.model.gap * 1000, labels=labels)
-        yield Measurement(name="fit", metric="misses_by_factor", unit="1", mean=fit.factor, labels=labels)
+        figures_of = {
+            "fit.parameter": (fit.model.value * 1000, "ns"),
+            "fit.gap": (fit.model.gap * 1000, "ns"),
+            "fit.misses_by_factor": (fit.factor, "1"),
+        }
+        found.add({"link": f"{fit.link} Mbit/s", "model": fit.model.word}, figures_of)
 
 
 _ROLES: dict[str, figures.Role] = {
@@ -209,118 +236,37 @@ def _curves(seen: dict[tuple[str, str], Any]) -> Iterable[Figure]:
             )
 
 
-def _overview(seen: dict[tuple[str, str], Any]) -> Iterable[Figure]:
-    """Means of all nine cases: published, measured, and by the models of equipment."""
-    published = cases.published()
+def _overview(found: Found) -> Iterable[Figure]:
+    """Means of all nine cases with their intervals, beside published means, maxima and minima."""
     numbers = tuple(float(number) for number, _ in enumerate(cases.NINE, 1))
 
-    def line(label: str, role: figures.Role, values: Iterable[float | None]) -> Line:
-        return Line(label=label, role=role, x=numbers, y=tuple(values))
+    def line(label: str, role: figures.Role, name: str, network: str) -> Line:
+        """A figure of the nine cases: bandwidth as a part of the load, jitter in ms."""
+        y: list[float | None] = []
+        half: list[float | None] = []
+        for case in cases.NINE:
+            values = found.all(name, **_labels(case, network))
+            scale = case.load * 1e6 if name.startswith("bandwidth") else 1e6
+            over = mean(values) if values else None
+            # Zero has no place on the logarithmic axis of jitter.
+            y.append(over.value / scale if over and over.value else None)
+            half.append(over.half_width / scale if over and over.n > 1 else None)
+        return Line(label=label, role=role, x=numbers, y=tuple(y), ci95=tuple(half))
 
-    def column(network: str, pick: Callable[[Any], float]) -> list[Line]:
-        if not any((case.id, network) in seen for case in cases.NINE):
-            return []
-        found = (seen.get((case.id, network)) for case in cases.NINE)
-        return [line(network, _ROLES[network], (one and pick(one) for one in found))]
-
-    for name, pick in (("bandwidth", lambda one: one.mean), ("jitter", lambda one: max(one.jitter[0], 1e-6))):
-        per_load = name == "bandwidth"
-        scale = [case.load if per_load else 1 for case in cases.NINE]
-        known = {
-            network: [getattr(published[case.id, key], name)[0] for case in cases.NINE]
-            for network, key in ((REAL, "real"), (PUBLISHED, "mininet"))
-        }
+    for name in ("bandwidth", "jitter"):
         lines = [
-            line(
-                network, "published", ((value / by) or None for value, by in zip(values, scale, strict=True))
-            )
-            for network, values in known.items()
+            line(f"{network}: {word}", "published", f"{name}.{metric}", network)
+            for network in (REAL, PUBLISHED)
+            for metric, word in (("mean", "mean"), ("max", "most"), ("min", "least"))
         ]
-        for network in _ROLES:
-            lines += [
-                one.model_copy(
-                    update={"y": tuple(value and value / by for value, by in zip(one.y, scale, strict=True))}
-                )
-                for one in column(network, pick)
-            ]
+        lines += [line(network, _ROLES[network], f"{name}.mean", network) for network in _ROLES]
         yield Figure(
             name=f"{name}-means",
             title=f"Mean {name} of the nine cases",
             x_label="case E-MTU-n",
-            y_label="part of the offered load" if per_load else "mean jitter",
-            unit="" if per_load else "ms",
-            lines=tuple(lines),
-            log_y=not per_load,
+            y_label="part of the offered load" if name == "bandwidth" else "mean jitter",
+            unit="" if name == "bandwidth" else "ms",
+            lines=tuple(one for one in lines if any(y is not None for y in one.y)),
+            log_y=name == "jitter",
             caption="The equipment's parameters were fitted to the published means of the real network.",
         )
-
-
-def _claims(seen: dict[tuple[str, str], Any]) -> list:
-    nine = [case for case in cases.NINE if (case.id, WIRE) in seen]
-
-    values: dict[str, Quantity] = {}
-
-    def most(name: str, network: str, pick: Callable[[Any, Any], float], some: Iterable[Any] = nine) -> None:
-        found = [pick(case, seen[case.id, network]) for case in some if (case.id, network) in seen]
-        if found:
-            values[name] = Quantity.of(max(found), "1")
-
-    def peak(case: Any, series: Any) -> float:
-        return float(series.peak / case.link)
-
-    def top(case: Any, series: Any) -> float:
-        return float(series.top / case.link)
-
-    def off(case: Any, series: Any) -> float:
-        return float(abs(series.mean / case.ideal - 1))
-
-    def off_running(case: Any, series: Any) -> float:
-        return float(abs(series.running / case.ideal - 1))
-
-    others = [case for case in (*cases.sizes(), *cases.STARTS) if (case.id, WIRE) in seen]
-    every = [*nine, *others]
-    most("wire.peak", WIRE, peak, every)
-    most("receiver.top", AIRLOOM, top, every)
-    most("receiver.peak", AIRLOOM, peak, every)
-    most("receiver.off", AIRLOOM, off)
-    most("receiver.off_running", AIRLOOM, off_running)
-    most("others.off", AIRLOOM, off, others)
-    octets = TUNNELLED.frame - tunnelled.OVERHEAD
-    packet = octets - cases.HEADER_AND_CHECK
-    whole = (octets / packet) * (TUNNELLED.mtu / TUNNELLED.frame) * TUNNELLED.ideal
-    most("tunnel.packets", TUNNEL, lambda _, series: float(series.mean / whole), [TUNNELLED])
-    most("mininet.start", MININET, peak, cases.STARTS)
-    known = claims.from_measurements((), values)
-    wanted = [
-        ("wire", "On the wire no window of any length, from the first packet on, is faster than the link.",
-         "wire.peak <= 1.000", None),
-        ("receiver", f"Nor is any of {cases.WINDOW} packets or more, as the receiver's kernel stamps them.",
-         "receiver.top <= 1.000", "receiver.top <= 1.01"),
-        ("packets", "Nor are two packets that follow each other, as the receiver's kernel stamps them.",
-         "receiver.peak <= 1.000", "receiver.peak <= 1.2"),
-        ("mean", "The mean bandwidth is within 0.5 % of the ideal for the frame size, at the receiver.",
-         f"receiver.off <= {MEAN_WITHIN}", f"receiver.off <= {2 * MEAN_WITHIN}"),
-        ("running", "So it is less interruptions of more than 1 ms, for which a full link stood still.",
-         f"receiver.off_running <= {MEAN_WITHIN}", f"receiver.off_running <= {2 * MEAN_WITHIN}"),
-    ]  # fmt: skip
-    wanted += [
-        ("others", "So it is within 1 % for other sizes, for IPv6, and for a sender that begins too fast.",
-         "others.off <= 0.01", None),
-    ]  # fmt: skip
-    share = f"{packet / TUNNELLED.mtu:.4f}"
-    wanted += [
-        ("tunnel", f"Over GRE a full link carries {packet} octets of each packet of {TUNNELLED.mtu}.",
-         f"tunnel.packets within 1 % of {share}", f"tunnel.packets within 3 % of {share}"),
-    ]  # fmt: skip
-    if "mininet.start" in values:
-        wanted += [
-            ("mininet", "Mininet lets packets follow each other faster than its link (published: to 3.15).",
-             "mininet.start >= 2.08", "mininet.start > 1.000"),
-        ]  # fmt: skip
-    return [
-        claims.evaluate(
-            name, statement, check, known,
-            source="E-MTU-1 to E-MTU-9, P-30", shape=shape, unmeasured="undecided",
-        )
-        for name, statement, check, shape in wanted
-    ]  # fmt: skip

@@ -35,13 +35,11 @@ def measure(case: Any, seconds: float, folder: Path, **link: Any) -> tuple[FlowR
     inner = case.frame - OVERHEAD
     with _machines(case.mtu) as places, contextlib.ExitStack() as stack:
         labs = [
-            stack.enter_context(
-                Lab(_half(case, side, places, **link), out=folder.resolve() / f"side-{side + 1}")
-            )
-            for side in (0, 1)
+            stack.enter_context(Lab(_half(case, side, places, **link), out=out.resolve()))
+            for side, out in enumerate(sides(folder))
         ]
         _until_reached(labs[0])
-        files = [labs[0].folder / "sender.rec", labs[1].folder / "receiver.rec"]
+        files = _files(folder)
         traffic = str(binaries.find("airloom-traffic"))
         receiver = labs[1]["h2"].start(
             [traffic, "receive", "--port", str(PORT), "--record", str(files[1]), "--idle", "2 s"]
@@ -54,7 +52,22 @@ def measure(case: Any, seconds: float, folder: Path, **link: Any) -> tuple[FlowR
             check=True,
         )  # fmt: skip
         receiver.wait(20)
-        return flow.join(*map(records.read, files)), inner
+        return reading(folder), inner
+
+
+def sides(folder: Path) -> list[Path]:
+    """The result folders of both laboratories."""
+    return [folder / f"side-{number}" for number in (1, 2)]
+
+
+def reading(folder: Path) -> FlowReading:
+    """The flow that :func:`measure` recorded there."""
+    return flow.join(*map(records.read, _files(folder)))
+
+
+def _files(folder: Path) -> list[Path]:
+    one, two = (side.resolve() for side in sides(folder))
+    return [one / "sender.rec", two / "receiver.rec"]
 
 
 def _half(case: Any, side: int, places: list[str], **link: Any) -> Scenario:

@@ -11,8 +11,10 @@ from pathlib import Path
 from airloom.experiments import usable_kinds
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import Sample
+from airloom.experiments.net_chain import kinds as chains
 from airloom.experiments.net_chain import wired
-from airloom.experiments.net_chain.kinds import Series, both_ways, compare, deviation_figure, line
+from airloom.experiments.net_chain.kinds import Series
 from airloom.report.figures import Figure, Line
 from airloom.results import Result
 
@@ -27,67 +29,72 @@ def run(
     fails: dict[str, str] = {}
     if not kinds:
         kinds, fails = usable_kinds.kinds(folder, progress, extent)
-    seconds = extent.choose(full=8, quick=2, smoke=2)
+    seconds = extent.choose(full=5, quick=2, smoke=2)
     ladder = extent.choose(full=LADDER, quick=QUICK_LADDER, smoke=SMOKE_LADDER)
+    rule = chains.repetitions(extent)
     with Campaign.of(__file__, folder, progress=progress, kinds=kinds) as campaign:
         for kind, why in fails.items():
             campaign.note(f"kind {kind} is left out: {why}")
+        whole = [wired.case(nodes, kind, seconds) for kind in kinds for nodes in ladder]
+        campaign.announce(whole, rule, search=True)
         found = {
-            kind: both_ways(
+            kind: chains.both_ways(
                 campaign,
-                kind,
-                lambda nodes, kind=kind: wired.measure(folder, nodes, kind, seconds, progress),
+                {"kind": kind},
+                lambda nodes, kind=kind: wired.case(nodes, kind, seconds),
+                wired.read,
+                rule,
                 ladder,
                 wired.IDEAL_THROUGHPUT,
                 halve=extent is Extent.FULL,
             )
             for kind in kinds
         }
-        for series in found.values():
-            _claims(campaign, series)
-        compare(campaign, found, ladder[-1])
+        for kind, series in found.items():
+            _claims(campaign, kind, series)
+        chains.compare(campaign, found, ladder[-1])
         campaign.draw(_round_trips(found))
-        campaign.draw(deviation_figure("tcp", found, wired.IDEAL_THROUGHPUT))
+        campaign.draw(chains.deviation_figure("tcp", found, wired.IDEAL_THROUGHPUT))
         return campaign.finish()
 
 
-def _claims(campaign: Campaign, series: Series) -> None:
-    kind = series.kind
-    slope = None
-    points = series.valid
-    if len(points) > 1:
-        first, last = points[min(points)], points[max(points)]
-        slope = (last.rtt - first.rtt) / (wired.ideal_rtt(last.nodes, 0) - wired.ideal_rtt(first.nodes, 0))
+def _claims(campaign: Campaign, kind: str, series: Series) -> None:
+    ends: dict[str, Sample | None] = {"first": None, "last": None}
+    grown = 0.0
+    if len(series.valid) > 1:
+        short, long = series.valid[0], series.valid[-1]
+        ends = {"first": series.sample(wired.LARGEST, short), "last": series.sample(wired.LARGEST, long)}
+        grown = (wired.ideal_rtt(long, 0) - wired.ideal_rtt(short, 0)) / 1e6
     if kind in ("netns", "native", "container"):
         campaign.claim(
             f"rtt-{kind}",
             f"{kind}: the round-trip time grows no faster than the links' arithmetic.",
-            "slope <= 1",
+            f"last - first <= {grown:.5f} ms",
             says="rtt-net",
-            shape="slope <= 10",
-            slope=slope,
+            shape=f"last - first <= {10 * grown:.5f} ms",
+            **ends,
         )
     else:
         campaign.claim(
             f"rtt-{kind}",
             f"{kind}: the round-trip time grows faster than the links' arithmetic.",
-            "slope > 1",
+            f"last - first > {grown:.5f} ms",
             says="rtt-vm",
-            slope=slope,
+            **ends,
         )
     campaign.claim(
-        f"cpu-{kind}", f"{kind}: where it first deviates the processors are busy.",
-        "busy >= 90 %", says="cpu", shape="busy >= 70 %", busy=series.busy_at_deviation,
+        f"cpu-{kind}", f"{kind}: where it first deviates the processors are busy.", "busy >= 90 %",
+        says="cpu", shape="busy >= 70 %", floods=True, busy=series.busy_at_deviation,
     )  # fmt: skip
 
 
 def _round_trips(found: dict[str, Series]) -> Figure:
-    lengths = sorted({nodes for series in found.values() for nodes in series.points})
+    lengths = sorted({nodes for series in found.values() for nodes in series.lengths})
     x = tuple(float(nodes) for nodes in lengths)
     lines = [
         Line(label="ideal", role="ideal", x=x, y=tuple(wired.ideal_rtt(nodes, 0) / 1e6 for nodes in lengths))
     ]
-    lines += [line(kind, series, lambda point: point.rtt) for kind, series in found.items()]
+    lines += [chains.line(kind, series, wired.LARGEST, 1e6) for kind, series in found.items()]
     return Figure(
         name="rtt",
         title="Largest ICMP round-trip time over the chain",

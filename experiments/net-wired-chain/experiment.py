@@ -5,19 +5,17 @@ See README.md beside this file for what is compared with what.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from airloom.experiments import capacity_search
-from airloom.experiments import paper as published
+from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
+from airloom.experiments.found import each
+from airloom.experiments.net_chain import kinds as chains
 from airloom.experiments.net_chain import wired
-from airloom.experiments.net_chain.kinds import bounded
-from airloom.report import figures
+from airloom.experiments.net_chain.kinds import BACKWARD, FORWARD, SLOWER, TOLERANCE, Series, line
 from airloom.report.figures import Figure, Line
-from airloom.results import Measurement, Result, RunWriter, claims
-from airloom.units.figures import Quantity
+from airloom.results import Result
 
 LADDER = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112)
 QUICK_LADDER, SMOKE_LADDER = (2, 4, 8, 16), (2,)
@@ -25,57 +23,62 @@ QUICK_LADDER, SMOKE_LADDER = (2, 4, 8, 16), (2,)
 
 def run(folder: Path, *, extent: Extent, progress: Callable[[str], None]) -> Result:
     """Measures chains of growing length; finished ones are kept when it is run again."""
-    seconds = extent.choose(full=8, quick=3, smoke=2)
+    seconds = extent.choose(full=6, quick=3, smoke=2)
     ladder = extent.choose(full=LADDER, quick=QUICK_LADDER, smoke=SMOKE_LADDER)
-    points: dict[int, wired.Point] = {}
-    natives: dict[int, wired.Point] = {}
-
-    def measure(nodes: int) -> wired.Point:
-        if nodes not in points:
-            points[nodes] = wired.measure(folder, nodes, "netns", seconds, progress)
-        return points[nodes]
-
-    with RunWriter(
-        folder, scenario="net-wired-chain", seed=1, kinds=("netns", "native"), replace=True
-    ) as writer:
-        largest = capacity_search.search(
-            ladder, lambda n: measure(n).carries_tcp(), halve=extent is Extent.FULL
+    rule = chains.repetitions(extent)
+    echoes = extent.repetitions(wired.SHARE, within=TOLERANCE / 2, most=chains.MOST)
+    with Campaign.of(__file__, folder, progress=progress, kinds=("netns", "native")) as campaign:
+        whole = [wired.case(nodes, kind, seconds) for kind in ("netns", "native") for nodes in ladder]
+        campaign.announce([*whole, *(wired.delayed(n, "netns") for n in ladder)], rule, search=True)
+        series = chains.both_ways(
+            campaign,
+            {"kind": "netns"},
+            lambda nodes: wired.case(nodes, "netns", seconds),
+            wired.read,
+            rule,
+            ladder,
+            wired.IDEAL_THROUGHPUT,
+            flows=(SLOWER,),
+            halve=extent is Extent.FULL,
         )
-        for nodes in sorted(points):
-            natives[nodes] = wired.measure(folder, nodes, "native", seconds, progress)
-        kept = [points[nodes] for nodes in sorted(points)]
-        for point in kept + [natives[nodes] for nodes in sorted(natives)]:
-            kind = "netns" if points.get(point.nodes) is point else "native"
-            writer.measured(*_figures(point, kind))
-        figures.save(folder, _drawn(kept, [natives[nodes] for nodes in sorted(natives)]))
-        limit = None if extent is Extent.FULL else ladder[-1]
-        return writer.finish(*capacity_search.whole(folder), claims=_claims(kept, largest, limit))
+        campaign.repeat(
+            [wired.delayed(nodes, "netns") for nodes in series.lengths], wired.read_delayed, echoes
+        )
+        native = Series({"kind": "native"}, wired.IDEAL_THROUGHPUT, campaign.found, list(series.lengths))
+        campaign.repeat(
+            [wired.case(nodes, "native", seconds) for nodes in native.tried], wired.read, rule, optional=True
+        )
+        _claims(campaign, series, f" (the ladder ends at {ladder[-1]})")
+        for figure in _figures(series, native):
+            campaign.draw(figure)
+        return campaign.finish()
 
 
-def _figures(point: wired.Point, kind: str) -> list[Measurement]:
-    labels = {"nodes": str(point.nodes), "kind": kind}
-    values = [
-        ("rtt", wired.RTT, "ns", point.rtt),
-        ("forward", "throughput", "bit/s", point.forward),
-        ("backward", "throughput", "bit/s", point.backward),
-    ]
-    if point.rtt_delayed is not None:
-        values.append(("rtt-delayed", wired.RTT, "ns", point.rtt_delayed))
-    return [
-        Measurement(name=name, metric=metric, unit=unit, mean=value, labels=labels)
-        for name, metric, unit, value in values
-    ]
+def _claims(campaign: Campaign, series: Series, limited: str) -> None:
+    least = (1 - TOLERANCE) * wired.IDEAL_THROUGHPUT / 1e6
+    campaign.claim(
+        "flat", "The shortest chain carries TCP at the link's limit.",
+        f"shortest >= {least:.2f} Mbit/s", says="flat", shortest=series.sample(FORWARD, 2),
+    )  # fmt: skip
+    said = campaign.paper["net-1"]
+    campaign.claim(
+        "capacity", f"Virtual routing carries longer chains faithfully than NET's did{limited}.",
+        f"largest >= {said.x:g}", says="net-1", shape="largest >= 5", largest=series.longest(SLOWER),
+    )  # fmt: skip
+    shares = series.by_length(wired.SHARE) or {"n2": None}
+    campaign.claim(
+        "time", "With 1 ms links the largest round-trip time is within 2 % of the ideal on every chain, "
+        "whether it carries TCP or not.",
+        each(shares, "within 2 % of 1"), says="linear", shape=each(shares, "within 10 % of 1"), **shares,
+    )  # fmt: skip
 
 
-def _paper() -> published.Paper:
-    return published.read(Path(__file__).with_name("paper.csv"))
+def _figures(series: Series, native: Series) -> list[Figure]:
+    n = series.lengths
+    x = tuple(float(nodes) for nodes in n)
 
-
-def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure]:
-    n = [point.nodes for point in points]
-
-    def line(label: str, role: figures.Role, values: list[float], scale: float) -> Line:
-        return capacity_search.line(label, role, n, values, scale)
+    def ideal(values: list[float], scale: float) -> Line:
+        return Line(label="ideal", role="ideal", x=x, y=tuple(value / scale for value in values))
 
     return [
         Figure(
@@ -85,9 +88,9 @@ def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure
             y_label="round-trip time",
             unit="ms",
             lines=(
-                line("ideal", "ideal", [wired.ideal_rtt(p.nodes, 0) for p in points], 1e6),
-                line("Airloom", "measured", [p.rtt for p in points], 1e6),
-                line("veth and HTB", "reference", [p.rtt for p in natives], 1e6),
+                ideal([wired.ideal_rtt(nodes, 0) for nodes in n], 1e6),
+                line("Airloom", series, wired.LARGEST, 1e6),
+                line("veth and HTB", native, wired.LARGEST, 1e6, reference=True),
             ),
             caption="Links without propagation delay, as NET's: what is above the ideal is the host's.",
         ),
@@ -98,10 +101,10 @@ def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure
             y_label="round-trip time",
             unit="ms",
             lines=(
-                line("ideal", "ideal", [wired.ideal_rtt(p.nodes, wired.DELAY) for p in points], 1e6),
-                line("Airloom", "measured", [p.rtt_delayed or 0.0 for p in points], 1e6),
+                ideal([wired.ideal_rtt(nodes, wired.DELAY) for nodes in n], 1e6),
+                line("Airloom", series, wired.DELAYED, 1e6),
             ),
-            tolerance=wired.TOLERANCE,
+            tolerance=TOLERANCE,
         ),
         Figure(
             name="net-tcp",
@@ -110,46 +113,11 @@ def _drawn(points: list[wired.Point], natives: list[wired.Point]) -> list[Figure
             y_label="throughput",
             unit="Mbit/s",
             lines=(
-                line("ideal", "ideal", [wired.IDEAL_THROUGHPUT for _ in points], 1e6),
-                line("Airloom, flow 1", "measured", [p.forward for p in points], 1e6),
-                line("Airloom, flow 2", "measured", [p.backward for p in points], 1e6),
-                line("veth and HTB, flow 1", "reference", [p.forward for p in natives], 1e6),
+                ideal([wired.IDEAL_THROUGHPUT for _ in n], 1e6),
+                line("Airloom, flow 1", series, FORWARD, 1e6),
+                line("Airloom, flow 2", series, BACKWARD, 1e6),
+                line("veth and HTB, flow 1", native, FORWARD, 1e6, reference=True),
             ),
-            marks=_paper().marks("net-tcp"),
-            tolerance=wired.TOLERANCE,
+            tolerance=TOLERANCE,
         ),
     ]
-
-
-def _claims(points: list[wired.Point], largest: int, limit: int | None) -> list:
-    valid = [p for p in points if p.valid]
-    carried, interval = bounded(
-        largest, min((p.nodes for p in valid if not p.carries_tcp()), default=None)
-    ).judged()
-    measured = {"tcp.largest": carried}
-    if valid:
-        measured["shortest.forward"] = Quantity.of(valid[0].forward, "bit/s")
-    late = [p.time_excess() for p in valid if p.carries_tcp()]
-    if late:
-        measured["rtt.excess"] = Quantity.of(max(late), "1")
-    values = claims.from_measurements((), measured)
-    judge = functools.partial(claims.evaluate, intervals={"tcp.largest": interval}, unmeasured="undecided")
-    said = _paper()["net-1"]
-    limited = f" (the ladder ends at {limit})" if limit else ""
-    return [
-        judge(
-            "flat", "The shortest chain carries TCP at the link's limit.",
-            f"shortest.forward >= {0.98 * wired.IDEAL_THROUGHPUT / 1e6:.2f} Mbit/s", values, source="E-NET-2",
-        ),
-        judge(
-            "capacity",
-            f"Virtual routing carries longer chains faithfully than NET's did{limited}.",
-            f"tcp.largest >= {said.x:g}", values, source=f"{said.source}: {said.says}",
-            shape="tcp.largest >= 5",
-        ),
-        judge(
-            "time", "With 1 ms links the largest round-trip time stays within 2 % of the ideal on every "
-            f"chain that carries TCP{limited}.",
-            "rtt.excess <= 2 %", values, source="E-NET-1: linear in the hops", shape="rtt.excess <= 10 %",
-        ),
-    ]  # fmt: skip

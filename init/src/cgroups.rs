@@ -1,8 +1,8 @@
-//! Control groups: CPU limit and CPU accounting of each node.
+//! Control groups: CPU limit, CPU weight and CPU accounting of each node.
 //!
 //! Version 2 provides accounting (`cpu.stat`, `cpu.pressure`) and freezing (`cgroup.freeze`) in any
-//! group; the CPU limit needs its `cpu` controller. If that controller belongs to version 1 (hybrid
-//! hosts), the limit is set there (`cpu.cfs_quota_us`).
+//! group; the CPU limit and the weight need its `cpu` controller. If that controller belongs to
+//! version 1 (hybrid hosts), they are set there (`cpu.cfs_quota_us`, `cpu.shares`).
 //!
 //! A node's processes are in a child of the group with the limits, and this child is the root of
 //! the node's cgroup namespace: a hierarchy mounted by a program in the node does not contain
@@ -24,6 +24,10 @@ const PERIOD_US: f64 = 10_000.0;
 /// Minimum quota and minimum period of the kernel.
 const LEAST_QUOTA_US: f64 = 1_000.0;
 const LONGEST_PERIOD_US: f64 = 1_000_000.0;
+
+/// Default weight of a group in version 2 (`cpu.weight`) and version 1 (`cpu.shares`).
+const WEIGHT: f64 = 100.0;
+const SHARES: f64 = 1024.0;
 
 /// Name of the child group with the node's processes.
 const INSIDE: &str = "inside";
@@ -82,12 +86,13 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Creates a node's groups, with its CPU limit if one is given. Missing features other than the
-    /// limit are added to the notes; a limit that cannot be set is an error.
+    /// Creates a node's groups, with its CPU limit and its weight if they are given. Other missing
+    /// features are added to the notes; a limit or a weight that cannot be set is an error.
     pub fn make(
         &mut self,
         number: usize,
         share: Option<f64>,
+        weight: Option<f64>,
         notes: &mut Vec<String>,
     ) -> Result<Group, String> {
         notes.extend(self.notes.iter().cloned());
@@ -99,18 +104,24 @@ impl Groups {
                 Err(why) => notes.push(why),
             }
         }
-        if let Some(share) = share
-            && let Err(why) = self.hold(share, &name, &mut group)
-        {
+        let held = match share {
+            Some(share) => self.hold(share, &name, &mut group),
+            None => Ok(()),
+        };
+        let held = held.and_then(|()| match weight {
+            Some(weight) => self.weigh(weight, &name, &mut group),
+            None => Ok(()),
+        });
+        if let Err(why) = held {
             group.remove();
             return Err(why);
         }
         Ok(group)
     }
 
-    /// Checks by trial whether CPU limits can be set.
+    /// Checks by trial whether CPU limits and weights can be set.
     pub fn try_share(&mut self) -> Result<(), String> {
-        self.make(0, Some(0.5), &mut Vec::new()).map(|group| group.remove())
+        self.make(0, Some(0.5), Some(1.0), &mut Vec::new()).map(|group| group.remove())
     }
 
     fn hold(&mut self, share: f64, name: &str, group: &mut Group) -> Result<(), String> {
@@ -119,11 +130,25 @@ impl Groups {
         if let (Some((_, true)), Some(path)) = (&self.unified, &group.unified) {
             return write(&path.join("cpu.max"), &format!("{quota} {period}"));
         }
-        let path = create(&self.cpu_base()?.join(name))?;
-        let held = write(&path.join("cpu.cfs_period_us"), &period.to_string())
-            .and_then(|()| write(&path.join("cpu.cfs_quota_us"), &quota.to_string()));
-        group.cpu = Some(path);
-        held
+        let path = self.cpu_group(name, group)?;
+        write(&path.join("cpu.cfs_period_us"), &period.to_string())
+            .and_then(|()| write(&path.join("cpu.cfs_quota_us"), &quota.to_string()))
+    }
+
+    fn weigh(&mut self, weight: f64, name: &str, group: &mut Group) -> Result<(), String> {
+        if let (Some((_, true)), Some(path)) = (&self.unified, &group.unified) {
+            return write(&path.join("cpu.weight"), &(weight * WEIGHT).round().to_string());
+        }
+        let path = self.cpu_group(name, group)?;
+        write(&path.join("cpu.shares"), &(weight * SHARES).round().to_string())
+    }
+
+    /// The node's group in version 1's `cpu` hierarchy, created by the first call.
+    fn cpu_group(&mut self, name: &str, group: &mut Group) -> Result<PathBuf, String> {
+        if group.cpu.is_none() {
+            group.cpu = Some(create(&self.cpu_base()?.join(name))?);
+        }
+        Ok(group.cpu.clone().expect("it was just made"))
     }
 
     /// The supervisor's group in version 1's `cpu` hierarchy, as close to its own group as

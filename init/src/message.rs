@@ -49,6 +49,9 @@ pub struct NodeRequest {
     /// CPU limit, as a fraction of one processor.
     #[serde(default)]
     pub cpu: Option<f64>,
+    /// CPU weight against the other nodes, relative to the kernel's default.
+    #[serde(default)]
+    pub weight: Option<f64>,
     /// The image that is its root file system, if not the host's.
     #[serde(default)]
     pub image: Option<Image>,
@@ -191,9 +194,6 @@ pub struct Host {
     pub descriptors: usize,
     /// Its sandbox.
     pub sandbox: Sandbox,
-    /// How the host's kernel schedules it.
-    #[serde(default)]
-    pub scheduling: Scheduling,
     /// Maximum time until the guest is ready, in milliseconds.
     pub timeout_ms: u64,
     /// Set-up of the guest itself.
@@ -224,25 +224,6 @@ pub struct Sandbox {
     /// Names below /dev of devices that it needs beside those that give no access to the host.
     #[serde(default)]
     pub devices: Vec<String>,
-}
-
-/// Scheduling of a guest's machine (`sched(7)`).
-#[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Scheduling {
-    /// Numbers of the processors that it may run on; all if the list is empty.
-    #[serde(default)]
-    pub processors: Vec<usize>,
-    /// Nice value.
-    #[serde(default)]
-    pub nice: i32,
-    /// Number of the kernel's policy: 0 other, 1 first in first out, 2 round robin, 3 batch, 5
-    /// idle.
-    #[serde(default)]
-    pub policy: i32,
-    /// Static priority, for policies 1 and 2.
-    #[serde(default)]
-    pub priority: i32,
 }
 
 /// What the init of a guest sets up before programs run.

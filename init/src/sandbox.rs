@@ -11,13 +11,12 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::mem::size_of;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::credentials::{Rights, drop_from_bounding_set, is_mapped};
-use crate::message::{Host, Sandbox, Scheduling, Start};
+use crate::message::{Host, Sandbox, Start};
 use crate::mount_namespace::unshare;
 use crate::mounts::{self, hold, memory, mount, restrict};
 use crate::program::{Refused, start_after};
@@ -48,7 +47,6 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
             let what = what.to_owned();
             move |error| (what, error)
         };
-        schedule(&host.scheduling)?;
         isolate_files(&host.sandbox, user)
             .map_err(step("a read-only view of the host (Linux 5.12 or later)"))?;
         // User Mode Linux reserves the random gap behind its program as its own memory.
@@ -57,34 +55,6 @@ pub fn start(host: &Host, streams: &[OwnedFd]) -> Result<i32, Refused> {
             .map_err(step("personality"))?;
         drop_rights(&host.sandbox.capabilities, user).map_err(step("giving up rights"))
     })
-}
-
-fn schedule(wish: &Scheduling) -> Result<(), Refused> {
-    let fail = |what: &str, error: io::Error| (format!("scheduling: {what}"), error);
-    if !wish.processors.is_empty() {
-        // SAFETY: a set is plain integers, for which zero is a value; it outlives the calls.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            for &number in wish.processors.iter().filter(|&&number| number < libc::CPU_SETSIZE as usize) {
-                libc::CPU_SET(number, &mut set);
-            }
-            check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set))
-                .map_err(|error| fail(&format!("processors {:?}", wish.processors), error))?;
-        }
-    }
-    if wish.policy != libc::SCHED_OTHER {
-        let priority = libc::sched_param { sched_priority: wish.priority };
-        // SAFETY: the parameter outlives the call.
-        check(unsafe { libc::sched_setscheduler(0, wish.policy, &raw const priority) }).map_err(|error| {
-            fail(&format!("policy {} with priority {}", wish.policy, wish.priority), error)
-        })?;
-    }
-    if wish.nice != 0 {
-        // SAFETY: no pointers are passed.
-        check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, wish.nice) })
-            .map_err(|error| fail(&format!("nice {}", wish.nice), error))?;
-    }
-    Ok(())
 }
 
 /// Gives this process a read-only view of the host's files, with only the permitted devices.

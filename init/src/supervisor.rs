@@ -87,7 +87,8 @@ impl Supervisor {
         self.made += 1;
         let mut notes = Vec::new();
         let number = self.made;
-        let group = self.groups()?.make(number, request.cpu, &mut notes).map_err(share_not_held)?;
+        let group =
+            self.groups()?.make(number, request.cpu, request.weight, &mut notes).map_err(share_not_held)?;
         // The new process waits at this socket until it is in all its control groups.
         let (gate, held) = std::os::unix::net::UnixStream::pair()?;
         let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
@@ -110,7 +111,7 @@ impl Supervisor {
             std::process::exit(node::serve(request, namespace, socket));
         }
         match group.admit(pid, in_unified) {
-            Err(why) if request.cpu.is_some() => {
+            Err(why) if request.cpu.is_some() || request.weight.is_some() => {
                 system::kill(pid, libc::SIGKILL)?;
                 system::end_of(pid)?;
                 group.remove();

@@ -76,6 +76,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
         "mobile-babel",
         "mobile-batman",
         "openflow",
+        "oml",
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
     ],

@@ -14,6 +14,8 @@ from helpers import REPOSITORY
 pytestmark = [pytest.mark.world, pytest.mark.timeout(300)]
 
 NAMES = sorted(path.parent.name for path in (REPOSITORY / "experiments").glob("*/experiment.py"))
+PUBLISHED = "net-kinds-wired"
+"""The one whose results are published: drawing the figures of all would take a minute."""
 LONGEST = 120.0
 """Seconds that one may take on a busy machine; it ends a failing test."""
 
@@ -38,6 +40,15 @@ def test_an_experiment_runs_to_a_table_figures_and_a_verdict(shell, name: str) -
     ]
     assert [y for line in measured for y in line.y if y is not None]
     shell.gone()
+    if name != PUBLISHED:
+        return
+    refused = shell.run("experiment", "publish", name, "results", "--to", "page")
+    assert refused.returncode == 2
+    assert "they are of the smoke form" in refused.stderr
+    assert shell.run("experiment", "publish", name, "results", "--to", "page", "--anyway").returncode == 0
+    page = (shell.folder / "page" / "README.md").read_text()
+    assert "smoke form" in page
+    assert "airloom experiment run net-kinds-wired --smoke --kind netns" in page
 
 
 def test_two_extents_at_once_are_refused(shell) -> None:

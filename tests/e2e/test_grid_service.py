@@ -49,8 +49,8 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(tmp_path / "grid.db")
     else:
-        with postgres() as url:
-            yield url
+        with postgres() as server:
+            yield server.url
 
 
 def test_of_200_clients_that_book_the_last_slot_exactly_one_wins(database: str, tmp_path: Path) -> None:
@@ -177,3 +177,21 @@ def assert_consistent(isolation: Isolation, server: Server) -> None:
         assert not list(conflicts(isolation, one.slice, one.grant, beside(held[:number], one.start, one.end)))
     noted = {row["subject"] for row in server.must("GET", "/v1/audit?project=p")}
     assert {one.id for one in held} <= noted
+
+
+def test_calls_say_that_the_database_is_away_and_go_on_when_it_is_back(tmp_path: Path) -> None:
+    with postgres() as database:
+        server = Server(SMALL, database.url)
+        try:
+            server.must("POST", "/v1/projects", {"name": "before"})
+            database.stop()
+            with server.client() as client:
+                answer = client.get("/v1/projects")
+            assert answer.status_code == 503, answer.text
+            assert answer.json()["code"] == "grid.database"
+            database.start()
+            server.must("POST", "/v1/projects", {"name": "after"})
+            names = {one["name"] for one in server.must("GET", "/v1/projects")}
+            assert names == {"before", "after"}
+        finally:
+            server.kill()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from helpers.terminal import talk
@@ -30,4 +32,18 @@ def test_ctrl_d_ends_the_input_of_a_hosts_program_and_not_the_prompt(shell):
     )
     assert code == 0, heard
     assert heard.startswith("mininet> "), "it is as quiet as it was told"
+    shell.gone()
+
+
+def test_at_level_debug_it_tells_what_was_made_and_what_passed(shell):
+    told = {}
+    for level in ("info", "debug"):
+        code, told[level] = talk(shell, ["mn", "--test", "pingall", "-v", level], [])
+        assert code == 0, told[level]
+    made = "h1-eth0: address 10.0.0.1/8, up"
+    passed = r"link h1-eth0-s1-eth1\S* forward: entered [1-9]\d* frames, [1-9]\d* octets"
+    assert made in told["debug"]
+    assert re.search(passed, told["debug"])
+    assert made not in told["info"]
+    assert "entered" not in told["info"]
     shell.gone()

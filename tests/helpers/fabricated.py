@@ -7,12 +7,12 @@ here was measured.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from airloom.experiments import orbit
-from airloom.experiments.net_chain import ideal, wired
+from airloom.experiments.net_chain import ideal, kinds, wired
 from airloom.experiments.registry import find
 
 World = Callable[[Mapping[str, Any]], dict[str, tuple[float, str]]]
@@ -169,84 +169,127 @@ CAMPAIGNS: dict[str, list[World]] = {
 }
 
 
-# Chains: the longest good chain of each direction, by kind; how round-trip times and processors were.
-ORDERED = {"uml": (5, 8), "qemu": (9, 12), "netns": (35, 40)}
-NONE = dict.fromkeys(ORDERED, (1, 1))
-BACKWARD_WORSE = dict.fromkeys(ORDERED, (9, 5))
-KINDS: list[tuple[dict[str, tuple[int, int]], bool]] = [
-    (ORDERED, True),
-    (NONE, True),
-    (BACKWARD_WORSE, False),
-]
+# Chains: the longest good chain of each direction by kind. What was published, the same for all kinds,
+# and flow 2 worse in the opposite order.
+WIRED = {"uml": (2, 3), "qemu": (4, 8), "netns": (12, 49)}
+WIRELESS = {"uml": (1, 2), "qemu": (6, 8), "netns": (29, 40)}
+EQUAL = dict.fromkeys(WIRED, (1, 1))
+CONTRARY = {"uml": (60, 50), "qemu": (20, 10), "netns": (8, 5)}
 
 
-def chain(limits: tuple[int, int], nodes: int, rtt: float, limit_rate: float) -> Any:
-    """A chain whose flows have the ideal's rate up to a length, and half of it beyond."""
-    forward, backward = (limit_rate if nodes <= limit else limit_rate / 2 for limit in limits)
-    return SimpleNamespace(nodes=nodes, rtt=rtt, forward=forward, backward=backward, valid=True)
+def _flows(limits: tuple[int, int], nodes: int, full: float, busy: float) -> dict[str, tuple[float, str]]:
+    """Flows that have the ideal's rate up to a length, and half of it beyond."""
+    forward, backward = (full if nodes <= limit else full / 2 for limit in limits)
+    return {
+        kinds.FORWARD: (forward, "bit/s"),
+        kinds.BACKWARD: (backward, "bit/s"),
+        kinds.SLOWER: (min(forward, backward), "bit/s"),
+        kinds.BUSY: (busy, "1"),
+    }
 
 
-def wired_rtt(kind: str, nodes: int, good: bool) -> float:
+def _wired_kinds(of: Mapping[str, Any], limits: Mapping[str, tuple[int, int]], good: bool) -> Any:
     """Kernel nodes faster than the arithmetic and guests slower, or the opposite."""
     kernel = 0.9 if good else 20.0
-    return wired.ideal_rtt(nodes, 0) * (kernel if kind == "netns" else 5.0 if good else 0.5)
+    share = kernel if of["kind"] == "netns" else 5.0 if good else 0.5
+    rtt = {wired.LARGEST: (wired.ideal_rtt(of["nodes"], 0) * share, "ns")}
+    busy = 0.95 if good else 0.1
+    return rtt | _flows(limits[of["kind"]], of["nodes"], wired.IDEAL_THROUGHPUT, busy)
 
 
-def wireless_rtt(nodes: int, good: bool) -> float:
+def _wireless_kinds(of: Mapping[str, Any], limits: Mapping[str, tuple[int, int]], good: bool) -> Any:
     """The ring search alone, or a second more and ten times as long."""
-    return ideal.first_rtt(nodes - 1) * (1.0 if good else 10.0) + (0.0 if good else 1e9)
+    expected = ideal.first_rtt(of["nodes"] - 1)
+    first = expected if good else 10 * expected + 1e9
+    rtt = {
+        "rtt.rtt_max": (first, "ns"),
+        "rtt.above": (first - expected, "ns"),
+        "rtt.share": (first / expected, "1"),
+    }
+    return rtt | _flows(limits[of["kind"]], of["nodes"], ideal.THROUGHPUT, 0.95 if good else 0.1)
 
 
-def wired_point(nodes: int, kind: str, limit: int, rtt: float, rate: float) -> wired.Point:
-    """A chain of the capacity search: ``rtt`` and ``rate`` by the ideals."""
-    flow = wired.IDEAL_THROUGHPUT * (rate if nodes <= limit else 0.5)
-    delayed = None if kind == "native" else wired.ideal_rtt(nodes, wired.DELAY) * rtt
-    return wired.Point(nodes, wired.ideal_rtt(nodes, 0), delayed, flow, flow, valid=True)
+def wired_chain(of: Mapping[str, Any], limit: int, rtt: float, rate: float) -> Any:
+    """A chain good up to a length: ``rtt`` with 1 ms links, and ``rate``, as shares of the ideals."""
+    full = wired.IDEAL_THROUGHPUT * rate
+    return {
+        wired.LARGEST: (wired.ideal_rtt(of["nodes"], 0), "ns"),
+        wired.DELAYED: (wired.ideal_rtt(of["nodes"], wired.DELAY) * rtt, "ns"),
+        wired.SHARE: (rtt, "1"),
+    } | _flows((limit, limit), of["nodes"], full, 0.5)
 
 
-WIRED_CHAINS = [(20, 1.01, 1.0), (0, 1.0, 0.5), (20, 1.5, 1.0)]
-"""Longest good chain, round-trip time and rate by the ideals."""
-
-
-def stairs(number: int) -> dict[int, float]:
-    """The ring search as expected, too slow and never flat, and faster than its rings."""
-    added = (lambda hops: 10 * MS, lambda hops: hops * 100 * MS, lambda hops: -10 * MS)[number]
-    return {hops: ideal.first_rtt(hops) + added(hops) for hops in range(1, 13)}
-
-
-def air_point(number: int, chain: Any, kind: Any) -> Any:
-    """A chain of the wireless search in three worlds."""
+def wireless_chain(of: Mapping[str, Any], number: int) -> Any:
+    """Three worlds: as published; too slow and never flat; faster than its rings and than the channel."""
+    if "radio" not in of:
+        added = (lambda hops: 10 * MS, lambda hops: hops * 100 * MS, lambda hops: -10 * MS)[number]
+        steps = {hops: ideal.first_rtt(hops) + added(hops) for hops in range(1, of["nodes"])}
+        found = {f"search.h{hops}": (rtt, "ns") for hops, rtt in steps.items()}
+        found |= {f"search.above-h{hops}": (added(hops), "ns") for hops in steps}
+        return found | {"search.slowest": (max(steps.values()), "ns")}
     low, high = ideal.pair_limits()
-    if chain.radio == "ideal":
-        limit = (36, 1, 36)[number]
-        flow = ideal.THROUGHPUT * (1.0 if chain.nodes <= limit else 0.5)
-        first = (10 * MS, 1e9, 10 * MS)[number]
-    else:
+    first, limit, full = (10 * MS, 1e9, 10 * MS)[number], (36, 1, 36)[number], ideal.THROUGHPUT
+    if of["radio"] == "802.11b":
         pair = ((low + high) / 2, MBIT, 9 * MBIT)[number]
-        share = (0.5, 0.5, 2.0)[number] * ideal.shared_limit(chain.nodes - 1)
-        flow, first = (pair if chain.nodes == 2 else share), 10 * MS
-    return kind(chain.nodes, first, 1 * MS, flow, flow, True)
+        full = pair if of["nodes"] == 2 else (0.5, 0.5, 2.0)[number] * ideal.shared_limit(of["nodes"] - 1)
+        limit, first = 100, 10 * MS
+    share = {"shared.share": (full / ideal.shared_limit(of["nodes"] - 1), "1")}
+    times = {"rtt.rtt_max": (first, "ns"), "after.rtt_max": (1 * MS, "ns")}
+    return times | share | _flows((limit, limit), of["nodes"], full, 0.5)
 
 
-def mtu_series(number: int) -> dict[tuple[str, str], Any]:
-    """The MTU study on exact links and an early Mininet, or with links that are slow and bursty."""
-    module = find("mtu-study").load().__globals__
-    cases, tunnelled, good = module["cases"], module["tunnelled"], number == 0
+for _name, _world, _published in (
+    ("net-kinds-wired", _wired_kinds, WIRED),
+    ("net-kinds-wireless", _wireless_kinds, WIRELESS),
+):
+    CAMPAIGNS[_name] = [
+        functools.partial(_world, limits=limits, good=good)
+        for limits, good in ((_published, True), (EQUAL, True), (CONTRARY, False))
+    ]
+CAMPAIGNS["net-wired-chain"] = [
+    functools.partial(wired_chain, limit=limit, rtt=rtt, rate=rate)
+    for limit, rtt, rate in ((20, 1.01, 1.0), (0, 1.0, 0.5), (20, 1.5, 1.0))
+]
+CAMPAIGNS["net-wireless-chain"] = [functools.partial(wireless_chain, number=number) for number in range(3)]
 
-    def series(mean: float, peak: float, top: float) -> Any:
-        return cases.Series(mean, mean, peak, top, 0.0, (0.0, 0.0, 0.0), (1,), (1.0,), (0.0,))
 
-    found = {}
-    for case in (*cases.NINE, *cases.sizes(), *cases.STARTS):
-        own = series(
-            case.ideal * (1 if good else 0.5),
-            case.link * (1 if good else 2),
-            case.link * (1 if good else 1.5),
-        )
-        found[case.id, module["WIRE"]] = found[case.id, module["AIRLOOM"]] = own
-        found[case.id, module["MININET"]] = series(case.ideal, case.link * (3 if good else 0.5), case.link)
-    one = module["TUNNELLED"]
-    octets = one.frame - tunnelled.OVERHEAD
-    full = one.ideal * octets / one.frame
-    found[one.id, module["TUNNEL"]] = series(full * (1 if good else 0.5), one.link, one.link)
-    return found
+def _mtu_module() -> dict[str, Any]:
+    return find("mtu-study").load().__globals__
+
+
+def labels_of(labels: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a run of these labels gives figures of: in the MTU study the wire too."""
+    if labels.get("network") != "airloom, at the receiver":
+        return [labels]
+    return [labels, {**labels, "network": "airloom, on the wire"}]
+
+
+def mtu(of: Mapping[str, Any], module: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """The study's real network and Mininet as published, or links that are slow, bursty and shaky."""
+    case, here, mininet = module["cases"].BY_ID[of["case"]], module["AIRLOOM"], module["MININET"]
+    share, peak = (0.3, 1.5) if contrary else (1.0, 1.0)
+    rate, jitter = case.ideal * share * MBIT, 100 * MS if contrary else 1.0
+    known = module["cases"].published()
+    if of["network"] == mininet:
+        peak = 0.5 if contrary else 3.0
+    if (case.id, "real") in known and of["network"] == here and not contrary:
+        rate = known[case.id, "real"].bandwidth[0] * MBIT
+    if (case.id, "real") in known and of["network"] == mininet:
+        cell = known[case.id, "mininet"]
+        rate = (100 if contrary else 1) * cell.bandwidth[0] * MBIT
+        jitter = jitter if contrary else cell.jitter[0] * MS
+    if of["network"] == module["TUNNEL"]:
+        rate = case.ideal * (case.frame - module["tunnelled"].OVERHEAD) / case.frame * share * MBIT
+    return {
+        "bandwidth.mean": (rate, "bit/s"),
+        "jitter.mean": (jitter, "ns"),
+        "of_link.top": (peak, "1"),
+        "of_link.peak": (peak, "1"),
+        "of_ideal.mean": (share, "1"),
+        "of_ideal.mean_uninterrupted": (share, "1"),
+    }
+
+
+CAMPAIGNS["mtu-study"] = [
+    functools.partial(mtu, module=_mtu_module(), contrary=contrary) for contrary in (False, True)
+]

@@ -7,6 +7,7 @@ import glob
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -87,40 +88,57 @@ class Server:
         return self.process.wait(WAIT_S)
 
 
+class Postgres:
+    """A PostgreSQL server with an empty database, on a Unix socket."""
+
+    def __init__(self, programs: Path, folder: Path):
+        self.programs = programs
+        self.folder = folder
+        self.url = f"postgresql://airloom@/postgres?host={folder}"
+        # The server refuses to run as root.
+        self.become: list[str] = []
+        if os.geteuid() == 0:
+            self.become = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+            shutil.chown(folder, "postgres", "postgres")
+        initdb = [programs / "initdb", "-D", folder / "data", "-U", "airloom", "--auth=trust", "-N"]
+        subprocess.run([*self.become, *initdb], check=True, capture_output=True, timeout=WAIT_S, cwd=folder)
+
+    def start(self) -> None:
+        """Starts it, and waits until it accepts connections."""
+        settings = ("listen_addresses=", f"unix_socket_directories={self.folder}", "max_connections=60")
+        options = [word for setting in settings for word in ("-c", setting)]
+        self.process = subprocess.Popen(
+            [*self.become, self.programs / "postgres", "-D", self.folder / "data", *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+        )
+        end = time.monotonic() + WAIT_S
+        while subprocess.run([self.programs / "pg_isready", "-q", "-h", self.folder]).returncode:
+            assert time.monotonic() < end
+            assert self.process.poll() is None
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Ends it, with the connections of its clients."""
+        self.process.send_signal(signal.SIGINT)  # a "fast" shutdown: it does not wait for clients
+        self.process.wait(timeout=WAIT_S)
+
+
 @contextlib.contextmanager
-def postgres() -> Iterator[str]:
-    """Starts a PostgreSQL server with an empty database; yields its URL."""
+def postgres() -> Iterator[Postgres]:
+    """Starts a PostgreSQL server of the test's own."""
     programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
     if not programs:
         pytest.skip("there is no PostgreSQL: apt-get install postgresql")
-    bin_folder = Path(programs[-1])
-    # The server refuses to run as root, and Unix sockets have short paths.
+    # Unix sockets have short paths.
     folder = Path(tempfile.mkdtemp(prefix="airloom-pg-", dir="/tmp"))
-    become: list[str] = []
-    if os.geteuid() == 0:
-        become = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        shutil.chown(folder, "postgres", "postgres")
     try:
-        data = folder / "data"
-        initdb = [str(bin_folder / "initdb"), "-D", str(data), "-U", "airloom", "--auth=trust", "-N"]
-        subprocess.run([*become, *initdb], check=True, capture_output=True, timeout=WAIT_S, cwd=folder)
-        settings = ("listen_addresses=", f"unix_socket_directories={folder}", "max_connections=60")
-        options = [word for setting in settings for word in ("-c", setting)]
-        server = subprocess.Popen(
-            [*become, str(bin_folder / "postgres"), "-D", str(data), *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-        )
+        server = Postgres(Path(programs[-1]), folder)
+        server.start()
         try:
-            end = time.monotonic() + WAIT_S
-            while subprocess.run([str(bin_folder / "pg_isready"), "-q", "-h", str(folder)]).returncode:
-                assert time.monotonic() < end
-                assert server.poll() is None
-                time.sleep(0.05)
-            yield f"postgresql://airloom@/postgres?host={folder}"
+            yield server
         finally:
-            server.terminate()
-            server.wait(timeout=WAIT_S)
+            server.stop()
     finally:
         shutil.rmtree(folder)

@@ -145,7 +145,8 @@ def mount_points() -> list[str]:
 
 def guest(name: str, **settings: object) -> NodePlan:
     """Returns a guest behind a TAP interface, without an engine."""
+    cpus = settings.pop("cpus", None)
     said = {"memory": 64 << 20, "network": "tap"} | settings
     number = ord(name[0])
     plan = GuestPlan(**said)  # type: ignore[arg-type]
-    return node(name, interface("eth0", number, f"10.1.0.{number}/24"), kind="uml", guest=plan)
+    return node(name, interface("eth0", number, f"10.1.0.{number}/24"), kind="uml", guest=plan, cpus=cpus)

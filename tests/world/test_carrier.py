@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -120,6 +123,68 @@ def test_a_bond_fails_over_by_the_carrier_alone(tmp_path):
         lab.link("first").down()
         eventually(lambda: active() == "eth1", "the second link")
         assert lab["b"].run(f"ping -c 2 -i 0.3 -W 2 {address}").ok
+
+
+needs_openvswitch = pytest.mark.skipif(
+    shutil.which("ovs-vswitchd", path="/usr/sbin:/usr/bin") is None,
+    reason="sudo apt-get install openvswitch-switch",
+)
+
+
+@contextmanager
+def aggregated(tmp_path, *, time: str, **direction: str) -> Iterator[airloom.Lab]:
+    """Two switches with two links, which LACP (IEEE 802.1AX) has made one."""
+    between = [{"name": name, "ends": ["s1", "s2"], **direction} for name in ("first", "second")]
+    # No flows until the bonds are made: two separate links would be a loop.
+    switch = {"kind": "openvswitch", "fail_mode": "secure"}
+    with pair(
+        tmp_path,
+        switches={"s1": switch, "s2": switch},
+        links=[*between, {"ends": ["a", "s1"]}, {"ends": ["b", "s2"]}],
+    ) as lab:
+        for name in ("s1", "s2"):
+            lab[name].run(
+                "ovs-vsctl del-port br0 eth1 -- del-port br0 eth2 -- add-bond br0 bond0 eth1 eth2"
+                f" lacp=active bond_mode=active-backup other_config:lacp-time={time}"
+                " -- set-fail-mode br0 standalone",
+                check=True,
+            )
+        for name in ("s1", "s2"):
+            eventually(lambda name=name: members(lab[name]) == {"eth1", "eth2"}, f"both links of {name}")
+        yield lab
+
+
+def members(switch: airloom.LiveNode) -> set[str]:
+    """The interfaces of the bond that carry frames: LACP has negotiated them, and they have a carrier."""
+    told = switch.run("ovs-appctl bond/show bond0", check=True).stdout
+    if "lacp_status: negotiated" not in told:
+        return set()
+    return {line.split()[1].rstrip(":") for line in told.splitlines() if line.endswith(": enabled")}
+
+
+@needs_openvswitch
+def test_lacp_leaves_a_link_that_lost_its_carrier(tmp_path):
+    # By its messages alone it would take 90 seconds: three times the slow period of 30.
+    with aggregated(tmp_path, time="slow") as lab:
+        assert lab["a"].run("ping -c 2 -i 0.3 -W 2 b").ok
+        for failed, left in (("first", "eth2"), ("second", "eth1")):
+            lab.link(failed).down()
+            for name in ("s1", "s2"):
+                eventually(lambda name=name, left=left: members(lab[name]) == {left}, f"{left} of {name}")
+            assert lab["a"].run("ping -c 2 -i 0.3 -W 2 b").ok
+            lab.link(failed).up()
+            for name in ("s1", "s2"):
+                eventually(lambda name=name: members(lab[name]) == {"eth1", "eth2"}, f"both of {name}")
+
+
+@needs_openvswitch
+def test_lacp_finds_by_its_messages_a_failure_that_keeps_the_carrier(tmp_path):
+    with aggregated(tmp_path, time="fast", carrier="keep") as lab:
+        lab.link("first").down()
+        for name in ("s1", "s2"):
+            eventually(lambda name=name: members(lab[name]) == {"eth2"}, f"the second link of {name}")
+            assert carrier(lab[name], "eth1") == "1"
+        assert lab["a"].run("ping -c 2 -i 0.3 -W 2 b").ok
 
 
 def test_a_pair_of_the_kernel_cannot_go_down_and_the_error_says_why(tmp_path):

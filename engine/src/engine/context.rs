@@ -100,8 +100,13 @@ impl Context<'_> {
 
     /// Drops a frame for a reason.
     pub fn drop(&mut self, place: Place, frame: Frame, why: DropReason) {
+        self.drop_at(place, self.now, frame, why);
+    }
+
+    /// Drops a frame that came at `at`, which may have passed.
+    pub fn drop_at(&mut self, place: Place, at: Instant, frame: Frame, why: DropReason) {
         self.ledger.drop(place, why, Tally::of(&frame));
-        self.egress.dropped(place, self.now, &frame, why, self.pool);
+        self.egress.dropped(place, at, &frame, why, self.pool);
         self.pool.release(frame.buffer);
     }
 

@@ -66,6 +66,18 @@ impl Medium {
             RadioChange::Position(place) if !place.is_sane() => {
                 Err(SettingsError::Position { radio: state.name.clone() })
             }
+            RadioChange::Ssid(name) if self.is_foreign(radio.index(), name) => Err(SettingsError::Range {
+                radio: state.name.clone(),
+                setting: "ssid",
+                value: format!("{name:?}"),
+                range: "names that no other slice has",
+            }),
+            RadioChange::On(true) if self.is_cut(radio) => Err(SettingsError::Range {
+                radio: state.name.clone(),
+                setting: "on",
+                value: "true".to_owned(),
+                range: "radios that were not turned off because of violations of their slice's grant",
+            }),
             RadioChange::Ssid(name) => {
                 let mut settings = state.settings.clone();
                 match &mut settings.membership {

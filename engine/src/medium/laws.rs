@@ -4,6 +4,7 @@ use crate::math;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ErrorModel, Fixed, Standard, Table};
+use super::leakage::LeakageSettings;
 use super::mobility::Position;
 use super::phy::tables;
 use super::propagation::{
@@ -30,6 +31,10 @@ pub struct MediumSettings {
     pub errors: ErrorSettings,
     /// Signals weaker than this at a receiver are ignored, dBm, -150 to 0.
     pub floor_dbm: f64,
+    /// Leakage between channels at 5 GHz; none by default.
+    pub leakage: Option<LeakageSettings>,
+    /// Loss in dB between radios at one place, 0 to 200; by default that of `loss`.
+    pub antenna_isolation_db: Option<f64>,
 }
 
 /// Path loss, by distance or by pair. Formulas: [`super::propagation`].
@@ -162,6 +167,8 @@ impl Default for MediumSettings {
             fading: FadingSettings::None,
             errors: ErrorSettings::Standard,
             floor_dbm: FLOOR_DBM,
+            leakage: None,
+            antenna_isolation_db: None,
         }
     }
 }
@@ -258,6 +265,13 @@ impl MediumSettings {
             }
         };
         medium.set_error_model(errors);
+        if let Some(leakage) = self.leakage {
+            medium.set_leakage(leakage.build()?);
+        }
+        if let Some(loss_db) = self.antenna_isolation_db {
+            within("antenna_isolation_db", loss_db, 0.0, 200.0)?;
+            medium.set_antenna_isolation(Some(loss_db));
+        }
         Ok(medium)
     }
 }

@@ -33,6 +33,7 @@ mod index;
 mod interworking;
 mod joint_processing;
 mod laws;
+mod leakage;
 mod listeners;
 mod mac;
 pub mod management;
@@ -40,6 +41,7 @@ mod motions;
 mod noise;
 mod outside;
 mod peers;
+mod police;
 mod radio;
 mod reach;
 mod scan;
@@ -57,10 +59,12 @@ pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
     WallSettings,
 };
+pub use leakage::{Leakage, LeakageSettings};
 pub use motions::MobilitySettings;
 pub use noise::NoiseSettings;
 pub use outside::Outside;
 pub use peers::PeerCounts;
+pub use police::{ChannelUse, Police, Policed, Violated, Violation};
 pub use radio::{Kind, RadioCounts, RadioId, To};
 pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
@@ -105,6 +109,8 @@ enum Event {
     RequestUnanswered { cluster: ClusterId, since: Instant },
     /// The next step of a card.
     Card { card: u32, epoch: u32 },
+    /// A radio violated its grant too often.
+    Cut { radio: u32 },
     /// A source of noise changes.
     Noise { source: u32, turn: noise::Turn },
 }
@@ -131,6 +137,8 @@ pub struct Medium {
     noises: Vec<noise::Source>,
     cards: Vec<card::Card>,
     channels: sniff::Channels,
+    /// Slices and their violations.
+    registry: police::Registry,
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
@@ -174,6 +182,7 @@ impl Medium {
             noises: Vec::new(),
             cards: Vec::new(),
             channels: sniff::Channels::default(),
+            registry: police::Registry::default(),
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
@@ -210,6 +219,18 @@ impl Medium {
                 self.decoders.push(Decoder::new(&*self.error, phy));
             }
         }
+    }
+
+    /// Sets the leakage between channels, for radios that are added from now on.
+    pub fn set_leakage(&mut self, leakage: Leakage) {
+        self.dissolve_clusters();
+        self.reach.set_leakage(leakage);
+    }
+
+    /// Sets the loss in dB between radios at one place; without it the path loss model decides.
+    pub fn set_antenna_isolation(&mut self, loss_db: Option<f64>) {
+        self.dissolve_clusters();
+        self.reach.set_antenna_isolation(loss_db);
     }
 
     /// Sets the path loss model.
@@ -320,12 +341,15 @@ impl Medium {
             sequence: 0,
             heard_from: BTreeMap::new(),
             waiting: 0,
-            wideband: wlan.then(|| Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands)))),
+            wideband: wlan.then(|| {
+                Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands), self.reach.leakage))
+            }),
             monitor: settings.monitor,
             card: None,
             held: false,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
+            warden: None,
             settings,
         });
         self.soak(id.index());
@@ -379,6 +403,7 @@ impl Medium {
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
                 Event::Card { card, epoch } => self.card_due(card, epoch, outside),
+                Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
             return true;

@@ -7,6 +7,7 @@ use super::bss::Cell;
 use super::mac::Mpdu;
 use super::peers::PeerCounts;
 use super::phy::Phy;
+use super::police::Warden;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
@@ -304,6 +305,8 @@ pub(super) struct Radio {
     pub(super) held: bool,
     pub(super) counts: RadioCounts,
     pub(super) peers: BTreeMap<u32, PeerCounts>,
+    /// Checks the transmissions of a slice's radio.
+    pub(super) warden: Option<Box<Warden>>,
 }
 
 /// Duplicate detection state of a sender.

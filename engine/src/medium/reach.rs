@@ -6,6 +6,7 @@
 //! recomputed for each frame, at the exact positions of its start.
 
 use super::index::{Index, travel};
+use super::leakage::Leakage;
 use super::mobility::{Mobility, Position};
 use super::phy::Channel;
 use super::propagation::{LIGHT, PathLoss, Site};
@@ -66,6 +67,9 @@ pub(super) struct Reach {
     /// Power at the receiver in dBm below which signals are ignored.
     floor_dbm: f64,
     margin_db: f64,
+    pub(super) leakage: Leakage,
+    /// Loss in dB between radios at one place.
+    antenna_isolation_db: Option<f64>,
     pub(super) places: Vec<Place>,
     lists: Vec<List>,
     index: Index,
@@ -85,6 +89,8 @@ impl Reach {
             loss,
             floor_dbm,
             margin_db: 0.0,
+            leakage: Leakage::default(),
+            antenna_isolation_db: None,
             places: Vec::new(),
             lists: Vec::new(),
             index: Index::default(),
@@ -185,6 +191,18 @@ impl Reach {
         self.changed();
     }
 
+    /// Sets the leakage between channels.
+    pub(super) fn set_leakage(&mut self, leakage: Leakage) {
+        self.leakage = leakage;
+        self.changed();
+    }
+
+    /// Sets the loss in dB between radios at one place.
+    pub(super) fn set_antenna_isolation(&mut self, loss_db: Option<f64>) {
+        self.antenna_isolation_db = loss_db;
+        self.changed();
+    }
+
     pub(super) fn set_loss(&mut self, loss: Box<dyn PathLoss>) {
         self.loss = loss;
         self.changed();
@@ -198,9 +216,13 @@ impl Reach {
         let site =
             |radio: usize, position| Site { radio: u32::try_from(radio).unwrap_or(u32::MAX), position };
         let hertz = self.places[from].channel.hertz();
-        let loss = self.loss.loss_db(site(from, here), site(to, there), hertz);
+        let apart = here.distance(there);
+        let loss = match self.antenna_isolation_db {
+            Some(loss) if apart <= 0.0 => loss,
+            _ => self.loss.loss_db(site(from, here), site(to, there), hertz),
+        };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates: 1.2e9 m
-        let delay = (here.distance(there) / LIGHT * 1e9).round() as u32;
+        let delay = (apart / LIGHT * 1e9).round() as u32;
         (self.places[from].eirp_dbm + self.places[to].gain_dbi - loss, delay)
     }
 
@@ -234,6 +256,9 @@ impl Reach {
                     }
                     (delay_ns, power) = (delay, linear(dbm));
                 }
+                if self.is_lost(power * overlap) {
+                    continue;
+                }
                 out.push(Heard { radio, delay_ns, power: power * overlap, tuned });
             }
             self.lists[from] = list;
@@ -244,7 +269,9 @@ impl Reach {
             list.tuning = self.tuning;
             list.heard.clear();
             for &Candidate { radio, delay_ns, power, .. } in &list.near {
-                if let Some((overlap, tuned)) = self.audible(from, radio as usize) {
+                if let Some((overlap, tuned)) = self.audible(from, radio as usize)
+                    && !self.is_lost(power * overlap)
+                {
                     list.heard.push(Heard { radio, delay_ns, power: power * overlap, tuned });
                 }
             }
@@ -269,6 +296,11 @@ impl Reach {
         self.floor_dbm - self.margin_db
     }
 
+    /// True if what leaks from another channel is too weak to be received.
+    fn is_lost(&self, power: f64) -> bool {
+        self.leakage.is_some() && power < linear(self.least())
+    }
+
     /// Share of the sender's power inside the receiver's channel (1 for a receiver of the whole
     /// band), and whether the channels are the same.
     fn audible(&self, from: usize, to: usize) -> Option<(f64, bool)> {
@@ -282,7 +314,7 @@ impl Reach {
         if receiver.wideband && sender.channel.is_two() == receiver.channel.is_two() {
             return Some((1.0, false));
         }
-        let overlap = sender.channel.overlap(receiver.channel);
+        let overlap = self.leakage.share(sender.channel, receiver.channel);
         (overlap > 0.0).then_some((overlap, false))
     }
 

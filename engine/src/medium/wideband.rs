@@ -10,6 +10,7 @@ use super::Medium;
 use super::air::Signal;
 use super::error::Decoder;
 use super::hearing::Arrived;
+use super::leakage::Leakage;
 use super::phy::Channel;
 use super::radio::{Lock, Radio};
 use super::reach::Heard;
@@ -19,6 +20,7 @@ use crate::time::Instant;
 pub(super) struct Wideband {
     pub(super) tuned: Channel,
     others: Vec<Reception>,
+    leakage: Leakage,
 }
 
 /// Reception on one channel: the counterpart of the fields of the same names in [`Radio`].
@@ -32,9 +34,9 @@ struct Reception {
 
 impl Wideband {
     /// Reception on these channels of a radio that is tuned to one of them.
-    pub(super) fn new(tuned: Channel, channels: impl Iterator<Item = Channel>) -> Self {
+    pub(super) fn new(tuned: Channel, channels: impl Iterator<Item = Channel>, leakage: Leakage) -> Self {
         let silent = |channel| Reception { channel, energy: 0.0, signals: 0, lock: None, ambient: 0.0 };
-        Self { tuned, others: channels.filter(|&channel| channel != tuned).map(silent).collect() }
+        Self { tuned, others: channels.filter(|&channel| channel != tuned).map(silent).collect(), leakage }
     }
 
     /// Ends receptions on channels with infinite noise.
@@ -65,12 +67,12 @@ impl Radio {
     /// there; the fields of the radio hold the reception of that channel meanwhile.
     fn on_each_channel(&mut self, sent: Channel, mut each: impl FnMut(&mut Self, Channel, f64)) {
         let Some(mut wideband) = self.wideband.take() else { return };
-        let share = sent.overlap(wideband.tuned);
+        let share = wideband.leakage.share(sent, wideband.tuned);
         if share > 0.0 {
             each(self, wideband.tuned, share);
         }
         for other in &mut wideband.others {
-            let share = sent.overlap(other.channel);
+            let share = wideband.leakage.share(sent, other.channel);
             if share > 0.0 {
                 self.exchange(other);
                 each(self, other.channel, share);

@@ -19,18 +19,19 @@ pub(crate) fn pass(
     flight: InFlight,
 ) -> bool {
     let place = Place::Switch(switch.id);
+    let at = flight.at.min(context.now);
     let tally = Tally::of(&flight.frame);
     context.ledger.switches[switch.id.index()].entered += tally;
     let octets = &context.pool.octets(flight.frame.buffer)[..flight.frame.length as usize];
     let Some(class) = switch.classify(octets, back) else {
-        context.drop(place, flight.frame, DropReason::WrongVlan);
+        context.drop_at(place, at, flight.frame, DropReason::WrongVlan);
         return false;
     };
     let moved = switch.learn(context.now, octets, back, class);
     match switch.route(context.now, octets, back, class) {
         Way::To(wire) if switch.leaves(wire, class) => send(context, wires, switch, wire, class, flight),
-        Way::To(_) => context.drop(place, flight.frame, DropReason::WrongVlan),
-        Way::Filtered => context.drop(place, flight.frame, DropReason::Filtered),
+        Way::To(_) => context.drop_at(place, at, flight.frame, DropReason::WrongVlan),
+        Way::Filtered => context.drop_at(place, at, flight.frame, DropReason::Filtered),
         Way::Everywhere => {
             let mut last = None;
             for &wire in &switch.out {
@@ -45,7 +46,7 @@ pub(crate) fn pass(
             }
             match last {
                 Some(wire) => send(context, wires, switch, wire, class, flight),
-                None => context.drop(place, flight.frame, DropReason::Nowhere),
+                None => context.drop_at(place, at, flight.frame, DropReason::Nowhere),
             }
         }
     }
@@ -66,7 +67,8 @@ fn send(
         return;
     };
     let Some(frame) = switch.leaving(wire, class, &flight.frame, context.pool) else {
-        context.drop(Place::Switch(switch.id), flight.frame, DropReason::Malformed);
+        let at = flight.at.min(context.now);
+        context.drop_at(Place::Switch(switch.id), at, flight.frame, DropReason::Malformed);
         return;
     };
     context.ledger.retag(flight.frame.octets(), frame.octets());

@@ -26,6 +26,7 @@ from airloom.cli import (
     grid,
     image,
     mn,
+    oml,
     radio,
     report,
     run,
@@ -88,6 +89,7 @@ app.command("bench")(bench.command)
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(image.app, name="image")
 app.add_typer(grid.app, name="grid")
+app.add_typer(oml.app, name="oml")
 app.command("doctor")(doctor.command)
 app.command("schema")(schema.command)
 

@@ -10,7 +10,8 @@ import typer
 from airloom.cli import completing
 
 app = typer.Typer(
-    help="Reproduce a published result: list the experiments, or run one.", no_args_is_help=True
+    help="Reproduce a published result: list the experiments, run one, or publish its results.",
+    no_args_is_help=True,
 )
 
 
@@ -68,6 +69,7 @@ def run_command(
     """
     from airloom.cli.console import Console
     from airloom.cli.show import show_result
+    from airloom.experiments import record
     from airloom.experiments.extent import Extent
     from airloom.experiments.registry import find
     from airloom.nodes import doctor
@@ -90,9 +92,46 @@ def run_command(
                 console.print(f"{name}: {text}", soft_wrap=True)
 
         result = run(folder, extent=extent, progress=progress, **choices)
+    record.write(folder, experiment.name, extent, kind or ())
     show_result(console, folder)
     outcomes = {claim.outcome for claim in result.claims} if extent is not Extent.SMOKE else set()
     if "fails" in outcomes:
         raise typer.Exit(1)
     if "undecided" in outcomes:
         raise typer.Exit(UNDECIDED)
+
+
+@app.command("publish")
+def publish_command(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of an experiment, see `experiment list`.",
+            autocompletion=completing.experiments,
+        ),
+    ],
+    results: Annotated[
+        Path | None, typer.Argument(metavar="[RESULT]", help="Folder of its results; out/NAME by default.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="DIR", help="Folder of the page; docs/results/NAME by default."),
+    ] = None,
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway", help="Publish results that are incomplete, quick or invalid; the page says so."
+        ),
+    ] = False,
+) -> None:
+    """Publish the results of an experiment as a page with figures, claims, machine and versions.
+
+    Results that are incomplete, of a quick form, or invalid are refused.
+    """
+    from airloom.cli.console import say
+    from airloom.experiments.publishing import publish
+    from airloom.experiments.registry import find
+
+    target = to or Path("docs") / "results" / name
+    say(f"published in {publish(find(name), results or Path('out') / name, target, anyway=anyway)}")

@@ -52,15 +52,12 @@ def serve_command(
     from airloom.grid import require
 
     require()
-    from airloom.errors import ScenarioError
     from airloom.grid.inventory import load
-    from airloom.grid.service import make, serve
+    from airloom.grid.service import check_certificate, make, serve
     from airloom.grid.storage.database import Database
 
     testbed = load(inventory)
-    for option, path in (("--certificate", certificate), ("--key", key)):
-        if path is not None and not path.is_file():
-            raise ScenarioError("file.missing", f"there is no file {str(path)!r}", where=option)
+    check_certificate(certificate, key)
     service = make(testbed, Database(database), rate=rate, burst=burst)
     token = service.accounts.first_admin()
     if token is None and admin_token:

@@ -18,6 +18,9 @@ from airloom.units.quantities import QUANTITIES
 _PARTS: tuple[type[Model], ...] = (
     model.Scenario,
     model.Node,
+    model.Cpus,
+    model.Engine,
+    model.Processors,
     model.Guest,
     model.SharedGuest,
     model.Mount,

@@ -18,17 +18,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from airloom.errors import HostError, RunError
-from airloom.experiments import capacity_search
+from airloom.experiments import capacity_search, outside
 from airloom.experiments import paper as published
-from airloom.experiments.found import Bounded, Figures, Found, Labels, Sample
+from airloom.experiments.found import Bounded, Figures, Found, Labels, Largest, Sample
 from airloom.experiments.paper import Paper, Statement
 from airloom.experiments.repetitions import Repetitions
+from airloom.planning.capture import Capture
 from airloom.planning.sweep import derived_seed
 from airloom.report import figures
 from airloom.report.figures import Figure
@@ -41,8 +42,12 @@ from airloom.units.text import seconds as in_words
 OVERHEAD = 3.0
 """Estimated overhead of a run in seconds (bring-up, reading, writing) until runs were timed."""
 
-Value = Sample | Bounded | Quantity | float | None
+Value = Sample | Bounded | Largest | Quantity | float | None
 """A value of a claim; of a quantity or a number all is known, None was not measured."""
+
+
+Outside = Callable[[Path], tuple[Figures, bool]]
+"""Measures into a folder what is no run, such as another emulator: its figures, and if they are valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,9 @@ class Case:
     labels: Labels
     scenario: Scenario
     seconds: float
+    capture: bool | Capture = False
+    outside: Outside | None = None
+    """What measures it instead of a run of ``scenario``, which then only tells what was measured."""
 
     def repeated(self, repetition: int) -> Case:
         """Returns the case with seed and folder of this repetition, counted from 0."""
@@ -60,7 +68,7 @@ class Case:
             self.scenario.seed, {key: str(one) for key, one in self.labels.items()}, repetition
         )
         scenario = self.scenario.model_copy(update={"seed": seed})
-        return Case(f"{self.name}-r{repetition:02}", self.labels, scenario, self.seconds)
+        return replace(self, name=f"{self.name}-r{repetition:02}", scenario=scenario)
 
 
 class Campaign:
@@ -118,9 +126,31 @@ class Campaign:
         self, cases: Sequence[Case], read: Callable[[Case, RunReader], Figures], repetitions: Repetitions
     ) -> Found:
         """Runs every case as often as ``repetitions`` says; all cases once before any is repeated."""
+        self.announce(cases, repetitions)
+        return self.repeat(cases, read, repetitions)
+
+    def announce(self, cases: Sequence[Case], repetitions: Repetitions, *, search: bool = False) -> None:
+        """Reports how long the cases take; a ``search`` runs some of them and a few between them."""
         least, most = self._estimate(cases, repetitions)
         longest = f" to {in_words(most * 1e9)}" if most > least else ""
-        self._progress(f"{len(cases)} points, {_times(repetitions)}: about {in_words(least * 1e9)}{longest}")
+        upper = ", less where it ends earlier" if search else ""
+        self._progress(
+            f"{len(cases)} points, {_times(repetitions)}: about {in_words(least * 1e9)}{longest}{upper}"
+        )
+
+    def repeat(
+        self,
+        cases: Sequence[Case],
+        read: Callable[[Case, RunReader], Figures],
+        repetitions: Repetitions,
+        *,
+        optional: bool = False,
+    ) -> Found:
+        """Runs the cases as :meth:`measure` does, without the estimate.
+
+        That an ``optional`` case cannot run is a finding and no failure of the experiment: it is noted,
+        and not tried again.
+        """
         waiting, reasons = list(cases), dict[str, str]()
         for repetition in range(repetitions.most):
             for number, case in enumerate(waiting):
@@ -128,38 +158,53 @@ class Campaign:
                 place = f"{number + 1}/{len(waiting)}"
                 one = case.repeated(repetition)
                 self._progress(f"{place} {one.name}, {_at_least(left, repetition, repetitions)} to go")
-                self._try(one, read)
+                if not self._try(one, read, optional=optional) and optional:
+                    reasons[case.name] = "it cannot run"
             for case in waiting:
-                stopped = repetitions.stopped(self.found, case.labels, repetition + 1)
+                stopped = reasons.get(case.name) or repetitions.stopped(
+                    self.found, case.labels, repetition + 1
+                )
                 if stopped is not None:
                     reasons[case.name] = stopped
             waiting = [case for case in waiting if case.name not in reasons]
         self._repeated += [repetitions.report(self.found, case.labels, reasons[case.name]) for case in cases]
         return self.found
 
-    def _try(self, case: Case, read: Callable[[Case, RunReader], Figures]) -> None:
+    def _try(self, case: Case, read: Callable[[Case, RunReader], Figures], *, optional: bool) -> bool:
+        """Whether the case ran and gave its figures."""
         self._asked.add(case.name)
         try:
-            reader = self.run(case)
-            figures = read(case, reader)
-            self.found.add(case.labels, figures, valid=capacity_search.believable([reader]))
+            if case.outside is not None:
+                figures, valid = outside.measured(self._place(case), case.scenario, case.outside)
+            else:
+                reader = self.run(case)
+                figures, valid = read(case, reader), capacity_search.believable([reader])
+            self.found.add(case.labels, figures, valid=valid)
             self._measured.add(case.name)
         except Interrupted:
             raise
         except (RunError, HostError) as error:
             # The other runs remain useful; the figures of this one are missing from the claims.
-            self._failures.append(f"{case.name}: {error}")
+            (self._notes if optional else self._failures).append(f"{case.name}: {error}")
+            if optional:
+                self._asked.discard(case.name)
             if isinstance(error, HostError):
                 self._lacking = self._lacking or error
+            return False
+        return True
 
     def run(self, case: Case) -> RunReader:
         """Returns one run: the stored one if it has finished, otherwise a new one."""
         if self._is_done(case):
-            return capacity_search.point(self.folder, case.name, case.scenario)
+            return self._point(case)
         began = time.monotonic()
-        reader = capacity_search.point(self.folder, case.name, case.scenario)
+        reader = self._point(case)
         self._overheads.append(max(0.0, time.monotonic() - began - case.seconds))
         return reader
+
+    def _point(self, case: Case) -> RunReader:
+        captured = {"capture": case.capture} if case.capture else {}
+        return capacity_search.point(self.folder, case.name, case.scenario, **captured)
 
     def reader(self, case: Case, repetition: int = 0) -> RunReader | None:
         """Returns a finished run of a case; None if it failed."""
@@ -191,7 +236,7 @@ class Campaign:
         for name, value in values.items():
             if isinstance(value, Sample):
                 known[name], intervals[name] = value.judged(floods=floods)
-            elif isinstance(value, Bounded):
+            elif isinstance(value, Bounded | Largest):
                 known[name], intervals[name] = value.judged()
             elif value is not None:
                 known[name] = value if isinstance(value, Quantity) else Quantity(float(value))
@@ -241,12 +286,18 @@ class Campaign:
         return self._writer.finish(verdict, ledger, claims=self._claims, repeated=self._repeated)
 
     def _is_done(self, case: Case) -> bool:
-        if (
-            case.name not in self._kept
-            and capacity_search.kept(self.folder, case.name, case.scenario) is not None
-        ):
-            self._kept.add(case.name)
+        if case.name not in self._kept:
+            kept: object | None
+            if case.outside is not None:
+                kept = outside.kept(self._place(case), case.scenario)
+            else:
+                kept = capacity_search.kept(self.folder, case.name, case.scenario)
+            if kept is not None:
+                self._kept.add(case.name)
         return case.name in self._kept
+
+    def _place(self, case: Case) -> Path:
+        return self.folder / capacity_search.POINTS / case.name
 
     def _estimate(self, cases: Sequence[Case], repetitions: Repetitions) -> tuple[float, float]:
         """Seconds that the runs without a stored result take, with the fewest repetitions and the most."""

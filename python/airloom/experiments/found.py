@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from airloom.units.figures import UNITS, Quantity
 
 Labels = Mapping[str, Any]
 Figures = Mapping[str, tuple[float, str]]
-"""Name of a figure: value and unit."""
+"""Name of a figure: value and unit. A name with a point is measurement and metric: ``rtt.max``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,28 @@ class Bounded:
     def judged(self) -> tuple[Quantity, Interval]:
         """Returns its lower bound for a claim, and both bounds."""
         return Quantity(self.low), Interval(self.low, self.high, why=self.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest value of every run, for a claim about each of them and not about their mean.
+
+    One run beyond a limit decides such a claim. That no run is beyond it decides it with ``least`` runs
+    or more of every point.
+    """
+
+    value: float
+    unit: str
+    runs: int
+    least: int
+
+    def judged(self) -> tuple[Quantity, Interval]:
+        """Returns the value for a claim; with too few runs it may be larger."""
+        found = Quantity.of(self.value, self.unit)
+        if self.runs < self.least:
+            few = f"{self.runs} of {self.least} runs that such a claim needs"
+            return found, Interval(found.value, math.inf, why=few)
+        return found, Interval(found.value, found.value)
 
 
 @dataclass(slots=True)
@@ -107,10 +129,11 @@ class Found:
         found = []
         for (metric, labels), values in self.values.items():
             over = mean(values)
+            own, point, rest = metric.partition(".")
             found.append(
                 Measurement(
-                    name=name,
-                    metric=metric,
+                    name=own if point else name,
+                    metric=rest if point else metric,
                     unit=self.units[metric],
                     mean=over.value,
                     ci95=over.half_width if over.n > 1 else None,
@@ -119,6 +142,15 @@ class Found:
                 )
             )
         return found
+
+
+def each(names: Iterable[str], rest: str) -> str:
+    """Returns the claim that ``rest`` is true of each name: ``n2 <= 1 and n3 <= 1``.
+
+    A limit on the largest of several figures is such a claim. Not ``max(...)``: its interval moves one
+    name at a time, and each of the others would keep the largest where it is.
+    """
+    return " and ".join(f"{name} {rest}" for name in names)
 
 
 def _key(labels: Labels) -> tuple[tuple[str, str], ...]:

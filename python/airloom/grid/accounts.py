@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from airloom.grid import access
 from airloom.grid.access import Caller
-from airloom.grid.messages import SCOPES, Membership, NewProject, NewToken, NewUser, Quota, written
-from airloom.grid.quotas import HOUR
+from airloom.grid.messages import HOUR, SCOPES, Membership, NewProject, NewToken, NewUser, Quota, written
 from airloom.grid.refused import Refused, absent
 from airloom.grid.storage.database import Database
 from airloom.grid.storage.tables import Audit, Member, Project, Token, User

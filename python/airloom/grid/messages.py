@@ -19,6 +19,8 @@ SliceName = Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)]
 """It is the slice's SSID, which has at most 32 octets."""
 Limit = Annotated[int, Field(ge=0, le=10**9, strict=True)] | None
 Coordinate = Annotated[float, Field(ge=-1e7, le=1e7, allow_inf_nan=False)]
+HOUR = 3600
+"""Seconds."""
 FIRST, LAST = 0, 253402300799
 """The times that a date can show."""
 

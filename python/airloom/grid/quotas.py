@@ -6,10 +6,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from airloom.grid.admission import Ask
+from airloom.grid.messages import HOUR
 from airloom.grid.refused import Refused
 from airloom.grid.storage.tables import Project, Reservation
-
-HOUR = 3600
 
 
 def must_fit(session: Session, project: Project, ask: Ask, now: int, *, without: str | None = None) -> None:

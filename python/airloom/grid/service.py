@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from socket import socket as Socket
 from typing import TYPE_CHECKING
 
+from airloom.errors import ScenarioError
 from airloom.grid.accounts import Accounts, Clock
 from airloom.grid.inventory import Testbed
 from airloom.grid.reservations import Reservations
@@ -48,6 +50,26 @@ def make(
     reservations = Reservations(database, testbed, clock)
     reservations.fits_inventory()
     return Service(accounts, reservations, create(accounts, reservations, Rate(rate, burst)))
+
+
+def check_certificate(certificate: Path | None, key: Path | None) -> None:
+    """Raises an error unless both files are there and belong together."""
+    for option, path in (("--certificate", certificate), ("--key", key)):
+        if path is not None and not path.is_file():
+            raise ScenarioError("file.missing", f"there is no file {str(path)!r}", where=option)
+    if certificate is None:
+        if key is not None:
+            raise ScenarioError("grid.certificate", "there is a key without a certificate", where="--key")
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, "")
+    except (ssl.SSLError, OSError) as error:
+        raise ScenarioError(
+            "grid.certificate",
+            f"certificate and key cannot be used together: {error}",
+            where="--certificate",
+            cure="give a certificate as PEM, and the private key that it was made for, without password",
+        ) from None
 
 
 def serve(

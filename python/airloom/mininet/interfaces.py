@@ -14,6 +14,7 @@ from pyroute2 import IPRoute
 from airloom.errors import HostError, RunError
 from airloom.host.interfaces import TUN, Interfaces, close_tap, open_tap
 from airloom.host.network_namespace import within
+from airloom.mininet.log import debug
 
 _Value = TypeVar("_Value")
 
@@ -52,7 +53,9 @@ def make_tap(namespace: int, name: str, keep: bool) -> Tap:
             raise
         return Tap(name, descriptor, mac)
 
-    return _in(namespace, name, act)
+    made = _in(namespace, name, act)
+    debug(f"*** {name}: TAP interface {made.mac}, up\n")
+    return made
 
 
 def remove_tap(tap: Tap) -> None:
@@ -70,6 +73,7 @@ def move_interface(namespace: int, other: int, name: str) -> None:
             route.link("set", index=index, net_ns_fd=other)
 
     _in(namespace, name, act)
+    debug(f"*** {name}: in another namespace\n")
     set_up(other, name, True)
 
 
@@ -81,6 +85,7 @@ def set_address(namespace: int, name: str, address: IPv4Interface) -> None:
         interfaces.set_up(name)
 
     _in(namespace, name, act)
+    debug(f"*** {name}: address {address}, up\n")
 
 
 def set_mac(namespace: int, name: str, mac: str) -> None:
@@ -93,11 +98,13 @@ def set_mac(namespace: int, name: str, mac: str) -> None:
         interfaces.set_up(name)
 
     _in(namespace, name, act)
+    debug(f"*** {name}: MAC address {mac}\n")
 
 
 def set_up(namespace: int, name: str, up: bool) -> None:
     """Sets an interface up or down."""
     _in(namespace, name, lambda interfaces: interfaces.set_up(name, up))
+    debug(f"*** {name}: {'up' if up else 'down'}\n")
 
 
 def is_up(namespace: int, name: str) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 from airloom.mininet import interfaces
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.hosts import Node, call_with
-from airloom.mininet.log import warn
+from airloom.mininet.log import debug, warn
 from airloom.mininet.session import Port, session
 from airloom.mininet.switches import LearningSwitch, OVSSwitch, Switch
 from airloom.planning.link_settings import Law, LinkSettings, QueueSettings
@@ -403,12 +403,14 @@ class Link:
     def shape(self, way: str, settings: LinkSettings) -> None:
         """Applies settings to one direction."""
         session().world.set_link(self.engineName, way, settings)
+        debug(f"*** {self.engineName}: {way} {settings}\n")
 
     def carry(self, up: bool) -> None:
         """Lets the link carry frames, or blocks them."""
         if not self._cut:
             self.isUp = up
             session().world.engine.set_link_up(self.engineName, up)
+            debug(f"*** {self.engineName}: {'up' if up else 'down'}\n")
 
     def cut(self) -> None:
         """Disconnects the link permanently; the interfaces remain."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from typing import Any, Self
 from airloom.mininet import checks
 from airloom.mininet.errors import Misused, Unsupported
 from airloom.mininet.link import Intf, Link
-from airloom.mininet.log import debug, info, output, warn
+from airloom.mininet.log import debug, info, lg, output, warn
 from airloom.mininet.node import (
     Controller,
     DefaultController,
@@ -402,8 +403,9 @@ class Mininet:
         info(f"*** Verdict: {verdict.status}\n")
         for reason in verdict.reasons:
             (info if verdict.status == "degraded" else output)(f"*** {reason}\n")
-        for note in verdict.notes:
-            debug(f"*** {note}\n")
+        if lg.isEnabledFor(logging.DEBUG):
+            for line in (*verdict.notes, *opened.counts()):
+                debug(f"*** {line}\n")
 
     def run(self, test: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Starts the network, calls a test, and stops the network."""

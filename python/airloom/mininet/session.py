@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from airloom.errors import HostError
 from airloom.host import privilege
 from airloom.mininet import interfaces
 from airloom.mininet.errors import Misused
+from airloom.mininet.log import debug
 from airloom.mininet.nat import ExternalAccess
 from airloom.nodes import doctor
 from airloom.nodes.kinds.netns import NetnsNode
@@ -33,6 +34,13 @@ from airloom.verdict import Verdict, judge
 _SHARED = (Path("/tmp"), Path("/var/tmp"))
 """Folders shared with the host: Mininet scripts pass results through /tmp."""
 _SWITCH = {"switch": {"ageing_ns": 300_000_000_000, "addresses": 8192}}
+
+_LINK_COUNTS = ("entered", "left", "duplicated", "corrupted", "reordered", "marked", "queue_highest")
+
+
+def _frames(counted: Any, count: str) -> str:
+    """Says a count of a port or link of the ledger."""
+    return f"{counted[count]} frames, {counted[f'{count}_octets']} octets"
 
 
 class Port:
@@ -96,6 +104,9 @@ class Session:
         self._hosts[name] = handle
         if machine_network:
             self._in_machine.add(name)
+        network = "the machine's network" if machine_network else "a network of its own"
+        share = "" if cpu is None else f", at most {cpu:g} processors"
+        debug(f"*** {name}: node in {network}{share}\n")
         return handle
 
     @property
@@ -130,6 +141,7 @@ class Session:
         handle = self.world.add_node(plan)
         assert isinstance(handle, OpenVSwitchNode)
         self._hosts[name] = handle
+        debug(f"*** {name}: node with an Open vSwitch\n")
         return handle
 
     def open_switches(self) -> list[str]:
@@ -143,6 +155,7 @@ class Session:
         self._count += 1
         engine_name = f"{name}.{self._count}"
         self.world.engine.add_switch(engine_name, _SWITCH)
+        debug(f"*** {name}: learning switch {engine_name} of the engine\n")
         return engine_name
 
     def drop(self, name: str) -> None:
@@ -153,6 +166,7 @@ class Session:
             del self._hosts[name]
             self._in_machine.discard(name)
             self.world.drop_node(name)
+        debug(f"*** {name}: ended\n")
         self._switches.discard(name)
         if not self._hosts and not self._switches:
             close()
@@ -161,6 +175,7 @@ class Session:
         """Prepares these hosts for programs."""
         for name in names:
             self._hosts[name].wake()
+            debug(f"*** {name}: ready for programs\n")
 
     # Interfaces and links
 
@@ -174,6 +189,7 @@ class Session:
         transit = isinstance(self._hosts[host], OpenVSwitchNode)
         self.world.engine.add_tap_port(name, tap.descriptor, transit)
         port = self._ports[name] = Port(name, host, tap)
+        debug(f"*** {interface}: port {name} of the engine\n")
         return port
 
     def move(self, port: Port, interface: str, host: str) -> None:
@@ -195,6 +211,7 @@ class Session:
 
     def _detach(self, port: Port) -> None:
         del self._ports[port.name]
+        debug(f"*** {port.tap.name}: no port of the engine any more\n")
         if self.world.running:
             self.world.engine.detach(port.name)
 
@@ -205,6 +222,7 @@ class Session:
         self._count += 1
         name = f"{label}.{self._count}"
         self.world.engine.connect(name, a, b, dict(forward), dict(backward))
+        debug(f"*** {name}: link between {a} and {b}\n")
         return name
 
     def bridge(self, link: str, a: str, b: str) -> None:
@@ -242,6 +260,21 @@ class Session:
         full = self.world.full_sockets()
         notes = list(self.world.notes)
         return judge(evidence.gathered(ledger, engine.lateness(), full, self._watch, notes=notes), Limits())
+
+    def counts(self) -> Iterator[str]:
+        """Yields what passed the ports and links until now, a line for each count."""
+        ledger = self.world.engine.ledger()
+        for name, port in ledger["ports"].items():
+            for count in ("offered", "delivered"):
+                yield f"port {name}: {count} {_frames(port, count)}"
+            for reason, frames in port["dropped"].items():
+                yield f"port {name}: dropped as {reason} {frames} frames"
+        for name, link in ledger["links"].items():
+            for way, counted in link.items():
+                for count in _LINK_COUNTS:
+                    yield f"link {name} {way}: {count.replace('_', ' ')} {_frames(counted, count)}"
+                for reason, frames in counted["dropped"].items():
+                    yield f"link {name} {way}: dropped as {reason} {frames} frames"
 
     def _counters(self) -> dict[str, dict[str, dict[str, int]]]:
         """Returns the interface counters of the hosts' kernels, by port name."""

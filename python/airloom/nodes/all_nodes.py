@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from airloom import _engine
-from airloom.errors import LabError, RunError, translated
+from airloom.errors import LabError, RunError, ScenarioError, translated
 from airloom.host import binaries
 from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.guests.shared import GuestKind
@@ -21,6 +21,7 @@ from airloom.nodes.kinds.qemu import QemuKind
 from airloom.nodes.kinds.uml import UmlKind
 from airloom.nodes.network import neighbours
 from airloom.nodes.network.controller_proxy import Relay
+from airloom.nodes.process import scheduling
 from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.neighbours import settle
 from airloom.planning.plan import NodePlan, Plan, shares_of
@@ -45,6 +46,9 @@ class Nodes:
         log_path: Callable[[str, str], Path] | None = None,
     ) -> None:
         self._advice: list[str] = []
+        self._weighs = False
+        self._weighed: str | None = None
+        """How shares are held, if a node has one; None without any."""
         self.shares: dict[str, float] = {}
         """Per node or shared guest with a limit: largest share of one processor that it may use."""
         self._plan = plan
@@ -55,6 +59,7 @@ class Nodes:
             on_failure,
             tuple(plan.links.values()),
             self.namespace_of,
+            lambda: self._weighs,
             log_path,
         )
         self._kinds: list[Kind] = []
@@ -63,7 +68,7 @@ class Nodes:
 
     def bring_up(self) -> dict[str, NodeHandle]:
         """Creates all nodes. Nodes with their own kernel may still be booting afterwards."""
-        self._hold_shares(self._plan.nodes.values())
+        self._hold_shares(list(self._plan.nodes.values()))
         by_kind: dict[str, list[NodePlan]] = {}
         settled = settle(self._plan)
         for plan in settled.plan.nodes.values():
@@ -91,13 +96,53 @@ class Nodes:
             for note in node.notes:
                 whose.setdefault(note, []).append(name)
         of_kinds = [note for kind in self._kinds for note in kind.notes]
-        return [*of_kinds, *self._advice, *(f"{of_nodes(names)}: {note}" for note, names in whose.items())]
+        held = [self._weighed] if self._weighed is not None else []
+        return [
+            *of_kinds,
+            *self._advice,
+            *held,
+            *(f"{of_nodes(names)}: {note}" for note, names in whose.items()),
+        ]
 
-    def _hold_shares(self, plans: Iterable[NodePlan]) -> None:
+    def _hold_shares(self, plans: Sequence[NodePlan]) -> None:
         """Raises an error for processor shares that this machine cannot enforce."""
         shares = shares_of(plans)
         self._site.supervisor.require_shares(shares)
         self.shares |= shares
+        self._hold_weights(plans)
+
+    def _hold_weights(self, plans: Sequence[NodePlan]) -> None:
+        """Decides whether control groups or nice values hold the shares of `cpus`."""
+        wishes = {plan.name: plan.cpus for plan in plans}
+        for guest in (plan.guest for plan in plans):
+            if guest is not None and guest.shared is not None:
+                wishes[guest.shared] = guest.cpus
+        shared = {name: one for name, one in wishes.items() if one is not None and one.share is not None}
+        if not shared:
+            return
+        why = self._site.supervisor.why_no_shares()
+        self._weighs = why is None
+        if why is None:
+            return
+        far = [name for name, one in shared.items() if one.share_as_nice > scheduling.LEAST_NICE]
+        if scheduling.groups_sessions():
+            why += ", and nice values act only within a session (kernel.sched_autogroup_enabled)"
+        elif far:
+            why += f", and nice values hold at most 1:69, not that of {of_nodes(far)}"
+        else:
+            self._weighed = f"shares of processors are held by nice values, within 12 %: {why}"
+            return
+        raise ScenarioError(
+            "cpus.share",
+            f"{of_nodes(list(shared))}: a share (`cpus`) cannot be held on this machine: {why}",
+            cure="run as root with control groups of its own, or take `share` out",
+        )
+
+    @property
+    def scheduling(self) -> dict[str, str]:
+        """By node or shared guest: its processors and scheduling in force, where a scenario sets them."""
+        found = {name: node.scheduling for name, node in {**self._nodes, **self.guests}.items()}
+        return {name: words for name, words in found.items() if words is not None}
 
     def announce(self, hosts: dict[str, str]) -> None:
         """Sets the host names and addresses for nodes created from now on."""

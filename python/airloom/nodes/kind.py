@@ -283,6 +283,11 @@ class NodeHandle(ABC):
     def resume(self) -> None:
         """Resumes the programs."""
 
+    @property
+    def scheduling(self) -> str | None:
+        """Processors and scheduling of its processes, read from the kernel; None without `cpus`."""
+        return None
+
     @abstractmethod
     def cpu(self) -> Cpu:
         """Processor time since the node came up."""
@@ -315,6 +320,8 @@ class Site:
     """All links of the plan."""
     namespace_of: Callable[[str], int | None] = lambda name: None
     """Network namespace of a node by name, as a descriptor; None while the node is not up."""
+    weighs: Callable[[], bool] = lambda: False
+    """Whether control groups hold the nodes' shares (`cpus`)."""
     log_path: Callable[[str, str], Path] | None = None
     """Maps a node and the type of log to a log file of the run; None keeps logs in memory."""
 

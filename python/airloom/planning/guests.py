@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from airloom.planning.media import phy_of
 from airloom.planning.plan import GuestPlan, WlanPlan
 from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Guest, Node, Scenario, SharedGuest
 from airloom.scenario.model.base import BUILT
+from airloom.scenario.source import Path_
+
+if TYPE_CHECKING:
+    from airloom.planning.network import Network
 
 MEMORY = {"uml": 64 << 20, "qemu": 256 << 20}
 """Kinds with a virtual machine: default memory in octets."""
@@ -52,10 +58,6 @@ def plan(scenario: Scenario, node: Node, wlan: bool = False) -> GuestPlan | None
         network=machine.network or NETWORK[node.kind or scenario.kind],
         kernel=machine.kernel or (BUILT if wlan else None),
         root=machine.root,
-        processors=tuple(machine.processors),
-        nice=machine.nice,
-        policy=machine.policy,
-        priority=machine.priority,
         shared=node.inside,
         cpu=shared.cpu if shared is not None else None,
     )
@@ -81,3 +83,16 @@ def with_kind(scenario: Scenario, node: Node) -> Node:
     if shared is None or node.kind is not None:
         return node
     return node.model_copy(update={"kind": shared.kind or scenario.kind})
+
+
+def said_at(key: str, name: str, scenario: Scenario, network: Network) -> Path_:
+    """Returns the place where a key of a node is set: for the node itself or for several."""
+    said: list[tuple[Node | None, Path_]] = [(scenario.nodes.get(name), ("nodes", name))]
+    sliver = network.slivers.get(name)
+    if sliver is not None:
+        said.append((scenario.slices[sliver.slice].node, ("slices", sliver.slice, "node")))
+        said.append((scenario.nodes.get(sliver.node), ("nodes", sliver.node)))
+    for words, path in said:
+        if words is not None and key in words.model_fields_set:
+            return (*path, key)
+    return ("topology", "node", key)

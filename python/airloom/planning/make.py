@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_interface
 
-from airloom.planning import guests, lifetime, media, openflow, settings, tunnels, vlans
+from airloom.planning import cpus, guests, lifetime, media, openflow, settings, tunnels, vlans
 from airloom.planning.addresses import assign
 from airloom.planning.admission import Sliver
 from airloom.planning.containers import image_of
@@ -81,6 +81,8 @@ def make(scenario: Scenario, network: Network) -> Plan:
     }
     switch_ports = openflow.switch_ports(network, segments)
     nodes |= openflow.node_plans(scenario, network, switch_ports)
+    processors = cpus.assigned(scenario, network)
+    nodes = cpus.applied(nodes, processors)
     ends: dict[tuple[int, int], str] = {(port.wire, port.side): f"{port.node}:{port.name}" for port in ports}
     ends |= {(port.wire, port.side): f"{port.switch}:{port.name}" for port in switch_ports}
     adapters = {(port.wire, port.side): port.settings.adapter for port in ports if port.wire >= 0}
@@ -120,6 +122,7 @@ def make(scenario: Scenario, network: Network) -> Plan:
         media=_media(scenario, network, ports),
         tunnels=tunnels.plans(network, segments),
         notes=tuple(network.notes),
+        engine_processors=processors.engine,
     )
 
 

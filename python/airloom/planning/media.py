@@ -45,6 +45,13 @@ def medium(settings: Medium, names: list[str]) -> dict[str, Any]:
         "fading": _fading(settings.fading),
         "errors": _errors(settings.errors),
     }
+    if settings.leakage is not None:
+        found["leakage"] = {
+            "adjacent_db": float(settings.leakage.adjacent),
+            "alternate_db": float(settings.leakage.alternate),
+        }
+    if settings.antenna_isolation is not None:
+        found["antenna_isolation_db"] = float(settings.antenna_isolation)
     if settings.shadowing is not None:
         found["shadowing"] = {
             "sigma_db": float(settings.shadowing.sigma),

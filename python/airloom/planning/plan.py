@@ -103,6 +103,21 @@ class OpenVSwitchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class CpusPlan:
+    """Processors and scheduling of a node's processes, or of a guest's machine."""
+
+    processors: tuple[int, ...] = ()
+    """Numbers of this machine's processors; empty: all."""
+    policy: str = "other"
+    priority: int = 0
+    nice: int = 0
+    share: float | None = None
+    """Weight against the other nodes; None if no node of the scenario has a share."""
+    share_as_nice: int = 0
+    """Nice value that stands for the share on a machine without control groups; may exceed 19."""
+
+
+@dataclass(frozen=True, slots=True)
 class GuestPlan:
     """The virtual machine of a node with its own kernel."""
 
@@ -114,14 +129,12 @@ class GuestPlan:
     """Path of the kernel, or ``built`` for the one from ``kernel/build``; None: the distribution's."""
     root: str | None = None
     """A folder or a disk image; None: the host's root file system."""
-    processors: tuple[int, ...] = ()
-    nice: int = 0
-    policy: str = "other"
-    priority: int = 0
     shared: str | None = None
     """Name of the guest shared with other nodes; None: a guest of its own."""
     cpu: float | None = None
     """CPU limit of a shared guest, 1 for one processor; a guest of its own has the node's limit."""
+    cpus: CpusPlan | None = None
+    """Processors and scheduling of a shared guest; a guest of its own has the node's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +177,8 @@ class NodePlan:
     publish: tuple[PublishPlan, ...] = ()
     neighbours: tuple[NeighbourPlan, ...] = ()
     """Its permanent neighbour entries."""
+    cpus: CpusPlan | None = None
+    """Its processors and scheduling; None: as the kernel does by default."""
     machine_network: bool = False
     """True if it uses the host's network namespace; false for all nodes of scenarios."""
 
@@ -288,6 +303,8 @@ class Plan:
     tunnels: dict[str, TunnelPlan] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the scenario's files say and the plan does not contain."""
+    engine_processors: tuple[int, ...] = ()
+    """Processors of the engine; empty: all."""
 
     @property
     def shares(self) -> dict[str, float]:

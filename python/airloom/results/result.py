@@ -124,8 +124,8 @@ class Result(Part):
     repeated: tuple[Repeated, ...] = ()
     """Experiments only: how often each point was repeated."""
     in_force: dict[str, str] = {}
-    """Congestion controls, queues and traces in force, by path: ``measurements[tcp].congestion``.
-    Empty for a sweep: its runs have their own."""
+    """Congestion controls, queues, traces, processors and scheduling in force, by path:
+    ``measurements[tcp].congestion``, ``nodes[a].cpus``. Empty for a sweep: its runs have their own."""
 
     def to_json(self, measured: Sequence[str] | None = None) -> str:
         """Returns the text of ``result.json``; ``measured``: the measurements as text, if known.

@@ -27,6 +27,8 @@ from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.network.controller_proxy import Relay
 from airloom.nodes.network.published_ports import PublishedPorts
+from airloom.nodes.process import scheduling
+from airloom.nodes.process.scheduling import on_processors
 from airloom.nodes.process.supervisor import Supervisor
 from airloom.planning.capture import Capture
 from airloom.planning.link_settings import LinkSettings
@@ -74,6 +76,7 @@ class World:
         self._log_path = log_path
         self._nodes: Nodes | None = None
         self._published = PublishedPorts(self._namespace_of)
+        self._engine_tasks: list[int] = []
         self._stack = contextlib.ExitStack()
         self._engine: _engine.Engine | None = None
 
@@ -127,8 +130,9 @@ class World:
 
     def begin(self) -> None:
         """Sets time zero: starts the engine's clock."""
-        with translated():
+        with translated(), on_processors(self.plan.engine_processors) as started:
             self.zero = self.engine.start()
+        self._engine_tasks = started
         self.running = True
 
     def end(self) -> None:
@@ -161,6 +165,20 @@ class World:
     def shares(self) -> dict[str, float]:
         """For each node with a limit: the largest share of one processor that the plan allows."""
         return self._nodes.shares if self._nodes is not None else {}
+
+    @property
+    def scheduling(self) -> dict[str, str]:
+        """Processors and scheduling in force, by path, where the scenario sets them."""
+        of_nodes = self._nodes.scheduling if self._nodes is not None else {}
+        guests = self.guests
+        found = {
+            f"{'guests' if name in guests else 'nodes'}[{name}].cpus": words
+            for name, words in of_nodes.items()
+        }
+        if self.plan.engine_processors:
+            tasks = scheduling.of_engine(self._engine_tasks)
+            found |= {"engine.cpus": " / ".join(one.text for one in tasks)} if tasks else {}
+        return found
 
     def neighbours_refused(self) -> int:
         """How often the host's neighbour table was full, so that a node lost a packet."""

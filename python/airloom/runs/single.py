@@ -159,6 +159,7 @@ class OneRun:
             self.watcher.phase("collecting")
             if self._profiler is not None:
                 self._hotspots = self._profiler.finish()
+            self.writer.in_force |= self.world.scheduling
             self.world.end()
             self._collect()
             self._follow()

@@ -14,7 +14,7 @@ from airloom.experiments import capacity_search, orbit, usable_kinds
 from airloom.experiments import paper as published
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
-from airloom.experiments.found import Bounded, Found, Sample
+from airloom.experiments.found import Bounded, Found, Largest, Sample
 from airloom.experiments.net_chain import kinds
 from airloom.experiments.repetitions import Repetitions
 from airloom.report import figures
@@ -246,37 +246,132 @@ def test_windows_are_whole_and_count_octets() -> None:
     assert orbit.windows(times[:0], 1000, 100_000_000).size == 0
 
 
-def chain(kind_limits: dict[str, int], nodes: int) -> Any:
-    rate = {way: 100.0 if nodes <= limit else 50.0 for way, limit in kind_limits.items()}
-    return SimpleNamespace(nodes=nodes, rtt=1e6, valid=True, **rate)
+def searched(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ladder: tuple[int, ...],
+    flows: Any,
+    *,
+    halve: bool,
+    runs: int = 3,
+) -> tuple[kinds.Series, Any, list[int]]:
+    """A search over chains whose flows are ``flows(nodes, run)``; an error of it is a failed run."""
+    asked: list[int] = []
 
+    def point(folder: Path, name: str, scenario: Scenario) -> Any:
+        nodes, number = (int(part.lstrip("r")) for part in name.split("-")[1:])
+        asked.append(nodes)
+        made = reader(scenario.seed)
+        made.flows = flows(nodes, number)
+        return made
 
-def test_the_first_deviation_of_each_direction_is_found_apart(tmp_path: Path) -> None:
-    measured: list[int] = []
+    def case(nodes: int) -> Case:
+        scenario = Scenario.model_validate({"name": "made", "nodes": {"a": {}}})
+        return Case(f"uml-{nodes}", {"kind": "uml", "nodes": nodes}, scenario, 1.0)
 
-    def measure(nodes: int) -> Any:
-        measured.append(nodes)
-        return chain({"forward": 5, "backward": 11}, nodes)
+    def read(_: Case, one: Any) -> dict[str, tuple[float, str]]:
+        forward, backward = one.flows
+        return {
+            kinds.FORWARD: (forward, "bit/s"),
+            kinds.BACKWARD: (backward, "bit/s"),
+            kinds.SLOWER: (min(forward, backward), "bit/s"),
+        }
 
+    monkeypatch.setattr(capacity_search, "point", point)
+    rule = Repetitions((kinds.SLOWER,), least=runs, most=runs)
     with campaign(tmp_path) as made:
-        series = kinds.both_ways(made, "netns", measure, (2, 4, 8, 16), 100.0, halve=True)
-        made.finish()
-    assert series.largest == {"forward": 5, "backward": 11}
-    assert series.deviation == {"forward": 6, "backward": 12}
-    assert len(measured) == len(set(measured)), "a chain is measured once for both"
+        series = kinds.both_ways(made, {"kind": "uml"}, case, read, rule, ladder, 100.0, halve=halve)
+        result = made.finish()
+    return series, result, asked
 
 
-def test_a_chain_that_does_not_come_up_is_no_good_one(tmp_path: Path) -> None:
-    def measure(nodes: int) -> Any:
+def bounds(series: kinds.Series, flow: str) -> tuple[float, float]:
+    found = series.longest(flow)
+    assert found is not None
+    return found.low, found.high
+
+
+def test_the_first_deviation_of_each_direction_is_found_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flows(nodes: int, run: int) -> tuple[float, float]:
+        return (100.0 if nodes <= 5 else 50.0) + 0.1 * run, (100.0 if nodes <= 11 else 50.0) + 0.1 * run
+
+    series, result, asked = searched(tmp_path, monkeypatch, (2, 4, 8, 16), flows, halve=True)
+    assert (bounds(series, kinds.FORWARD), bounds(series, kinds.BACKWARD)) == ((5, 5), (11, 11))
+    assert len(asked) == 3 * len(set(asked)), "a chain is repeated, and measured once for both flows"
+    figures = {(one.name, one.metric, one.labels["nodes"]): one for one in result.measurements}
+    assert figures["forward", "throughput", "2"].ci95 == pytest.approx(0.2484, abs=0.001)
+
+
+def test_a_chain_whose_interval_crosses_the_tolerance_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flows(nodes: int, run: int) -> tuple[float, float]:
+        return (99.0 + 3 * (run - 1) if nodes == 4 else 100.0 if nodes < 8 else 50.0), 100.0
+
+    series, _, _ = searched(tmp_path, monkeypatch, (2, 4, 8), flows, halve=False)
+    assert bounds(series, kinds.FORWARD) == (2, 7)
+    assert "4 nodes: the interval allows both" in series.longest(kinds.FORWARD).why
+
+
+def test_one_run_of_a_chain_shows_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flows(nodes: int, run: int) -> tuple[float, float]:
+        return 100.0, 50.0
+
+    series, _, _ = searched(tmp_path, monkeypatch, (2, 4), flows, halve=False, runs=1)
+    assert bounds(series, kinds.FORWARD) == bounds(series, kinds.BACKWARD) == (1, float("inf"))
+    assert "2 nodes: one repetition gives no interval" in series.longest(kinds.BACKWARD).why
+
+
+def test_a_chain_that_does_not_come_up_is_no_good_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flows(nodes: int, run: int) -> tuple[float, float]:
         if nodes > 2:
             raise RunError("test.no", "no")
-        return chain({"forward": 99, "backward": 99}, nodes)
+        return 100.0 + 0.1 * run, 100.0 + 0.1 * run
 
+    series, result, asked = searched(tmp_path, monkeypatch, (2, 4), flows, halve=False)
+    assert bounds(series, kinds.FORWARD) == bounds(series, kinds.BACKWARD) == (2, 3)
+    assert result.verdict.notes == ("uml-4-r00: no [test.no]",)
+    assert "experiment.failed-run" not in result.verdict.codes
+    assert asked == [2, 2, 2, 4], "what cannot run is not tried again"
+    assert {one.labels["nodes"]: one.stopped for one in result.repeated}["4"] == "it cannot run"
+
+
+def test_a_point_outside_is_kept_for_the_same_scenario_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def measure(place: Path) -> tuple[dict[str, tuple[float, str]], bool]:
+        assert not list(place.iterdir()), "what an earlier measurement left is gone"
+        made.append(place.name)
+        (place / "left").touch()
+        return {"rate": (5.0 + len(made), "bit/s")}, len(made) > 1
+
+    for duration in ("1 s", "1 s", "2 s"):
+        scenario = Scenario.model_validate({"name": "made", "nodes": {"a": {}}, "duration": duration})
+        case = Case("gre", {"platform": "gre"}, scenario, 1.0, outside=measure)
+        with campaign(tmp_path) as one:
+            one.measure([case], lambda *_: {}, Repetitions.fixed(2, "rate"))
+            sample = one.found.sample("rate", platform="gre")
+            one.finish()
+    assert made == ["gre-r00", "gre-r01"] * 2
+    assert sample == Sample((8.0, 9.0), (8.0, 9.0), "bit/s")
+
+
+@pytest.mark.parametrize(
+    ("value", "runs", "outcome"), [(1.0, 3, "holds"), (1.0, 2, "undecided"), (1.1, 1, "fails")]
+)
+def test_a_claim_about_every_run_needs_several_and_one_counterexample(
+    tmp_path: Path, value: float, runs: int, outcome: str
+) -> None:
     with campaign(tmp_path) as made:
-        series = kinds.both_ways(made, "uml", measure, (2, 4), 100.0, halve=False)
-        result = made.finish()
-    assert series.largest == {"forward": 2, "backward": 2}
-    assert result.verdict.notes == ("4 nodes of kind uml: no [test.no]",)
+        claim = made.claim("c", "w", "x <= 1.000", says="ten", x=Largest(value, "1", runs, 3))
+        made.finish()
+    assert claim.outcome == outcome
 
 
 def test_kinds_that_do_not_work_are_named_with_the_reason(

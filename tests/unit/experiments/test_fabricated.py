@@ -7,26 +7,27 @@ import functools
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from airloom.experiments import capacity_search, registry
+from airloom.bench.peers import installed_mininet
+from airloom.experiments import registry
 from airloom.experiments.campaign import Campaign
 from airloom.experiments.extent import Extent
-from airloom.experiments.net_chain import ideal, kinds, wired
-from airloom.results import Ledger, Verdict
 from helpers import fabricated
 
 pytest.importorskip("airloom._engine")
 
 Outcomes = Mapping[str, str]
 FAILS = {"fails", "implausible-in-source"}
-IN_FULL = ("orbit-udp-load", "orbit-coupling", "net-kinds-wired", "net-kinds-wireless")
+CHAINS = ("net-wired-chain", "net-wireless-chain", "net-kinds-wired", "net-kinds-wireless")
+IN_FULL = ("orbit-udp-load", "orbit-coupling", "mtu-study", *CHAINS)
 """Whose quick form lacks a claim, or length."""
-CHOICES = {"orbit-kinds": ("netns", "uml", "qemu")}
+ALL = ("netns", "uml", "qemu")
+CHOICES = {"orbit-kinds": ALL, "net-kinds-wired": ALL, "net-kinds-wireless": ALL}
+NO_CHOICE = ("net-wired-chain", "net-wireless-chain", "mtu-study")
 
 
 def _outcomes(name: str, extent: Extent, **choices: Any) -> Outcomes:
@@ -38,17 +39,32 @@ def _outcomes(name: str, extent: Extent, **choices: Any) -> Outcomes:
 
 @contextlib.contextmanager
 def _measuring(world: fabricated.World, runs: int, valid: bool) -> Iterator[None]:
-    def measure(self: Campaign, cases: Any, read: Any, repetitions: Any) -> Any:
-        for case in cases:
+    def repeat(self: Campaign, cases: Any, read: Any, repetitions: Any, *, optional: bool = False) -> Any:
+        for labels in (one for case in cases for one in fabricated.labels_of(case.labels)):
+            # Two cases of the same labels, such as a chain with delay and without, give different figures.
+            new = {key: one for key, one in world(labels).items() if not self.found.all(key, **labels)}
             for number in range(runs):
-                spread = 1 + 1e-5 * (number - runs // 2)
-                figures = {key: (value * spread, unit) for key, (value, unit) in world(case.labels).items()}
-                self.found.add(case.labels, figures, valid=valid)
+                spread = 1 - 1e-5 * number
+                figures = {key: (value * spread, unit) for key, (value, unit) in new.items()}
+                self.found.add(labels, figures, valid=valid)
         return self.found
 
-    with mock.patch.object(Campaign, "measure", measure), mock.patch.object(Campaign, "reader"):
+    with mock.patch.object(Campaign, "repeat", repeat), mock.patch.object(Campaign, "reader"):
         Campaign.reader.return_value = None  # type: ignore[attr-defined]
         yield
+
+
+def _few_packets(stack: contextlib.ExitStack, run: Any) -> None:
+    """Without the fit of equipment, which takes seconds; and as if Mininet were installed."""
+    equipment = run.__globals__["equipment"]
+    wire = equipment.Model("none", 0.0, 0.0)
+    simulate = equipment.simulate
+    fits = [equipment.Fit(link, wire, 1.0) for link in (10, 100)]
+    stack.enter_context(mock.patch.object(equipment, "fit", return_value=fits))
+    stack.enter_context(mock.patch.object(equipment, "simulate", lambda case, *_: simulate(case, wire, 30)))
+    stack.enter_context(mock.patch.object(registry.Experiment, "load", return_value=run))
+    stack.enter_context(mock.patch.object(installed_mininet, "python", return_value="python3"))
+    stack.enter_context(mock.patch("os.geteuid", return_value=0))
 
 
 def _campaign(name: str, world: fabricated.World, runs: int = 3, *, valid: bool = True) -> Outcomes:
@@ -59,67 +75,12 @@ def _campaign(name: str, world: fabricated.World, runs: int = 3, *, valid: bool 
             video = run.__globals__["video"]
             stack.enter_context(mock.patch.object(video, "need_ffmpeg"))
             stack.enter_context(mock.patch.object(registry, "beside", return_value=video))
-        return _outcomes(name, extent, kinds=CHOICES.get(name, ("netns",)))
-
-
-def _no_runs(stack: contextlib.ExitStack) -> None:
-    nothing = mock.patch.object(capacity_search, "whole", return_value=(Verdict(), Ledger()))
-    stack.enter_context(nothing)
-
-
-def _module(name: str, **changed: Any) -> Any:
-    """The experiment with some of its functions replaced."""
-    run: Any = registry.find(name).load()
-    run.__globals__.update(changed)
-    return mock.patch.object(registry.Experiment, "load", return_value=run)
-
-
-def _kinds(name: str, limits: Mapping[str, tuple[int, int]], good: bool) -> Outcomes:
-    def on_wire(folder: Path, nodes: int, kind: str, *_: Any) -> Any:
-        rtt = fabricated.wired_rtt(kind, nodes, good)
-        return fabricated.chain(limits[kind], nodes, rtt, wired.IDEAL_THROUGHPUT)
-
-    def on_air(folder: Path, nodes: int, kind: str, *_: Any) -> Any:
-        return fabricated.chain(limits[kind], nodes, fabricated.wireless_rtt(nodes, good), ideal.THROUGHPUT)
-
-    with contextlib.ExitStack() as stack:
-        _no_runs(stack)
-        lengths = [SimpleNamespace(nodes=nodes) for nodes in range(2, 113)]
-        stack.enter_context(mock.patch.object(capacity_search, "readers", return_value=lengths))
-        stack.enter_context(mock.patch.object(kinds, "_chain", lambda reader, _: reader.nodes))
-        stack.enter_context(mock.patch.object(kinds, "_busy", return_value=0.95 if good else 0.1))
-        stack.enter_context(mock.patch.object(wired, "measure", on_wire))
-        stack.enter_context(_module(name, **({"_measure": on_air} if name.endswith("wireless") else {})))
-        return _outcomes(name, Extent.FULL, kinds=tuple(limits))
-
-
-def _wired_chain(limit: int, rtt: float, rate: float) -> Outcomes:
-    def measure(folder: Path, nodes: int, kind: str, *_: Any) -> wired.Point:
-        return fabricated.wired_point(nodes, kind, limit, rtt, rate)
-
-    with contextlib.ExitStack() as stack:
-        _no_runs(stack)
-        stack.enter_context(mock.patch.object(wired, "measure", measure))
-        return _outcomes("net-wired-chain", Extent.FULL)
-
-
-def _wireless_chain(number: int) -> Outcomes:
-    name = "net-wireless-chain"
-    point = registry.find(name).load().__globals__["Point"]
-    changed = {
-        "_staircase": lambda *_: (fabricated.stairs(number), True),
-        "_measure": lambda folder, one, seconds: fabricated.air_point(number, one, point),
-    }
-    with contextlib.ExitStack() as stack:
-        _no_runs(stack)
-        stack.enter_context(_module(name, **changed))
-        stack.enter_context(mock.patch("shutil.which", return_value="/usr/bin/babeld"))
-        return _outcomes(name, Extent.FULL)
-
-
-def _mtu(number: int) -> Outcomes:
-    judge = registry.find("mtu-study").load().__globals__["_claims"]
-    return {one.id: one.outcome for one in judge(fabricated.mtu_series(number))}
+        if name == "mtu-study":
+            _few_packets(stack, run)
+        if name == "net-wireless-chain":
+            stack.enter_context(mock.patch("shutil.which", return_value="/usr/bin/babeld"))
+        chosen = {} if name in NO_CHOICE else {"kinds": CHOICES.get(name, ("netns",))}
+        return _outcomes(name, extent, **chosen)
 
 
 WORLDS: dict[str, list[Any]] = {
@@ -127,13 +88,6 @@ WORLDS: dict[str, list[Any]] = {
         name: [functools.partial(_campaign, name, world) for world in worlds]
         for name, worlds in fabricated.CAMPAIGNS.items()
     },
-    **{
-        name: [functools.partial(_kinds, name, *world) for world in fabricated.KINDS]
-        for name in ("net-kinds-wired", "net-kinds-wireless")
-    },
-    "net-wired-chain": [functools.partial(_wired_chain, *world) for world in fabricated.WIRED_CHAINS],
-    "net-wireless-chain": [functools.partial(_wireless_chain, number) for number in range(3)],
-    "mtu-study": [functools.partial(_mtu, number) for number in range(2)],
 }
 
 
@@ -173,9 +127,47 @@ def test_a_share_of_losses_beyond_one_is_no_proof_of_their_place(share: float) -
     assert found["place-netns"] == "fails"
 
 
+def _wired(limits: tuple[int, int], runs: int = 3, **more: Any) -> Outcomes:
+    of = dict.fromkeys(ALL, limits)
+    world = functools.partial(fabricated.CAMPAIGNS["net-kinds-wired"][0].func, limits=of, good=True)
+    return _campaign("net-kinds-wired", world, runs, **more)
+
+
 def test_a_search_that_ends_before_a_deviation_decides_no_direction() -> None:
     """Both directions good to the end of the ladder: neither is known to hold longer."""
-    found = _kinds("net-kinds-wired", {"netns": (500, 500)}, True)
+    found = _wired((500, 500))
     assert found["direction-netns"] == "undecided"
-    assert found["first-netns"] == "holds"
+    assert found["first-netns"] == "holds-in-shape"
     assert found["cpu-netns"] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("limits", "first", "direction"),
+    [
+        ((12, 40), "holds", "holds"),
+        ((30, 30), "holds-in-shape", "holds-in-shape"),
+        ((5, 5), "fails", "holds-in-shape"),
+        ((12, 11), "holds", "implausible-in-source"),
+    ],
+)
+def test_the_first_deviation_and_the_directions_are_judged_both_ways(
+    limits: tuple[int, int], first: str, direction: str
+) -> None:
+    found = _wired(limits)
+    assert (found["first-netns"], found["direction-netns"]) == (first, direction)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_one_run_of_each_chain_decides_nothing(name: str) -> None:
+    assert set(_campaign(name, fabricated.CAMPAIGNS[name][0], 1).values()) == {"undecided"}
+
+
+@pytest.mark.parametrize(("rtt", "outcome"), [(1.01, "holds"), (1.05, "holds-in-shape"), (0.85, "fails")])
+def test_times_are_judged_on_chains_that_do_not_carry_tcp_too(rtt: float, outcome: str) -> None:
+    """A chain is not left out of the claim because its TCP deviates, and links may not lack delay."""
+    world = functools.partial(fabricated.wired_chain, limit=4, rtt=1.0, rate=1.0)
+
+    def slow_when_long(of: Mapping[str, Any]) -> Any:
+        return world(of) if of["nodes"] <= 4 else fabricated.wired_chain(of, 4, rtt, 1.0)
+
+    assert _campaign("net-wired-chain", slow_when_long)["time"] == outcome

@@ -24,6 +24,7 @@ from airloom.nodes.guests.guest import GuestNode
 from airloom.nodes.kind import NodeHandle
 from airloom.nodes.kinds.uml import UmlKind, kernel_of
 from airloom.nodes.process.supervisor import Supervisor
+from airloom.planning.plan import CpusPlan
 from helpers import REPOSITORY
 from helpers.images import disk, tree
 from helpers.nodes import PYTHON, Up, eventually, guest, interface, processes_with
@@ -334,7 +335,7 @@ def test_an_image_is_a_root_whose_copy_is_written(up: Up, tmp_path: Path) -> Non
 
 
 def test_scheduling_is_what_was_asked_for(up: Up) -> None:
-    g = up(guest("g", nice=7, policy="batch", processors=(0,)))["g"]
+    g = up(guest("g", cpus=CpusPlan((0,), "batch", nice=7)))["g"]
     run(g, "true")
     made = [pid for pid in _below(os.getpid()) if _is_machine(Path("/proc", str(pid)), "umid=g")]
     assert made
@@ -342,6 +343,7 @@ def test_scheduling_is_what_was_asked_for(up: Up) -> None:
     assert os.sched_getscheduler(pid) == os.SCHED_BATCH
     assert os.sched_getaffinity(pid) == {0}
     assert os.getpriority(os.PRIO_PROCESS, pid) == 7
+    assert g.scheduling == "processor 0; policy batch; nice 7"
 
 
 def _is_machine(process: Path, word: str) -> bool:

@@ -50,7 +50,7 @@ impl Medium {
     /// Records what a frame of a stack says about the channel and the network of its virtual MAC.
     pub(in crate::medium) fn asked_by_stack(&mut self, index: usize, header: &Header, channel: Channel) {
         let Some(card) = self.card_of(index) else { return };
-        let tuned = self.reach.places[index].channel;
+        let (now, tuned) = (self.now, self.reach.places[index].channel);
         let member = self.cards[card].members.iter_mut().find(|member| member.radio as usize == index);
         let Some(member) = member else { return };
         let to_network = header.control[1] & (flag::TO_DS | flag::FROM_DS) == flag::TO_DS;
@@ -60,7 +60,7 @@ impl Medium {
                 member.home = Some(channel);
             }
             Some(Type::Management) if header.subtype() == PROBE_REQUEST => {
-                member.visits = true;
+                (member.visits, member.listens_from) = (true, now);
             }
             _ => member.home = Some(channel),
         }

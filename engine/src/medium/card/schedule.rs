@@ -8,7 +8,8 @@
 //!
 //! A scan asks for a channel that nobody works on. The card serves it next, at once and for one
 //! dwell time at most, but never two such visits in a row while other channels wait: a scan of one
-//! virtual MAC takes at most every second turn from the others.
+//! virtual MAC takes at most every second turn from the others. A visit gives way to another one
+//! after 20 ms.
 
 use super::doze::Sleep;
 use crate::calendar::Class;
@@ -18,6 +19,9 @@ use crate::time::{Instant, Span};
 
 /// Longest wait for the announcements that stations doze.
 const ANNOUNCING: Span = Span::from_millis(10);
+
+/// Time that a visit has at least: the answers to a probe request arrive within it.
+const VISIT: Span = Span::from_millis(20);
 
 /// What a card does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,20 +79,27 @@ impl Medium {
         if self.next_turn_of(card).is_none() {
             return;
         }
-        if self.is_called(card) {
-            self.enter(card, Phase::Called, Span::ZERO);
+        if let Some(at) = self.called_at(card) {
+            self.enter(card, Phase::Called, at.since(self.now));
         } else if state.phase == Phase::Stays {
             let dwell = Span::from_nanos(state.settings.dwell_ns);
             self.enter(card, Phase::Dwells, dwell);
         }
     }
 
-    /// True if the card has to leave its channel at once.
-    fn is_called(&self, card: usize) -> bool {
-        let Some((.., visits)) = self.next_turn_of(card) else { return false };
+    /// When the card has to leave its channel before the end of the dwell time: at once if nobody needs
+    /// it, and for a visit as soon as other visits to the present channel have had their time.
+    fn called_at(&self, card: usize) -> Option<Instant> {
+        let (.., visits) = self.next_turn_of(card)?;
         let state = &self.cards[card];
-        let needed = (0..state.members.len()).any(|place| self.needs(card, place) == state.tuned);
-        !needed || (visits && !state.visiting && !state.protected)
+        let here = |place: &usize| self.needs(card, *place) == state.tuned;
+        if !(0..state.members.len()).any(|place| here(&place)) {
+            return Some(self.now);
+        }
+        let visitors = (0..state.members.len()).filter(here).filter(|&place| self.is_visitor(card, place));
+        let since = visitors.map(|place| state.members[place].listens_from.max(state.since)).max();
+        let ripe = since.map_or(self.now, |since| self.now.max(since + VISIT));
+        (visits && !state.protected).then_some(ripe)
     }
 
     /// The same for the card of a radio, if it has one.
@@ -114,7 +125,7 @@ impl Medium {
         }
         match self.cards[card].phase {
             Phase::Stays => {}
-            Phase::Called if !self.is_called(card) => {
+            Phase::Called if self.called_at(card).is_none_or(|at| at > self.now) => {
                 let gone = self.now.since(self.cards[card].since);
                 let dwell = Span::from_nanos(self.cards[card].settings.dwell_ns);
                 self.enter(card, Phase::Dwells, dwell.saturating_sub(gone));
@@ -125,7 +136,10 @@ impl Medium {
                 }
                 match self.next_turn_of(card) {
                     Some((_, channel, _)) => self.leave(card, channel, outside),
-                    None => self.cards[card].phase = Phase::Stays,
+                    None => {
+                        let state = &mut self.cards[card];
+                        (state.phase, state.visiting, state.protected) = (Phase::Stays, false, false);
+                    }
                 }
             }
             Phase::Leaves(..) => self.depart(card),

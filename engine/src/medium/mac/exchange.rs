@@ -84,12 +84,12 @@ impl Medium {
         let radio = &mut self.radios[index];
         if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
             if !self.misses_answer(index, &answer, outside) {
-                self.answer(index, now, answer);
+                self.answer(index, now, answer, outside);
             }
         } else if matches!(radio.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
             self.ack_timed_out(index, now, outside);
         } else {
-            self.access(index, now);
+            self.access(index, now, outside);
         }
         self.timers.set(index, self.radios[index].next_at());
     }
@@ -108,7 +108,7 @@ impl Medium {
 
     /// Handles the end of a backoff. Of several lanes the first wins; for the others it is an
     /// internal collision.
-    fn access(&mut self, index: usize, now: Instant) {
+    fn access(&mut self, index: usize, now: Instant, outside: &mut impl Outside) {
         let slot = self.radios[index].slot;
         let mut winner = None;
         for lane in 0..self.radios[index].lanes.len() {
@@ -131,13 +131,22 @@ impl Medium {
                 self.radios[index].set_access();
             }
             Some(lane) if self.gives_way(index, lane) => {}
-            Some(lane) => self.open(index, lane, now),
+            Some(lane) => self.open(index, lane, now, outside),
             None => self.radios[index].set_access(),
         }
     }
 
     /// Starts an exchange for the first frame of a lane.
-    pub(in crate::medium) fn open(&mut self, index: usize, lane: usize, now: Instant) {
+    pub(in crate::medium) fn open(
+        &mut self,
+        index: usize,
+        lane: usize,
+        now: Instant,
+        outside: &mut impl Outside,
+    ) {
+        if self.radios[index].warden.is_some() && self.refuses(index, now) {
+            return self.refuse(index, lane, now, outside);
+        }
         self.look_up_receiver(index, lane);
         let radio = &mut self.radios[index];
         radio.lanes[lane].backing_off = false;
@@ -232,7 +241,10 @@ impl Medium {
     }
 
     /// Sends, a SIFS after a frame, the response or the next fragment.
-    fn answer(&mut self, index: usize, now: Instant, answer: Answer) {
+    fn answer(&mut self, index: usize, now: Instant, answer: Answer, outside: &mut impl Outside) {
+        if self.radios[index].warden.is_some() && self.refuses_answer(index, now, &answer, outside) {
+            return;
+        }
         if answer.kind == Kind::Data {
             let lane = usize::from(answer.lane);
             let Some(waiting) = self.radios[index].lanes[lane].queue.front() else { return };
@@ -343,7 +355,13 @@ impl Medium {
     }
 
     /// Completes the first frame of a lane: sent, or given up.
-    fn finish(&mut self, index: usize, lane: usize, now: Instant, outside: &mut impl Outside) {
+    pub(in crate::medium) fn finish(
+        &mut self,
+        index: usize,
+        lane: usize,
+        now: Instant,
+        outside: &mut impl Outside,
+    ) {
         let radio = &mut self.radios[index];
         let done = radio.lanes[lane].queue.pop_front();
         radio.waiting -= u32::from(done.is_some());

@@ -89,12 +89,18 @@ impl Medium {
     ) {
         self.pass(now);
         let index = id.index();
+        let asked = self.radios[index].wideband.as_ref().and_then(|wideband| wideband.channel(request.mhz));
+        let policed = asked.filter(|_| self.radios[index].warden.is_some() && self.radios[index].switched_on);
+        let refused = policed.is_some_and(|channel| {
+            let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
+            self.refuses_names(id, now, channel, octets)
+        });
         let radio = &self.radios[index];
         let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
-        let asked = radio.wideband.as_ref().and_then(|wideband| wideband.channel(request.mhz));
         let why = match (Header::parse(octets), asked) {
             (None, _) => Why::Malformed,
             _ if !radio.switched_on => Why::RadioOff,
+            _ if refused => Why::OutsideGrant,
             _ if frame.length > LARGEST_MPDU => Why::TooBig,
             // No receiver of the medium's bands hears it.
             (_, None) => Why::OutOfRange,

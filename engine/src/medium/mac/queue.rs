@@ -102,7 +102,7 @@ impl Medium {
             self.follow_request(index, lane);
         }
         if first && self.radios[index].may_send(lane, now) {
-            self.open(index, lane, now);
+            self.open(index, lane, now, outside);
         }
         self.timers.set(index, self.radios[index].next_at());
     }

@@ -51,7 +51,7 @@ impl Channel {
     /// Shrivastava, Banerjee and Arbaugh, "Partially overlapped channels not considered harmful",
     /// SIGMETRICS 2006 (sender's spectrum times receiver's filter, integrated). Centres 20 MHz
     /// apart or more at 5 GHz, 25 MHz at 2.4 GHz, count as orthogonal: leakage through real
-    /// filters and between antennas of one node is not modelled.
+    /// filters is a setting of the medium.
     #[must_use]
     pub fn overlap(self, other: Self) -> f64 {
         const FACTORS: [f64; 5] = [1.0, 0.7272, 0.2714, 0.0375, 0.0054];

@@ -1,152 +1,178 @@
-"""First deviation of each node kind from the ideal, for NET's two comparisons of kinds.
+"""Search for the first chain that deviates from the ideal, for NET's experiments.
 
-The chain grows until TCP deviates from the ideal, separately for each direction; bisection then
-finds the border. For a direction without deviation, the largest length is a lower bound.
+A chain grows until TCP deviates from the ideal, separately for each direction; bisection then finds
+the border. Each length is one point of a campaign: it is repeated until the interval of the slower
+flow is narrow enough. The search follows the means. What claims may use is less: a length is known to
+be faithful, or to deviate, only if the whole intervals of its valid runs say so.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from airloom.errors import HostError, RunError
 from airloom.experiments import capacity_search
-from airloom.experiments.campaign import Campaign
-from airloom.experiments.found import Bounded
-from airloom.report.figures import Figure, Line, Role
+from airloom.experiments.campaign import Campaign, Case
+from airloom.experiments.extent import Extent
+from airloom.experiments.found import Bounded, Figures, Found, Labels, Sample
+from airloom.experiments.repetitions import Repetitions
+from airloom.report.figures import Figure, Line
 from airloom.results import RunReader
-from airloom.runs.single import Interrupted
+from airloom.stats import mean
 
 TOLERANCE = 0.02
+"""Largest deviation from the ideal of a faithful flow, as a share."""
+MOST = 6
+"""Most runs of a chain."""
+FORWARD, BACKWARD, SLOWER = "forward.throughput", "backward.throughput", "slower.throughput"
+BUSY = "host.busy"
+"""Mean share of this machine's processors in use."""
+
+Read = Callable[[Case, RunReader], Figures]
 
 
-class Point(Protocol):
-    """Figures of one chain in ns and bit/s."""
+def repetitions(extent: Extent) -> Repetitions:
+    """Returns how often a chain is run: the interval reaches from the ideal half way to the tolerance."""
+    return extent.repetitions(SLOWER, within=TOLERANCE / 2, most=MOST)
 
-    nodes: int
-    rtt: float
-    forward: float
-    backward: float
-    valid: bool
+
+def tcp_figures(reader: RunReader) -> dict[str, tuple[float, str]]:
+    """Returns both flows of a chain, the slower of them, and how busy the processors were."""
+    flows = [capacity_search.steady(reader, name) for name in ("forward", "backward")]
+    rows = reader.samples("host", "cpu")
+    return {
+        FORWARD: (flows[0], "bit/s"),
+        BACKWARD: (flows[1], "bit/s"),
+        SLOWER: (min(flows), "bit/s"),
+        BUSY: (float(rows.value.mean()) if len(rows) else 0.0, "1"),
+    }
 
 
 @dataclass(slots=True)
 class Series:
-    """Chains of one kind."""
+    """Chains that differ in their number of nodes alone."""
 
-    kind: str
-    points: dict[int, Any] = field(default_factory=dict)
-    largest: dict[str, int] = field(default_factory=dict)
-    """Direction: the longest chain that is good."""
-    deviation: dict[str, int] = field(default_factory=dict)
-    """Direction: the shortest chain tried that is not; missing if all were good."""
-    beyond: dict[str, int] = field(default_factory=dict)
-    """Direction: the shortest chain whose run shows a deviation; an ``invalid`` run shows none."""
-    busy: dict[int, float] = field(default_factory=dict)
-    """Mean share of this machine's processors in use, by length."""
+    labels: Labels
+    """What their figures have in common."""
+    ideal: float
+    """TCP throughput without limits of the machine in bit/s."""
+    found: Found
+    tried: list[int] = field(default_factory=list)
 
     @property
-    def valid(self) -> dict[int, Any]:
-        """Returns the chains whose runs are not ``invalid``, which claims may use."""
-        return {nodes: point for nodes, point in self.points.items() if point.valid}
-
-    def longest(self, direction: str) -> Bounded | None:
-        """Returns the length up to which a flow is good, as far as the search knows; None unmeasured."""
-        return bounded(self.largest[direction], self.beyond.get(direction)) if self.points else None
+    def lengths(self) -> list[int]:
+        """Returns the numbers of nodes of the chains that gave figures."""
+        return [nodes for nodes in sorted(self.tried) if self.sample(SLOWER, nodes) is not None]
 
     @property
-    def busy_at_deviation(self) -> float | None:
-        """Returns ``busy`` at the first deviation of any direction; None if no chain deviates.
+    def valid(self) -> list[int]:
+        """Returns the numbers of nodes of the chains with a run that is not ``invalid``."""
+        return [nodes for nodes in self.lengths if (found := self.sample(SLOWER, nodes)) and found.valid]
+
+    def by_length(self, name: str) -> dict[str, Sample | None]:
+        """Returns a figure of every chain with a valid run, under its name in a claim: ``n13``."""
+        return {f"n{nodes}": self.sample(name, nodes) for nodes in self.valid}
+
+    def sample(self, name: str, nodes: int) -> Sample | None:
+        """Returns a figure of a chain, run by run; None if no run gave it."""
+        return self.found.sample(name, nodes=nodes, **self.labels)
+
+    def near(self, flow: str, nodes: int) -> bool:
+        """Whether the mean over the valid runs is within the tolerance; False without a valid run."""
+        sample = self.sample(flow, nodes)
+        if sample is None or not sample.valid:
+            return False
+        return abs(mean(sample.valid).value / self.ideal - 1) <= TOLERANCE
+
+    def faithful(self, flow: str, nodes: int) -> bool | None:
+        """Whether the interval is within the tolerance, or without (a chain that never ran); else None."""
+        sample = self.sample(flow, nodes)
+        if sample is None:
+            return False
+        _, interval = sample.judged()
+        low, high = self.ideal * (1 - TOLERANCE), self.ideal * (1 + TOLERANCE)
+        if low <= interval.low and interval.high <= high:
+            return True
+        return False if interval.high < low or interval.low > high else None
+
+    def longest(self, flow: str) -> Bounded | None:
+        """Returns the length up to which a flow is faithful, as far as runs show it; None unmeasured."""
+        if not self.lengths:
+            return None
+        known = {nodes: self.faithful(flow, nodes) for nodes in sorted(self.tried)}
+        return bounded(known, self._why(flow, known))
+
+    def deviation(self, flow: str) -> Bounded | None:
+        """Returns the number of nodes of the shortest chain that deviates; None unmeasured."""
+        longest = self.longest(flow)
+        return longest and Bounded(longest.low + 1, longest.high + 1, longest.why)
+
+    @property
+    def busy_at_deviation(self) -> Sample | None:
+        """Returns ``BUSY`` of the shortest chain of which a flow deviates; None if none does.
 
         The search loads the machine on purpose, so the verdict of that run does not matter.
         """
-        return self.busy.get(min(self.deviation.values())) if self.deviation else None
+        bad = [n for n in self.lengths if not all(self.near(flow, n) for flow in (FORWARD, BACKWARD))]
+        return self.sample(BUSY, bad[0]) if bad else None
+
+    def _why(self, flow: str, known: Mapping[int, bool | None]) -> str:
+        for nodes, faithful in known.items():
+            if faithful is None:
+                sample = self.sample(flow, nodes)
+                reason = sample.judged()[1].why if sample is not None else ""
+                return f"{nodes} nodes: {reason or 'the interval allows both'}"
+        return ""
 
 
-def bounded(largest: int, beyond: int | None) -> Bounded:
-    """Returns the longest good chain: at least ``largest``, and shorter than ``beyond``, which deviates."""
+def bounded(known: Mapping[int, bool | None], why: str = "") -> Bounded:
+    """Returns the longest faithful chain, from whether chains are faithful by their length; None is open.
+
+    It is at least the length up to which all are, and shorter than the first that is not. One node
+    counts as faithful.
+    """
+    largest, beyond = 1, None
+    for nodes, faithful in sorted(known.items()):
+        if faithful is False:
+            beyond = nodes
+            break
+    for nodes, faithful in sorted(known.items()):
+        if not faithful:
+            break
+        largest = nodes
     if beyond is None:
-        return Bounded(float(largest), why=f"no valid run shows a deviation up to {largest} nodes")
-    # A longer chain may have been good by chance; the search went up to the first that was not.
-    high = float(max(largest, beyond - 1))
-    return Bounded(float(largest), high, why=f"between {largest} and {beyond} nodes nothing was tried")
+        end = max(known, default=1)
+        return Bounded(float(largest), why=why or f"no valid run shows a deviation up to {end} nodes")
+    gap = f"between {largest} and {beyond} nodes nothing was tried"
+    return Bounded(float(largest), float(beyond - 1), why or gap)
 
 
 def both_ways(
     campaign: Campaign,
-    kind: str,
-    measure: Callable[[int], Point],
+    labels: Labels,
+    case: Callable[[int], Case],
+    read: Read,
+    rule: Repetitions,
     ladder: Sequence[int],
     ideal: float,
     *,
+    flows: Sequence[str] = (FORWARD, BACKWARD),
     halve: bool,
 ) -> Series:
-    """Searches the first deviation of both flows; one run measures a chain for both."""
-    series = Series(kind)
-    failed: set[int] = set()
+    """Searches the first deviation of each flow; a chain is measured once for all."""
+    series = Series(labels, ideal, campaign.found)
 
-    def good(nodes: int, direction: str) -> bool:
-        if nodes not in series.points and nodes not in failed:
-            try:
-                series.points[nodes] = measure(nodes)
-            except Interrupted:
-                raise
-            except (RunError, HostError) as error:
-                # A chain that this kind cannot bring up counts as unfaithful.
-                failed.add(nodes)
-                campaign.note(f"{nodes} nodes of kind {kind}: {error}")
-        if nodes in failed:
-            return False
-        point = series.points[nodes]
-        flow = point.forward if direction == "forward" else point.backward
-        return bool(point.valid and abs(flow / ideal - 1) <= TOLERANCE)
+    def near(flow: str, nodes: int) -> bool:
+        if nodes not in series.tried:
+            series.tried.append(nodes)
+            campaign.repeat([case(nodes)], read, rule, optional=True)
+        return series.near(flow, nodes)
 
-    for direction in ("forward", "backward"):
-        tried: dict[int, bool] = {}
-
-        def one(nodes: int, direction: str = direction, tried: dict[int, bool] = tried) -> bool:
-            tried[nodes] = good(nodes, direction)
-            return tried[nodes]
-
-        series.largest[direction] = capacity_search.search(ladder, one, halve=halve)
-        bad = [nodes for nodes, fine in tried.items() if not fine]
-        if bad:
-            series.deviation[direction] = min(bad)
-        shown = [nodes for nodes in bad if nodes in failed or series.points[nodes].valid]
-        if shown:
-            series.beyond[direction] = min(shown)
-    for reader in capacity_search.readers(campaign.folder):
-        nodes = _chain(reader, kind)
-        if nodes is not None:
-            series.busy[nodes] = _busy(reader)
-    for nodes, point in series.points.items():
-        labels = {"kind": kind, "nodes": nodes}
-        campaign.found.add(
-            labels,
-            {
-                "rtt_max": (point.rtt, "ns"),
-                "forward": (point.forward, "bit/s"),
-                "backward": (point.backward, "bit/s"),
-                "busy": (series.busy.get(nodes, 0.0), "1"),
-            },
-        )
-    for direction, largest in series.largest.items() if series.points else ():
-        campaign.found.add({"kind": kind, "direction": direction}, {"largest": (float(largest), "nodes")})
+    for flow in flows:
+        capacity_search.search(ladder, functools.partial(near, flow), halve=halve)
     return series
-
-
-def _chain(reader: RunReader, kind: str) -> int | None:
-    """Returns the number of nodes of a run's chain, if it has this kind and measured TCP."""
-    measured = {one.name for one in reader.result.measurements}
-    if reader.result.kinds != (kind,) or "forward" not in measured:
-        return None
-    return len(reader.details.topology.vertices)
-
-
-def _busy(reader: RunReader) -> float:
-    rows = reader.samples("host", "cpu")
-    return float(rows.value.mean()) if len(rows) else 0.0
 
 
 def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> None:
@@ -154,7 +180,6 @@ def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> No
 
     ``longest`` is the end of the ladder: a kind that is good there may be good beyond.
     """
-
     pairs = [("qemu", "uml"), ("netns", "qemu"), ("netns", "uml")]
     for better, worse in pairs:
         if better in found and worse in found:
@@ -163,47 +188,42 @@ def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> No
                 f"Chains of {better} hold longer than chains of {worse} (flow 1).",
                 "better > worse",
                 says="order",
-                better=found[better].longest("forward"),
-                worse=found[worse].longest("forward"),
+                better=found[better].longest(FORWARD),
+                worse=found[worse].longest(FORWARD),
             )
     published = {"uml": "uml-1", "qemu": "xen-1", "netns": "net-1"}
-    for kind in found:
+    for kind, series in found.items():
         if kind in published:
             said = campaign.paper[published[kind]]
-            # Two nodes are the shortest chain: whether it is good has to be seen.
-            good = max(2.0, (said.x or 1) - 1)
+            # No chain is shorter than two nodes, so that none could deviate earlier.
+            later = f"first >= {said.x:g}" if (said.x or 0) > 2 else None
             campaign.claim(
                 f"first-{kind}",
-                f"Flow 1 over {kind} first deviates no earlier than published ({said.x:g}; {longest} tried).",
-                f"largest >= {good:g}",
+                f"Flow 1 over {kind} first deviates at {said.x:g} nodes, as published ({longest} tried).",
+                f"first within 25 % of {said.x:g}",
                 says=published[kind],
-                largest=found[kind].longest("forward"),
+                shape=later,
+                first=series.deviation(FORWARD),
             )
         campaign.claim(
             f"direction-{kind}",
-            f"Flow 2 over {kind}, whose source is at the other end, holds at least as long as flow 1.",
-            "back >= forth",
+            f"Flow 2 over {kind}, whose source is at the other end, holds longer than flow 1.",
+            "back > forth",
             says="uml-2" if kind != "netns" else "net-2",
-            back=found[kind].longest("backward"),
-            forth=found[kind].longest("forward"),
+            shape="back >= forth",
+            back=series.longest(BACKWARD),
+            forth=series.longest(FORWARD),
         )
-
-
-def line(label: str, series: Series, value: Callable[[Any], float]) -> Line:
-    """Returns a figure of a kind's chains over their length, in millions of its unit."""
-    own = sorted(series.points)
-    role: Role = "reference" if series.kind == "native" else "measured"
-    return capacity_search.line(label, role, own, [value(series.points[nodes]) for nodes in own], 1e6)
 
 
 def deviation_figure(name: str, found: Mapping[str, Series], ideal: float) -> Figure:
     """Returns TCP in both directions over the length of the chain."""
-    lengths = sorted({nodes for series in found.values() for nodes in series.points})
+    lengths = sorted({nodes for series in found.values() for nodes in series.lengths})
     x = tuple(float(nodes) for nodes in lengths)
     lines = [Line(label="ideal", role="ideal", x=x, y=tuple(ideal / 1e6 for _ in x))]
     for kind, series in found.items():
-        lines.append(line(f"{kind}, flow 1", series, lambda point: point.forward))
-        lines.append(line(f"{kind}, flow 2", series, lambda point: point.backward))
+        for number, flow in enumerate((FORWARD, BACKWARD), 1):
+            lines.append(line(f"{kind}, flow {number}", series, flow, 1e6, reference=kind == "native"))
     return Figure(
         name=name,
         title="TCP throughput of one flow over the chain",
@@ -213,3 +233,9 @@ def deviation_figure(name: str, found: Mapping[str, Series], ideal: float) -> Fi
         lines=tuple(lines),
         tolerance=TOLERANCE,
     )
+
+
+def line(label: str, series: Series, name: str, scale: float, *, reference: bool = False) -> Line:
+    """Returns a figure over the length of the chain, with its intervals."""
+    role: Any = "reference" if reference else "measured"
+    return series.found.line(label, role, name, "nodes", series.lengths, scale, **series.labels)

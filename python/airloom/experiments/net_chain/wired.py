@@ -1,13 +1,13 @@
-"""NET's wired chain: routers, 100 Mbit/s full duplex, static routes; one run and its ideal."""
+"""NET's wired chain: routers, 100 Mbit/s full duplex, static routes; its runs and their ideal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from airloom.experiments import capacity_search
+from airloom.experiments.campaign import Case
+from airloom.experiments.found import Figures
+from airloom.experiments.net_chain import kinds
 from airloom.results import RunReader
 from airloom.scenario.model import Measurement as Wanted
 from airloom.scenario.model import Scenario
@@ -22,7 +22,8 @@ RTT = "rtt_max_after_first"
 """The first echo waits for ARP on every link, which the ideal excludes."""
 DELAY = 1_000_000
 """Propagation delay of each link in ns, in the second measurement of RTT."""
-TOLERANCE = 0.02
+LARGEST, DELAYED, SHARE = "rtt.rtt_max_after_first", "rtt-delayed.rtt_max_after_first", "rtt-delayed.share"
+"""Figures: largest RTT, the same with delay, and that as a share of its ideal."""
 IDEAL_THROUGHPUT = RATE * SEGMENT / SEGMENT_ON_WIRE
 
 
@@ -31,56 +32,43 @@ def ideal_rtt(nodes: int, delay: int) -> float:
     return 2 * (nodes - 1) * (ECHO_ON_WIRE * 8e9 / RATE + delay)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Figures of one chain; times in ns, throughput in bit/s."""
-
-    nodes: int
-    rtt: float
-    rtt_delayed: float | None
-    forward: float
-    backward: float
-    valid: bool
-
-    def carries_tcp(self) -> bool:
-        """True if both flows are within tolerance of the ideal and the run is not ``invalid``."""
-        flows = (self.forward, self.backward)
-        return self.valid and all(abs(flow / IDEAL_THROUGHPUT - 1) <= TOLERANCE for flow in flows)
-
-    def time_excess(self) -> float:
-        """Returns the share by which the largest RTT exceeds the ideal with 1 ms links."""
-        return (self.rtt_delayed or 0.0) / ideal_rtt(self.nodes, DELAY) - 1
-
-
-def measure(folder: Path, nodes: int, kind: str, seconds: int, progress: Callable[[str], None]) -> Point:
-    """Measures RTT and TCP both ways over a chain; with 1 ms links too where the kind has delay."""
-    progress(f"{nodes} nodes, {kind}")
+def case(nodes: int, kind: str, seconds: int) -> Case:
+    """Returns the chain that measures RTT, then TCP both ways."""
     tools = [
-        Wanted(name="rtt", ping={"from": "n1", "to": f"n{nodes}", "count": 50, "interval": "20 ms"}),
+        _echoes(nodes),
         Wanted(name="forward", iperf3=capacity_search.flow("n1", f"n{nodes}", seconds)),
         Wanted(name="backward", iperf3=capacity_search.flow(f"n{nodes}", "n1", seconds)),
     ]
-    plain = _run(folder, f"{kind}-{nodes:03}", kind, nodes, {}, tools)
-    delayed = None
-    if kind != "native":
-        delayed = _run(folder, f"{kind}-{nodes:03}-delayed", kind, nodes, {"delay": "1 ms"}, tools[:1])
-    return Point(
-        nodes,
-        capacity_search.value(plain, "rtt", RTT),
-        capacity_search.value(delayed, "rtt", RTT) if delayed else None,
-        capacity_search.steady(plain, "forward"),
-        capacity_search.steady(plain, "backward"),
-        capacity_search.believable((plain, delayed)),
-    )
+    return _case(f"{kind}-{nodes:03}", nodes, kind, {}, tools, 1 + 2 * seconds)
 
 
-def _run(
-    folder: Path, name: str, kind: str, nodes: int, link: dict[str, Any], tools: list[Wanted]
-) -> RunReader:
+def delayed(nodes: int, kind: str) -> Case:
+    """Returns the chain with 1 ms on each link, which measures RTT; not of kind ``native``."""
+    return _case(f"{kind}-{nodes:03}-delayed", nodes, kind, {"delay": "1 ms"}, [_echoes(nodes)], 1)
+
+
+def read(_: Case, reader: RunReader) -> Figures:
+    """Returns the figures of :func:`case`."""
+    return {LARGEST: (capacity_search.value(reader, "rtt", RTT), "ns"), **kinds.tcp_figures(reader)}
+
+
+def read_delayed(of: Case, reader: RunReader) -> Figures:
+    """Returns the figures of :func:`delayed`."""
+    largest = capacity_search.value(reader, "rtt", RTT)
+    return {DELAYED: (largest, "ns"), SHARE: (largest / ideal_rtt(of.labels["nodes"], DELAY), "1")}
+
+
+def _echoes(nodes: int) -> Wanted:
+    return Wanted(name="rtt", ping={"from": "n1", "to": f"n{nodes}", "count": 50, "interval": "20 ms"})
+
+
+def _case(
+    name: str, nodes: int, kind: str, link: dict[str, Any], tools: list[Wanted], seconds: float
+) -> Case:
     scenario = Scenario(
         name=f"net-wired-chain-{name}",
         kind=kind,
         topology=builders.chain(nodes, rate="100 Mbit/s", queue={"packets": 200}, **link),
         measurements=tools,
     )
-    return capacity_search.point(folder, name, scenario)
+    return Case(name, {"kind": kind, "nodes": nodes}, scenario, seconds)

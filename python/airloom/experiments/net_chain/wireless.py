@@ -52,6 +52,11 @@ class Chain:
         kind = "" if self.kind == "netns" else f"{self.kind}-"
         return f"{kind}{self.radio.replace('.', '')}-{self.routing}-{self.nodes:03}"
 
+    @property
+    def ready_after(self) -> float:
+        """Returns the seconds until all daemons have started and found their neighbours."""
+        return self.nodes * STAGGER_MS / 1000 + 2.2
+
     def scenario(self, measurements: list[Measurement], *, tag: str = "") -> Scenario:
         """Returns the scenario; its measurements begin when every node has found its neighbours."""
         numbers = range(1, self.nodes + 1)

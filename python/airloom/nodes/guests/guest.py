@@ -32,8 +32,6 @@ from airloom.planning.plan import NodePlan
 
 _LAST_LINES = 5
 _LAST_OCTETS = 16_384
-_POLICIES = {"other": 0, "fifo": 1, "round-robin": 2, "batch": 3, "idle": 5}
-"""Numbers of the kernel's scheduling policies (``sched(7)``)."""
 _TICK = 10_000_000
 """Length of a /proc/stat tick in ns, on every architecture of guests."""
 
@@ -181,7 +179,7 @@ class GuestNode(InnerNode):
         return self.parts or [self]
 
     def _boot(self, init: InitClient) -> None:
-        machine, settings = self.machine(), self.settings
+        machine = self.machine()
         order: Message = {
             "argv": machine.argv,
             "env": {"PATH": os.environ.get("PATH", os.defpath), **machine.env},
@@ -190,12 +188,6 @@ class GuestNode(InnerNode):
                 "memory": machine.memory,
                 "capabilities": machine.capabilities,
                 "devices": machine.devices,
-            },
-            "scheduling": {
-                "processors": settings.processors,
-                "nice": settings.nice,
-                "policy": _POLICIES[settings.policy],
-                "priority": settings.priority,
             },
             "timeout_ms": round(machine.timeout * 1000),
             "world": {

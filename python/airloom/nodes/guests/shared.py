@@ -207,4 +207,4 @@ def _machine(name: str, plan: NodePlan) -> NodePlan:
     """The plan of the shared guest itself."""
     assert plan.guest is not None
     own: GuestPlan = replace(plan.guest, shared=None)
-    return NodePlan(name, plan.kind, (), (), False, own.cpu, {}, {}, guest=own)
+    return NodePlan(name, plan.kind, (), (), False, own.cpu, {}, {}, guest=own, cpus=own.cpus)

@@ -33,6 +33,7 @@ from airloom.nodes.kind import (
     Site,
     State,
 )
+from airloom.nodes.process import scheduling
 from airloom.nodes.process.cgroups import Group
 from airloom.nodes.process.channel import Message
 from airloom.nodes.process.init import InitClient, streams
@@ -72,6 +73,7 @@ class NetnsNode(NodeHandle):
         self._notes: tuple[str, ...] = ()
         self._over = threading.Event()
         self._spent = Cpu(0, 0)
+        self._scheduled: str | None = None
 
     @property
     def state(self) -> State:
@@ -104,6 +106,7 @@ class NetnsNode(NodeHandle):
                 files=self._plan.files,
                 visible=self._visible(),
                 cpu=self._plan.cpu,
+                weight=self._weight,
                 image=self._image(),
                 mounts=self._plan.mounts,
                 on_end=lambda message: self._ended(over, message),
@@ -112,13 +115,27 @@ class NetnsNode(NodeHandle):
             self._notes = made.notes
             self._group = Group(made.group, made.cpu_group) if made.group is not None else None
             self._init = InitClient(self.name, made.channel, site.supervisor.dispatcher, self.missing)
+            self._schedule(made)
+
+    def _schedule(self, made: Made) -> None:
+        """Sets its processors and scheduling, before anything starts in it."""
+        if self._plan.cpus is None:
+            return
+        try:
+            scheduling.apply(self.name, made.pid, self._plan.cpus, weighed=self._site.weighs())
+        except RunError:
+            self.kill()
+            raise
 
     def launch(self, launch: Launch) -> Process:
         env = launch.env if launch.bare else self._environment(launch.env)
         with contextlib.ExitStack() as stack:
             descriptors = streams(launch.stdin, launch.stdout, launch.stderr, stack)
             settled = replace(launch, env=env, folder=launch.folder or self._folder())
-            return self._ready().start(settled, descriptors)
+            started = self._ready().start(settled, descriptors)
+        if self._plan.cpus is not None:
+            self._read_scheduling()
+        return started
 
     def exec(
         self,
@@ -131,6 +148,36 @@ class NetnsNode(NodeHandle):
     ) -> Completed:
         launch = Launch(argv, self._environment(env or {}), folder=folder or self._folder())
         return self._ready().run(launch, input.encode() if isinstance(input, str) else input, timeout)
+
+    @property
+    def scheduling(self) -> str | None:
+        if self._plan.cpus is not None:
+            self._read_scheduling()
+        return self._scheduled
+
+    def _read_scheduling(self) -> None:
+        """Reads what is in force for all its processes; keeps the last reading once they have ended."""
+        made, wish = self._made, self._plan.cpus
+        if made is None or wish is None or self._state != "up":
+            return
+        found = scheduling.of_tasks(scheduling.tasks_below(made.pid))
+        if not found:
+            return
+        words = " / ".join(one.text for one in found)
+        if wish.share is not None:
+            how = scheduling.weight_of(made.group, made.cpu_group) or "by nice values"
+            words += f"; share {wish.share:g}: {how}"
+        self._scheduled = words
+
+    @property
+    def _weight(self) -> float | None:
+        """The weight of its control group; None if nothing is weighed by control groups."""
+        wish = self._plan.cpus
+        return None if wish is None or wish.share is None or not self._site.weighs() else wish.share
+
+    def tasks(self) -> list[int]:
+        """Its first process and all processes and threads below it, in this process's namespace."""
+        return [] if self._made is None else scheduling.tasks_below(self._made.pid)
 
     def listens(self, protocol: Literal["tcp", "udp"], port: int) -> bool:
         tables = (protocol, f"{protocol}6")

@@ -94,19 +94,25 @@ class Supervisor:
         """Tests whether this machine can enforce shares. Raises :class:`HostError` if not."""
         if not shares:
             return
+        why = self.why_no_shares()
+        if why is not None:
+            raise HostError(
+                "host.cpu-share",
+                f"{of_nodes(list(shares))}: a share of a processor (`cpu`) cannot be held on this machine: "
+                f"{why}",
+                cure="run as root with control groups of its own, or take `cpu` out",
+            )
+
+    def why_no_shares(self) -> str | None:
+        """Tests whether control groups limit and weigh processor time here; why not, or None."""
         self._send({"op": "shares"})
         with self._lock:
             there = self._lock.wait_for(lambda: self._gone or self._shares is not None, _TIMEOUT)
             answer, self._shares = self._shares, None
         if answer is None:
             raise self._broken("it has ended" if there else f"no answer within {_TIMEOUT:g} s")
-        if answer["why"] is not None:
-            raise HostError(
-                "host.cpu-share",
-                f"{of_nodes(list(shares))}: a share of a processor (`cpu`) cannot be held on this machine: "
-                f"{answer['why']}",
-                cure="run as root with control groups of its own, or take `cpu` out",
-            )
+        why: str | None = answer["why"]
+        return why
 
     def make(
         self,
@@ -116,12 +122,14 @@ class Supervisor:
         files: Mapping[str, str],
         visible: Sequence[Path],
         cpu: float | None,
+        weight: float | None = None,
         image: Message | None = None,
         mounts: Sequence[MountPlan] = (),
         on_end: Callable[[Message], None],
     ) -> Made:
         """Creates a node's first process in a network namespace; ``on_end`` is called when it ends.
 
+        ``cpu`` limits its processor time; ``weight`` is its share against the other nodes, 1 by default.
         ``image``: its root file system, if not the host's: ``root``, ``user``, ``folder``. ``mounts``:
         paths of the host at paths of the node.
         """
@@ -135,6 +143,7 @@ class Supervisor:
             "files": dict(files),
             "visible": [str(path) for path in visible],
             "cpu": cpu,
+            **({} if weight is None else {"weight": weight}),
             "image": image,
             "mounts": [asdict(one) for one in mounts],
         }

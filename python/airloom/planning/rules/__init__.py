@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from airloom.planning import routing
+from airloom.planning import cpus, routing
 from airloom.planning.network import Network
 from airloom.planning.rules import (
     cards,
@@ -38,6 +38,7 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         routing.problems(scenario, network),
         programs.problems(scenario, network),
         guests.problems(scenario, network),
+        cpus.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),
         cards.problems(scenario, network),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from airloom.host.files import head
-from airloom.planning.guests import LEAST, MEMORY, MOST_RADIOS, said, shared_by, wlans
+from airloom.planning.guests import LEAST, MEMORY, MOST_RADIOS, said, said_at, shared_by, wlans
 from airloom.planning.network import Network
 from airloom.scenario.model import Node, Scenario
 from airloom.scenario.model.base import BUILT
@@ -15,6 +15,8 @@ from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 
 _REAL_TIME = ("fifo", "round-robin")
+_WORDS = {"guest": "machine", "cpu": "share", "cpus": "processors"}
+"""What a node in a shared guest cannot have: key and word."""
 
 
 def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
@@ -92,39 +94,26 @@ def _inside(scenario: Scenario, network: Network) -> Iterator[Problem]:
         shared = shared_by(scenario, node)
         if shared is None:
             cure = nearest(node.inside, scenario.guests)
-            path = _said_at("inside", name, scenario, network)
+            path = said_at("inside", name, scenario, network)
             yield Problem("guest.unknown", f"there is no guest {node.inside!r} to share", path, cure)
             continue
         if node.kind != (shared.kind or scenario.kind):
             yield Problem(
                 "guest.kind",
                 f"{name!r} is of kind {node.kind}, and its guest {node.inside!r} is not",
-                _said_at("kind", name, scenario, network),
+                said_at("kind", name, scenario, network),
                 "leave it out",
                 key=True,
             )
-        for key in ("guest", "cpu"):
+        for key in ("guest", "cpu", "cpus"):
             if getattr(node, key) is not None:
                 yield Problem(
                     "guest.shared",
-                    f"{name!r} has no {'machine' if key == 'guest' else 'share'} of its own",
-                    _said_at(key, name, scenario, network),
+                    f"{name!r} has no {_WORDS[key]} of its own",
+                    said_at(key, name, scenario, network),
                     f"set it for the guest under guests.{node.inside}",
                     key=True,
                 )
-
-
-def _said_at(key: str, name: str, scenario: Scenario, network: Network) -> Path_:
-    """Returns the place where a key of a node is set: for the node itself or for several."""
-    said: list[tuple[Node | None, Path_]] = [(scenario.nodes.get(name), ("nodes", name))]
-    sliver = network.slivers.get(name)
-    if sliver is not None:
-        said.append((scenario.slices[sliver.slice].node, ("slices", sliver.slice, "node")))
-        said.append((scenario.nodes.get(sliver.node), ("nodes", sliver.node)))
-    for words, path in said:
-        if words is not None and key in words.model_fields_set:
-            return (*path, key)
-    return ("topology", "node", key)
 
 
 def _of_machine(key: str, name: str, scenario: Scenario, node: Node) -> Path_ | None:

@@ -195,6 +195,8 @@ _LAWS = {
     "fading": ("fading",),
     "errors": ("errors",),
     "floor_dbm": ("floor",),
+    "leakage": ("leakage",),
+    "antenna_isolation_db": ("antenna_isolation",),
 }
 
 

@@ -24,6 +24,7 @@ from airloom.scenario.model.base import (
     Name,
     by_name,
 )
+from airloom.scenario.model.cpus import Cpus, CpusChoice, Engine, Processors
 from airloom.scenario.model.jitter import (
     ExponentialJitter,
     Jitter,
@@ -106,6 +107,11 @@ class Scenario(Model):
     )
     kind: KindName = Field(default="netns", description="kind of all nodes")
     image: ImagePath | None = Field(default=None, description="default image of containers")
+    cpus: CpusChoice | None = Field(
+        default=None,
+        description="processors and scheduling of each node; its processors are also the engine's default",
+    )
+    engine: Engine = Field(default=Engine(), description="the engine")
     guest: Guest = Field(default=Guest(), description="default machine of `uml` and `qemu` nodes")
     guests: Annotated[dict[Name, SharedGuest], Mapped] = Field(
         default={},
@@ -191,7 +197,9 @@ __all__ = [
     "Adapter",
     "Card",
     "Claim",
+    "Cpus",
     "Direction",
+    "Engine",
     "Errors",
     "Event",
     "ExponentialJitter",
@@ -221,6 +229,7 @@ __all__ = [
     "ParetoJitter",
     "Ping",
     "Pools",
+    "Processors",
     "Program",
     "Propagation",
     "Publish",

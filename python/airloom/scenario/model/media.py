@@ -434,6 +434,15 @@ class Card(Model):
     )
 
 
+class Leakage(Model):
+    """Reception of signals on other channels at 5 GHz, as interference and as energy on the channel."""
+
+    adjacent: Ratio = Field(
+        default=Ratio("23 dB"), description="how much weaker they are on the two neighbouring channels"
+    )
+    alternate: Ratio = Field(default=Ratio("39 dB"), description="how much weaker they are on all others")
+
+
 class Medium(Model):
     """Radio medium: path loss, errors, noise and defaults of its radios."""
 
@@ -449,6 +458,13 @@ class Medium(Model):
     )
     noise: Annotated[list[Noise], Listed] = Field(default=[], description="noise sources")
     floor: Power = Field(default=Power("-117 dBm"), description="weaker signals are ignored")
+    leakage: Leakage | None = Field(
+        default=None,
+        description="leakage between channels; none by default, `{}` is a receiver of the standard",
+    )
+    antenna_isolation: Ratio | None = Field(
+        default=None, description="loss between radios at one place, such as those of one node; 0 to 200 dB"
+    )
     radio: Radio = Field(default=Radio(), description="default settings of its radios")
     cards: dict[Name, Card] = Field(
         default={}, description="physical radios that several radios share, see `card` of a radio"

@@ -21,6 +21,7 @@ from airloom.scenario.model.base import (
     Place,
     by_name,
 )
+from airloom.scenario.model.cpus import CpusChoice, Policy
 from airloom.scenario.model.jitter import Jitter
 from airloom.scenario.model.media import Mobility, Position, Radio
 from airloom.scenario.model.routing import RoutingChoice
@@ -91,7 +92,7 @@ class Guest(Model):
     nice: Annotated[int, Field(ge=-20, le=19, strict=True)] = Field(
         default=0, description="nice value on the host; below 0 needs root"
     )
-    policy: Literal["other", "batch", "idle", "fifo", "round-robin"] = Field(
+    policy: Policy = Field(
         default="other", description="scheduling policy on the host; fifo and round-robin need root"
     )
     priority: Annotated[int, Field(ge=0, le=99, strict=True)] = Field(
@@ -105,6 +106,9 @@ class SharedGuest(Guest):
     kind: Literal["uml", "qemu"] | None = Field(default=None, description="kind; by default the scenario's")
     cpu: Annotated[Share, Field(gt=0)] | None = Field(
         default=None, description="share of a processor, `50 %` or 0.5; needs root"
+    )
+    cpus: CpusChoice | None = Field(
+        default=None, description="processors and scheduling of the machine; by default the scenario's"
     )
 
 
@@ -148,6 +152,10 @@ class Node(Model):
     )
     cpu: Annotated[Share, Field(gt=0)] | None = Field(
         default=None, description="share of a processor, `50 %` or 0.5; needs root"
+    )
+    cpus: CpusChoice | None = Field(
+        default=None,
+        description="processors and scheduling of its processes or its machine; by default the scenario's",
     )
     guest: Guest | None = Field(default=None, description="differences from the scenario's `guest`")
     inside: Name | None = Field(

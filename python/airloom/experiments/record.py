@@ -1,0 +1,52 @@
+"""What was run: ``experiment.json`` beside an experiment's results, written when it has finished."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from airloom.errors import RunError
+from airloom.experiments.extent import Extent
+from airloom.results.folder import disk
+from airloom.results.writer import write_atomically
+
+FILE = "experiment.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Name, extent and kinds of a finished experiment."""
+
+    experiment: str
+    extent: str
+    """``full``, ``quick`` or ``smoke``."""
+    kinds: tuple[str, ...] = ()
+    """Kinds that were asked for; empty for the experiment's default."""
+
+    @property
+    def command(self) -> str:
+        """Returns the command that runs it again."""
+        words = ["airloom experiment run", self.experiment]
+        words += [f"--{self.extent}"] if self.extent != "full" else []
+        return " ".join([*words, *(f"--kind {kind}" for kind in self.kinds)])
+
+
+def write(folder: Path, experiment: str, extent: Extent, kinds: Sequence[str]) -> None:
+    """Writes the record of an experiment that has finished."""
+    record = Record(experiment, extent.name.lower(), tuple(kinds))
+    with disk(folder):
+        write_atomically(folder / FILE, json.dumps(asdict(record), indent=1) + "\n")
+
+
+def read(folder: Path) -> Record | None:
+    """Returns the record; None if there is none."""
+    path = folder / FILE
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return Record(str(raw["experiment"]), str(raw["extent"]), tuple(map(str, raw["kinds"])))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError("results.unreadable", f"{FILE} cannot be read: {error}", where=str(path)) from error

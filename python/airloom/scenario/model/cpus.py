@@ -1,0 +1,95 @@
+"""Processors that a node or the engine may use, and how the kernel schedules it there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, WithJsonSchema, WrapValidator
+
+from airloom.scenario.model.base import Model, Name
+
+Policy = Literal["other", "batch", "idle", "fifo", "round-robin"]
+"""Scheduling policies of the kernel (sched(7))."""
+
+Number = Annotated[int, Field(ge=0, le=1023, strict=True)]
+"""Number of a processor of this machine."""
+
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 1023}
+
+Numbers = Annotated[
+    list[Number],
+    Field(min_length=1),
+    WrapValidator(lambda value, handler: handler(value if isinstance(value, list | tuple) else [value])),
+    WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}]}),
+]
+"""One processor, or a list of processors."""
+
+
+def _set(value: Any) -> str:
+    return "<word>" if isinstance(value, str) else "<numbers>"
+
+
+ProcessorSet = Annotated[
+    Annotated[Literal["one", "two"], Tag("<word>")] | Annotated[Numbers, Tag("<numbers>")],
+    Discriminator(_set),
+]
+"""Numbers of processors, or how many processors of its own."""
+
+
+class Processors(Model):
+    """A set of processors: by their numbers, or chosen by the plan."""
+
+    processors: ProcessorSet | None = Field(
+        default=None,
+        description="number or numbers of this machine's processors; one, two: that many, which nothing else "
+        "of the scenario uses; all by default",
+    )
+    shared: Name | None = Field(
+        default=None,
+        description="name of one processor that the plan chooses; everything with this name shares it, and "
+        "sets of other names get others",
+    )
+    exclusive: bool = Field(
+        default=False, description="nothing else of the scenario uses these processors; one and two always"
+    )
+
+
+class Cpus(Processors):
+    """Processors and scheduling of a node's processes, or of its machine."""
+
+    policy: Policy = Field(default="other", description="scheduling policy; fifo and round-robin need root")
+    priority: Annotated[int, Field(ge=0, le=99, strict=True)] = Field(
+        default=0, description="priority with fifo and round-robin: 1 to 99"
+    )
+    nice: Annotated[int, Field(ge=-20, le=19, strict=True)] = Field(
+        default=0, description="nice value; below 0 needs root"
+    )
+    share: Annotated[float, Field(ge=0.01, le=100)] | None = Field(
+        default=None,
+        description="weight against the other nodes on the same processor, 1 for each by default: by control "
+        "groups, without them by nice values",
+    )
+
+
+def _kind(value: Any) -> str:
+    return "<set>" if isinstance(value, str | int | list | tuple) else "<settings>"
+
+
+CpusChoice = Annotated[
+    Annotated[ProcessorSet, Tag("<set>")] | Annotated[Cpus, Tag("<settings>")], Discriminator(_kind)
+]
+"""A set of processors, or :class:`Cpus`."""
+ProcessorsChoice = Annotated[
+    Annotated[ProcessorSet, Tag("<set>")] | Annotated[Processors, Tag("<settings>")], Discriminator(_kind)
+]
+"""A set of processors, or :class:`Processors`."""
+
+
+class Engine(Model):
+    """The engine, the thread that emulates the network."""
+
+    cpus: ProcessorsChoice | None = Field(
+        default=None,
+        description="its processors; by default those of the scenario's `cpus`, otherwise all. It is "
+        "scheduled as round-robin where it may be",
+    )

@@ -1,0 +1,124 @@
+"""Publishing results of an experiment: what the page says, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airloom.errors import LabError
+from airloom.experiments import paper as published
+from airloom.experiments import publishing, record
+from airloom.experiments.campaign import Campaign
+from airloom.experiments.extent import Extent
+from airloom.experiments.publishing import publish
+from airloom.experiments.registry import Experiment
+from airloom.report.figures import Figure, Line
+from airloom.results import Details, Ledger, RunWriter, Verdict
+
+MADE = Experiment("made", Path("made/experiment.py"), "An invented experiment.")
+PAPER = """\
+id,says,figure,line,x,value,unit,source,flag,reason
+ten,ten | times,ratio,paper,1,10,1,E-1,,
+"""
+
+
+def results(tmp_path: Path, *, extent: Extent | None = Extent.FULL, status: str = "valid") -> Path:
+    """An invented experiment with one run, one claim and one figure."""
+    (tmp_path / "paper.csv").write_text(PAPER)
+    paper = published.read(tmp_path / "paper.csv")
+    folder = tmp_path / "out"
+    with Campaign("made", folder, paper=paper, progress=lambda _: None, kinds=("netns",)) as campaign:
+        place = folder / "points" / "one-r00"
+        with RunWriter(place, scenario="one", seed=1, kinds=["netns"], scenario_text="") as writer:
+            verdict = Verdict.model_validate(
+                {"status": status, "reasons": ["it broke"] * (status != "valid"), "codes": ["x"]}
+            )
+            details = Details(versions={"iperf3": "3.12"}, machine={"processors": 2, "name": "secret"})
+            writer.finish(verdict, Ledger(), details=details)
+        for value in (9.0, 9.2):
+            campaign.found.add({"load": 1}, {"ratio": (value, "1")})
+        sample = campaign.found.sample("ratio", load=1)
+        campaign.claim("factor", "It is <b>ten</b> times.", "ratio >= 7", says="ten", ratio=sample)
+        line = Line(label="here", role="measured", x=(1.0,), y=(9.1,))
+        campaign.draw(Figure(name="ratio", title="Ratio", x_label="x", y_label="y", lines=(line,)))
+        campaign.finish()
+    if extent is not None:
+        record.write(folder, "made", extent, ("netns", "uml"))
+    return folder
+
+
+def test_the_page_has_claims_with_intervals_figures_machine_versions_and_the_command(tmp_path: Path) -> None:
+    page = publish(MADE, results(tmp_path), tmp_path / "page")
+    text = page.read_text()
+    assert "    airloom experiment run made --kind netns --kind uml\n" in text
+    assert "Not a full" not in text
+    (row,) = (line for line in text.splitlines() if line.startswith("| factor |"))
+    cells = [cell.strip() for cell in row.replace("\\|", "!").split("|")[1:-1]]
+    assert cells[1] == "**holds**"
+    assert cells[2] == "It is &lt;b>ten&lt;/b> times."
+    assert cells[3] == "ratio = 9.1 (7.829 to 10.37)"
+    assert cells[5] == "ten ! times (E-1)"
+    assert "| machine | processors 2 |" in text
+    assert "secret" not in text, "the name of the machine is nobody's business"
+    assert "| versions | iperf3 3.12 |" in text
+    assert "](figure-ratio.svg)" in text
+    assert "<svg" in (page.parent / "figure-ratio.svg").read_text()
+    with (page.parent / publishing.VALUES).open() as file:
+        (value,) = csv.DictReader(file)
+    assert (value["metric"], value["load"], value["mean"], value["n"]) == ("ratio", "1", "9.1", "2")
+    assert float(value["ci95"]) == pytest.approx(12.706 * 0.1, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"extent": Extent.QUICK}, "they are of the quick form, whose claims about means are undecided"),
+        ({"extent": None}, "they do not say in which form the experiment was run"),
+        ({"status": "invalid"}, "their verdict is invalid"),
+    ],
+)
+def test_what_is_quick_or_invalid_is_refused_unless_told(
+    tmp_path: Path, changed: dict[str, Any], why: str
+) -> None:
+    folder = results(tmp_path, **changed)
+    with pytest.raises(LabError, match=why) as refused:
+        publish(MADE, folder, tmp_path / "page")
+    assert refused.value.exit_code == 2
+    assert not (tmp_path / "page").exists()
+    text = publish(MADE, folder, tmp_path / "page", anyway=True).read_text()
+    assert f"**Not a full and valid result:** {why}" in " ".join(text.split())
+
+
+def test_incomplete_results_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    with RunWriter(folder, scenario="made", seed=1, kinds=["netns"]):
+        pass
+    with pytest.raises(LabError, match="these results are incomplete"):
+        publish(MADE, folder, tmp_path / "page")
+
+
+def test_results_of_another_experiment_are_refused_in_any_case(tmp_path: Path) -> None:
+    other = Experiment("other", Path("other/experiment.py"), "Another.")
+    with pytest.raises(LabError, match="these are results of made, not of other"):
+        publish(other, results(tmp_path), tmp_path / "page", anyway=True)
+
+
+def test_a_published_page_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    folder, target = results(tmp_path), tmp_path / "page"
+    publish(MADE, folder, target)
+    (target / "old.svg").touch()
+    publish(MADE, folder, target)
+    assert not (target / "old.svg").exists()
+    (target / publishing.PAGE).write_text("my notes")
+    with pytest.raises(LabError, match="something else than a published result"):
+        publish(MADE, folder, target)
+    assert (target / publishing.PAGE).read_text() == "my notes"
+
+
+def test_a_file_that_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "LARGEST", 5_000)
+    with pytest.raises(LabError, match=r"figure-ratio\.svg has [0-9,]+ octets"):
+        publish(MADE, results(tmp_path), tmp_path / "page")
