@@ -76,6 +76,10 @@ pub enum Kind {
     Authentication,
     /// Deauthentication; for receivers also disassociation.
     Deauthentication,
+    /// Null data: a station announces that it dozes.
+    Doze,
+    /// Null data: a station announces that it is awake.
+    Wake,
 }
 
 /// A queued frame.
@@ -296,6 +300,9 @@ pub(super) struct Radio {
     /// frames.
     pub(super) wideband: Option<Box<Wideband>>,
     pub(super) monitor: bool,
+    /// The card that it shares with others, and whether that keeps it from contending.
+    pub(super) card: Option<u32>,
+    pub(super) held: bool,
     pub(super) counts: RadioCounts,
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.

@@ -32,7 +32,7 @@ from airloom.runs.picture import topology_of
 from airloom.runs.profiler import Profiler, machines_of
 from airloom.runs.programs import Supervised, signal_name
 from airloom.runs.progress import Watcher
-from airloom.runs.radio_monitor import RadioWatch, channels_of
+from airloom.runs.radio_monitor import RadioWatch, cards_of, channels_of
 from airloom.runs.runner import Runner
 from airloom.runs.tool_versions import platform_versions, tool_versions
 from airloom.scenario.command_line import words_of
@@ -363,6 +363,7 @@ class OneRun:
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),
             slices=self._radios.slices if self._radios is not None else (),
+            cards=cards_of(self.world),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 
