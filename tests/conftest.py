@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
 from helpers.tries import Summary, tries
@@ -32,21 +33,28 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Summary(), "airloom-tries")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as quick what needs no world, unless it is slow; tests of a world are marked one by one.
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks as quick what needs no world, unless it is slow; tests of a world are marked one by one."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    if folder == "world" and os.geteuid() != 0:
+        item.add_marker(pytest.mark.skip(reason=ROOT_ALONE))
+    if folder in BESIDE_EACH_OTHER and item.get_closest_marker("slow") is None:
+        item.add_marker(pytest.mark.quick)
 
-    Tests that share a fixture stay in one process, so that it is made once.
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keeps tests that share a fixture in one process, so that it is made once.
+
+    With `--dist loadgroup`, pytest-xdist finds a test's group behind `@` in its ID. Its own way to write
+    it there, which the mark `xdist_group` asks for, has no effect in pytest 9.2.
     """
-    here = Path(__file__).parent
+    if not getattr(config.option, "loadgroup", False):
+        return
     for item in items:
         if (shared := shared_by(item)) is not None:
-            item.add_marker(pytest.mark.xdist_group(shared))
-        folder = item.path.relative_to(here).parts[0]
-        if folder == "world" and os.geteuid() != 0:
-            item.add_marker(pytest.mark.skip(reason=ROOT_ALONE))
-        if folder in BESIDE_EACH_OTHER and item.get_closest_marker("slow") is None:
-            item.add_marker(pytest.mark.quick)
+            item._id = coerce_node_id(f"{item.nodeid}@{shared}")  # type: ignore[attr-defined]
+            assert item.nodeid.endswith(f"@{shared}"), "tests that share a fixture would each make it"
 
 
 def shared_by(item: pytest.Item) -> str | None:

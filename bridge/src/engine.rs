@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use airloom_engine::medium::{
-    MediumSettings, MobilitySettings, NoiseSettings, Policed, RadioChange, RadioSettings,
+    CardSettings, MediumSettings, MobilitySettings, NoiseSettings, Policed, RadioChange, RadioSettings,
 };
 use airloom_engine::settings::{LinkSettings, SwitchSettings, VlanSettings};
 use airloom_engine::time::Instant;
@@ -405,6 +405,18 @@ impl Engine {
         media::violations(py, &found, unrecorded)
     }
 
+    fn add_card(
+        &self,
+        py: Python<'_>,
+        medium: String,
+        name: String,
+        settings: &Bound<'_, PyAny>,
+        ports: Vec<String>,
+    ) -> PyResult<()> {
+        let settings: CardSettings = read_settings(settings, &format!("card {name}"))?;
+        self.act(py, "add_card", move |world| world.add_card(&medium, &name, settings, &ports))
+    }
+
     fn set_frame_error(
         &self,
         py: Python<'_>,
@@ -465,6 +477,16 @@ impl Engine {
             State::Lost => Err(Fault::LOST),
         })?;
         media::channels(py, &channels)
+    }
+
+    fn cards<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let cards = py.detach(|| match &mut *self.state() {
+            State::Still(world) => Ok(world.cards()?),
+            State::Running(driver) => Ok(driver.ask(|driven| driven.world.cards())??),
+            State::Stopped(driven, _) => Ok(driven.world.cards()?),
+            State::Lost => Err(Fault::LOST),
+        })?;
+        media::cards(py, &cards)
     }
 
     fn scanned<'py>(&self, py: Python<'py>, port: String) -> PyResult<Bound<'py, PyAny>> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::mobility::traces::{bonnmotion, ns2};
 use airloom_engine::medium::{RadioCounts, RadioSettings, SettingsError};
-use airloom_ports::world::radio::{ChannelView, RadioView, SightingView, ViolationView};
+use airloom_ports::world::radio::{CardView, ChannelView, RadioView, SightingView, ViolationView};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -197,6 +197,35 @@ pub fn channels<'py>(py: Python<'py>, channels: &[ChannelView]) -> PyResult<Boun
             overlapped: channel.airtime.overlapped.nanos(),
             sent: channel.airtime.sent.nanos(),
             frames: channel.airtime.frames,
+        })
+        .collect();
+    Ok(pythonize::pythonize(py, &views)?)
+}
+
+/// A card, as the stub of `Engine.cards` describes it.
+#[derive(Serialize)]
+struct Card<'a> {
+    medium: &'a str,
+    card: &'a str,
+    channel: Option<u16>,
+    switches: u64,
+    switching: u64,
+    visits: u64,
+    collisions: u64,
+}
+
+/// The cards, as the stub of `Engine.cards` describes them.
+pub fn cards<'py>(py: Python<'py>, cards: &[CardView]) -> PyResult<Bound<'py, PyAny>> {
+    let views: Vec<_> = cards
+        .iter()
+        .map(|card| Card {
+            medium: &card.medium,
+            card: &card.name,
+            channel: card.channel,
+            switches: card.counts.switches,
+            switching: card.counts.switching_ns,
+            visits: card.counts.visits,
+            collisions: card.counts.collisions,
         })
         .collect();
     Ok(pythonize::pythonize(py, &views)?)

@@ -190,6 +190,20 @@ class ChannelState(TypedDict):
     sent: int
     frames: int
 
+class CardState(TypedDict):
+    """A card; times in ns."""
+
+    medium: str
+    card: str
+    channel: int | None
+    """The channel that it serves; None during a switch."""
+    switches: int
+    switching: int
+    visits: int
+    """Visits to channels for scans."""
+    collisions: int
+    """Internal collisions: a virtual MAC gave way to another one."""
+
 class FoundRadio(TypedDict):
     """A radio that a scan found."""
 
@@ -475,6 +489,10 @@ class Engine:
         """Gives a radio to a slice, with the keys of engine/src/medium/police.rs."""
     def violations(self) -> ViolationsState:
         """Violations of slices' grants so far."""
+    def add_card(self, medium: str, name: str, settings: dict[str, Any], ports: list[str]) -> None:
+        """Makes the radios at these ports virtual MACs of one card; settings are those of
+        engine/src/medium/card/mod.rs.
+        """
     def set_frame_error(self, sender: str, receiver: str, probability: float) -> None:
         """Sets an additional probability that a frame between two ports' radios fails."""
     def add_noise(self, medium: str, settings: dict[str, Any], motion: dict[str, Any], source: str) -> None:
@@ -489,6 +507,8 @@ class Engine:
         """The current state of every radio, in the order of addition."""
     def channels(self) -> list[ChannelState]:
         """Every channel used so far."""
+    def cards(self) -> list[CardState]:
+        """Every card."""
     def scanned(self, port: str) -> ScanState:
         """The scans (``{"scan": ...}``) of a radio."""
     def signal(self, sender: str, receiver: str) -> float:

@@ -10,6 +10,7 @@ The evidence comes from the engine's ledger and from the host's own counters. Th
   allow: **degraded** above the first of them, **invalid** above the second.
 * Processors short (pressure-stall information), time stolen by a hypervisor, a node that waited for
   a processor, or an engine thread without reserve, for one second or more at a stretch: **degraded**.
+* Memory short (pressure-stall information, or nearly none left) for one second or more: **degraded**.
 * A node that used more of a processor than the share that the scenario gives it, for one second or more
   at a stretch: **degraded**.
 * A traffic source that could not keep its own timetable: **degraded**.
@@ -42,6 +43,12 @@ SHARE_RATIO, SHARE_FLOOR = 0.2, 0.02
 """Tolerance by which a node may exceed its share in a second, as a fraction of the share and of a
 processor: the kernel charges time between two of its ticks to a later period.
 """
+
+MEMORY_PRESSURE = 0.1
+"""Share of time above which tasks that wait for memory disturb the others: each waits as for a slow disk."""
+
+MEMORY_TAKEN = 0.98
+"""Share of the machine's memory in use above which its kernel reclaims pages, or ends programs."""
 
 _RANK: dict[Status, int] = {"valid": 0, "degraded": 1, "invalid": 2}
 
@@ -89,6 +96,10 @@ class Evidence:
     ingress: Lateness = Lateness()
     cpu_pressure: Sequence[Share] = ()
     steal: Sequence[Share] = ()
+    memory_pressure: Sequence[Share] = ()
+    """Share of time in which some task waited for memory."""
+    memory_taken: Sequence[Share] = ()
+    """Share of this machine's memory that no program could get any more."""
     engine_busy: Sequence[Share] = ()
     engine_wait: Sequence[Share] = ()
     """Share of time in which the engine's thread was ready to run and had no processor."""
@@ -167,6 +178,18 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
             limits.steal,
             "host.steal",
             "the hypervisor took {value} of this machine's processor time for others",
+        ),
+        *_stretches(
+            evidence.memory_pressure,
+            MEMORY_PRESSURE,
+            "host.memory-pressure",
+            "this machine was short of memory: some task waited for it in {value} of the time",
+        ),
+        *_stretches(
+            evidence.memory_taken,
+            MEMORY_TAKEN,
+            "host.memory-low",
+            "this machine was short of memory: {value} of it was in use",
         ),
         *_stretches(
             evidence.engine_busy,

@@ -94,6 +94,7 @@ def test_limits_are_the_scenarios():
         ("cpu_pressure", "host.cpu-pressure", "short of processors"),
         ("steal", "host.steal", "hypervisor took"),
         ("engine_busy", "engine.busy", "engine's thread"),
+        ("memory_pressure", "host.memory-pressure", "short of memory: some task waited for it"),
     ],
 )
 def test_shortage_for_a_second_degrades_and_says_from_when_to_when(field: str, code: str, words: str):
@@ -104,6 +105,14 @@ def test_shortage_for_a_second_degrades_and_says_from_when_to_when(field: str, c
     assert words in reason
     assert "96 % " in reason
     assert "from 0.5 s to 1.5 s" in reason
+
+
+def test_a_host_with_nearly_no_memory_left_is_named():
+    verdict = judge(Evidence(memory_taken=shares(0.5, 0.99, 0.99, 0.97)), Limits())
+    assert (verdict.status, verdict.codes) == ("degraded", ("host.memory-low",))
+    assert "short of memory: 99 % of it was in use from 0.5 s to 1.5 s" in verdict.reasons[0]
+    full = judge(Evidence(memory_taken=shares(0.9, 0.97, 0.97), memory_pressure=shares(0.09, 0.09)), Limits())
+    assert full.status == "valid"
 
 
 def test_a_short_peak_of_pressure_is_left_to_the_lateness():

@@ -48,15 +48,25 @@ EXPECTED: dict[str, set[str]] = {
 }
 """A file of tests: those that fail, as docs/guide/mininet.md says. The longest comes first."""
 
-MEASURING = ("hifi", "linearbandwidth", "intfoptions", "simpleperf")
-"""Files of tests that measure rates and shares: they run one after the other."""
+GROUPS = {
+    "measuring": ("hifi", "intfoptions", "simpleperf"),
+    # They have user switches, whose logs in /tmp have the same names.
+    "user-switches": ("walkthrough", "controlnet", "linearbandwidth"),
+}
+"""Files of tests that run one after the other."""
 
 
 def files() -> list[Any]:
-    """Returns the files of tests; those that measure are one group for pytest-xdist."""
-    group = pytest.mark.xdist_group("measuring")
+    """Returns the files of tests, in groups of pytest-xdist."""
     return [
-        pytest.param(name, marks=[group] if name.endswith(tuple(f"_{one}.py" for one in MEASURING)) else [])
+        pytest.param(
+            name,
+            marks=[
+                pytest.mark.xdist_group(group)
+                for group, members in GROUPS.items()
+                if name.endswith(tuple(f"_{one}.py" for one in members))
+            ],
+        )
         for name in EXPECTED
     ]
 

@@ -60,7 +60,8 @@ def test_its_own_tools_speak_to_the_switch_in_its_node(tmp_path):
         assert "1(eth1)" in shown
         assert "2(eth2)" in shown
         lab["s1"].run("ovs-ofctl add-flow br0 priority=9,icmp,actions=drop", check=True)
-        assert not answers(lab, "h1", "h2", wait=0.5)
+        # The data path learns of it at its next revalidation.
+        eventually(lambda: not answers(lab, "h1", "h2", wait=0.5), "the flow drops nothing")
         lab["s1"].run("ovs-ofctl -O OpenFlow13 del-flows br0 icmp", check=True)
         assert answers(lab, "h1", "h2")
         assert lab["s1"].run("ovs-ofctl -O OpenFlow14 show br0").code != 0

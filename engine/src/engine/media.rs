@@ -13,7 +13,9 @@ use crate::ledger::Tally;
 use crate::medium::capture::Sniffed;
 use crate::medium::mobility::Mobility;
 use crate::medium::wlan::{RxStatus, TxRequest, TxStatus};
-use crate::medium::{Medium, Membership, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings};
+use crate::medium::{
+    CardSettings, Medium, Membership, NoiseSettings, Outside, RadioChange, RadioId, RadioSettings,
+};
 use crate::time::Instant;
 use std::collections::VecDeque;
 
@@ -189,6 +191,23 @@ impl Engine {
         self.ports[port.index()].requests = wlan.then(VecDeque::new);
         self.arm(medium);
         Ok(radio)
+    }
+
+    /// Makes radios virtual MACs of one card: they share one physical radio.
+    ///
+    /// # Errors
+    /// If the medium or a radio is unknown, or the card is refused ([`Medium::add_card`]).
+    pub fn add_card(
+        &mut self,
+        medium: MediumId,
+        name: &str,
+        settings: CardSettings,
+        radios: &[RadioId],
+    ) -> Result<(), Error> {
+        radios.iter().try_for_each(|&radio| self.check_radio(medium, radio).map(|_| ()))?;
+        self.medium(medium)?.add_card(name, settings, radios)?;
+        self.arm(medium);
+        Ok(())
     }
 
     /// Sets the addresses that the interfaces of a node use on the radio at `port`, which carries

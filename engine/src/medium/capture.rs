@@ -5,6 +5,7 @@
 //! written; it is
 //! inverted for corrupted frames, as the flags indicate.
 
+use super::header::flag;
 use super::mac::priority;
 use super::phy::Channel;
 use super::radio::{Kind, RadioId};
@@ -154,11 +155,14 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
         Kind::AssociationResponse => 0x10,
         Kind::Authentication => 0xb0,
         Kind::Deauthentication => 0xc0,
+        Kind::Doze | Kind::Wake => 0x48,
     };
     let data = sniffed.kind == Kind::Data;
     let way = match sniffed.direction {
         Direction::ToAccessPoint if data => 0x01,
         Direction::FromAccessPoint if data => 0x02,
+        _ if sniffed.kind == Kind::Doze => flag::TO_DS | flag::POWER,
+        _ if sniffed.kind == Kind::Wake => flag::TO_DS,
         _ => 0x00,
     };
     let more = if sniffed.more { 0x04 } else { 0 };
@@ -178,6 +182,7 @@ fn header(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let third = match sniffed.direction {
         Direction::ToAccessPoint if data => ends(0..6).unwrap_or(network),
         Direction::FromAccessPoint if data => ends(6..12).unwrap_or(network),
+        _ if matches!(sniffed.kind, Kind::Doze | Kind::Wake) => receiver,
         _ => network,
     };
     out.extend_from_slice(&third);
@@ -198,7 +203,7 @@ fn mpdu(sniffed: &Sniffed, octets: &[u8], out: &mut Vec<u8>) {
         return;
     };
     if sniffed.retry {
-        *flags |= super::header::flag::RETRY;
+        *flags |= flag::RETRY;
     }
     if *kind != PS_POLL {
         [*low, *high] = duration(sniffed);
@@ -215,7 +220,7 @@ fn duration(sniffed: &Sniffed) -> [u8; 2] {
 fn body(sniffed: &Sniffed, ethernet: &[u8], out: &mut Vec<u8>) {
     let (length, offset) = (sniffed.body.0 as usize, sniffed.body.1 as usize);
     match sniffed.kind {
-        Kind::Ack | Kind::Cts | Kind::Rts => {}
+        Kind::Ack | Kind::Cts | Kind::Rts | Kind::Doze | Kind::Wake => {}
         Kind::Authentication => {
             // Open system; an access point answers with the second frame.
             let transaction = if sniffed.direction == Direction::FromAccessPoint { 2 } else { 1 };

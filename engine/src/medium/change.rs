@@ -153,6 +153,12 @@ impl Medium {
                 self.reach.places[index].mobility = Box::new(Static(*place));
                 self.reach.moved(index, self.now);
                 self.soak(index);
+                let siblings: Vec<usize> = self.siblings(index).collect();
+                for sibling in siblings {
+                    self.reach.places[sibling].mobility = Box::new(Static(*place));
+                    self.reach.moved(sibling, self.now);
+                    self.soak(sibling);
+                }
             }
             RadioChange::On(on) => {
                 state.switched_on = *on;
@@ -162,6 +168,7 @@ impl Medium {
                     self.break_off(index);
                     self.flush(index, outside);
                 }
+                self.review_card_of(index);
             }
         }
     }
@@ -182,5 +189,6 @@ impl Medium {
         self.end_receptions(index);
         self.soak(index);
         self.timers.set(index, self.radios[index].next_at());
+        self.review_card_of(index);
     }
 }

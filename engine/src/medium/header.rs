@@ -40,6 +40,8 @@ pub mod flag {
     pub const MORE: u8 = 0x04;
     /// Repetition.
     pub const RETRY: u8 = 0x08;
+    /// The station dozes after this frame (power management).
+    pub const POWER: u8 = 0x10;
     /// The body is encrypted.
     pub const PROTECTED: u8 = 0x40;
     /// An HT control field follows (QoS data and management).

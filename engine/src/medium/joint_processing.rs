@@ -389,7 +389,8 @@ impl Medium {
         now: Instant,
         heard: &mut Vec<Heard>,
     ) -> Option<(Vec<Member>, Listeners, Common)> {
-        if !SIZES.contains(&radios.len()) {
+        let shared = |&radio: &u32| self.radios[radio as usize].card.is_some();
+        if !SIZES.contains(&radios.len()) || radios.iter().any(shared) {
             return None;
         }
         let model = &self.radios[radios[0] as usize];

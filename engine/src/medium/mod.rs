@@ -22,6 +22,7 @@ mod air;
 mod airtime;
 mod bss;
 pub mod capture;
+mod card;
 mod change;
 mod cluster;
 mod collision;
@@ -53,6 +54,7 @@ mod wideband;
 pub mod wlan;
 
 pub use airtime::Airtime;
+pub use card::{CardCounts, CardSettings};
 pub use change::RadioChange;
 pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
@@ -110,6 +112,8 @@ enum Event {
     RequestUnanswered { cluster: ClusterId, since: Instant },
     /// A window of a radio with time slots begins or ends.
     Slot { radio: u32 },
+    /// The next step of a card.
+    Card { card: u32, epoch: u32 },
     /// A radio violated its grant too often.
     Cut { radio: u32 },
     /// A source of noise changes.
@@ -136,6 +140,7 @@ pub struct Medium {
     free: Vec<u32>,
     spare: Vec<Vec<reach::Heard>>,
     noises: Vec<noise::Source>,
+    cards: Vec<card::Card>,
     channels: sniff::Channels,
     /// Slices and their violations.
     registry: police::Registry,
@@ -180,6 +185,7 @@ impl Medium {
             free: Vec::new(),
             spare: Vec::new(),
             noises: Vec::new(),
+            cards: Vec::new(),
             channels: sniff::Channels::default(),
             registry: police::Registry::default(),
             sniffing: false,
@@ -286,6 +292,7 @@ impl Medium {
             channel: checked.channel,
             up: true,
             wideband: wlan,
+            card: 0,
         });
         self.timers.add();
         // Thermal noise at 290 K: -174 dBm/Hz (k T = 1.380649e-23 J/K * 290 K).
@@ -345,6 +352,8 @@ impl Medium {
                 Box::new(Wideband::new(checked.channel, phy::Channel::all(phy.bands), self.reach.leakage))
             }),
             monitor: settings.monitor,
+            card: None,
+            held: false,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             warden: None,
@@ -404,6 +413,7 @@ impl Medium {
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
                 Event::Slot { radio } => self.slot_edge(radio),
+                Event::Card { card, epoch } => self.card_due(card, epoch, outside),
                 Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),
             }
@@ -433,6 +443,11 @@ impl Medium {
                 .filter(|waiting| !waiting.arrived)
                 .filter_map(|w| w.frame.as_ref())
                 .for_each(&mut *visit);
+        }
+        for radio in &self.radios {
+            if let Cell::AccessPoint { dozing, .. } = &radio.cell {
+                dozing.frames().filter_map(|waiting| waiting.frame.as_ref()).for_each(&mut *visit);
+            }
         }
         self.calendar.events().for_each(|event| {
             if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {

@@ -134,6 +134,9 @@ impl Medium {
 
     /// The noise from all sources at a radio on a channel, in mW.
     pub(super) fn ambient(&mut self, index: usize, channel: Channel) -> f64 {
+        if self.is_deaf(index, channel) {
+            return f64::INFINITY;
+        }
         let now = self.now;
         let mut ambient = 0.0;
         for source in self.noises.iter_mut().filter(|source| source.on) {

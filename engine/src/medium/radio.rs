@@ -77,6 +77,10 @@ pub enum Kind {
     Authentication,
     /// Deauthentication; for receivers also disassociation.
     Deauthentication,
+    /// Null data: a station announces that it dozes.
+    Doze,
+    /// Null data: a station announces that it is awake.
+    Wake,
 }
 
 /// A queued frame.
@@ -130,7 +134,7 @@ pub(super) struct Lane {
     /// When counting of slots (re)starts; NEVER while the channel is busy.
     pub(super) from: Instant,
     /// True while its first frame waits for the next window of the radio's slots.
-    pub(super) held: bool,
+    pub(super) deferred: bool,
 }
 
 impl Lane {
@@ -141,7 +145,7 @@ impl Lane {
 
     /// True if its first frame may be sent in this window.
     pub(super) fn contends(&self, away: bool) -> bool {
-        self.backing_off && !self.held && self.wants(away)
+        self.backing_off && !self.deferred && self.wants(away)
     }
 
     /// When the backoff ends if the channel stays idle.
@@ -304,6 +308,9 @@ pub(super) struct Radio {
     /// frames.
     pub(super) wideband: Option<Box<Wideband>>,
     pub(super) monitor: bool,
+    /// The card that it shares with others, and whether that keeps it from contending.
+    pub(super) card: Option<u32>,
+    pub(super) held: bool,
     pub(super) counts: RadioCounts,
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.

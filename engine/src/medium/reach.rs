@@ -36,6 +36,8 @@ pub(super) struct Place {
     pub(super) up: bool,
     /// True if it receives on all channels of its band.
     pub(super) wideband: bool,
+    /// The card that it shares with other radios, from 1; 0 for none.
+    pub(super) card: u32,
 }
 
 #[derive(Default)]
@@ -303,7 +305,7 @@ impl Reach {
     /// band), and whether the channels are the same.
     fn audible(&self, from: usize, to: usize) -> Option<(f64, bool)> {
         let (sender, receiver) = (&self.places[from], &self.places[to]);
-        if !receiver.up {
+        if !receiver.up || (sender.card > 0 && sender.card == receiver.card) {
             return None;
         }
         if sender.channel == receiver.channel {

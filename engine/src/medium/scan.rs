@@ -124,6 +124,12 @@ impl Medium {
             self.break_off(index);
             return self.start_over(index, outside);
         }
+        if let Some(scan) = &self.radios[index].scan {
+            let left = self.left_to_listen(index, scan.order.dwell);
+            if left > Span::ZERO {
+                return self.timer(index, left);
+            }
+        }
         let radio = &mut self.radios[index];
         if let Some(scan) = &mut radio.scan {
             scan.at += 1;
@@ -152,6 +158,7 @@ impl Medium {
         let Some(&channel) = scan.order.channels.get(scan.at) else { return self.looked(index, outside) };
         let (dwell, active) = (scan.order.dwell, scan.order.active);
         self.retune(index, channel);
+        self.begin_listening(index);
         self.timer(index, dwell);
         if active {
             self.manage(index, Kind::ProbeRequest, To::Group, outside);

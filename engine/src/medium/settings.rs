@@ -278,11 +278,23 @@ pub enum SettingsError {
         /// Nodes in the trace.
         known: usize,
     },
+    /// A setting of a card, or its radios.
+    #[error("card \"{card}\": {setting} = {value} is outside {range}")]
+    Card {
+        /// Name of the card.
+        card: String,
+        /// Name of the setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// The allowed range.
+        range: &'static str,
+    },
 }
 
 impl SettingsError {
     /// One code for each variant, in their order.
-    pub const CODES: [&'static str; 11] = [
+    pub const CODES: [&'static str; 12] = [
         "radio.phy",
         "radio.channel",
         "radio.rate",
@@ -294,6 +306,7 @@ impl SettingsError {
         "mobility.path",
         "mobility.trace",
         "mobility.trace.node",
+        "card.range",
     ];
 
     /// Stable code of the error, with dots.
@@ -311,6 +324,7 @@ impl SettingsError {
             Self::Path(_) => Self::CODES[8],
             Self::Trace(_) => Self::CODES[9],
             Self::TraceNode { .. } => Self::CODES[10],
+            Self::Card { .. } => Self::CODES[11],
         }
     }
 }

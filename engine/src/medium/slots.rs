@@ -118,7 +118,7 @@ impl Medium {
             // The channel is sensed anew in the window.
             state.free_since = state.free_since.max(now);
             for lane in &mut state.lanes {
-                lane.held = false;
+                lane.deferred = false;
             }
         }
         state.in_window = open;

@@ -39,6 +39,14 @@ impl Wideband {
         Self { tuned, others: channels.filter(|&channel| channel != tuned).map(silent).collect(), leakage }
     }
 
+    /// Ends receptions on channels with infinite noise.
+    pub(super) fn lose_deaf(&mut self) {
+        self.others
+            .iter_mut()
+            .filter(|other| other.ambient.is_infinite())
+            .for_each(|other| other.lock = None);
+    }
+
     /// The channel of this frequency; the tuned one for 0.
     pub(super) fn channel(&self, mhz: u16) -> Option<Channel> {
         let others = self.others.iter().map(|other| other.channel);
@@ -160,6 +168,7 @@ impl Medium {
         radio.recount(now);
         radio.restart(now);
         self.timers.set(index, self.radios[index].next_at());
+        self.review_card_of(index);
     }
 
     /// Sets the noise on the channels that a radio is not tuned to.

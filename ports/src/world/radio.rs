@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use airloom_engine::medium::mobility::{Mobility, Position};
 use airloom_engine::medium::{
-    Airtime, ChannelAirtime, ChannelUse, MediumSettings, Membership, NoiseSettings, PeerCounts, Policed,
-    RadioChange, RadioCounts, RadioId, RadioSettings, SettingsError, Sighting, Violation,
+    Airtime, CardCounts, CardSettings, ChannelAirtime, ChannelUse, MediumSettings, Membership, NoiseSettings,
+    PeerCounts, Policed, RadioChange, RadioCounts, RadioId, RadioSettings, SettingsError, Sighting,
+    Violation,
 };
 use airloom_engine::time::Instant;
 use airloom_engine::{Change, Engine, MediumId, PortId};
@@ -125,6 +126,19 @@ pub struct ChannelView {
     pub airtime: ChannelAirtime,
 }
 
+/// A card of a medium.
+#[derive(Clone, Debug)]
+pub struct CardView {
+    /// Name of the medium.
+    pub medium: String,
+    /// Name of the card.
+    pub name: String,
+    /// Number of the channel that it serves; `None` during a switch.
+    pub channel: Option<u16>,
+    /// Its counters.
+    pub counts: CardCounts,
+}
+
 impl World {
     /// Adds a medium.
     ///
@@ -153,6 +167,29 @@ impl World {
         let id = self.engine.add_radio(medium, port, settings, mobility)?;
         self.radios.insert(Radio { port, medium, id, wlan });
         Ok(())
+    }
+
+    /// Makes the radios at these ports virtual MACs of one card.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name or a radio of another medium, or an error of the engine.
+    pub fn add_card(
+        &mut self,
+        medium: &str,
+        name: &str,
+        settings: CardSettings,
+        ports: &[String],
+    ) -> Result<(), Error> {
+        let id = self.names.media.id(medium)?;
+        let mut radios = Vec::with_capacity(ports.len());
+        for port in ports {
+            let radio = self.radio(port)?;
+            if radio.medium != id {
+                return Err(Error::unknown("radio on the same medium", port));
+            }
+            radios.push(radio.id);
+        }
+        Ok(self.engine.add_card(id, name, settings, &radios)?)
     }
 
     /// Adds a source of noise to a medium.
@@ -276,6 +313,24 @@ impl World {
                 number: channel.number,
                 mhz: channel.mhz,
                 airtime: medium.channel_airtime(channel),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// All cards, by medium.
+    ///
+    /// # Errors
+    /// None in a world that created its media itself.
+    pub fn cards(&mut self) -> Result<Vec<CardView>, Error> {
+        let mut found = Vec::new();
+        for (name, id) in self.names.media.iter() {
+            let medium = self.engine.medium(id)?;
+            found.extend(medium.cards().map(|(card, channel, counts)| CardView {
+                medium: name.to_owned(),
+                name: card.to_owned(),
+                channel: channel.map(|channel| channel.number),
+                counts,
             }));
         }
         Ok(found)

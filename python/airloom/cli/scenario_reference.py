@@ -52,6 +52,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Wall,
     model.Errors,
     model.FrameError,
+    model.Card,
     model.Noise,
     model.Radio,
     model.Tuning,

@@ -353,8 +353,11 @@ class UserSwitch(OVSSwitch):
 
     def _forget_log(self) -> None:
         if self._log is not None:
+            # A switch of this name in another network may have replaced it.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(self._log.lstat(), os.fstat(self._told.fileno())):
+                    self._log.unlink()
             self._told.close()
-            self._log.unlink(missing_ok=True)
             self._log = None
 
 

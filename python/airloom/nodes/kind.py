@@ -302,6 +302,10 @@ class NodeHandle(ABC):
     def cpu(self) -> Cpu:
         """Processor time since the node came up."""
 
+    def switches(self) -> dict[int, int]:
+        """Context switches to each running thread of the node, by thread; empty if not known."""
+        return {}
+
     def within(self) -> Cpu | None:
         """Processor time reported by the node's own kernel; None if it uses the host's kernel."""
         return None

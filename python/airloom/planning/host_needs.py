@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airloom.errors import HostError
+from airloom.host.machine import memory_octets
 from airloom.planning import frr, neighbours
 from airloom.planning.plan import Plan
 
@@ -35,9 +36,33 @@ def lacks(plan: Plan, *, measure: bool = True) -> list[HostError]:
         )
     for error in _targets(plan):
         found.setdefault(str(error), error)
+    if (lack := _memory(plan)) is not None:
+        found["memory"] = lack
     if (lack := neighbours.lack(plan)) is not None:
         found["neighbours"] = lack
     return list(found.values())
+
+
+def _memory(plan: Plan) -> HostError | None:
+    """Returns an error if the guests may use more memory together than this machine has.
+
+    What a guest was given it may use at any time, and the kernel then ends one of the programs.
+    """
+    guests = {
+        ("guest", node.guest.shared) if node.guest.shared is not None else ("node", name): node.guest.memory
+        for name, node in plan.nodes.items()
+        if node.guest is not None
+    }
+    asked, there = sum(guests.values()), memory_octets()
+    if asked <= there:
+        return None
+    return HostError(
+        "host.memory",
+        f"the {len(guests)} guests of this scenario have {asked / 2**30:.1f} GiB of memory together, and "
+        f"this machine has {there / 2**30:.1f} GiB",
+        where="nodes",
+        cure="give them less with 'guest: {memory: 64 MiB}', or have fewer of them",
+    )
 
 
 def _targets(plan: Plan) -> Iterator[HostError]:

@@ -10,6 +10,7 @@ from airloom.planning.admission import Sliver
 from airloom.planning.containers import image_of
 from airloom.planning.network import Network, forwards
 from airloom.planning.plan import (
+    CardPlan,
     GrantPlan,
     InterfacePlan,
     LinkPlan,
@@ -143,6 +144,8 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
     motions: dict[str, dict[str, object]] = {}
     found = {}
     for name, medium in scenario.media.items():
+        cards = media.cards(name, medium, network.radios)
+        leaders = {end.port: shared[0].node for shared in cards.values() for end in shared}
         ends = [end for end in network.radios if end.medium == name]
         of_node: dict[str, str] = {}
         for end in ends:
@@ -158,9 +161,10 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                     end.port,
                     end.node,
                     media.radio(end, macs[end.port]),
-                    motions[end.node],
+                    motions[leaders.get(end.port, end.node)],
                     bool(end.said.get("up", True)),
                     _grant(network.slivers.get(end.node), scenario, end),
+                    leaders.get(end.port, ""),
                 )
                 for end in ends
             ),
@@ -169,6 +173,11 @@ def _media(scenario: Scenario, network: Network, ports: list[Port]) -> dict[str,
                 for pair in medium.frame_errors
             ),
             tuple((media.noise(noise), media.motion(noise)) for noise in medium.noise),
+            tuple(
+                CardPlan(card, media.card(medium.cards[card]), tuple(end.port for end in shared))
+                for card, shared in cards.items()
+                if shared
+            ),
         )
     return found
 

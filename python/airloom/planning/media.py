@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from airloom.planning import tables
 from airloom.planning.channels import default_number, mhz_of, number_of
 from airloom.planning.radios import RadioEnd
-from airloom.scenario.model import Errors, Fading, Medium, Mobility, Noise, Propagation, Tuning
+from airloom.scenario.model import Card, Errors, Fading, Medium, Mobility, Noise, Propagation, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.units.quantities import Angle, Length, Power, Ratio, Speed
 
@@ -114,6 +114,25 @@ def _errors(errors: Errors) -> Any:
             return {"table": tables.frame_errors(errors.file or "")}
         case _:
             return "standard"
+
+
+def card(settings: Card) -> dict[str, Any]:
+    """Returns the settings of a card."""
+    return {
+        "virtual_macs": settings.virtual_macs,
+        "dwell_ns": int(settings.dwell),
+        "switch_ns": int(settings.switch),
+        "power_save": settings.power_save,
+    }
+
+
+def cards(name: str, settings: Medium, ends: list[RadioEnd]) -> dict[str, list[RadioEnd]]:
+    """Returns the radios of each card of the medium ``name``."""
+    found: dict[str, list[RadioEnd]] = {card: [] for card in settings.cards}
+    for end in ends:
+        if end.medium == name and end.said.get("card") in found:
+            found[end.said["card"]].append(end)
+    return found
 
 
 def noise(settings: Noise) -> dict[str, Any]:

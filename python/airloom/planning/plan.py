@@ -275,6 +275,18 @@ class RadioPlan:
     up: bool = True
     grant: GrantPlan | None = None
     """None: it belongs to no slice."""
+    moves_with: str = ""
+    """Node whose motion it has, if it is not its own: the first node of its card."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardPlan:
+    """A physical radio that several radios share (see ``engine/src/medium/card/mod.rs``)."""
+
+    name: str
+    settings: dict[str, Any]
+    ports: tuple[str, ...]
+    """Its radios."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +300,7 @@ class MediumPlan:
     """Sending port, receiving port, frame error rate."""
     noise: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
     """Noise sources: settings and motion."""
+    cards: tuple[CardPlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,6 +282,7 @@ _IN_WORDS = {
     "retry-limit": "no acknowledgment after the last permitted transmission",
     "radio-queue-full": "no buffer in the radio's driver, or its queue too long",
     "radio-off": "the radio was switched off",
+    "outside-grant": "the transmission would have violated the grant of its slice",
     "not-associated": "no access point, or no such station",
     "not-up": "the guest behind the port had not come up yet",
 }
@@ -369,13 +370,12 @@ def nodes(run: RunReader) -> Table:
         ]
         for one in used
     ]
-    return table(
-        "nodes",
-        "Processor time by node",
-        ["node", "user", "system", "waited", "of one processor"],
-        rows,
-        numeric=(1, 2, 3, 4),
-    )
+    columns = ["node", "user", "system", "waited", "of one processor"]
+    if any(one.switches is not None for one in used):
+        columns.append("context switches")
+        for row, one in zip(rows, used, strict=True):
+            row.append("" if one.switches is None else f"{one.switches:,}")
+    return table("nodes", "Processor time by node", columns, rows, numeric=tuple(range(1, len(columns))))
 
 
 def profile(run: RunReader) -> Table:

@@ -39,7 +39,8 @@ class NodeUse(Part):
     resident_octets: int | None = None
     """Memory of its machine's largest process at the end, as top(1) shows it; null without a machine."""
     switches: int | None = None
-    """Context switches of its machine's tasks during the run; null without a machine."""
+    """Context switches of its tasks, or of its machine's, during the run; null if not known. Those of a
+    thread that has ended count up to its last sample, at most a second before."""
 
 
 class ProgramEnd(Part):
@@ -174,6 +175,21 @@ class RadioLink(Part):
     """Rate of the next transmission in bit/s."""
 
 
+class CardUse(Part):
+    """Use of a card by its virtual MACs."""
+
+    medium: str
+    card: str
+    switches: int
+    """Changes of the channel."""
+    switching_ns: int
+    """Time spent on them."""
+    visits: int
+    """Turns on channels that only a scan or an association needed."""
+    collisions: int
+    """Internal collisions: a virtual MAC gave way to another one of the card."""
+
+
 class ChannelUse(Part):
     """One channel of a medium over the whole run, at all positions."""
 
@@ -223,6 +239,8 @@ class Details(Part):
     slices: tuple[SliceUse, ...] = ()
     """Samples of ``slice`` contain the time series: metric ``airtime``, the share of the interval in
     which the slice's radios transmitted, with ``SLICE:CHANNEL`` as node."""
+    cards: tuple[CardUse, ...] = ()
+    """Physical radios that several radios share."""
     radio_links: tuple[RadioLink, ...] = ()
     """Samples of ``radio-link`` contain the time series: metrics ``rate`` in bit/s and ``retries``
     (share of the interval's attempts without a response), with ``sender>receiver`` as node."""

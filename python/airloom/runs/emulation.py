@@ -394,6 +394,11 @@ class World:
         with translated():
             return self.engine.violations()
 
+    def cards(self) -> list[_engine.CardState]:
+        """All cards (see ``Engine.cards``)."""
+        with translated():
+            return self.engine.cards()
+
     @contextlib.contextmanager
     def _accepting(self, engine: _engine.Engine) -> Iterator[None]:
         """Serves the guests' network devices meanwhile, without which their kernels cannot boot."""
@@ -445,11 +450,14 @@ class World:
         for medium in self.plan.media.values():
             engine.add_medium(medium.name, medium.settings)
             for radio in medium.radios:
-                engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, radio.node)
+                mover = radio.moves_with or radio.node
+                engine.add_radio(medium.name, radio.port, radio.settings, radio.motion, mover)
                 if radio.grant is not None:
                     engine.police(radio.port, radio.grant.engine())
                 if not radio.up:
                     engine.set_radio(radio.port, {"on": False})
+            for card in medium.cards:
+                engine.add_card(medium.name, card.name, card.settings, list(card.ports))
             for sender, receiver, share in medium.frame_errors:
                 engine.set_frame_error(sender, receiver, share)
             for number, (settings, motion) in enumerate(medium.noise):

@@ -12,7 +12,7 @@ from airloom.runs.host_monitor import HostWatch, NodeTrack
 from airloom.scenario.model import Limits
 from airloom.units.figures import readable
 from airloom.units.text import duration, measured_percent, percent
-from airloom.verdict import Evidence, Lateness, Share
+from airloom.verdict import MEMORY_PRESSURE, MEMORY_TAKEN, Evidence, Lateness, Share
 
 MISSED = "port-overflow"
 """Frames lost because a port's kernel queue was full before the engine read them."""
@@ -39,6 +39,8 @@ def gathered(
         ingress=lateness_of(lateness["ingress"]),
         cpu_pressure=watch.cpu_pressure(),
         steal=watch.steal(),
+        memory_pressure=watch.memory_pressure(),
+        memory_taken=watch.memory_taken(),
         engine_busy=engine_busy(lateness),
         engine_wait=engine_wait(lateness),
         node_wait=watch.node_wait(),
@@ -82,6 +84,8 @@ def in_words(limits: Limits) -> dict[str, str]:
         "lateness, every frame": duration(limits.lateness_max),
         "processor pressure": percent(limits.cpu_pressure),
         "processor time stolen": percent(limits.steal),
+        "memory pressure": percent(MEMORY_PRESSURE),
+        "memory in use": percent(MEMORY_TAKEN),
         "link stood still, degraded": f"{percent(limits.paused)} of the run",
         "link stood still, invalid": f"{percent(limits.paused_max)} of the run",
         "frames lost by the host": "0",

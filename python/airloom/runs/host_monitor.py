@@ -1,8 +1,10 @@
 """Samples the load of the host during a run, which is evidence for the verdict.
 
 A thread samples the kernel's counters four times a second: processor pressure (the share of time in
-which some task was ready and had no processor; Linux, ``Documentation/accounting/psi.rst``), time
-stolen by a hypervisor and processors in use (``/proc/stat``). Once a second it samples the
+which some task was ready and had no processor; Linux, ``Documentation/accounting/psi.rst``), memory
+pressure (the same of tasks that wait for memory to be reclaimed or read back), memory that programs
+could still get (``MemAvailable`` of ``/proc/meminfo``), time stolen by a hypervisor and processors in
+use (``/proc/stat``). Once a second it samples the
 processor time of every node that runs programs. Counters are read, never reset, so several runs may
 sample at once.
 """
@@ -27,6 +29,8 @@ NODES_EVERY = 4
 """Nodes are sampled once in this number of periods."""
 
 _PRESSURE = Path("/proc/pressure/cpu")
+_MEMORY_PRESSURE = Path("/proc/pressure/memory")
+_MEMINFO = Path("/proc/meminfo")
 _STAT = Path("/proc/stat")
 
 
@@ -42,6 +46,12 @@ class Reading:
     busy: int
     total: int
     """Clock ticks, summed over all processors."""
+    memory_pressure_us: int | None = None
+    """Microseconds in which some task waited for memory."""
+    available: int | None = None
+    """Octets of memory that programs could get without swapping."""
+    memory: int = 0
+    """Octets of memory in all."""
 
 
 @dataclass(slots=True)
@@ -52,6 +62,10 @@ class NodeTrack:
     used: list[Cpu] = field(default_factory=list)
     within: list[Cpu] = field(default_factory=list)
     """First and last CPU time reported by the node's own kernel, if it has one."""
+    switches: dict[int, int] = field(default_factory=dict)
+    """Thread: context switches to it, when it was last seen; of nodes without a machine."""
+    switched_before: int = 0
+    """Context switches until the first sample."""
     footprints: list[Footprint] = field(default_factory=list)
     """First and last memory and context switches of its machine, if it has one."""
 
@@ -62,6 +76,13 @@ def pressure_us(text: str) -> int:
         if line.startswith("some "):
             return int(line.rpartition("total=")[2])
     raise ValueError("no line `some`")
+
+
+def memory_octets(text: str) -> tuple[int | None, int]:
+    """Available and all memory in octets from /proc/meminfo, whose unit is KiB."""
+    found = {name: rest.split() for name, _, rest in (line.partition(":") for line in text.splitlines())}
+    available, total = (found.get(name) for name in ("MemAvailable", "MemTotal"))
+    return int(available[0]) << 10 if available else None, int(total[0]) << 10 if total else 0
 
 
 def processor_ticks(text: str) -> tuple[int, int, int]:
@@ -79,12 +100,17 @@ def processor_ticks(text: str) -> tuple[int, int, int]:
 
 def read_host() -> Reading:
     """The current counters of the host."""
-    try:
-        pressure = pressure_us(_PRESSURE.read_text())
-    except (OSError, ValueError):
-        pressure = None
     steal, busy, total = processor_ticks(_STAT.read_text())
-    return Reading(time.monotonic_ns(), pressure, steal, busy, total)
+    pressure, memory_pressure = _pressure(_PRESSURE), _pressure(_MEMORY_PRESSURE)
+    available, memory = memory_octets(_MEMINFO.read_text())
+    return Reading(time.monotonic_ns(), pressure, steal, busy, total, memory_pressure, available, memory)
+
+
+def _pressure(path: Path) -> int | None:
+    try:
+        return pressure_us(path.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 class HostWatch(Sampler):
@@ -108,6 +134,8 @@ class HostWatch(Sampler):
         unseen = []
         if any(reading.pressure_us is None for reading in self._readings):
             unseen.append(f"processor pressure ({_PRESSURE} cannot be read)")
+        if any(reading.memory_pressure_us is None for reading in self._readings):
+            unseen.append(f"memory pressure ({_MEMORY_PRESSURE} cannot be read)")
         tracks = [track for track in self._nodes.values() if track.used]
         if tracks and all(track.used[-1].wait_ns is None for track in tracks):
             unseen.append("how long nodes waited for a processor")
@@ -115,15 +143,24 @@ class HostWatch(Sampler):
 
     def cpu_pressure(self) -> list[Share]:
         """Share of time in which some task waited for a processor."""
+        return self._waited(lambda reading: reading.pressure_us)
+
+    def memory_pressure(self) -> list[Share]:
+        """Share of time in which some task waited for memory."""
+        return self._waited(lambda reading: reading.memory_pressure_us)
+
+    def memory_taken(self) -> list[Share]:
+        """Share of the machine's memory that no program could get any more."""
         return list(
             self._between(
-                lambda a, b: (
-                    None
-                    if a.pressure_us is None or b.pressure_us is None
-                    else (b.pressure_us - a.pressure_us) * 1000 / (b.at - a.at)
-                )
+                lambda _, b: None if b.available is None or not b.memory else 1 - b.available / b.memory
             )
         )
+
+    def available(self) -> list[tuple[int, int]]:
+        """Octets of memory that programs could still get, by engine time in ns."""
+        zero = self._world.zero
+        return [(one.at - zero, one.available) for one in self._readings if one.available is not None]
 
     def steal(self) -> list[Share]:
         """Share of all processor time that a hypervisor gave to others."""
@@ -173,12 +210,24 @@ class HostWatch(Sampler):
             if name not in self._nodes and used.user_ns + used.system_ns == 0:
                 continue
             track = self._nodes.setdefault(name, NodeTrack())
+            # Of thousands of idle nodes this would cost too much.
+            if not track.footprints and footprint is None and (not track.used or used != track.used[-1]):
+                track.switches.update(node.switches())
+                if not track.used:
+                    track.switched_before = sum(track.switches.values())
             track.times.append(time.monotonic_ns())
             track.used.append(used)
             if within is not None:
                 track.within.append(within)
             if footprint is not None:
                 track.footprints.append(footprint)
+
+    def _waited(self, total: Callable[[Reading], int | None]) -> list[Share]:
+        def share(a: Reading, b: Reading) -> float | None:
+            before, after = total(a), total(b)
+            return None if before is None or after is None else (after - before) * 1000 / (b.at - a.at)
+
+        return list(self._between(share))
 
     def _between(self, value: Callable[[Reading, Reading], float | None]) -> Iterable[Share]:
         zero = self._world.zero

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from airloom.errors import LabError
-from airloom.results.details import ChannelUse, RadioLink, RadioUse, SliceUse
+from airloom.results.details import CardUse, ChannelUse, RadioLink, RadioUse, SliceUse
 from airloom.runs import slice_monitor
 from airloom.runs.emulation import World
 from airloom.runs.sampler import Sampler
@@ -121,6 +121,23 @@ def use_of(radio: View) -> RadioUse:
         place_m=(east, north, up),
         airtime_ns=dict(radio["airtime"]),
         counts=dict(radio["counts"]),
+    )
+
+
+def cards_of(world: World) -> tuple[CardUse, ...]:
+    """All cards, for ``details.json``."""
+    if not any(medium.cards for medium in world.plan.media.values()):
+        return ()
+    return tuple(
+        CardUse(
+            medium=one["medium"],
+            card=one["card"],
+            switches=one["switches"],
+            switching_ns=one["switching"],
+            visits=one["visits"],
+            collisions=one["collisions"],
+        )
+        for one in world.cards()
     )
 
 

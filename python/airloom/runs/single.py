@@ -32,9 +32,9 @@ from airloom.runs.picture import topology_of
 from airloom.runs.profiler import Profiler, machines_of
 from airloom.runs.programs import Supervised, signal_name
 from airloom.runs.progress import Watcher
-from airloom.runs.radio_monitor import RadioWatch, channels_of
+from airloom.runs.radio_monitor import RadioWatch, cards_of, channels_of
 from airloom.runs.runner import Runner
-from airloom.runs.tool_versions import tool_versions
+from airloom.runs.tool_versions import platform_versions, tool_versions
 from airloom.scenario.command_line import words_of
 from airloom.scenario.model import Measurement as Asked
 from airloom.scenario.model import Traffic
@@ -268,15 +268,21 @@ class OneRun:
             ("host", "cpu_pressure", "", watch.cpu_pressure()),
             ("host", "steal", "", watch.steal()),
             ("host", "cpu", "", watch.busy()),
+            ("host", "memory_pressure", "", watch.memory_pressure()),
             ("engine", "busy", "", evidence.engine_busy(lateness)),
         ]
         series += [("node", "cpu", node, shares) for node, shares in watch.node_used().items()]
         series += [("node", "wait", node, shares) for node, shares in watch.node_wait().items()]
-        for measurement, metric, node, shares in series:
-            times = [share.end for share in shares]
-            values = [share.value for share in shares]
+        available = watch.available()
+        tables = [
+            (measurement, metric, "1", node, [one.end for one in shares], [one.value for one in shares])
+            for measurement, metric, node, shares in series
+        ]
+        times, octets = [at for at, _ in available], [float(one) for _, one in available]
+        tables.append(("host", "memory_available", "octets", "", times, octets))
+        for measurement, metric, unit, node, times, values in tables:
             try:
-                self.writer.record(measurement, metric, "1", times, values, node=node)
+                self.writer.record(measurement, metric, unit, times, values, node=node)
             except LabError as error:
                 self.watcher.problem(str(error))
                 return
@@ -316,7 +322,8 @@ class OneRun:
     def _tool_versions(self) -> dict[str, str]:
         done = [one for one in self.runner.measurings.values() if one.reading is not None]
         steps = [step for measuring in done for step in measuring.tool.steps()]
-        return tool_versions(steps, self.plan.nodes, self.world.nodes)
+        plans, nodes = self.plan.nodes, self.world.nodes
+        return platform_versions(plans, nodes) | tool_versions(steps, plans, nodes)
 
     def _missed(self) -> list[str]:
         """A note on frames that the disk was too slow for."""
@@ -356,6 +363,7 @@ class OneRun:
             radios=self._radios.radios if self._radios is not None else (),
             channels=channels_of(self.world),
             slices=self._radios.slices if self._radios is not None else (),
+            cards=cards_of(self.world),
             radio_links=self._radios.links if self._radios is not None else (),
         )
 
@@ -369,9 +377,9 @@ class Interrupted(RunError):
 
 
 def _footprint(track: NodeTrack) -> dict[str, int]:
-    """Memory and context switches of a node's machine between its first and last sample."""
+    """Memory and context switches of a node's machine, or of its tasks, from first to last sample."""
     if not track.footprints:
-        return {}
+        return {"switches": sum(track.switches.values()) - track.switched_before} if track.switches else {}
     first, last = track.footprints[0], track.footprints[-1]
     return {"resident_octets": last.resident, "switches": last.switches - first.switches}
 

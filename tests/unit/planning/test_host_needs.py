@@ -86,3 +86,26 @@ def test_a_mount_needs_a_folder_in_the_root(tmp_path: Path) -> None:
     (found,) = lacks(nodes={"a": {"mounts": mounts}, "b": {}})
     assert (found.code, found.where) == ("host.mount", "nodes.a.mounts[0].target")
     assert "no folder /no-such-folder" in found.message
+
+
+@pytest.mark.parametrize(("memory", "lacking"), [("512 MiB", False), ("513 MiB", True)])
+def test_guests_have_no_more_memory_together_than_the_machine(
+    memory: str, lacking: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(host_needs, "memory_octets", lambda: 1 << 30)
+    found = lacks(kind="uml", guest={"memory": memory})
+    if not lacking:
+        assert found == []
+        return
+    assert [str(one) for one in found] == [
+        "nodes: the 2 guests of this scenario have 1.0 GiB of memory together, and this machine has 1.0 GiB "
+        "(give them less with 'guest: {memory: 64 MiB}', or have fewer of them) [host.memory]"
+    ]
+    assert found[0].exit_code == 3
+
+
+def test_a_guest_that_nodes_share_counts_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(host_needs, "memory_octets", lambda: 1 << 30)
+    nodes = {"a": {"inside": "g"}, "b": {"inside": "g"}}
+    assert lacks(nodes=nodes, guests={"g": {"kind": "uml", "memory": "1 GiB"}}) == []
+    assert lacks() == [], "nodes without a guest have no memory of their own"

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from airloom import check
 from airloom.errors import RunError
 from airloom.measure.tool import Step
 from airloom.nodes.kind import Completed, Exit
-from airloom.runs.tool_versions import tool_versions
+from airloom.runs import tool_versions as versions
+from airloom.runs.tool_versions import platform_versions, tool_versions
 from airloom.scenario.model import Scenario
 
 
@@ -61,3 +65,24 @@ def test_airlooms_own_programs_are_not_asked():
     nodes: Any = {"a": Node("airloom-traffic 1")}
     assert tool_versions([Step("sender", "a", ("airloom-traffic",))], plans(a="netns"), nodes) == {}
     assert not nodes["a"].asked
+
+
+def test_guests_of_one_kind_are_asked_for_their_kernel_once():
+    nodes: Any = {name: Node(f"6.12.{name}") for name in "abc"}
+    planned = plans(a="uml", b="uml", c="netns")
+    assert platform_versions(planned, nodes) == {"uml kernel": "6.12.a"}
+    assert nodes["a"].asked == [["uname", "-r"]]
+    assert not nodes["b"].asked
+    assert not nodes["c"].asked, "it has the kernel of the machine"
+
+
+def test_programs_of_the_machine_behind_nodes_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    program = tmp_path / "qemu"
+    program.write_text("#!/bin/sh\necho 'QEMU emulator version 9.9'; echo copyright\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(versions, "QEMU", str(program))
+    nodes: Any = {"a": Node("6.12")}
+    found = platform_versions(plans(a="qemu"), nodes)
+    assert found == {"qemu kernel": "6.12", str(program): "QEMU emulator version 9.9"}
+    monkeypatch.setattr(versions, "QEMU", str(tmp_path / "missing"))
+    assert platform_versions(plans(a="qemu"), nodes) == {"qemu kernel": "6.12"}

@@ -147,20 +147,25 @@ impl Medium {
                 self.manage_to(index, Kind::Authentication, To::Radio(from), reply, outside);
             }
             (Cell::AccessPoint { .. }, Kind::AssociationRequest) => {
-                for (other, radio) in (0u32..).zip(&mut self.radios) {
-                    if let Cell::AccessPoint { stations, .. } = &mut radio.cell {
-                        if other == own {
+                for other in 0..self.radios.len() {
+                    let here = number(other) == own;
+                    if let Cell::AccessPoint { stations, .. } = &mut self.radios[other].cell {
+                        if here {
                             stations.insert(from.0)
                         } else {
                             stations.remove(&from.0)
                         };
+                        self.station_returns(other, from, here, outside);
                     }
                 }
                 self.manage_to(index, Kind::AssociationResponse, To::Radio(from), reply, outside);
             }
             (Cell::AccessPoint { stations, .. }, Kind::Deauthentication) => {
                 stations.remove(&from.0);
+                self.station_returns(index, from, false, outside);
             }
+            (Cell::AccessPoint { .. }, Kind::Doze) => self.station_dozes(index, from),
+            (Cell::AccessPoint { .. }, Kind::Wake) => self.station_returns(index, from, true, outside),
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ pub(super) use management::Notice;
 use std::collections::BTreeSet;
 
 use super::air::Sending;
+use super::card::Dozing;
 use super::phy::Channel;
 use super::radio::{Kind, RadioId, To};
 use super::scan::{Order, Sighting};
@@ -36,7 +37,7 @@ pub(super) enum Cell {
     /// Member of an independent cell: reaches all radios in range with the same cell name.
     AdHoc(Independent),
     /// An access point with its associated stations.
-    AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32> },
+    AccessPoint { ssid: String, beacon: Span, stations: BTreeSet<u32>, dozing: Dozing },
     /// A station, associated with an access point or not.
     Station(Box<Station>),
     /// The node's own 802.11 stack decides.
@@ -126,6 +127,7 @@ impl Cell {
                 ssid: ssid.clone(),
                 beacon: Span::from_nanos(*beacon_ns),
                 stations: BTreeSet::new(),
+                dozing: Dozing::default(),
             },
             Membership::Station(roaming) => Self::Station(Box::new(Station {
                 roaming: roaming.clone(),
@@ -338,7 +340,7 @@ impl Medium {
             // No response: it has left its old access point and found no new one.
             return self.start_over(index, outside);
         }
-        let lost = Span::from_nanos(station.roaming.lost_ns);
+        let lost = Span::from_nanos(station.roaming.lost_ns) + self.absence(index);
         let silent = self.now.since(station.beacon_at);
         let faint = station.power_dbm < station.roaming.leave_dbm;
         if station.joined.is_some() && !faint && silent < lost {
@@ -379,7 +381,7 @@ impl Medium {
         };
         (station.asking, station.asked_network) = (Some(best.radio), best.network);
         self.retune(index, best.channel);
-        self.timer(index, ADMISSION);
+        self.timer(index, ADMISSION + self.absence(index));
         let stack = self.receiver_at(best.radio, best.network);
         let first = if stack.is_some() { Kind::Authentication } else { Kind::AssociationRequest };
         self.manage_to(index, first, To::Radio(best.radio), stack, outside);
@@ -388,9 +390,10 @@ impl Medium {
     /// Drops the queued frames of a station without an access point.
     fn abandon(&mut self, index: usize, outside: &mut impl Outside) {
         let id = RadioId(number(index));
-        for other in &mut self.radios {
-            if let Cell::AccessPoint { stations, .. } = &mut other.cell {
+        for other in 0..self.radios.len() {
+            if let Cell::AccessPoint { stations, .. } = &mut self.radios[other].cell {
                 stations.remove(&id.0);
+                self.station_returns(other, id, false, outside);
             }
         }
         let radio = &mut self.radios[index];

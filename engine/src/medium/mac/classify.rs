@@ -63,7 +63,7 @@ pub(in crate::medium) fn lanes(phy: &Phy, slot: Span, qos: bool) -> Vec<Lane> {
         backing_off: false,
         slots: 0,
         from: crate::time::Instant::ZERO,
-        held: false,
+        deferred: false,
     };
     let (low, high) = (phy.cw_min, phy.cw_max);
     if !qos {

@@ -37,7 +37,8 @@ impl Radio {
 
     /// Starts or stops the counters if the state of the channel or of the radio has changed.
     pub(in crate::medium) fn recount(&mut self, now: Instant) {
-        let free = !self.busy && !self.engaged() && self.in_window;
+        let own = self.engaged() || self.held || !self.in_window;
+        let free = !self.busy && !own;
         if free == self.counting {
             return;
         }
@@ -46,7 +47,7 @@ impl Radio {
         } else {
             self.counting = false;
             self.stopped = now;
-            self.stopped_self = self.engaged() || !self.in_window;
+            self.stopped_self = own;
             self.extended = false;
             self.stop();
         }

@@ -123,7 +123,9 @@ impl Medium {
         debug_assert!(!self.radios[index].asleep, "a radio that sleeps has no timer");
         let radio = &mut self.radios[index];
         if let Some(answer) = radio.answer.take_if(|answer| answer.at <= now) {
-            self.answer(index, now, answer, outside);
+            if !self.misses_answer(index, &answer, outside) {
+                self.answer(index, now, answer, outside);
+            }
         } else if matches!(radio.stage, Stage::Awaiting(_, _, until, false) if until <= now) {
             self.ack_timed_out(index, now, outside);
         } else {
@@ -168,6 +170,7 @@ impl Medium {
                 self.radios[index].back_off(lane);
                 self.radios[index].set_access();
             }
+            Some(lane) if self.gives_way(index, lane) => {}
             Some(lane) => self.open(index, lane, now, outside),
             None => self.radios[index].set_access(),
         }
@@ -219,7 +222,7 @@ impl Medium {
     fn hold(&mut self, index: usize, lane: usize) {
         let radio = &mut self.radios[index];
         radio.back_off(lane);
-        radio.lanes[lane].held = true;
+        (radio.lanes[lane].deferred, radio.lanes[lane].from) = (true, Instant::NEVER);
         radio.set_access();
         self.timers.set(index, self.radios[index].next_at());
     }
@@ -256,7 +259,8 @@ impl Medium {
             let bits_per_second = radio.phy.rates[usize::from(rate)].bits_per_second;
             radio.peers.entry(to.0).or_default().attempt(bits_per_second);
         }
-        let own = radio.settings.mac;
+        let own = self.transmitter_address(index);
+        let radio = &mut self.radios[index];
         let waiting = &mut radio.lanes[lane].queue[0];
         let receiver = waiting.receiver;
         waiting.sequence = Some(sequence);
@@ -287,6 +291,7 @@ impl Medium {
         radio.recount(now);
         radio.set_access();
         self.transmit(now, sending);
+        self.exchange_begins(index);
         self.timers.set(index, self.radios[index].next_at());
     }
 
@@ -359,6 +364,7 @@ impl Medium {
         radio.free_since = now;
         radio.recount(now);
         radio.set_access();
+        self.exchange_ended(index);
     }
 
     /// Handles the awaited clear-to-send or acknowledgment.
@@ -415,12 +421,16 @@ impl Medium {
         let done = radio.lanes[lane].queue.pop_front();
         radio.waiting -= u32::from(done.is_some());
         let status = done.as_ref().and_then(|waiting| waiting.mpdu).map(|mpdu| mpdu.status());
+        let dozes = done.as_ref().is_some_and(|waiting| waiting.kind == Kind::Doze);
         let given_up = done.is_some_and(|waiting| waiting.short_tries > 0 || waiting.long_tries > 0);
         let state = &mut radio.lanes[lane];
         if !(given_up && radio.settings.as_ns3) {
             (state.failures, state.cw) = (0, state.cw_min);
         }
-        if self.goes_on(index, lane, now) {
+        if dozes {
+            self.announced(index);
+        }
+        if !dozes && self.goes_on(index, lane, now) {
             let radio = &mut self.radios[index];
             radio.stage = Stage::Free;
             radio.answer = Some(Answer {

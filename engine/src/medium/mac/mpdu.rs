@@ -106,6 +106,8 @@ impl Medium {
             (_, None) => Why::OutOfRange,
             (Some(header), Some(channel)) => {
                 request.attempts = radio.chain(request.attempts);
+                self.asked_by_stack(index, &header, channel);
+                let radio = &self.radios[index];
                 let lane = header.category().min(radio.lanes.len() - 1);
                 let group = header.receiver[0] & 1 == 1;
                 let mpdu = Mpdu {

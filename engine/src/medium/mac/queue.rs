@@ -58,6 +58,7 @@ impl Medium {
                 (last.short_tries, last.long_tries) = (u8::MAX - 1, u8::MAX - 1);
             }
         }
+        self.forget_dozing(index, outside);
         self.end_receptions(index);
         self.radios[index].set_access();
         self.timers.set(index, self.radios[index].next_at());
@@ -74,6 +75,7 @@ impl Medium {
         outside: &mut impl Outside,
     ) {
         self.wake(index);
+        let Some(waiting) = self.keep_for_dozing(index, lane, waiting, outside) else { return };
         let radio = &mut self.radios[index];
         let queued = u32::try_from(radio.lanes[lane].queue.len()).unwrap_or(u32::MAX);
         let data = waiting.kind == Kind::Data || waiting.mpdu.is_some();

@@ -199,7 +199,8 @@ def compare(campaign: Campaign, found: Mapping[str, Series], longest: int) -> No
             later = f"first >= {said.x:g}" if (said.x or 0) > 2 else None
             campaign.claim(
                 f"first-{kind}",
-                f"Flow 1 over {kind} first deviates at {said.x:g} nodes, as published ({longest} tried).",
+                f"Flow 1 over {kind} first deviates at {said.x:g} nodes, as published (the ladder ends at "
+                f"{longest}).",
                 f"first within 25 % of {said.x:g}",
                 says=published[kind],
                 shape=later,

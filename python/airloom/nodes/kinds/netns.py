@@ -249,6 +249,12 @@ class NetnsNode(NodeHandle):
             now = self._running_time()
             return self._spent if now is None else _sum(self._spent, now)
 
+    def switches(self) -> dict[int, int]:
+        group = self._group
+        with contextlib.suppress(OSError):  # the supervisor removes it when the node has ended
+            return group.switches() if group is not None else {}
+        return {}
+
     def counters(self) -> dict[str, dict[str, int]]:
         with translated():
             return self._namespace.counters()

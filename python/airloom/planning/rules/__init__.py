@@ -12,6 +12,7 @@ from itertools import chain
 from airloom.planning import cpus, routing
 from airloom.planning.network import Network
 from airloom.planning.rules import (
+    cards,
     guests,
     links,
     measure,
@@ -40,5 +41,6 @@ def problems(scenario: Scenario, network: Network) -> Iterator[Problem]:
         cpus.problems(scenario, network),
         openflow.problems(scenario, network),
         media.problems(scenario, network),
+        cards.problems(scenario, network),
         measure.problems(scenario, network),
     )

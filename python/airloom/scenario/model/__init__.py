@@ -45,6 +45,7 @@ from airloom.scenario.model.links import (
 )
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
+    Card,
     Errors,
     Fading,
     FrameError,
@@ -198,6 +199,7 @@ class Scenario(Model):
 
 __all__ = [
     "Adapter",
+    "Card",
     "Claim",
     "Cpus",
     "Direction",

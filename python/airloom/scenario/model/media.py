@@ -312,6 +312,11 @@ class Radio(Tuning):
         description="wlan: the node's kernel receives all frames that the radio can decode, for monitor "
         "interfaces; by default those to its addresses and to groups",
     )
+    card: Name | None = Field(
+        default=None,
+        description="card of the medium whose physical radio this radio shares with others; its own by "
+        "default",
+    )
     up: bool = Field(default=True, description="the radio is on at the start")
 
 
@@ -410,6 +415,25 @@ class Noise(Model):
     off: Duration | None = Field(default=None, description="periodic: time off")
 
 
+class Card(Model):
+    """A physical radio that several radios share, each with a virtual MAC of its own."""
+
+    virtual_macs: Annotated[int, Field(ge=1, le=64, strict=True)] = Field(
+        default=4, description="number of virtual MACs that the card has: the most radios that can share it"
+    )
+    dwell: Duration = Field(
+        default=Duration("40 ms"),
+        description="radios on several channels: time on each in turn, 1 to 500 ms",
+    )
+    switch: Duration = Field(
+        default=Duration("1 ms"), description="time that a change of the channel takes, at most 100 ms"
+    )
+    power_save: bool = Field(
+        default=True,
+        description="stations tell their access points that they doze before the card leaves their channel",
+    )
+
+
 class Leakage(Model):
     """Reception of signals on other channels at 5 GHz, as interference and as energy on the channel."""
 
@@ -442,3 +466,6 @@ class Medium(Model):
         default=None, description="loss between radios at one place, such as those of one node; 0 to 200 dB"
     )
     radio: Radio = Field(default=Radio.model_construct(), description="default settings of its radios")
+    cards: dict[Name, Card] = Field(
+        default={}, description="physical radios that several radios share, see `card` of a radio"
+    )
