@@ -47,6 +47,9 @@ SCHEMES = {
     "shared": Scheme("one channel, no division", lambda number, count: {"channels": [CHANNELS[0]]}),
     "fdm": Scheme("a channel each", lambda number, count: {"channels": [CHANNELS[number]]}),
     "sdm": Scheme("one channel, apart", lambda number, count: {"channels": [CHANNELS[0]]}, apart=APART),
+    "tdm": Scheme(
+        "one channel, in turn", lambda number, count: {"channels": [CHANNELS[0]], "slots": [number]}
+    ),
 }
 """A further scheme is a row here."""
 
@@ -92,11 +95,12 @@ def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
         flows.append({"name": name, "traffic": said | {"at": f"{begin:g} s"}})
     labels = {"scheme": scheme, "slices": count, "kind": kind}
     radio = {"rate": f"{orbit.RATE} Mbit/s", "buffers": 200, "queue": 200}
+    slots = {"frame": count, "length": "20 ms"}
     scenario = Scenario.model_validate(
         {
             "name": f"slices-isolation-{scheme}-{count}-{kind}",
             "kind": kind,
-            "media": {"air": {"propagation": {"model": "log-distance"}, "radio": radio}},
+            "media": {"air": {"propagation": {"model": "log-distance"}, "radio": radio, "slots": slots}},
             "nodes": nodes,
             "slices": slices,
             "measurements": flows,
@@ -143,7 +147,7 @@ def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) 
             shape="c >= 0.2",
             c=c["shared"],
         )
-        for scheme in ("fdm", "sdm"):
+        for scheme in ("fdm", "sdm", "tdm"):
             campaign.claim(
                 f"{scheme}-{count}-{kind}",
                 f"{count} slices, {SCHEMES[scheme].label}: no coupling by radio.",

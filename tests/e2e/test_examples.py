@@ -77,6 +77,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
         "mobile-batman",
         "openflow",
         "oml",
+        "time-slots",
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
     ],

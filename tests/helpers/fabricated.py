@@ -254,6 +254,18 @@ CAMPAIGNS["net-wired-chain"] = [
 CAMPAIGNS["net-wireless-chain"] = [functools.partial(wireless_chain, number=number) for number in range(3)]
 
 
+def isolation(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
+    """Slices that share one channel, or that couple where they should not."""
+    share = 1 - orbit.saturation() / of["slices"] / (20 * MBIT)
+    coupling = share if of["scheme"] == "shared" else 0.0
+    return {"coupling": (0.1 if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
+
+
+CAMPAIGNS["slices-isolation"] = [
+    functools.partial(isolation, contrary=contrary) for contrary in (False, True)
+]
+
+
 def _mtu_module() -> dict[str, Any]:
     return find("mtu-study").load().__globals__
 

@@ -48,6 +48,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Propagation,
     model.Shadowing,
     model.Leakage,
+    model.Slots,
     model.Fading,
     model.Wall,
     model.Errors,

@@ -19,7 +19,7 @@ from airloom.planning.radios import RadioEnd
 from airloom.scenario import problems
 from airloom.scenario.model import Medium
 from airloom.scenario.model.base import Count, Listed, Mapped, Model, Name, by_name
-from airloom.scenario.model.media import Position
+from airloom.scenario.model.media import Position, Slots
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_, Source
 from airloom.units.quantities import Duration, Length, Power, Ratio
@@ -47,14 +47,6 @@ class Rows(Model):
     spacing: Length = Field(default=Length("1 m"), description="distance of neighbours")
     radios: RadioNames = Field(default=["wlan0"], description="names of each node's radios")
     prefix: Name = Field(default="n", description="first letters of the names")
-
-
-class Slots(Model):
-    """The frame of time division: every slice of a shared channel sends in its own slots."""
-
-    frame: Annotated[int, Field(ge=1, le=256, strict=True)] = Field(description="slots in a frame")
-    length: Duration = Field(default=Duration("10 ms"), description="length of a slot")
-    guard: Duration = Field(default=Duration("100 us"), description="silence at the end of a slot")
 
 
 class Terms(Model):

@@ -1,8 +1,8 @@
 """Admission of slices: every sliver becomes a node with one radio of the shared node.
 
 A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. They may
-belong to one slice or to several. Slices that share a node need channels that do not overlap. The
-grant is stored with the sliver's radio and limits later changes of that radio.
+belong to one slice or to several. Slices that share a node need channels that do not overlap, or
+different time slots. The grant is stored with the sliver's radio and limits later changes of that radio.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from airloom.planning import media
 from airloom.planning.channels import mhz_of, number_of
 from airloom.planning.radios import RadioEnd
-from airloom.scenario.model import Grant, Node, Radio, Scenario, Slice
+from airloom.scenario.model import Grant, Node, Radio, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
@@ -179,8 +179,7 @@ def _grants(
     told: set[Path_] = set()
     names: dict[str, str] = {}
     for number, sliver in enumerate(slivers):
-        one = scenario.slices[sliver.slice]
-        end = _radio(one, sliver, of_node)
+        end = _radio(scenario, sliver, of_node)
         phy = media.phy_of(end.said)
         path: Path_ = ("slices", sliver.slice, "grant", "channels")
         for index, channel in enumerate(sliver.grant.channels):
@@ -190,6 +189,7 @@ def _grants(
                 message = f"{phy} has no channel at {channel.text}"
                 yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
         yield from outside(end, sliver, told)
+        yield from _slots(scenario, end.medium, sliver, told)
         owner = names.setdefault(end.said["ssid"], sliver.slice)
         if owner != sliver.slice:
             yield from taken(end, owner, sliver.slice, told)
@@ -208,7 +208,7 @@ def _grants(
                 for theirs in other.channels
                 if mine and theirs and overlap(mine, theirs, phy)
             ]
-            apart = other.slice != sliver.slice
+            apart = other.slice != sliver.slice and not _in_turn(sliver.grant, other.grant)
             if apart and other.node == sliver.node and both and path not in told:
                 told.add(path)
                 yield Problem(
@@ -216,16 +216,49 @@ def _grants(
                     f"channel {both[0][0]} of {sliver.slice!r} overlaps channel {both[0][1]} of "
                     f"{other.slice!r}, and both are on {sliver.node!r}",
                     path,
-                    "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b",
+                    "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b, "
+                    "or the slices have different slots",
                 )
+
+
+def _in_turn(one: Grant, other: Grant) -> bool:
+    """Whether two slices never send at the same time."""
+    return one.slots is not None and other.slots is not None and not {*one.slots} & {*other.slots}
+
+
+def _slots(scenario: Scenario, medium: str, sliver: Sliver, told: set[Path_]) -> Iterator[Problem]:
+    """Checks that the medium has the granted slots."""
+    slots = sliver.grant.slots
+    path: Path_ = ("slices", sliver.slice, "grant", "slots")
+    if slots is None or path in told:
+        return
+    frame = scenario.media[medium].slots
+    if frame is None:
+        told.add(path)
+        cure = f"media: {{{medium}: {{slots: {{frame: {max(slots) + 1}}}}}}}"
+        yield Problem("slice.slots", f"the medium {medium!r} has no slots", path, cure)
+        return
+    if frame.guard >= frame.length:
+        told.add(path)
+        where: Path_ = ("media", medium, "slots", "guard")
+        yield Problem("slice.slots", "the guard takes the whole slot", where, "make it shorter")
+        return
+    for index, slot in enumerate(slots):
+        if slot >= frame.frame or slot in slots[:index]:
+            told.add(path)
+            twice = slot in slots[:index]
+            message = f"slot {slot} is given twice" if twice else f"there is no slot {slot}"
+            yield Problem("slice.slots", message, (*path, index), f"slots are 0 to {frame.frame - 1}")
+            return
 
 
 def _said(radio: Radio) -> dict[str, Any]:
     return {key: value for key in radio.model_fields_set if (value := getattr(radio, key)) is not None}
 
 
-def _radio(one: Slice, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
+def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
     """Returns the radio of a sliver with its settings from node, slice and grant."""
+    one = scenario.slices[sliver.slice]
     shared = next(end for end in of_node[sliver.node] if end.name == sliver.radio)
     path: Path_ = ("slices", sliver.slice, "grant")
     grant = sliver.grant
@@ -240,6 +273,9 @@ def _radio(one: Slice, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> Ra
     if grant.power is not None and origin.get("power", ("media",))[0] == "media":
         said["power"] = min(said.get("power", media.DEFAULT_POWER), grant.power)
         origin["power"] = (*path, "power")
+    frame = scenario.media[shared.medium].slots
+    if grant.slots is not None and frame is not None:
+        said["slots"], origin["slots"] = media.slots(frame, grant.slots), (*path, "slots")
     said.setdefault("ssid", sliver.slice)
     return replace(shared, node=sliver.name, said=said, origin=origin)
 
@@ -301,7 +337,7 @@ def _replace(
         one = scenario.slices[sliver.slice]
         layers = [shared[sliver.node], one.node, scenario.nodes.get(sliver.name, Node())]
         nodes[sliver.name] = _joined(layers, sliver.radio)
-        radios.append(_radio(one, sliver, of_node))
+        radios.append(_radio(scenario, sliver, of_node))
 
 
 def _joined(layers: list[Node], radio: str) -> Node:

@@ -86,7 +86,7 @@ def signals(engine: _engine.Engine, senders: Sequence[str], receivers: Sequence[
 
 
 def disturbances(plan: Plan) -> list[Disturbance]:
-    """Returns the strongest disturbance of each slice by each other one whose channels overlap."""
+    """Returns the strongest disturbance of each slice by each other one whose channels and slots overlap."""
     return [one for medium in plan.media.values() for one in _on(medium)]
 
 
@@ -99,7 +99,9 @@ def _on(medium: MediumPlan) -> list[Disturbance]:
         (source, victim, *overlap)
         for source in slices
         for victim in slices
-        if source != victim and (overlap := _overlap(slices[source], slices[victim])) is not None
+        if source != victim
+        and not _in_turn(slices[source], slices[victim])
+        and (overlap := _overlap(slices[source], slices[victim])) is not None
     ]
     if not pairs:
         return []
@@ -115,6 +117,12 @@ def _on(medium: MediumPlan) -> list[Disturbance]:
         for source, victim, share, channel in pairs:
             found.append(_strongest(engine, source, victim, slices[source], slices[victim], share, channel))
     return found
+
+
+def _in_turn(senders: list[RadioPlan], receivers: list[RadioPlan]) -> bool:
+    """Whether two slices have no time slot in common."""
+    mine, theirs = (one[0].settings.get("slots") for one in (senders, receivers))
+    return mine is not None and theirs is not None and not {*mine["own"]} & {*theirs["own"]}
 
 
 def _overlap(senders: list[RadioPlan], receivers: list[RadioPlan]) -> tuple[float, int] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airloom.planning import tables
 from airloom.planning.channels import default_number, mhz_of, number_of
 from airloom.planning.radios import RadioEnd
-from airloom.scenario.model import Card, Errors, Fading, Medium, Mobility, Noise, Propagation, Tuning
+from airloom.scenario.model import Card, Errors, Fading, Medium, Mobility, Noise, Propagation, Slots, Tuning
 from airloom.scenario.model.media import TRACES
 from airloom.units.quantities import Angle, Length, Power, Ratio, Speed
 
@@ -161,6 +162,16 @@ def phy_of(said: dict[str, Any]) -> str:
     return "802.11b-short" if phy == "802.11b" and said.get("preamble") == "short" else phy
 
 
+def slots(frame: Slots, own: Sequence[int]) -> dict[str, Any]:
+    """Returns the slots of a radio: the frame, and which of its slots are the radio's own."""
+    return {
+        "frame": frame.frame,
+        "length_ns": int(frame.length),
+        "guard_ns": int(frame.guard),
+        "own": sorted(set(own)),
+    }
+
+
 def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     """Returns a radio's settings; the engine's defaults apply to omitted ones."""
     said = end.said
@@ -181,6 +192,8 @@ def radio(end: RadioEnd, mac: str) -> dict[str, Any]:
     for key, name in (("rts", "rts_octets"), ("fragment", "fragment_octets")):
         if key in said:
             found[name] = None if said[key] == "never" else int(said[key])
+    if "slots" in said:
+        found["slots"] = said["slots"]
     if "capture_window" in said:
         window = said["capture_window"]
         found["capture_ns"] = None if window == "none" else int(window)

@@ -443,6 +443,16 @@ class Leakage(Model):
     alternate: Ratio = Field(default=Ratio("39 dB"), description="how much weaker they are on all others")
 
 
+class Slots(Model):
+    """Frame of time division: a slice with slots in its grant sends in these slots only."""
+
+    frame: Annotated[int, Field(ge=1, le=256, strict=True)] = Field(description="slots in a frame")
+    length: Duration = Field(default=Duration("10 ms"), description="length of a slot")
+    guard: Duration = Field(
+        default=Duration("100 us"), description="silence at the end of the last of adjacent slots"
+    )
+
+
 class Medium(Model):
     """Radio medium: path loss, errors, noise and defaults of its radios."""
 
@@ -466,6 +476,7 @@ class Medium(Model):
         default=None, description="loss between radios at one place, such as those of one node; 0 to 200 dB"
     )
     radio: Radio = Field(default=Radio.model_construct(), description="default settings of its radios")
+    slots: Slots | None = Field(default=None, description="time slots that grants of slices can have")
     cards: dict[Name, Card] = Field(
         default={}, description="physical radios that several radios share, see `card` of a radio"
     )

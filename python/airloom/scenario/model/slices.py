@@ -24,6 +24,9 @@ class Grant(Model):
         description="channel numbers or frequencies; radios start on the first"
     )
     power: Power | None = Field(default=None, description="largest transmit power")
+    slots: Annotated[list[Annotated[int, Field(ge=0, le=255, strict=True)]], Field(min_length=1)] | None = (
+        Field(default=None, description="numbers of its time slots, from 0; by default it sends at any time")
+    )
 
 
 class Slice(Model):
