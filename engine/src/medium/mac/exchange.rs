@@ -90,16 +90,16 @@ impl Radio {
         }
         loop {
             let (octets, body) = self.piece(&next);
-            time = time + self.airtime(rate, octets);
+            time += self.airtime(rate, octets);
             if answered {
-                time = time + self.answer_time(rate);
+                time += self.answer_time(rate);
             }
             next.done += body;
             next.fragment = next.fragment.saturating_add(1);
             if body == 0 || next.done >= next.body {
                 return time;
             }
-            time = time + self.phy.sifs;
+            time += self.phy.sifs;
         }
     }
 
