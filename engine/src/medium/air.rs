@@ -178,8 +178,8 @@ impl Medium {
         sending.start = now;
         sending.channel = self.reach.places[from].channel;
         sending.end = now + form.airtime(sending.octets);
-        if let Some(warden) = &mut radio.warden {
-            warden.use_channel(sending.channel, sending.end.since(now));
+        if let Some(policer) = &mut radio.policer {
+            policer.use_channel(sending.channel, sending.end.since(now));
         }
         let number = self.free.pop().unwrap_or_else(|| u32::try_from(self.air.len()).unwrap_or(u32::MAX));
         let signal = Signal::new(number, &sending, form);

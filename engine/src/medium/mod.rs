@@ -356,7 +356,7 @@ impl Medium {
             held: false,
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
-            warden: None,
+            policer: None,
             in_window,
             slots,
             settings,

@@ -121,7 +121,7 @@ pub struct ChannelUse {
 
 /// The state of a radio that belongs to a slice.
 #[derive(Clone, Debug)]
-pub(super) struct Warden {
+pub(super) struct Policer {
     slice: u16,
     channels: Vec<Channel>,
     power_dbm: f64,
@@ -153,7 +153,7 @@ pub(super) struct Registry {
 /// A finding: what is violated, by how much, and whose name was used.
 type Finding = (Violated, f64, Option<u16>);
 
-impl Warden {
+impl Policer {
     fn finding(&self, channel: Channel, power_dbm: f64) -> Option<Finding> {
         if !self.channels.contains(&channel) {
             let apart = self.channels.iter().map(|granted| granted.mhz.abs_diff(channel.mhz)).min();
@@ -227,10 +227,10 @@ impl Medium {
         }
         self.registry.records.reserve_exact(RECORDS - self.registry.records.len());
         let power_dbm = policed.power_dbm.unwrap_or(f64::INFINITY);
-        let old = self.radios[radio.index()].warden.take();
-        let warden = match old {
-            Some(old) => Warden { slice, channels, power_dbm, police: policed.police, ..*old },
-            None => Warden {
+        let old = self.radios[radio.index()].policer.take();
+        let policer = match old {
+            Some(old) => Policer { slice, channels, power_dbm, police: policed.police, ..*old },
+            None => Policer {
                 slice,
                 channels,
                 power_dbm,
@@ -241,7 +241,7 @@ impl Medium {
                 uses: Vec::with_capacity(4),
             },
         };
-        self.radios[radio.index()].warden = Some(Box::new(warden));
+        self.radios[radio.index()].policer = Some(Box::new(policer));
         Ok(())
     }
 
@@ -255,27 +255,27 @@ impl Medium {
     /// The slice of a radio.
     #[must_use]
     pub fn slice(&self, radio: RadioId) -> Option<&str> {
-        let warden = self.radios[radio.index()].warden.as_ref()?;
-        self.registry.tenants.get(usize::from(warden.slice)).map(|tenant| tenant.name.as_str())
+        let policer = self.radios[radio.index()].policer.as_ref()?;
+        self.registry.tenants.get(usize::from(policer.slice)).map(|tenant| tenant.name.as_str())
     }
 
     /// True if the radio was turned off because of violations.
     #[must_use]
     pub fn is_cut(&self, radio: RadioId) -> bool {
-        self.radios[radio.index()].warden.as_ref().is_some_and(|warden| warden.cut)
+        self.radios[radio.index()].policer.as_ref().is_some_and(|policer| policer.cut)
     }
 
     /// Channels that a slice's radio has transmitted on.
     #[must_use]
     pub fn uses(&self, radio: RadioId) -> &[ChannelUse] {
-        self.radios[radio.index()].warden.as_ref().map_or(&[], |warden| &warden.uses)
+        self.radios[radio.index()].policer.as_ref().map_or(&[], |policer| &policer.uses)
     }
 
     /// The other slices that a violation concerns: those with a channel that overlaps a channel not
     /// granted, or the owner of the name.
     #[must_use]
     pub fn concerned(&self, violation: &Violation) -> Vec<&str> {
-        let own = self.radios[violation.radio.index()].warden.as_ref().map(|warden| warden.slice);
+        let own = self.radios[violation.radio.index()].policer.as_ref().map(|policer| policer.slice);
         let tenants = (0u16..).zip(&self.registry.tenants);
         let meant = tenants.filter(|&(number, tenant)| match violation.owner {
             Some(owner) => owner == number,
@@ -289,16 +289,16 @@ impl Medium {
 
     /// True if another slice than that of the radio owns this SSID.
     pub(super) fn is_foreign(&self, index: usize, ssid: &str) -> bool {
-        let Some(warden) = &self.radios[index].warden else { return false };
-        self.registry.ssids.get(ssid.as_bytes()).is_some_and(|&owner| owner != warden.slice)
+        let Some(policer) = &self.radios[index].policer else { return false };
+        self.registry.ssids.get(ssid.as_bytes()).is_some_and(|&owner| owner != policer.slice)
     }
 
     /// Checks a transmission that is about to begin; true if it must not.
     pub(super) fn refuses(&mut self, index: usize, now: Instant) -> bool {
         let channel = self.reach.places[index].channel;
         let radio = &self.radios[index];
-        let Some(warden) = &radio.warden else { return false };
-        match warden.finding(channel, radio.settings.power_dbm) {
+        let Some(policer) = &radio.policer else { return false };
+        match policer.finding(channel, radio.settings.power_dbm) {
             Some(finding) => self.violate(index, now, channel, finding),
             None => false,
         }
@@ -312,11 +312,11 @@ impl Medium {
         channel: Channel,
         octets: &[u8],
     ) -> bool {
-        let Some(warden) = &self.radios[id.index()].warden else { return false };
+        let Some(policer) = &self.radios[id.index()].policer else { return false };
         let Some(header) = Header::parse(octets) else { return false };
-        let slice = warden.slice;
+        let slice = policer.slice;
         let owner_of = |address: &[u8; 6]| self.addresses.get(address).filter(|&&owner| owner != id);
-        let slice_of = |owner: RadioId| self.radios[owner.index()].warden.as_ref().map(|warden| warden.slice);
+        let slice_of = |owner: RadioId| self.radios[owner.index()].policer.as_ref().map(|policer| policer.slice);
         if let Some(&owner) = owner_of(&header.transmitter) {
             let finding = (Violated::Address, 0.0, slice_of(owner));
             return self.violate(id.index(), now, channel, finding);
@@ -344,32 +344,32 @@ impl Medium {
     fn violate(&mut self, index: usize, now: Instant, channel: Channel, finding: Finding) -> bool {
         let (what, amount, owner) = finding;
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let Some(warden) = &mut self.radios[index].warden else { return false };
-        warden.violations += 1;
+        let Some(policer) = &mut self.radios[index].policer else { return false };
+        policer.violations += 1;
         let records = &mut self.registry.records;
         let same = |old: &Violation| {
             (old.what, old.amount.to_bits(), old.channel, old.owner)
                 == (what, amount.to_bits(), channel, owner)
                 && now.since(old.until) <= GAP
         };
-        match warden.latest.filter(|&at| records.get(at).is_some_and(same)) {
+        match policer.latest.filter(|&at| records.get(at).is_some_and(same)) {
             Some(at) => (records[at].until, records[at].frames) = (now, records[at].frames + 1),
             None if records.len() < RECORDS => {
-                warden.latest = Some(records.len());
+                policer.latest = Some(records.len());
                 let (radio, from, until) = (RadioId(number), now, now);
                 records.push(Violation { radio, what, from, until, frames: 1, amount, channel, owner });
             }
             None => {
-                warden.latest = None;
+                policer.latest = None;
                 self.registry.unrecorded += 1;
             }
         }
-        match warden.police {
+        match policer.police {
             Police::Watch => false,
             Police::Enforce => true,
             Police::Cut(after) => {
-                if warden.violations >= u64::from(after) && !warden.cut {
-                    warden.cut = true;
+                if policer.violations >= u64::from(after) && !policer.cut {
+                    policer.cut = true;
                     self.calendar.push(now, Class::Release, number, Event::Cut { radio: number });
                 }
                 true

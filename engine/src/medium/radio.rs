@@ -7,7 +7,7 @@ use super::bss::Cell;
 use super::mac::Mpdu;
 use super::peers::PeerCounts;
 use super::phy::Phy;
-use super::police::Warden;
+use super::police::Policer;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
@@ -314,7 +314,7 @@ pub(super) struct Radio {
     pub(super) counts: RadioCounts,
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.
-    pub(super) warden: Option<Box<Warden>>,
+    pub(super) policer: Option<Box<Policer>>,
     /// Time slots, and whether it is in a window of its own; true without slots.
     pub(super) slots: Option<Box<SlotTable>>,
     pub(super) in_window: bool,

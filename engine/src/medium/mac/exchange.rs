@@ -184,7 +184,7 @@ impl Medium {
         now: Instant,
         outside: &mut impl Outside,
     ) {
-        if self.radios[index].warden.is_some() && self.refuses(index, now) {
+        if self.radios[index].policer.is_some() && self.refuses(index, now) {
             return self.refuse(index, lane, now, outside);
         }
         self.look_up_receiver(index, lane);
@@ -297,7 +297,7 @@ impl Medium {
 
     /// Sends, a SIFS after a frame, the response or the next fragment.
     fn answer(&mut self, index: usize, now: Instant, answer: Answer, outside: &mut impl Outside) {
-        if self.radios[index].warden.is_some() && self.refuses_answer(index, now, &answer, outside) {
+        if self.radios[index].policer.is_some() && self.refuses_answer(index, now, &answer, outside) {
             return;
         }
         if answer.kind == Kind::Data {
