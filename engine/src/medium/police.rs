@@ -316,7 +316,8 @@ impl Medium {
         let Some(header) = Header::parse(octets) else { return false };
         let slice = policer.slice;
         let owner_of = |address: &[u8; 6]| self.addresses.get(address).filter(|&&owner| owner != id);
-        let slice_of = |owner: RadioId| self.radios[owner.index()].policer.as_ref().map(|policer| policer.slice);
+        let slice_of =
+            |owner: RadioId| self.radios[owner.index()].policer.as_ref().map(|policer| policer.slice);
         if let Some(&owner) = owner_of(&header.transmitter) {
             let finding = (Violated::Address, 0.0, slice_of(owner));
             return self.violate(id.index(), now, channel, finding);

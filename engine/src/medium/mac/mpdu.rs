@@ -90,7 +90,8 @@ impl Medium {
         self.pass(now);
         let index = id.index();
         let asked = self.radios[index].wideband.as_ref().and_then(|wideband| wideband.channel(request.mhz));
-        let policed = asked.filter(|_| self.radios[index].policer.is_some() && self.radios[index].switched_on);
+        let policed =
+            asked.filter(|_| self.radios[index].policer.is_some() && self.radios[index].switched_on);
         let refused = policed.is_some_and(|channel| {
             let octets = outside.octets(&frame).get(..frame.length as usize).unwrap_or(&[]);
             self.refuses_names(id, now, channel, octets)
