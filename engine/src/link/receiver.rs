@@ -43,6 +43,11 @@ impl Receiver {
         self.any = settings.moderation_ns > 0 || settings.service != Jitter::None || settings.tick_ns > 0;
     }
 
+    /// Forgets the frames that it has not seen yet: they are lost, and others need not follow them.
+    pub fn lose(&mut self) {
+        self.newest = Instant::ZERO;
+    }
+
     /// True if any model is enabled.
     pub fn any(&self) -> bool {
         self.any

@@ -234,6 +234,7 @@ impl Wire {
         self.note_queue(context);
         self.free = context.now;
         self.newest = context.now;
+        self.receiver.lose();
     }
 
     /// Accepts a frame from the near end.
