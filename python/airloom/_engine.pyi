@@ -122,6 +122,15 @@ class PeerState(TypedDict):
     signal_dbm: float | None
     """Of the last frame received."""
 
+class UseState(TypedDict):
+    """Use of a channel by one radio."""
+
+    channel: int
+    mhz: int
+    sent: int
+    """Sum of the lengths of its frames in ns."""
+    frames: int
+
 class RadioState(TypedDict):
     """A radio at an instant."""
 
@@ -145,15 +154,6 @@ class RadioState(TypedDict):
     """Turned off because of violations of its slice's grant."""
     uses: list[UseState]
     """Channels that it has transmitted on, if it belongs to a slice."""
-
-class UseState(TypedDict):
-    """Use of a channel by one radio."""
-
-    channel: int
-    mhz: int
-    sent: int
-    """Sum of the lengths of its frames in ns."""
-    frames: int
 
 class ViolationState(TypedDict):
     """Transmissions of one radio that violated its grant in the same way."""

@@ -260,7 +260,7 @@ def test_programs_start_in_the_order_that_is_asked_for(tmp_path):
 )
 def test_a_program_that_fails_fails_the_run_and_keeps_what_was_measured(tmp_path, program, message):
     scenario = pair(
-        programs=[{"node": "a", "at": "600 ms", **program}],
+        programs=[{"node": "a", "at": "2 s", **program}],
         measurements=[ping("kept", count=5), ping("cut", count=1000)],
     )
     with pytest.raises(RunError, match=message):

@@ -201,7 +201,7 @@ def test_events_are_about_the_guest_as_a_whole_too(tmp_path: Path) -> None:
             {"at": at, "node": "box", "action": action}
             for at, action in (("1 s", "pause"), ("2 s", "resume"), ("3 s", "kill"), ("4 s", "start"))
         ],
-        "duration": "7 s",
+        "duration": "10 s",
         "measurements": [
             {"name": "rtt", "ping": {"from": "c", "to": "b", "count": 12, "interval": "250 ms"}}
         ],
