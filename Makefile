@@ -100,7 +100,7 @@ test-mininet: setup ## Run Mininet's own tests, from Debian's source package, on
 	@tools/packages test-mininet
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pexpect==4.9.0 ptyprocess==0.7.0
 	folder="$$(tools/mininet-tests)"; \
-	  AIRLOOM_TEST_MININET="$$folder" $(PYTEST) -n 2 --dist loadgroup tests/world/test_mininet_suite.py
+	  AIRLOOM_TEST_MININET="$$folder" $(PYTEST) tests/world/test_mininet_suite.py
 
 test-quick: setup $(VENV)/.grid ## Run the quick tests, and one of each kind of world: at most a minute
 	$(PYTEST) -q $(BESIDE) -m "quick and not measures"

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,29 +45,8 @@ EXPECTED: dict[str, set[str]] = {
     "examples/test/test_popen.py": set(),
     "examples/test/test_simpleperf.py": set(),
 }
-"""A file of tests: those that fail, as docs/guide/mininet.md says. The longest comes first."""
-
-GROUPS = {
-    "measuring": ("hifi", "intfoptions", "simpleperf"),
-    # They have user switches, whose logs in /tmp have the same names.
-    "user-switches": ("walkthrough", "controlnet", "linearbandwidth"),
-}
-"""Files of tests that run one after the other."""
-
-
-def files() -> list[Any]:
-    """Returns the files of tests, in groups of pytest-xdist."""
-    return [
-        pytest.param(
-            name,
-            marks=[
-                pytest.mark.xdist_group(group)
-                for group, members in GROUPS.items()
-                if name.endswith(tuple(f"_{one}.py" for one in members))
-            ],
-        )
-        for name in EXPECTED
-    ]
+"""A file of tests: those that fail, as docs/guide/mininet.md says. They run one after the other: several
+use the same names of interfaces on the machine itself."""
 
 
 @pytest.fixture
@@ -91,7 +69,7 @@ def env(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": paths, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
 
 
-@pytest.mark.parametrize("name", files())
+@pytest.mark.parametrize("name", EXPECTED)
 def test_a_file_of_mininets_tests(name: str, env: dict[str, str]) -> None:
     path = Path(SOURCE) / name
     if "pexpect" in path.read_text() and importlib.util.find_spec("pexpect") is None:
