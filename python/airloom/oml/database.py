@@ -35,6 +35,8 @@ class Database:
         self.path = path
         self._lock = threading.Lock()
         self._tables: dict[Schema, str] = {}
+        self._start = 0.0
+        """Start of the domain's time in seconds since 1970; set by the first :meth:`begin`."""
         try:
             self._connection = sqlite3.connect(path, check_same_thread=False, timeout=30)
             with self._connection:
@@ -57,19 +59,20 @@ class Database:
                 (name,),
             )
             (sender,) = self._connection.execute("SELECT id FROM _senders WHERE name = ?", (name,)).fetchone()
-            if self._start() is None:
-                start = header.start if math.isfinite(header.start) and header.start > 0 else now
-                self._insert(METADATA, (sender, 0, 0.0, 0.0), (".", "start_time", str(int(start))))
+            stored = self._stored_start()
+            if stored is None:
+                stored = int(header.start if math.isfinite(header.start) and header.start > 0 else now)
+                self._insert(METADATA, (sender, 0, 0.0, 0.0), (".", "start_time", str(stored)))
+            self._start = float(stored)
         return int(sender)
 
     def add(self, sender: int, header: Header, tuples: Iterable[Tuple], now: float) -> int:
         """Stores tuples of a sender in one transaction; returns how many."""
         count = 0
         with self._lock, self._connection:
-            start = self._start() or 0.0
             for one in tuples:
-                client = one.time + header.start - start
-                place = (sender, one.sequence, client, now - start)
+                client = one.time + header.start - self._start
+                place = (sender, one.sequence, client, now - self._start)
                 values = [
                     str(value) if isinstance(value, int) and value > _LARGEST else value
                     for value in one.values
@@ -83,7 +86,7 @@ class Database:
         with self._lock:
             self._connection.close()
 
-    def _start(self) -> float | None:
+    def _stored_start(self) -> float | None:
         row = self._connection.execute(
             f"SELECT value FROM {METADATA} WHERE subject = '.' AND key = 'start_time'"
         ).fetchone()
