@@ -18,6 +18,15 @@ app = typer.Typer(
 UNDECIDED = 4
 """Exit code if no claim fails and at least one is undecided."""
 
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name of an experiment, see `experiment list`.",
+        autocompletion=completing.experiments,
+    ),
+]
+
 
 @app.command("list")
 def list_command() -> None:
@@ -31,14 +40,7 @@ def list_command() -> None:
 
 @app.command("run")
 def run_command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of an experiment, see `experiment list`.",
-            autocompletion=completing.experiments,
-        ),
-    ],
+    name: Name,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points and repetitions, wider intervals.")
     ] = False,
@@ -103,14 +105,7 @@ def run_command(
 
 @app.command("publish")
 def publish_command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of an experiment, see `experiment list`.",
-            autocompletion=completing.experiments,
-        ),
-    ],
+    name: Name,
     results: Annotated[
         Path | None, typer.Argument(metavar="[RESULT]", help="Folder of its results; out/NAME by default.")
     ] = None,
