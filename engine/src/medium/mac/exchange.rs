@@ -465,12 +465,7 @@ impl Medium {
         if radio.announces(next, octets) {
             return false;
         }
-        let (to, tries) = (next.to, next.tries);
-        let rate = match (radio.rate_asked(lane), to) {
-            (Some(rate), _) => rate,
-            (None, To::Group) => radio.group_rate(),
-            _ => radio.rate.choose(peer(to), tries, now, &mut radio.random),
-        };
+        let rate = radio.data_rate(lane, now);
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.lanes[lane].queue[0].rate = Some(rate);
         now + span <= radio.txop_until && !self.must_wait(index, now, span)

@@ -64,11 +64,6 @@ impl Mpdu {
 }
 
 impl Radio {
-    /// Rate of a lane's first frame if a stack chose it.
-    pub(in crate::medium) fn rate_asked(&self, lane: usize) -> Option<u8> {
-        self.lanes[lane].queue.front()?.mpdu.as_ref()?.rate()
-    }
-
     /// The channel that a lane's first frame needs, if the radio is tuned to another one.
     pub(in crate::medium) fn channel_asked(&self, lane: usize) -> Option<Channel> {
         let asked = self.lanes[lane].queue.front()?.mpdu.as_ref()?.channel;
