@@ -111,6 +111,10 @@ class Daemon:
             while self._timers and self._timers[0][0] <= time.monotonic():
                 heapq.heappop(self._timers)[2]()
 
+    def close(self) -> None:
+        """Removes the routes from the kernel, which would go on to forward by them."""
+        self._table.clear()
+
     # Packets
 
     def _read_packets(self) -> None:
@@ -365,10 +369,13 @@ def main() -> None:
     def say(text: str) -> None:
         print(f"{time.monotonic() - start:9.3f} {text}", flush=True)
 
+    daemon = Daemon(options.interface, options.hello, options.ttl_start, options.forward, say)
     try:
-        Daemon(options.interface, options.hello, options.ttl_start, options.forward, say).serve()
+        daemon.serve()
     except KeyboardInterrupt:
         sys.exit(0)
+    finally:
+        daemon.close()
 
 
 if __name__ == "__main__":
