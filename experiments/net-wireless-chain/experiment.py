@@ -15,10 +15,11 @@ from airloom.experiments import capacity_search
 from airloom.experiments.campaign import Campaign, Case
 from airloom.experiments.extent import Extent
 from airloom.experiments.found import Figures, Found, each
-from airloom.experiments.net_chain import ideal
+from airloom.experiments.net_chain import ideal, stepped
 from airloom.experiments.net_chain import kinds as chains
 from airloom.experiments.net_chain.kinds import BACKWARD, FORWARD, SLOWER, TOLERANCE, Series, line
 from airloom.experiments.net_chain.wireless import Chain
+from airloom.planning.plan import LinkPlan
 from airloom.report.figures import Figure
 from airloom.results import Result, RunReader
 from airloom.scenario.model import Measurement as Wanted
@@ -34,6 +35,8 @@ FIRST, AFTER, SHARE = "rtt.rtt_max", "after.rtt_max", "shared.share"
 """Figures: RTT of the first echo; the largest of later ones; flow 1 as a share of the channel's bound."""
 HOP, SPENT = "after.rtt_per_hop", "between.cpu"
 """Mean RTT of the later echoes by hop; the mean share of a processor that a node between used."""
+MEMORY = "engine in memory"
+"""Label of the ideal that was measured by :mod:`airloom.experiments.net_chain.stepped`."""
 ROUTING = {"aodv": "AODV", "aodv-kernel": "AODV, kernel forwards", "babel": "Babel"}
 """Names of the ways of routing in figures."""
 STEP = "search.above"
@@ -142,6 +145,11 @@ def _read(of: Case, reader: RunReader) -> Figures:
     return found
 
 
+def _links(nodes: int) -> list[LinkPlan]:
+    """Returns the links of the ideal radio's chain."""
+    return stepped.links(Chain("ideal", "aodv", nodes).scenario([]))
+
+
 def _drawn(found: Found, hops: Sequence[int], series: Sequence[Series]) -> list[Figure]:
     """The echoes by hop, the staircase and the throughput.
 
@@ -151,6 +159,9 @@ def _drawn(found: Found, hops: Sequence[int], series: Sequence[Series]) -> list[
     steps = [found.mean(f"search.h{far}", nodes=nodes) for far in hops]
     searched = [
         capacity_search.line("ideal", "ideal", hops, [ideal.first_rtt(far) for far in hops], 1e6),
+        capacity_search.line(
+            MEMORY, "ideal", hops, [stepped.first_rtt(_links(far + 1)) for far in hops], 1e6
+        ),
         capacity_search.line("Airloom, one chain", "measured", hops, steps, 1e6),
     ]
     carried = []
@@ -164,6 +175,8 @@ def _drawn(found: Found, hops: Sequence[int], series: Sequence[Series]) -> list[
     carried.insert(1, line("ideal, AODV, flow 2", series[0], BACKWARD, 1e6))
     lengths = sorted({nodes for one in series for nodes in one.lengths})
     flat = [ideal.THROUGHPUT for _ in lengths]
+    stepwise = [stepped.throughput(_links(nodes)) for nodes in lengths]
+    carried.insert(0, capacity_search.line(MEMORY, "ideal", lengths, stepwise, 1e6))
     carried.insert(0, capacity_search.line("ideal radio's limit", "ideal", lengths, flat, 1e6))
     shared = series[1].lengths
     bound = [ideal.shared_limit(nodes - 1) for nodes in shared]
@@ -174,6 +187,8 @@ def _drawn(found: Found, hops: Sequence[int], series: Sequence[Series]) -> list[
     hopwise = [line(ROUTING[one.labels["routing"]], one, HOP, 1e6) for one in ideal_radio]
     there = sorted({nodes for one in ideal_radio for nodes in one.lengths})
     both = [2 * ideal.ECHO * 8e9 / ideal.RATE for _ in there]
+    alone = [stepped.rtt(_links(nodes), ideal.ECHO) / (nodes - 1) for nodes in there]
+    hopwise.insert(0, capacity_search.line(MEMORY, "ideal", there, alone, 1e6))
     hopwise.insert(0, capacity_search.line("ideal", "ideal", there, both, 1e6))
     return [
         Figure(
