@@ -256,8 +256,7 @@ def run_command(
     with _client() as client:
         path = f"/reservations/{_full(client, identity)}/grant"
         lent = client.get(path)
-        holding.must_have_whole_frame(lent, client.get("/inventory")["slots"]["frame"])
-        experiment = holding.held(experiment, lent)
+        experiment = holding.held(experiment, lent, client.get("/inventory")["slots"])
         doctor.require_basics(restart=True, taps=experiment.has_taps, shares=experiment.shares)
         folder = out or default_folder(experiment.scenario.name)
         console = Console()
