@@ -35,7 +35,8 @@ _SAME_PLACE_M = 0.001
 def held(experiment: Experiment, reservation: dict[str, Any], frame: dict[str, int]) -> Experiment:
     """Returns an experiment whose radios can leave the grant neither now nor later.
 
-    ``frame``: the testbed's time division (``frame``, ``length_ns``, ``guard_ns``). Raises :class:`ScenarioError` with every radio that does not fit.
+    ``frame``: the testbed's time division (``frame``, ``length_ns``, ``guard_ns``).
+    Raises :class:`ScenarioError` with every radio that does not fit.
     """
     problems: list[ScenarioError] = []
     plans = tuple(_held(plan, reservation, frame, problems) for plan in experiment.plans)
@@ -64,9 +65,7 @@ def _held(
             if part is not None:
                 problems += (_told(radio.port, *each) for each in _outside_slots(settings, part))
                 settings = {"slots": part, **settings}
-            radios.append(
-                dataclasses.replace(radio, settings=settings, grant=_narrowed(radio, reservation))
-            )
+            radios.append(dataclasses.replace(radio, settings=settings, grant=_narrowed(radio, reservation)))
         media[name] = dataclasses.replace(medium, radios=tuple(radios))
     problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
     return dataclasses.replace(plan, media=media)
