@@ -52,7 +52,10 @@ class World:
         captured: Path | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
+        engine: Callable[[int], _engine.Engine] = _engine.Engine,
     ) -> None:
+        """``engine``: makes the engine from the plan's seed."""
+        self._make_engine = engine
         self.plan = plan
         self.nodes: Mapping[str, NodeHandle] = {}
         self._unknown: tuple[str, ...] = ()
@@ -111,7 +114,7 @@ class World:
             self.nodes = nodes.bring_up()
             self._unknown = tuple(unknown)
             self._nodes = nodes
-            self._engine = _engine.Engine(self.plan.seed)
+            self._engine = self._make_engine(self.plan.seed)
             stack.callback(self._close_engine)
             for name, sockets in tunnels.items():
                 self._add_tunnel(self._engine, name, sockets)
