@@ -136,9 +136,17 @@ impl Engine {
         Self { state: Mutex::new(State::Still(Box::new(World::new(seed)))), inbox: Inbox::default() }
     }
 
-    #[pyo3(signature = (name, tap, transit = false))]
-    fn add_tap_port(&self, py: Python<'_>, name: String, tap: TapSource<'_>, transit: bool) -> PyResult<()> {
+    #[pyo3(signature = (name, tap, transit = false, complete_checksums = false))]
+    fn add_tap_port(
+        &self,
+        py: Python<'_>,
+        name: String,
+        tap: TapSource<'_>,
+        transit: bool,
+        complete_checksums: bool,
+    ) -> PyResult<()> {
         let tap = Tap::from_fd(tap.descriptor()?).map_err(Fault::from)?;
+        let tap = if complete_checksums { tap.completing_checksums() } else { tap };
         self.add(py, name, transit, Box::new(tap))
     }
 

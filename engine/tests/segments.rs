@@ -197,3 +197,16 @@ fn a_datagram_never_says_that_it_has_no_checksum() {
     segment::complete_checksum(&mut octets, Checksum { start: 20, offset: 6 });
     assert_eq!(octets, untouched, "a description that does not fit changes nothing");
 }
+
+#[test]
+fn a_frame_in_two_pieces_has_the_checksum_of_the_whole() {
+    let whole: Vec<u8> = (0u8..=254).collect();
+    let left = Checksum { start: 34, offset: 16 };
+    let expected = segment::completed_checksum([&whole, &[]], left);
+    assert!(expected.is_some());
+    for cut in (54..=whole.len()).step_by(2) {
+        let (head, rest) = whole.split_at(cut);
+        assert_eq!(segment::completed_checksum([head, rest], left), expected, "cut at {cut}");
+    }
+    assert_eq!(segment::completed_checksum([&whole[..51], &[]], left), None);
+}

@@ -158,7 +158,7 @@ impl Port for Interface {
         if self.gone {
             return Delivery::Lost(HostLoss::NodeGone);
         }
-        tx::write(self.socket.0.as_raw_fd(), VNET_OCTETS, outgoing.frame, outgoing.pool)
+        tx::write(self.socket.0.as_raw_fd(), VNET_OCTETS, false, outgoing.frame, outgoing.pool)
     }
 
     fn missed(&mut self) -> u64 {

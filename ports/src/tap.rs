@@ -50,6 +50,8 @@ static ACCEPTED: AtomicU32 = AtomicU32::new(0);
 pub struct Tap {
     fd: Arc<OwnedFd>,
     offload: Offload,
+    /// True if the engine computes the transport checksums of the frames that it writes.
+    completes_checksums: bool,
     /// True once its namespace ended.
     gone: bool,
 }
@@ -91,7 +93,15 @@ impl Tap {
         }
         set_nonblocking(&fd).map_err(|source| fail(format!("O_NONBLOCK: {source}")))?;
         let offload = prepare(&fd).map_err(|(what, source)| fail(format!("{what}: {source}")))?;
-        Ok(Self { fd, offload, gone: false })
+        Ok(Self { fd, offload, completes_checksums: false, gone: false })
+    }
+
+    /// Computes the transport checksums of all frames written but super-frames, for a node that
+    /// hands frames on without a network stack: Open vSwitch sends the octets of a frame
+    /// to its controller, but not the note that its checksum is incomplete.
+    #[must_use]
+    pub fn completing_checksums(self) -> Self {
+        Self { completes_checksums: true, ..self }
     }
 
     /// The offloads that this TAP leaves to its reader and accepts from its writer.
@@ -122,7 +132,8 @@ impl Port for Tap {
         if self.gone {
             return Delivery::Lost(HostLoss::NodeGone);
         }
-        tx::write(self.fd.as_raw_fd(), vnet::OCTETS, outgoing.frame, outgoing.pool)
+        let complete = self.completes_checksums;
+        tx::write(self.fd.as_raw_fd(), vnet::OCTETS, complete, outgoing.frame, outgoing.pool)
     }
 
     /// The ioctl takes the RTNL lock, which other processes may hold for milliseconds.

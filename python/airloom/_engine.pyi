@@ -392,9 +392,12 @@ class Engine:
     """
 
     def __init__(self, seed: int) -> None: ...
-    def add_tap_port(self, name: str, tap: Tap | int, transit: bool = False) -> None:
+    def add_tap_port(
+        self, name: str, tap: Tap | int, transit: bool = False, complete_checksums: bool = False
+    ) -> None:
         """Adds a TAP of a namespace, whose descriptor is shared, or a descriptor, which is
-        duplicated; possible while the engine runs.
+        duplicated; possible while the engine runs. ``complete_checksums``: the engine computes the
+        transport checksums of the frames that it hands over, except of super-frames.
         """
     def add_vhost_port(self, name: str, listener: int, mac: str, mtu: int, transit: bool = False) -> None:
         """Adds a guest's network device (virtio-net), served over vhost-user to its client.

@@ -194,6 +194,26 @@ def test_a_controller_in_a_node_teaches_the_switch(tmp_path, version):
 
 
 @needs_controller
+def test_connections_open_through_a_controller_without_a_repetition(tmp_path):
+    nodes = {"h1": {}, "h2": {}, "c0": {}}
+    switches = {"s1": {"kind": "openvswitch", "controllers": ["tcp:c0:6653"]}}
+    asked = scenario(nodes=nodes, switches=switches, programs=[learning("c0")])
+    with airloom.Lab(asked, out=tmp_path / "out") as lab:
+        assert any(answers(lab, "h1", "h2", wait=1) for _ in range(15))
+        lab["h2"].start("python3 -m http.server 8000", ready={"port": 8000})
+        # ovs-testcontroller makes a flow for each connection: its first frames go by the controller.
+        page = f"http://{lab['h2'].address}:8000/"
+        for _ in range(3):
+            assert "Directory" in lab["h1"].run(["curl", "-s", page]).stdout
+        for host in ("h1", "h2"):
+            names, values = (
+                line.split() for line in lab[host].run("grep ^Tcp: /proc/net/snmp").stdout.splitlines()
+            )
+            counters = dict(zip(names, values, strict=True))
+            assert (counters["InCsumErrors"], counters["RetransSegs"]) == ("0", "0")
+
+
+@needs_controller
 def test_without_its_controller_a_switch_forwards_nothing_until_one_answers(tmp_path):
     nodes = {"h1": {}, "h2": {}, "c0": {}}
     switches = {"s1": {"kind": "openvswitch", "controllers": ["tcp:c0:6653"]}}

@@ -281,15 +281,26 @@ pub(crate) fn retag(frame: &Frame, pool: &mut Pool, bare: usize, tag: Option<[u8
 /// Computes the transport checksum that the sender left to the device (RFC 1071). Does nothing if
 /// the description does not fit the octets.
 pub fn complete_checksum(octets: &mut [u8], checksum: Checksum) {
+    let at = usize::from(checksum.start) + usize::from(checksum.offset);
+    if let Some(sum) = completed_checksum([octets, &[]], checksum) {
+        put_word(octets, at, sum);
+    }
+}
+
+/// The transport checksum that the sender of a frame left to the device (RFC 1071). `frame` is its
+/// octets in two pieces, the first with the headers and of even length unless the second is
+/// empty. `None` if the description does not fit the first piece.
+#[must_use]
+pub fn completed_checksum(frame: [&[u8]; 2], checksum: Checksum) -> Option<u16> {
     let start = usize::from(checksum.start);
     let at = start + usize::from(checksum.offset);
-    if at + 2 > octets.len() {
-        return;
+    if at + 2 > frame[0].len() {
+        return None;
     }
-    let sum = !fold(add(0, &octets[start..]));
+    let sum = !fold(add(add(0, &frame[0][start..]), frame[1]));
     // A UDP checksum of zero means no checksum (RFC 768); the offset identifies UDP.
     let none = sum == 0 && checksum.offset == 6;
-    put_word(octets, at, if none { 0xffff } else { sum });
+    Some(if none { 0xffff } else { sum })
 }
 
 /// The Internet checksum (RFC 1071) of two pieces, the first of even length. The result is 0 for

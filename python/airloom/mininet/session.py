@@ -186,8 +186,9 @@ class Session:
         # The machine's network outlives the host, so its interface must end with the descriptor.
         keep = host not in self._in_machine
         tap = interfaces.make_tap(self._hosts[host].namespace.fileno(), interface, keep)
-        transit = isinstance(self._hosts[host], OpenVSwitchNode)
-        self.world.engine.add_tap_port(name, tap.descriptor, transit)
+        node = self._hosts[host]
+        transit = isinstance(node, OpenVSwitchNode)
+        self.world.engine.add_tap_port(name, tap.descriptor, transit, node.needs_checksums)
         port = self._ports[name] = Port(name, host, tap)
         debug(f"*** {interface}: port {name} of the engine\n")
         return port

@@ -201,6 +201,8 @@ class NodeHandle(ABC):
     """Interface name: its TAP; empty for kinds without engine ports."""
     vhost_sockets: Mapping[str, int] = {}
     """Interface name: vhost-user socket on which the engine serves the guest's network device."""
+    needs_checksums: ClassVar[bool] = False
+    """True if it hands octets on without a network stack that would complete a checksum."""
     monitors: Mapping[str, Monitor] = {}
     """Interface name: the monitor that sets the link status of the machine's card."""
 

@@ -52,7 +52,10 @@ class World:
         captured: Path | None = None,
         on_node_failure: Callable[[NodeHandle], None] | None = None,
         log_path: Callable[[str, str], Path] | None = None,
+        engine: Callable[[int], _engine.Engine] = _engine.Engine,
     ) -> None:
+        """``engine``: makes the engine from the plan's seed."""
+        self._make_engine = engine
         self.plan = plan
         self.nodes: Mapping[str, NodeHandle] = {}
         self._unknown: tuple[str, ...] = ()
@@ -113,7 +116,7 @@ class World:
             self.nodes = nodes.bring_up()
             self._unknown = tuple(unknown)
             self._nodes = nodes
-            self._engine = _engine.Engine(self.plan.seed)
+            self._engine = self._make_engine(self.plan.seed)
             stack.callback(self._close_engine)
             for name, sockets in tunnels.items():
                 self._add_tunnel(self._engine, name, sockets)
@@ -492,7 +495,8 @@ class World:
         )
 
     def _add_ports(self, engine: _engine.Engine, node: NodePlan) -> None:
-        taps, vhost_sockets = self.nodes[node.name].taps, self.nodes[node.name].vhost_sockets
+        handle = self.nodes[node.name]
+        taps, vhost_sockets = handle.taps, handle.vhost_sockets
         for interface in node.interfaces:
             port = f"{node.name}:{interface.name}"
             if interface.real is not None:
@@ -501,12 +505,13 @@ class World:
                 mac, mtu = interface.mac, interface.mtu
                 engine.add_vhost_port(port, vhost_sockets[interface.name], mac, mtu, node.transit)
             elif interface.wlan is not None:
-                device, wlan = self.nodes[node.name].wlan_device, interface.wlan
+                device, wlan = handle.wlan_device, interface.wlan
                 assert device is not None
                 engine.add_wlan_port(port, device, wlan.number, wlan.phy, node.transit)
             elif interface.name in taps:
-                engine.add_tap_port(port, taps[interface.name], node.transit)
-            monitor = self.nodes[node.name].monitors.get(interface.name)
+                tap = taps[interface.name]
+                engine.add_tap_port(port, tap, node.transit, handle.needs_checksums)
+            monitor = handle.monitors.get(interface.name)
             if monitor is not None:
                 engine.set_monitor(port, monitor.listener, monitor.card)
 

@@ -65,6 +65,8 @@ _SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 class OpenVSwitchNode(NetnsNode):
     """A node that runs one Open vSwitch."""
 
+    needs_checksums = True
+
     def __init__(
         self, plan: NodePlan, kind: str, namespace: _engine.Namespace, site: Site, relay: Relay
     ) -> None:
