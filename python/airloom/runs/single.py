@@ -148,6 +148,8 @@ class OneRun:
             if self._profiler is not None:
                 stack.callback(self._profiler.finish)
                 self._profiler.start(world.supervisor_pid)
+            stack.callback(self.watcher.down)
+            self.watcher.up(self)
             self._stack = stack.pop_all()
         return self
 
@@ -189,7 +191,9 @@ class OneRun:
             self.writer.abort(str(failure), details=self._details)
             raise failure
         claims, verdict = margins.weigh(self.plan, self.measured, self._margins, self._judged)
-        return self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
+        result = self.writer.finish(verdict, self.writer.ledger, claims=claims, details=self._details)
+        self.watcher.finished(result)
+        return result
 
     def _ledger_and_lateness(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The ledger, including frames lost before the engine, and the lateness."""
