@@ -75,7 +75,7 @@ class Stream:
     async def events(self, role: str) -> AsyncIterator[str]:
         """Yields server-sent events until the run has ended."""
         self.listeners += 1
-        generation, entry = -1, 0
+        generation, entry = 0, 0
         try:
             yield _event("role", {"role": role})
             while True:

@@ -180,7 +180,11 @@ class Reader:
     def _channels(self, span: int) -> list[Answer]:
         found = []
         for channel in self._run.world.channels():
-            counted = {"busy": channel["busy"], "overlapped": channel["overlapped"], "frames": channel["frames"]}
+            counted = {
+                "busy": channel["busy"],
+                "overlapped": channel["overlapped"],
+                "frames": channel["frames"],
+            }
             since = self._since(f"{channel['medium']} {channel['mhz']} MHz", counted)
             found.append(
                 {
