@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::airtime::Account;
 use super::bss::Cell;
+use super::hops::Sequence;
 use super::mac::Mpdu;
 use super::peers::PeerCounts;
 use super::phy::Phy;
@@ -11,8 +12,8 @@ use super::police::Policer;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
-use super::slots::SlotTable;
 use super::wideband::Wideband;
+use super::windows::Windows;
 use crate::frame::Frame;
 use crate::random::Stream;
 use crate::time::{Instant, Span};
@@ -133,7 +134,7 @@ pub(super) struct Lane {
     pub(super) slots: u32,
     /// When counting of slots (re)starts; NEVER while the channel is busy.
     pub(super) from: Instant,
-    /// True while its first frame waits for the next window of the radio's slots.
+    /// True while its first frame waits for the radio's next window.
     pub(super) deferred: bool,
 }
 
@@ -315,9 +316,11 @@ pub(super) struct Radio {
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.
     pub(super) policer: Option<Box<Policer>>,
-    /// Time slots, and whether it is in a window of its own; true without slots.
-    pub(super) slots: Option<Box<SlotTable>>,
+    /// Transmission windows, and whether it is in one; true without windows.
+    pub(super) windows: Option<Box<Windows>>,
     pub(super) in_window: bool,
+    /// The sequence of its channels, if it hops.
+    pub(super) hops: Option<Box<Sequence>>,
 }
 
 /// Duplicate detection state of a sender.

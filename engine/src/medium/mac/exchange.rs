@@ -194,14 +194,14 @@ impl Medium {
         let waiting = &radio.lanes[lane].queue[0];
         let (octets, _) = radio.piece(waiting);
         let announces = radio.announces(waiting, octets);
-        if !announces && radio.slots.is_none() {
+        if !announces && radio.windows.is_none() {
             return self.send_data(index, lane, now, None);
         }
         let addresses = waiting.mpdu.map(|mpdu| mpdu.addresses);
         let to = waiting.to;
         let rate = radio.data_rate(lane, now);
         let radio = &self.radios[index];
-        if radio.slots.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
+        if radio.windows.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
             return self.hold(index, lane);
         }
         if !announces {
