@@ -187,6 +187,7 @@ impl Medium {
         self.reach.power_changed(index);
         self.reach.retuned();
         self.end_receptions(index);
+        self.follow_channel(index);
         self.soak(index);
         self.timers.set(index, self.radios[index].next_at());
         self.review_card_of(index);

@@ -46,6 +46,7 @@ mod radio;
 mod reach;
 mod scan;
 mod settings;
+mod shares;
 mod slots;
 mod sniff;
 mod timers;
@@ -112,6 +113,8 @@ enum Event {
     RequestUnanswered { cluster: ClusterId, since: Instant },
     /// A window of a radio with time slots begins or ends.
     Slot { radio: u32 },
+    /// Looks for slices that do not use their airtime while others wait for it.
+    Share { group: u32 },
     /// The next step of a card.
     Card { card: u32, epoch: u32 },
     /// A radio violated its grant too often.
@@ -144,6 +147,8 @@ pub struct Medium {
     channels: sniff::Channels,
     /// Slices and their violations.
     registry: police::Registry,
+    /// Slices that share channels by weights.
+    groups: Vec<shares::Group>,
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
@@ -188,6 +193,7 @@ impl Medium {
             cards: Vec::new(),
             channels: sniff::Channels::default(),
             registry: police::Registry::default(),
+            groups: Vec::new(),
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
@@ -357,6 +363,7 @@ impl Medium {
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             policer: None,
+            share: None,
             in_window,
             slots,
             settings,
@@ -413,6 +420,7 @@ impl Medium {
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
                 Event::Slot { radio } => self.slot_edge(radio),
+                Event::Share { group } => self.seek_stalled(group as usize),
                 Event::Card { card, epoch } => self.card_due(card, epoch, outside),
                 Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),

@@ -42,6 +42,10 @@ pub struct Policed {
     pub power_dbm: Option<f64>,
     /// SSIDs that belong to the slice.
     pub ssids: Vec<String>,
+    /// Weight of the slice in the airtime of its channel, 1 to 1000; `None` for contention without
+    /// weights.
+    #[serde(default)]
+    pub airtime_weight: Option<u16>,
     /// What follows a violation.
     pub police: Police,
 }
@@ -213,7 +217,7 @@ impl Medium {
     /// A second call replaces the grant.
     ///
     /// # Errors
-    /// Names a channel that the radio does not have.
+    /// Names a channel that the radio does not have, or a weight out of range.
     pub fn police(&mut self, radio: RadioId, policed: &Policed) -> Result<(), SettingsError> {
         let state = &self.radios[radio.index()];
         let channels = policed
@@ -221,6 +225,14 @@ impl Medium {
             .iter()
             .map(|&number| tuned(&state.name, state.phy, number))
             .collect::<Result<Vec<_>, _>>()?;
+        if let Some(weight) = policed.airtime_weight.filter(|weight| !(1..=1000).contains(weight)) {
+            return Err(SettingsError::Range {
+                radio: state.name.clone(),
+                setting: "airtime_weight",
+                value: weight.to_string(),
+                range: "1 to 1000",
+            });
+        }
         let slice = self.registry.number(&policed.slice, &channels);
         for ssid in policed.ssids.iter().filter(|ssid| !ssid.is_empty()) {
             self.registry.ssids.entry(ssid.clone().into_bytes()).or_insert(slice);
@@ -242,6 +254,7 @@ impl Medium {
             },
         };
         self.radios[radio.index()].policer = Some(Box::new(policer));
+        self.set_weight(radio.index(), slice, policed.airtime_weight);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::police::Policer;
 use super::rate::RateControl;
 use super::scan::{Order, Scan, Scanned};
 use super::settings::RadioSettings;
+use super::shares::Share;
 use super::slots::SlotTable;
 use super::wideband::Wideband;
 use crate::frame::Frame;
@@ -133,7 +134,7 @@ pub(super) struct Lane {
     pub(super) slots: u32,
     /// When counting of slots (re)starts; NEVER while the channel is busy.
     pub(super) from: Instant,
-    /// True while its first frame waits for the next window of the radio's slots.
+    /// True while its first frame waits for the next window of the radio's slots, or for other slices.
     pub(super) deferred: bool,
 }
 
@@ -315,6 +316,8 @@ pub(super) struct Radio {
     pub(super) peers: BTreeMap<u32, PeerCounts>,
     /// Checks the transmissions of a slice's radio.
     pub(super) policer: Option<Box<Policer>>,
+    /// Its part in the weighted airtime of its slice.
+    pub(super) share: Option<Share>,
     /// Time slots, and whether it is in a window of its own; true without slots.
     pub(super) slots: Option<Box<SlotTable>>,
     pub(super) in_window: bool,

@@ -187,6 +187,9 @@ impl Medium {
         if self.radios[index].policer.is_some() && self.refuses(index, now) {
             return self.refuse(index, lane, now, outside);
         }
+        if self.must_defer(index, now) {
+            return self.hold(index, lane);
+        }
         self.look_up_receiver(index, lane);
         let radio = &mut self.radios[index];
         radio.lanes[lane].backing_off = false;
@@ -218,7 +221,7 @@ impl Medium {
         self.begin(index, Stage::Sending(lane_number(lane)), now, sending);
     }
 
-    /// Lets a lane's first frame wait for the radio's next window.
+    /// Lets a lane's first frame wait for the radio's next window, or for other slices.
     fn hold(&mut self, index: usize, lane: usize) {
         let radio = &mut self.radios[index];
         radio.back_off(lane);
@@ -365,6 +368,7 @@ impl Medium {
         radio.recount(now);
         radio.set_access();
         self.exchange_ended(index);
+        self.yield_share(index);
     }
 
     /// Handles the awaited clear-to-send or acknowledgment.
