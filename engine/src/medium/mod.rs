@@ -112,7 +112,7 @@ enum Event {
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
     /// A window of a radio with time slots begins or ends.
-    Slot { radio: u32 },
+    Slot { radio: u32, epoch: u32 },
     /// Looks for slices that do not use their airtime while others wait for it.
     Share { group: u32 },
     /// The next step of a card.
@@ -287,7 +287,7 @@ impl Medium {
         let wlan = settings.membership == Membership::Wlan;
         let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
         let slots = settings.slots.as_ref().map(|slots| Box::new(SlotTable::new(slots)));
-        let in_window = slots.as_ref().is_none_or(|table| table.window_end(self.now).is_some());
+        let in_window = slots.as_ref().is_none_or(|table| table.admits(self.now));
         if !wlan {
             self.addresses.insert(settings.mac, id);
         }
@@ -365,6 +365,7 @@ impl Medium {
             policer: None,
             share: None,
             in_window,
+            slot_epoch: 0,
             slots,
             settings,
         });
@@ -419,7 +420,7 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
-                Event::Slot { radio } => self.slot_edge(radio),
+                Event::Slot { radio, epoch } => self.slot_edge(radio, epoch),
                 Event::Share { group } => self.seek_stalled(group as usize),
                 Event::Card { card, epoch } => self.card_due(card, epoch, outside),
                 Event::Cut { radio } => self.cut(radio, outside),

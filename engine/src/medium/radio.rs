@@ -321,6 +321,8 @@ pub(super) struct Radio {
     /// Time slots, and whether it is in a window of its own; true without slots.
     pub(super) slots: Option<Box<SlotTable>>,
     pub(super) in_window: bool,
+    /// Counts changes of its slots; identifies edges of earlier windows as obsolete.
+    pub(super) slot_epoch: u32,
 }
 
 /// Duplicate detection state of a sender.

@@ -180,6 +180,13 @@ impl Medium {
     pub(super) fn follow_channel(&mut self, index: usize) {
         let Some(share) = self.radios[index].share else { return };
         if self.groups[share.group].channel != self.reach.places[index].channel {
+            self.move_to_group(index);
+        }
+    }
+
+    /// Moves a radio to the group of its present channel and slots.
+    pub(super) fn move_to_group(&mut self, index: usize) {
+        if let Some(share) = self.radios[index].share {
             self.leave_group(index);
             self.join_group(index, share.slice, share.weight);
         }

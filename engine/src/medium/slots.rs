@@ -12,6 +12,10 @@
 //! with the last exchange that fits. Responses are sent at any time: those that ask for them keep to
 //! their own slots.
 //!
+//! A radio that does not [hold](SlotSettings::hold) its frames contends at any time, and each of its
+//! exchanges that does not fit into a window is a violation of its slice's grant
+//! ([`super::Violated::Slot`]) by the time outside of all windows.
+//!
 //! The share of the channel of a radio with `k` of `n` slots in `w` windows is
 //! `(k * length - w * guard) / (n * length)`, less the rests in which no exchange fits.
 
@@ -33,6 +37,13 @@ pub struct SlotSettings {
     pub guard_ns: u64,
     /// Numbers of the radio's own slots from 0, ascending; at least one.
     pub own: Vec<u16>,
+    /// Frames wait for the radio's slots; otherwise the police is told of those that do not.
+    #[serde(default = "holds")]
+    pub hold: bool,
+}
+
+const fn holds() -> bool {
+    true
 }
 
 /// Longest slot in nanoseconds.
@@ -64,6 +75,7 @@ pub(super) struct SlotTable {
     period: u64,
     /// Start and end of each window in nanoseconds from the start of a frame.
     windows: Vec<(u64, u64)>,
+    hold: bool,
 }
 
 impl SlotTable {
@@ -80,7 +92,7 @@ impl SlotTable {
         for window in &mut windows {
             window.1 -= settings.guard_ns;
         }
-        Self { period: u64::from(settings.frame) * settings.length_ns, windows }
+        Self { period: u64::from(settings.frame) * settings.length_ns, windows, hold: settings.hold }
     }
 
     /// The end of the window that `at` is in, if it is in one.
@@ -88,6 +100,26 @@ impl SlotTable {
         let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos() % self.period);
         let inside = |&&(from, until): &&(u64, u64)| (from..until).contains(&offset);
         self.windows.iter().find(inside).map(|&(_, until)| Instant::from_nanos(start + until))
+    }
+
+    /// True if an exchange may begin at `at`.
+    pub(super) fn admits(&self, at: Instant) -> bool {
+        !self.hold || self.window_end(at).is_some()
+    }
+
+    /// Time of an exchange from `at` on that is in no window.
+    fn outside(&self, at: Instant, exchange: Span) -> Span {
+        let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos());
+        let end = offset + exchange.nanos();
+        let mut inside = 0;
+        let mut frame = start;
+        while frame < end {
+            for &(from, until) in &self.windows {
+                inside += (frame + until).min(end).saturating_sub((frame + from).max(offset));
+            }
+            frame += self.period;
+        }
+        exchange.saturating_sub(Span::from_nanos(inside))
     }
 
     /// When a window next begins or ends, after `at`.
@@ -99,21 +131,56 @@ impl SlotTable {
     }
 }
 
+/// Whether an exchange fits into the windows of its radio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// It does, or the radio has no slots.
+    Fits,
+    /// It does not, and waits for the next window.
+    Waits,
+    /// It does not, by this time; the radio does not wait.
+    Exceeds(Span),
+}
+
 impl Medium {
     /// Schedules the next edge of a radio's windows.
     pub(super) fn watch_slots(&mut self, radio: u32) {
         let now = self.now;
-        let Some(table) = &self.radios[radio as usize].slots else { return };
-        let at = table.next_edge(now);
-        self.calendar.push(at, Class::Timer, radio, Event::Slot { radio });
+        let state = &self.radios[radio as usize];
+        let Some(table) = state.slots.as_ref().filter(|table| table.hold) else { return };
+        let event = Event::Slot { radio, epoch: state.slot_epoch };
+        self.calendar.push(table.next_edge(now), Class::Timer, radio, event);
+    }
+
+    /// Gives a radio other slots from now on. An exchange in progress goes on to its end.
+    pub(super) fn set_slots(&mut self, index: usize, slots: Option<&SlotSettings>) {
+        self.wake(index);
+        let state = &mut self.radios[index];
+        state.slots = slots.map(|slots| Box::new(SlotTable::new(slots)));
+        state.settings.slots = slots.cloned();
+        state.slot_epoch += 1;
+        let radio = u32::try_from(index).unwrap_or(u32::MAX);
+        // Frames that did not fit into the old slots are tried anew.
+        state.in_window = false;
+        state.recount(self.now);
+        self.move_to_group(index);
+        self.open_or_close(radio);
+        self.watch_slots(radio);
     }
 
     /// A window of a radio begins or ends.
-    pub(super) fn slot_edge(&mut self, radio: u32) {
+    pub(super) fn slot_edge(&mut self, radio: u32, epoch: u32) {
+        if self.radios[radio as usize].slot_epoch == epoch {
+            self.open_or_close(radio);
+            self.watch_slots(radio);
+        }
+    }
+
+    /// Lets a radio contend in its windows only.
+    fn open_or_close(&mut self, radio: u32) {
         let now = self.now;
         let state = &mut self.radios[radio as usize];
-        let Some(table) = &state.slots else { return };
-        let open = table.window_end(now).is_some();
+        let open = state.slots.as_ref().is_none_or(|table| table.admits(now));
         if open && !state.in_window {
             // The channel is sensed anew in the window.
             state.free_since = state.free_since.max(now);
@@ -125,13 +192,16 @@ impl Medium {
         state.recount(now);
         state.set_access();
         self.timers.set(radio as usize, self.radios[radio as usize].next_at());
-        self.watch_slots(radio);
     }
 
-    /// True if an exchange of this length must wait for the radio's next window.
-    pub(super) fn must_wait(&self, index: usize, now: Instant, exchange: Span) -> bool {
-        let Some(table) = &self.radios[index].slots else { return false };
-        table.window_end(now).is_none_or(|end| now + exchange > end)
+    /// Whether an exchange of this length that would begin now fits into the radio's windows.
+    pub(super) fn fit(&self, index: usize, now: Instant, exchange: Span) -> Fit {
+        match &self.radios[index].slots {
+            None => Fit::Fits,
+            Some(table) if table.window_end(now).is_some_and(|end| now + exchange <= end) => Fit::Fits,
+            Some(table) if table.hold => Fit::Waits,
+            Some(table) => Fit::Exceeds(table.outside(now, exchange)),
+        }
     }
 }
 
@@ -140,7 +210,13 @@ mod tests {
     use super::*;
 
     fn table(own: &[u16]) -> SlotTable {
-        SlotTable::new(&SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: own.to_vec() })
+        SlotTable::new(&SlotSettings {
+            frame: 4,
+            length_ns: 1_000,
+            guard_ns: 100,
+            own: own.to_vec(),
+            hold: true,
+        })
     }
 
     #[test]
@@ -154,6 +230,19 @@ mod tests {
         assert_eq!(end(3_000), Some(3_900));
         assert_eq!(end(4_000), Some(5_900));
         assert_eq!(end(7_950), None);
+    }
+
+    #[test]
+    fn the_time_outside_of_all_windows_is_exact() {
+        let table = table(&[0, 1, 3]);
+        let outside = |at, long| table.outside(Instant::from_nanos(at), Span::from_nanos(long)).nanos();
+        assert_eq!(outside(0, 1_900), 0);
+        assert_eq!(outside(1_899, 1), 0);
+        assert_eq!(outside(1_899, 2), 1);
+        assert_eq!(outside(2_000, 500), 500);
+        assert_eq!(outside(2_950, 100), 50);
+        // Three frames have 9 us with a guard of 100 ns in two windows each.
+        assert_eq!(outside(0, 12_000), 3 * 1_200);
     }
 
     #[test]
@@ -171,7 +260,7 @@ mod tests {
 
     #[test]
     fn flaws_are_named() {
-        let good = SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: vec![0, 2] };
+        let good = SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: vec![0, 2], hold: true };
         assert_eq!(good.flaw(), None);
         let flaw = |settings: SlotSettings| settings.flaw().map(|(name, ..)| name);
         assert_eq!(flaw(SlotSettings { frame: 0, ..good.clone() }), Some("slots.frame"));

@@ -8,6 +8,7 @@ use crate::drop_reason::DropReason as Why;
 use crate::medium::air::Sending;
 use crate::medium::phy::{ACK_OCTETS, Channel, RTS_OCTETS};
 use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};
+use crate::medium::slots::Fit;
 use crate::medium::{Medium, Outside};
 use crate::time::{Instant, Span};
 
@@ -204,8 +205,15 @@ impl Medium {
         let to = waiting.to;
         let rate = radio.data_rate(lane, now);
         let radio = &self.radios[index];
-        if radio.slots.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
-            return self.hold(index, lane);
+        if radio.slots.is_some() {
+            match self.fit(index, now, radio.exchange_time(lane, rate)) {
+                Fit::Fits => {}
+                Fit::Waits => return self.hold(index, lane),
+                Fit::Exceeds(by) if self.refuses_slot(index, now, by) => {
+                    return self.refuse(index, lane, now, outside);
+                }
+                Fit::Exceeds(_) => {}
+            }
         }
         if !announces {
             return self.send_data(index, lane, now, Some(rate));
@@ -472,7 +480,7 @@ impl Medium {
         let rate = radio.data_rate(lane, now);
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.lanes[lane].queue[0].rate = Some(rate);
-        now + span <= radio.txop_until && !self.must_wait(index, now, span)
+        now + span <= radio.txop_until && self.fit(index, now, span) == Fit::Fits
     }
 
     /// Handles a missing response.
