@@ -57,6 +57,14 @@ impl Medium {
             RadioChange::Power(power_dbm) => {
                 with(RadioSettings { power_dbm: *power_dbm, ..state.settings.clone() })
             }
+            RadioChange::Channel(_) | RadioChange::Scan { .. } if state.hops.is_some() => {
+                Err(SettingsError::Range {
+                    radio: state.name.clone(),
+                    setting: "channel",
+                    value: "another one".to_owned(),
+                    range: "radios without a hopping sequence",
+                })
+            }
             RadioChange::Channel(number) => tuned(&state.name, state.phy, *number).map(|_| ()),
             RadioChange::Rate(_) | RadioChange::Scan { .. }
                 if state.settings.membership == Membership::Wlan =>

@@ -1,16 +1,8 @@
 //! Time division: a radio starts exchanges only in its own slots.
 //!
 //! Time is divided into frames of [`SlotSettings::frame`] slots of [`SlotSettings::length_ns`] each,
-//! from the start of the engine's time. Adjacent own slots are one *window*. Each window ends
-//! [`SlotSettings::guard_ns`] before the end of its last slot.
-//!
-//! Within a window the radio contends as always (802.11-2020 10.3). At its start the radio senses
-//! the channel for an AIFS before it counts; a backoff is suspended outside of windows and goes on in
-//! the next one. When a backoff ends, the whole exchange (request and clear to send, all fragments
-//! and acknowledgments) has to fit into the rest of the window. If it does not, the frame waits for the
-//! next window with a new backoff of the same contention window. A transmission opportunity ends
-//! with the last exchange that fits. Responses are sent at any time: those that ask for them keep to
-//! their own slots.
+//! from the start of the engine's time. Adjacent own slots are one window ([`super::windows`]). Each
+//! window ends [`SlotSettings::guard_ns`] before the end of its last slot.
 //!
 //! A radio that does not [hold](SlotSettings::hold) its frames contends at any time, and each of its
 //! exchanges that does not fit into a window is a violation of its slice's grant
@@ -21,9 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Medium};
-use crate::calendar::Class;
-use crate::time::{Instant, Span};
+use super::windows::Table;
 
 /// The slots of a radio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,156 +57,32 @@ impl SlotSettings {
         }
         None
     }
-}
 
-/// The windows of a radio.
-#[derive(Clone, Debug)]
-pub(super) struct SlotTable {
-    period: u64,
-    /// Start and end of each window in nanoseconds from the start of a frame.
-    windows: Vec<(u64, u64)>,
-    hold: bool,
-}
-
-impl SlotTable {
-    pub(super) fn new(settings: &SlotSettings) -> Self {
+    /// The windows of these slots.
+    pub(super) fn windows(&self) -> Table {
         let mut windows: Vec<(u64, u64)> = Vec::new();
-        for &slot in &settings.own {
-            let from = u64::from(slot) * settings.length_ns;
-            let until = from + settings.length_ns;
+        for &slot in &self.own {
+            let from = u64::from(slot) * self.length_ns;
+            let until = from + self.length_ns;
             match windows.last_mut() {
                 Some(last) if last.1 == from => last.1 = until,
                 _ => windows.push((from, until)),
             }
         }
         for window in &mut windows {
-            window.1 -= settings.guard_ns;
+            window.1 -= self.guard_ns;
         }
-        Self { period: u64::from(settings.frame) * settings.length_ns, windows, hold: settings.hold }
-    }
-
-    /// The end of the window that `at` is in, if it is in one.
-    pub(super) fn window_end(&self, at: Instant) -> Option<Instant> {
-        let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos() % self.period);
-        let inside = |&&(from, until): &&(u64, u64)| (from..until).contains(&offset);
-        self.windows.iter().find(inside).map(|&(_, until)| Instant::from_nanos(start + until))
-    }
-
-    /// True if an exchange may begin at `at`.
-    pub(super) fn admits(&self, at: Instant) -> bool {
-        !self.hold || self.window_end(at).is_some()
-    }
-
-    /// Time of an exchange from `at` on that is in no window.
-    fn outside(&self, at: Instant, exchange: Span) -> Span {
-        let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos());
-        let end = offset + exchange.nanos();
-        let mut inside = 0;
-        let mut frame = start;
-        while frame < end {
-            for &(from, until) in &self.windows {
-                inside += (frame + until).min(end).saturating_sub((frame + from).max(offset));
-            }
-            frame += self.period;
-        }
-        exchange.saturating_sub(Span::from_nanos(inside))
-    }
-
-    /// When a window next begins or ends, after `at`.
-    fn next_edge(&self, at: Instant) -> Instant {
-        let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos() % self.period);
-        let edges = self.windows.iter().flat_map(|&(from, until)| [from, until]);
-        let next = edges.filter(|&edge| edge > offset).min();
-        Instant::from_nanos(start + next.unwrap_or(self.period + self.windows[0].0))
-    }
-}
-
-/// Whether an exchange fits into the windows of its radio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
-    /// It does, or the radio has no slots.
-    Fits,
-    /// It does not, and waits for the next window.
-    Waits,
-    /// It does not, by this time; the radio does not wait.
-    Exceeds(Span),
-}
-
-impl Medium {
-    /// Schedules the next edge of a radio's windows.
-    pub(super) fn watch_slots(&mut self, radio: u32) {
-        let now = self.now;
-        let state = &self.radios[radio as usize];
-        let Some(table) = state.slots.as_ref().filter(|table| table.hold) else { return };
-        let event = Event::Slot { radio, epoch: state.slot_epoch };
-        self.calendar.push(table.next_edge(now), Class::Timer, radio, event);
-    }
-
-    /// Gives a radio other slots from now on. An exchange in progress goes on to its end.
-    pub(super) fn set_slots(&mut self, index: usize, slots: Option<&SlotSettings>) {
-        self.wake(index);
-        let state = &mut self.radios[index];
-        state.slots = slots.map(|slots| Box::new(SlotTable::new(slots)));
-        state.settings.slots = slots.cloned();
-        state.slot_epoch += 1;
-        let radio = u32::try_from(index).unwrap_or(u32::MAX);
-        // Frames that did not fit into the old slots are tried anew.
-        state.in_window = false;
-        state.recount(self.now);
-        self.move_to_group(index);
-        self.open_or_close(radio);
-        self.watch_slots(radio);
-    }
-
-    /// A window of a radio begins or ends.
-    pub(super) fn slot_edge(&mut self, radio: u32, epoch: u32) {
-        if self.radios[radio as usize].slot_epoch == epoch {
-            self.open_or_close(radio);
-            self.watch_slots(radio);
-        }
-    }
-
-    /// Lets a radio contend in its windows only.
-    fn open_or_close(&mut self, radio: u32) {
-        let now = self.now;
-        let state = &mut self.radios[radio as usize];
-        let open = state.slots.as_ref().is_none_or(|table| table.admits(now));
-        if open && !state.in_window {
-            // The channel is sensed anew in the window.
-            state.free_since = state.free_since.max(now);
-            for lane in &mut state.lanes {
-                lane.deferred = false;
-            }
-        }
-        state.in_window = open;
-        state.recount(now);
-        state.set_access();
-        self.timers.set(radio as usize, self.radios[radio as usize].next_at());
-    }
-
-    /// Whether an exchange of this length that would begin now fits into the radio's windows.
-    pub(super) fn fit(&self, index: usize, now: Instant, exchange: Span) -> Fit {
-        match &self.radios[index].slots {
-            None => Fit::Fits,
-            Some(table) if table.window_end(now).is_some_and(|end| now + exchange <= end) => Fit::Fits,
-            Some(table) if table.hold => Fit::Waits,
-            Some(table) => Fit::Exceeds(table.outside(now, exchange)),
-        }
+        Table::new(u64::from(self.frame) * self.length_ns, windows)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::{Instant, Span};
 
-    fn table(own: &[u16]) -> SlotTable {
-        SlotTable::new(&SlotSettings {
-            frame: 4,
-            length_ns: 1_000,
-            guard_ns: 100,
-            own: own.to_vec(),
-            hold: true,
-        })
+    fn table(own: &[u16]) -> Table {
+        SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: own.to_vec(), hold: true }.windows()
     }
 
     #[test]
@@ -241,7 +107,7 @@ mod tests {
         assert_eq!(outside(1_899, 2), 1);
         assert_eq!(outside(2_000, 500), 500);
         assert_eq!(outside(2_950, 100), 50);
-        // Three frames have 9 us with a guard of 100 ns in two windows each.
+        // Three frames of 4 us with 100 ns, 1 us and 100 ns outside of the windows.
         assert_eq!(outside(0, 12_000), 3 * 1_200);
     }
 

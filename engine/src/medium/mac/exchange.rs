@@ -8,7 +8,6 @@ use crate::drop_reason::DropReason as Why;
 use crate::medium::air::Sending;
 use crate::medium::phy::{ACK_OCTETS, Channel, RTS_OCTETS};
 use crate::medium::radio::{Answer, Kind, Radio, RadioId, Stage, To, Waiting};
-use crate::medium::slots::Fit;
 use crate::medium::{Medium, Outside};
 use crate::time::{Instant, Span};
 
@@ -198,22 +197,21 @@ impl Medium {
         let waiting = &radio.lanes[lane].queue[0];
         let (octets, _) = radio.piece(waiting);
         let announces = radio.announces(waiting, octets);
-        if !announces && radio.slots.is_none() {
+        if !announces && radio.windows.is_none() && radio.watched.is_none() {
             return self.send_data(index, lane, now, None);
         }
         let addresses = waiting.mpdu.map(|mpdu| mpdu.addresses);
         let to = waiting.to;
         let rate = radio.data_rate(lane, now);
         let radio = &self.radios[index];
-        if radio.slots.is_some() {
-            match self.fit(index, now, radio.exchange_time(lane, rate)) {
-                Fit::Fits => {}
-                Fit::Waits => return self.hold(index, lane),
-                Fit::Exceeds(by) if self.refuses_slot(index, now, by) => {
-                    return self.refuse(index, lane, now, outside);
-                }
-                Fit::Exceeds(_) => {}
-            }
+        if radio.windows.is_some() && self.must_wait(index, now, radio.exchange_time(lane, rate)) {
+            return self.hold(index, lane);
+        }
+        let watched = radio.watched.as_ref();
+        let outside_slots = watched.map(|slots| slots.outside(now, radio.exchange_time(lane, rate)));
+        let outside_slots = outside_slots.unwrap_or(Span::ZERO);
+        if outside_slots > Span::ZERO && self.refuses_slot(index, now, outside_slots) {
+            return self.refuse(index, lane, now, outside);
         }
         if !announces {
             return self.send_data(index, lane, now, Some(rate));
@@ -480,7 +478,8 @@ impl Medium {
         let rate = radio.data_rate(lane, now);
         let span = radio.phy.sifs + radio.airtime(rate, octets) + radio.answer_time(rate);
         radio.lanes[lane].queue[0].rate = Some(rate);
-        now + span <= radio.txop_until && self.fit(index, now, span) == Fit::Fits
+        let leaves = radio.watched.as_ref().is_some_and(|slots| slots.outside(now, span) > Span::ZERO);
+        now + span <= radio.txop_until && !leaves && !self.must_wait(index, now, span)
     }
 
     /// Handles a missing response.
