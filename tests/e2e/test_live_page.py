@@ -49,7 +49,7 @@ programs:
 """
 MEASURED = """\
 measurements:
-  - {name: echo, ping: {from: h1, to: h2, count: 20, interval: 50 ms, at: 1 s}}
+  - {name: echo, ping: {from: h1, to: h2, count: 50, interval: 100 ms, at: 1 s}}
 claims:
   - {id: lossless, statement: Nothing is lost., check: echo.loss == 0}
 """
