@@ -164,6 +164,12 @@ def test_a_console_is_used_by_keyboard_alone(browser: Any, lab: Laboratory, tmp_
     console.get_by_text("connected").wait_for()
     page.keyboard.type("exit 3\n")
     console.get_by_text("ended with exit code 3").wait_for()
+    refused = page.evaluate(
+        "new Promise((done) => {"
+        "const socket = new WebSocket(location.href.replace('http', 'ws') + 'console/nobody');"
+        "socket.onmessage = (event) => done(event.data); })"
+    )
+    assert "no node is called nobody" in refused
     assert page.wrong == []
     page.close()
 
@@ -229,3 +235,15 @@ def test_a_runs_page_has_its_measurements_and_ends_with_the_verdict(tmp_path: Pa
     assert ended["status"] in ("valid", "degraded", "invalid")
     assert [(one["id"], one["outcome"]) for one in ended["claims"]] == [("lossless", "holds")]
     assert list(found)[-1] == "ended"
+
+
+@pytest.mark.parametrize("command", ["up", "run"])
+def test_an_invalid_address_is_refused_before_anything_starts(
+    tmp_path: Path, shell: Any, command: str
+) -> None:
+    (tmp_path / "watched.yaml").write_text(SCENARIO)
+    out = tmp_path / "out"
+    done = shell.run(command, str(tmp_path / "watched.yaml"), "--web-at", "8080", "--out", str(out))
+    assert done.returncode == 2
+    assert "'8080' is no address and port to serve the live page at" in done.stderr
+    assert not out.exists()

@@ -39,7 +39,8 @@ export function slices(element, said) {
     part.append(key, ` ${name} `);
     return part;
   });
-  element.replaceChildren(...parts, "Lines join radios that exchange frames now; red ones repeat more than 30 %. Dots show the way a node came.");
+  if (parts.length > 0) parts.unshift("Slices: ");
+  element.replaceChildren(...parts, parts.length > 0 ? made("br") : "", "Lines join radios that exchange frames now; red ones repeat more than 30 %. Dots show the way a node came.");
 }
 
 function waiting(name) {
