@@ -78,7 +78,7 @@ def rerun(unpacked: Unpacked, out: Path, *, watcher: Watcher, progress: Callable
         batch.run(unpacked.scenario, out=out, watcher=watcher)
         return
     path = unpacked.folder / EXPERIMENT / "experiment.py"
-    experiment = registry.Experiment(made.name, path, "")
+    experiment = registry.Experiment(made.name, path)
     run = experiment.load()
     extent = Extent[made.extent.upper()]
     run(out, extent=extent, progress=progress, **experiment.choices(run, made.kinds))
