@@ -93,7 +93,7 @@ def pairs_of(kind: str, pairs: int) -> Scenario:
 def thin(kind: str, seconds: int = 3) -> tuple[float, float, float, int]:
     """Returns a thin flow's delay mean, jitter mean, delay deviation (ns) and received packets."""
     with up(pair(kind)) as lab:
-        lab["h1"].run("ping -c 2 h2", check=True)  # resolves addresses first
+        lab["h1"].run("ping -c 2 -i 0.2 h2", check=True)  # resolves addresses first
         reading = flow(lab, "h1", "h2", size="100 B", interval=THIN, duration=f"{seconds} s")
     delays = reading.delays
     return float(delays.mean()), float(reading.jitter.mean()), float(delays.std(ddof=1)), delays.size
@@ -115,7 +115,7 @@ def ceiling(kind: str, pairs: int, trials: int | None = None) -> float:
     with up(pairs_of(kind, pairs)) as lab:
         ends = [("h1", "h2")] if pairs == 1 else [(f"a{n}", f"b{n}") for n in range(1, pairs + 1)]
         for source, to in ends:
-            lab[source].run(f"ping -c 2 {to}", check=True)
+            lab[source].run(f"ping -c 2 -i 0.2 {to}", check=True)
         # A simultaneous flood shows about the maximum throughput.
         top = 1.2 * flood(lab, *ends[0], FRAME, 1) / pairs
         good, low, high = 0.0, 0.0, top
