@@ -238,10 +238,21 @@ def no_channel(sliver: Sliver, phy: str, path: Path_, told: set[Path_]) -> Itera
     """Checks that the physical layer has the granted channels."""
     for index, channel in enumerate(sliver.grant.channels):
         here = (*path, index)
-        if sliver.channels[index] == 0 and isinstance(channel, Frequency) and here not in told:
+        if here not in told and not _has_channel(phy, sliver.channels[index]):
             told.add(here)
-            message = f"{phy} has no channel at {channel.text}"
+            where = f"at {channel.text}" if isinstance(channel, Frequency) else channel
+            message = f"{phy} has no channel {where}"
             yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
+
+
+def _has_channel(phy: str, number: int) -> bool:
+    from airloom import _engine
+
+    try:
+        _engine.check_radio("radio", {"phy": phy, "channel": number})
+    except _engine.EngineError:
+        return False
+    return True
 
 
 def no_slot(
