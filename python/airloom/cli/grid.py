@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from airloom.cli import grid_accounts
+from airloom.cli import grid_accounts, grid_rspec
 from airloom.cli.options import Out, Overrides, ScenarioFile, Seed
 
 if TYPE_CHECKING:
@@ -347,6 +347,7 @@ def run_command(
 
 
 grid_accounts.add_to(app)
+app.add_typer(grid_rspec.app, name="rspec")
 
 
 def _client() -> Client:
