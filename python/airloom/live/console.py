@@ -140,10 +140,13 @@ async def _until(descriptor: int, *, write: bool) -> None:
     """Waits until a descriptor can be read or written."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
-    add, remove = (
-        (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
-    )
-    add(descriptor, lambda: ready.done() or ready.set_result(None))
+    add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
+
+    def wake() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    add(descriptor, wake)
     try:
         await ready
     finally:

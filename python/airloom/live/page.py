@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airloom.live.state import Answer, Reader, drawing
+from airloom.results.headline import HEADLINES
 from airloom.runs.progress import Watcher
 from airloom.units.figures import readable
 
 if TYPE_CHECKING:
     from airloom.measure.tool import Metric
+    from airloom.planning.plan import Plan
     from airloom.results import Result
     from airloom.runs.single import OneRun
 
@@ -29,6 +31,7 @@ class Page(Watcher):
         self._lock = threading.Lock()
         self._run: OneRun | None = None
         self._reader: Reader | None = None
+        self._plan: Plan | None = None
         self._entries: deque[Answer] = deque(maxlen=MOST_ENTRIES)
         self._number = 0
         self._generation = 0
@@ -72,6 +75,11 @@ class Page(Watcher):
             if run.world.plan is not self._plan:
                 self._draw(run)
             return self._reader.read()
+
+    def verdict(self) -> Answer | None:
+        """The verdict on the run that is up, so far."""
+        with self._lock:
+            return None if self._reader is None else self._reader.verdict()
 
     def end(self, failure: str | None = None) -> None:
         """No further run follows."""
@@ -124,8 +132,10 @@ class Page(Watcher):
 
     def measured(self, name: str, metrics: Sequence[Metric]) -> None:
         """Keeps the figures of a measurement."""
-        figures = [[one.name.replace("_", " "), readable(one.value, one.unit)] for one in metrics]
-        self._add("measured", name, name=name, figures=figures)
+        found = {one.name: one for one in metrics}
+        first = [found[name] for name in HEADLINES if name in found] or list(metrics[:4])
+        further = [one for one in metrics if one not in first]
+        self._add("measured", name, name=name, figures=_figures(first), further=_figures(further))
         self._then.measured(name, metrics)
 
     def failed(self, name: str, message: str) -> None:
@@ -159,3 +169,7 @@ class Page(Watcher):
         self._plan = run.world.plan
         self._drawing = drawing(self._plan)
         self._generation += 1
+
+
+def _figures(metrics: Sequence[Metric]) -> list[list[str]]:
+    return [[one.name.replace("_", " "), readable(one.value, one.unit)] for one in metrics]

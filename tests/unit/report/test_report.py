@@ -300,6 +300,7 @@ def test_export_writes_every_figure_and_table(run_folder: Path, tmp_path: Path) 
         report.export(run_folder, tmp_path, ["pdf"])
 
 
+@pytest.mark.slow
 def test_checking_does_not_import_the_plotting(tmp_path: Path) -> None:
     code = (
         "import sys; import airloom.report, airloom.results; "

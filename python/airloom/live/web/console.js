@@ -35,7 +35,7 @@ export async function open(parent, node) {
   box.append(head, inside);
   parent.append(box);
 
-  const terminal = new Terminal({ fontSize: 14, cursorBlink: false, screenReaderMode: true, theme: { background: "#14171b", foreground: "#e7ebf0" } });
+  const terminal = new Terminal({ fontSize: 14, cursorBlink: false, screenReaderMode: true, theme: { background: "#000000", foreground: "#e7ebf0" } });
   const fit = new FitAddon();
   terminal.loadAddon(fit);
   terminal.open(inside);

@@ -4,7 +4,7 @@ import * as panels from "./panels.js";
 import { offer, open } from "./console.js";
 
 const find = (id) => document.getElementById(id);
-const page = { drawing: null, state: null, selected: null, entries: 0, operator: false };
+const page = { drawing: null, state: null, last: null, selected: null, entries: 0, operator: false };
 const maps = [new RadioMap(find("radio-map"), choose), new WiredMap(find("wired-map"), choose)];
 
 function choose(name) {
@@ -38,7 +38,7 @@ function drawing(said) {
 }
 
 function state(said) {
-  page.state = said;
+  page.state = page.last = said;
   find("phase").textContent = said.running ? "running" : "starting";
   find("time").textContent = `${(said.at / 1e9).toFixed(1)} s`;
   find("delivered").textContent = said.ledger.delivered.toLocaleString("en");
@@ -88,7 +88,7 @@ addEventListener("resize", () => {
   if (!page.drawing) return;
   for (const map of maps) {
     map.draw(page.drawing);
-    if (page.state) map.update(page.state);
+    if (page.last) map.update(page.last);
   }
 });
 

@@ -34,7 +34,7 @@ class Map_ {
     const before = document.activeElement?.closest?.(".node");
     this.focused = before && this.element.contains(before) ? before.dataset.name : null;
     this.width = Math.max(240, this.element.clientWidth);
-    this.height = Math.round(Math.min(460, Math.max(220, this.width * share)));
+    this.height = Math.round(Math.min(460, Math.max(120, this.width * share)));
     this.nodes = new Map();
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
@@ -82,13 +82,14 @@ class Map_ {
 export class WiredMap extends Map_ {
   draw(drawing) {
     if (drawing.links.length === 0) return;
-    this.canvas("Map of wired nodes", drawing.vertices.length > 12 ? 0.6 : 0.45);
+    const placed = drawing.vertices.filter((one) => one.place);
+    const flat = new Set(placed.map((one) => one.place[1])).size === 1;
+    this.canvas("Map of wired nodes", flat ? 0 : placed.length > 12 ? 0.6 : 0.45);
     this.places = new Map();
     const margin = 48;
-    const placed = drawing.vertices.filter((one) => one.place);
     for (const vertex of placed) {
       const [x, y] = vertex.place;
-      const at = [margin + x * (this.width - 2 * margin), margin - 14 + (1 - y) * (this.height - 2 * margin)];
+      const at = [margin + x * (this.width - 2 * margin), margin - 10 + (1 - y) * (this.height - 2 * margin)];
       this.places.set(vertex.name, at);
       const group = this.node(vertex.name, vertex.role, placed.length <= LABELS);
       group.classList.add("plain");

@@ -80,13 +80,21 @@ function measurement(list, one) {
     known.item.replaceChildren(...head, made("span", "failed", "what bad"), made("div", one.text));
     return;
   }
-  const figures = made("div", "", "figures");
-  for (const [name, value] of one.figures) {
+  known.item.replaceChildren(...head, made("span", "done", "what good"), figures(one.figures));
+  if (one.further.length === 0) return;
+  const more = made("details");
+  more.append(made("summary", `${one.further.length} more figures`), figures(one.further));
+  known.item.append(more);
+}
+
+function figures(found) {
+  const list = made("div", "", "figures");
+  for (const [name, value] of found) {
     const part = made("span");
     part.append(made("span", `${name} `), value);
-    figures.append(part);
+    list.append(part);
   }
-  known.item.replaceChildren(...head, made("span", "done", "what good"), figures);
+  return list;
 }
 
 export function progress(list, at) {
