@@ -162,9 +162,14 @@ class Laboratory:
         try:
             if not octets:
                 return False
-            send(client, {"done": _done(tenant, messages.parse(octets), descriptors)})
+            done = _done(tenant, messages.parse(octets), descriptors)
         except LabError as error:
             send(client, error_of(error))
+        except Exception as error:  # of what the run sent: it is told, and others go on
+            why = f"the laboratory cannot do that: {type(error).__name__}"
+            send(client, error_of(RunError("lab.failed", why)))
+        else:
+            send(client, {"done": done})
         finally:
             closed(descriptors)
         return True
