@@ -192,6 +192,7 @@ impl Medium {
                     self.break_off(index);
                     self.flush(index, outside);
                 }
+                self.set_dozing(index, false);
                 self.review_card_of(index);
             }
         }

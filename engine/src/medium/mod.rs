@@ -87,6 +87,7 @@ use crate::time::{Instant, Span};
 use air::Sending;
 use airtime::Account;
 use bss::Cell;
+use card::SleepAccount;
 use cluster::{Cluster, ClusterId};
 use error::{Decoder, ErrorModel, Standard};
 use hops::Sequence;
@@ -337,6 +338,7 @@ impl Medium {
             capture_window: Span::from_nanos(settings.capture_ns.unwrap_or(u64::MAX)),
             switched_on: true,
             cell: Cell::new(&settings.membership, checked.channels),
+            dozing: SleepAccount::default(),
             away: false,
             scan: None,
             ordered: None,
@@ -545,6 +547,12 @@ impl Medium {
     pub fn airtime(&mut self, radio: RadioId, at: Instant) -> Airtime {
         self.wake(radio.index());
         self.radios[radio.index()].account.at(at)
+    }
+
+    /// Time in which the station of a radio's stack dozed, up to now.
+    #[must_use]
+    pub fn dozed(&self, radio: RadioId) -> Span {
+        self.radios[radio.index()].dozing.total(self.now)
     }
 
     /// Present settings of a radio, including all changes.

@@ -124,6 +124,8 @@ def card(settings: Card) -> dict[str, Any]:
         "dwell_ns": int(settings.dwell),
         "switch_ns": int(settings.switch),
         "power_save": settings.power_save,
+        "scan_age_ns": int(settings.scan_age),
+        "merge_scans": settings.merge_scans,
     }
 
 

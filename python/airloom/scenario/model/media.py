@@ -432,6 +432,14 @@ class Card(Model):
         default=True,
         description="stations tell their access points that they doze before the card leaves their channel",
     )
+    scan_age: Duration = Field(
+        default=Duration("1 s"),
+        description="results of scans up to this age answer the scan of a radio, at most 60 s; 0 s: none do",
+    )
+    merge_scans: bool = Field(
+        default=True,
+        description="radios that scan a channel at the same time share the results of one of them",
+    )
 
 
 class Leakage(Model):
