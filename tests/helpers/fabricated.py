@@ -258,8 +258,10 @@ CAMPAIGNS["net-wireless-chain"] = [functools.partial(wireless_chain, number=numb
 
 def isolation(of: Mapping[str, Any], *, contrary: bool) -> dict[str, tuple[float, str]]:
     """Slices that share one channel, or that couple where they should not."""
-    share = 1 - orbit.saturation() / of["slices"] / (20 * MBIT)
-    coupling = share if of["scheme"] == "shared" else 0.0
+    count = of["slices"]
+    # Equal shares, or the first of the weights 1 to n.
+    parts = {"shared": count, "airtime": count * (count + 1) / 2}.get(of["scheme"])
+    coupling = 0.0 if parts is None else 1 - orbit.saturation() / parts / (20 * MBIT)
     return {"coupling": (0.1 if contrary else coupling, "1"), "together": (20 * MBIT, "bit/s")}
 
 
