@@ -51,7 +51,7 @@ def _held(
     plan: Plan, reservation: dict[str, Any], frame: dict[str, int], problems: list[ScenarioError]
 ) -> Plan:
     granted = reservation["grant"]["slots"]
-    part = {**frame, "own": granted} if len(granted) < frame["frame"] else None
+    part = {**frame, "own": granted, "hold": True} if len(granted) < frame["frame"] else None
     slivers = expand(plan.scenario).slivers if plan.scenario.slices else {}
     media = {}
     for name, medium in plan.media.items():
@@ -64,7 +64,7 @@ def _held(
             settings = radio.settings
             if part is not None:
                 problems += (_told(radio.port, *each) for each in _outside_slots(settings, part))
-                settings = {"slots": part, **settings}
+                settings = {**settings, "slots": {**part, **settings.get("slots", {}), "hold": True}}
             radios.append(dataclasses.replace(radio, settings=settings, grant=_narrowed(radio, reservation)))
         media[name] = dataclasses.replace(medium, radios=tuple(radios))
     problems += (_told(f"events[{number}]", *each) for number, each in _events(plan, reservation))
@@ -134,6 +134,8 @@ def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tupl
     grant = reservation["grant"]
     phys = {radio.settings["phy"] for medium in plan.media.values() for radio in medium.radios}
     for number, event in enumerate(plan.scenario.events):
+        if event.grant is not None:
+            yield number, ("it changes a grant, and that of the reservation stays", "leave it out")
         if event.position is not None:
             yield number, ("it moves a node of the testbed", "leave it out")
         if event.grant is not None:
