@@ -73,6 +73,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
         "babel",
         "ospf",
         "constellation",
+        pytest.param("collision-free", marks=pytest.mark.measures),
         "mobile-babel",
         "mobile-batman",
         "openflow",

@@ -50,6 +50,7 @@ mod slots;
 mod sniff;
 mod timers;
 pub mod translation;
+mod uncontended;
 mod wideband;
 pub mod wlan;
 
@@ -71,6 +72,7 @@ pub use scan::{Scanned, Sighting};
 pub use settings::{Membership, RadioSettings, RateSettings, Roaming, SettingsError};
 pub use slots::SlotSettings;
 pub use sniff::ChannelAirtime;
+pub use uncontended::AccessSettings;
 
 use std::collections::BTreeMap;
 
@@ -91,6 +93,7 @@ use radio::{Radio, Stage};
 use reach::{Place, Reach};
 use slots::SlotTable;
 use timers::Timers;
+use uncontended::Uncontended;
 use wideband::Wideband;
 
 /// An event of a medium.
@@ -98,6 +101,8 @@ use wideband::Wideband;
 enum Event {
     /// A transmission ends.
     End(u32),
+    /// The last bit of a frame has left a radio without channel access.
+    Left { radio: u32 },
     /// A frame is delivered to a node.
     Deliver { radio: u32, frame: Frame },
     /// An 802.11 frame is delivered to the stack of a node.
@@ -142,6 +147,8 @@ pub struct Medium {
     noises: Vec<noise::Source>,
     cards: Vec<card::Card>,
     channels: sniff::Channels,
+    /// Queues of the radios, if the medium has no channel access.
+    uncontended: Option<Box<Uncontended>>,
     /// Slices and their violations.
     registry: police::Registry,
     sniffing: bool,
@@ -187,6 +194,7 @@ impl Medium {
             noises: Vec::new(),
             cards: Vec::new(),
             channels: sniff::Channels::default(),
+            uncontended: None,
             registry: police::Registry::default(),
             sniffing: false,
             calendar: Calendar::default(),
@@ -262,6 +270,7 @@ impl Medium {
         mut mobility: Box<dyn Mobility>,
     ) -> Result<RadioId, SettingsError> {
         let checked = settings.check(name)?;
+        let rate = uncontended::rate_of(name, &settings.rate, self.uncontended.is_some())?;
         if let Some(other) = self.addresses.get(&settings.mac) {
             let other = self.radios[other.index()].name.clone();
             return Err(SettingsError::Address { radio: name.to_owned(), other });
@@ -270,6 +279,10 @@ impl Medium {
             return Err(SettingsError::Position { radio: name.to_owned() });
         }
         self.dissolve_clusters();
+        if let (Some(state), Some(rate)) = (&mut self.uncontended, rate) {
+            uncontended::check_membership(name, &settings.membership)?;
+            state.add(rate, self.now);
+        }
         let id = RadioId(u32::try_from(self.radios.len()).unwrap_or(u32::MAX));
         let phy = checked.phy;
         let known = self.decoder_names.iter().position(|known| *known == phy.name);
@@ -404,6 +417,7 @@ impl Medium {
             self.now = key.at;
             match event {
                 Event::End(number) => self.end(key.at, number, outside),
+                Event::Left { radio } => self.left(key.at, radio, outside),
                 Event::Deliver { radio, frame } => outside.deliver(RadioId(radio), key.at, frame),
                 Event::DeliverWlan { radio, frame, status } => {
                     outside.deliver_wlan(RadioId(radio), key.at, frame, &status);
@@ -449,6 +463,7 @@ impl Medium {
                 dozing.frames().filter_map(|waiting| waiting.frame.as_ref()).for_each(&mut *visit);
             }
         }
+        self.uncontended.iter().flat_map(|state| state.frames()).for_each(&mut *visit);
         self.calendar.events().for_each(|event| {
             if let Event::Deliver { frame, .. } | Event::DeliverWlan { frame, .. } = event {
                 visit(frame);
