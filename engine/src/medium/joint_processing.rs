@@ -35,7 +35,9 @@ impl Radio {
         self.overheard >= OVERHEARD
             && self.lanes.len() == 1
             && !self.settings.as_ns3
-            && self.slots.is_none()
+            && self.windows.is_none()
+            && self.watched.is_none()
+            && self.share.is_none()
             && self.switched_on
             && self.stage == Stage::Free
             && self.answer.is_none()

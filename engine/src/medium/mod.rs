@@ -29,6 +29,7 @@ mod collision;
 mod gap;
 pub mod header;
 mod hearing;
+mod hops;
 mod index;
 mod interworking;
 mod joint_processing;
@@ -46,17 +47,20 @@ mod radio;
 mod reach;
 mod scan;
 mod settings;
+mod shares;
 mod slots;
 mod sniff;
 mod timers;
 pub mod translation;
 mod uncontended;
 mod wideband;
+mod windows;
 pub mod wlan;
 
 pub use airtime::Airtime;
 pub use card::{CardCounts, CardSettings};
 pub use change::RadioChange;
+pub use hops::HopSettings;
 pub use laws::{
     CurveSettings, ErrorSettings, FadingSettings, LossSettings, MediumSettings, ShadowingSettings,
     WallSettings,
@@ -87,14 +91,15 @@ use airtime::Account;
 use bss::Cell;
 use cluster::{Cluster, ClusterId};
 use error::{Decoder, ErrorModel, Standard};
+use hops::Sequence;
 use mobility::{Mobility, Position};
 use propagation::{Fading, PathLoss};
 use radio::{Radio, Stage};
 use reach::{Place, Reach};
-use slots::SlotTable;
 use timers::Timers;
 use uncontended::Uncontended;
 use wideband::Wideband;
+use windows::Windows;
 
 /// An event of a medium.
 #[derive(Clone, Debug)]
@@ -115,8 +120,12 @@ enum Event {
     Search { radio: u32, step: u32 },
     /// Checks for the sleeping radios of a cluster whether a request-to-send was answered.
     RequestUnanswered { cluster: ClusterId, since: Instant },
-    /// A window of a radio with time slots begins or ends.
-    Slot { radio: u32 },
+    /// A transmission window of a radio begins or ends.
+    Window { radio: u32, epoch: u32 },
+    /// A dwell of this length in nanoseconds begins.
+    Hop { dwell: u64 },
+    /// Looks for slices that do not use their airtime while others wait for it.
+    Share { group: u32 },
     /// The next step of a card.
     Card { card: u32, epoch: u32 },
     /// A radio violated its grant too often.
@@ -149,8 +158,14 @@ pub struct Medium {
     channels: sniff::Channels,
     /// Queues of the radios, if the medium has no channel access.
     uncontended: Option<Box<Uncontended>>,
+    /// Lengths of dwells of hopping radios in nanoseconds; and, kept to reuse the allocation, the
+    /// radios that hopped last.
+    dwells: Vec<u64>,
+    hopped: Vec<usize>,
     /// Slices and their violations.
     registry: police::Registry,
+    /// Slices that share channels by weights.
+    groups: Vec<shares::Group>,
     sniffing: bool,
     calendar: Calendar<Event>,
     timers: Timers,
@@ -195,7 +210,10 @@ impl Medium {
             cards: Vec::new(),
             channels: sniff::Channels::default(),
             uncontended: None,
+            dwells: Vec::new(),
+            hopped: Vec::new(),
             registry: police::Registry::default(),
+            groups: Vec::new(),
             sniffing: false,
             calendar: Calendar::default(),
             timers: Timers::default(),
@@ -293,8 +311,10 @@ impl Medium {
         });
         let wlan = settings.membership == Membership::Wlan;
         let slot = phy.slot + Span::from_micros(3 * u64::from(settings.coverage_class));
-        let slots = settings.slots.as_ref().map(|slots| Box::new(SlotTable::new(slots)));
-        let in_window = slots.as_ref().is_none_or(|table| table.window_end(self.now).is_some());
+        let windows = Windows::of(&settings);
+        let watched = settings.slots.as_ref().filter(|slots| !slots.hold).map(SlotSettings::windows);
+        let in_window = windows.as_ref().is_none_or(|windows| windows.window_end(self.now).is_some());
+        let hops = settings.hops.as_ref().map(|hops| Sequence::new(hops, checked.hops));
         if !wlan {
             self.addresses.insert(settings.mac, id);
         }
@@ -302,7 +322,7 @@ impl Medium {
             mobility,
             eirp_dbm: settings.power_dbm + settings.gain_dbi,
             gain_dbi: settings.gain_dbi,
-            channel: checked.channel,
+            channel: hops.as_ref().map_or(checked.channel, |hops| hops.channel(self.now)),
             up: true,
             wideband: wlan,
             card: 0,
@@ -370,11 +390,16 @@ impl Medium {
             counts: RadioCounts::default(),
             peers: BTreeMap::new(),
             policer: None,
+            share: None,
             in_window,
-            slots,
+            window_epoch: 0,
+            windows,
+            hops,
+            watched,
             settings,
         });
-        self.watch_slots(id.0);
+        self.watch_windows(id.0);
+        self.watch_hops(id.index());
         self.soak(id.index());
         self.enlist(id.index());
         Ok(id)
@@ -426,7 +451,9 @@ impl Medium {
                 Event::Beacon { radio } => self.beacon(radio as usize, outside),
                 Event::Search { radio, step } => self.search(radio as usize, step, outside),
                 Event::RequestUnanswered { cluster, since } => self.request_unanswered(cluster, since),
-                Event::Slot { radio } => self.slot_edge(radio),
+                Event::Window { radio, epoch } => self.window_edge(radio, epoch),
+                Event::Hop { dwell } => self.hop(dwell),
+                Event::Share { group } => self.seek_stalled(group as usize),
                 Event::Card { card, epoch } => self.card_due(card, epoch, outside),
                 Event::Cut { radio } => self.cut(radio, outside),
                 Event::Noise { source, turn } => self.noise(source, turn),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hops::HopSettings;
 use super::mobility::PathError;
 use super::mobility::traces::TraceError;
 use super::phy::{self, Channel, Phy};
@@ -73,6 +74,9 @@ pub struct RadioSettings {
     pub as_ns3: bool,
     /// Time slots in which it starts exchanges; `None` for any time.
     pub slots: Option<SlotSettings>,
+    /// Hopping sequence, instead of `channel`; for radios that are neither stations nor those of
+    /// 802.11 stacks, which choose channels themselves.
+    pub hops: Option<HopSettings>,
     /// BSS membership.
     pub membership: Membership,
 }
@@ -184,6 +188,7 @@ impl Default for RadioSettings {
             monitor: false,
             as_ns3: false,
             slots: None,
+            hops: None,
             membership: Membership::AdHoc { ssid: String::new(), beacon_ns: BEACON_NS },
         }
     }
@@ -338,6 +343,8 @@ pub(super) struct Checked {
     pub(super) channel: Channel,
     /// Channels that a station scans.
     pub(super) channels: Vec<Channel>,
+    /// Channels of the hopping sequence.
+    pub(super) hops: Vec<Channel>,
     pub(super) basic: u32,
     pub(super) control: Option<u8>,
 }
@@ -403,6 +410,23 @@ impl RadioSettings {
         if let Some((setting, value, range)) = self.slots.as_ref().and_then(SlotSettings::flaw) {
             return Err(SettingsError::Range { radio: radio_name(), setting, value, range });
         }
+        let mut hops = Vec::new();
+        if let Some(settings) = &self.hops {
+            if let Some((setting, value, range)) = settings.flaw() {
+                return Err(SettingsError::Range { radio: radio_name(), setting, value, range });
+            }
+            for &number in &settings.channels {
+                hops.push(tuned(radio, phy, number)?);
+            }
+            if !matches!(self.membership, Membership::AdHoc { .. } | Membership::AccessPoint { .. }) {
+                return Err(SettingsError::Range {
+                    radio: radio_name(),
+                    setting: "hops",
+                    value: "a sequence".to_owned(),
+                    range: "radios that do not choose their channel: neither stations nor wireless devices",
+                });
+            }
+        }
         within("short_retries", f64::from(self.short_retries), 1.0, 255.0, "1 to 255")?;
         within("long_retries", f64::from(self.long_retries), 1.0, 255.0, "1 to 255")?;
         within("transmit_buffers", f64::from(self.transmit_buffers), 1.0, 1e6, "1 to 1000000")?;
@@ -442,6 +466,7 @@ impl RadioSettings {
             phy,
             channel,
             channels,
+            hops,
             basic: if basic == 0 { phy.mandatory() } else { basic },
             control,
         })

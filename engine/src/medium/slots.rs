@@ -1,25 +1,19 @@
 //! Time division: a radio starts exchanges only in its own slots.
 //!
 //! Time is divided into frames of [`SlotSettings::frame`] slots of [`SlotSettings::length_ns`] each,
-//! from the start of the engine's time. Adjacent own slots are one *window*. Each window ends
-//! [`SlotSettings::guard_ns`] before the end of its last slot.
+//! from the start of the engine's time. Adjacent own slots are one window ([`super::windows`]). Each
+//! window ends [`SlotSettings::guard_ns`] before the end of its last slot.
 //!
-//! Within a window the radio contends as always (802.11-2020 10.3). At its start the radio senses
-//! the channel for an AIFS before it counts; a backoff is suspended outside of windows and goes on in
-//! the next one. When a backoff ends, the whole exchange (request and clear to send, all fragments
-//! and acknowledgments) has to fit into the rest of the window. If it does not, the frame waits for the
-//! next window with a new backoff of the same contention window. A transmission opportunity ends
-//! with the last exchange that fits. Responses are sent at any time: those that ask for them keep to
-//! their own slots.
+//! A radio that does not [hold](SlotSettings::hold) its frames contends at any time, and each of its
+//! exchanges that does not fit into a window is a violation of its slice's grant
+//! ([`super::Violated::Slot`]) by the time outside of all windows.
 //!
 //! The share of the channel of a radio with `k` of `n` slots in `w` windows is
 //! `(k * length - w * guard) / (n * length)`, less the rests in which no exchange fits.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Medium};
-use crate::calendar::Class;
-use crate::time::{Instant, Span};
+use super::windows::Table;
 
 /// The slots of a radio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +27,13 @@ pub struct SlotSettings {
     pub guard_ns: u64,
     /// Numbers of the radio's own slots from 0, ascending; at least one.
     pub own: Vec<u16>,
+    /// Frames wait for the radio's slots; otherwise the police is told of those that do not.
+    #[serde(default = "holds")]
+    pub hold: bool,
+}
+
+const fn holds() -> bool {
+    true
 }
 
 /// Longest slot in nanoseconds.
@@ -56,91 +57,32 @@ impl SlotSettings {
         }
         None
     }
-}
 
-/// The windows of a radio.
-#[derive(Clone, Debug)]
-pub(super) struct SlotTable {
-    period: u64,
-    /// Start and end of each window in nanoseconds from the start of a frame.
-    windows: Vec<(u64, u64)>,
-}
-
-impl SlotTable {
-    pub(super) fn new(settings: &SlotSettings) -> Self {
+    /// The windows of these slots.
+    pub(super) fn windows(&self) -> Table {
         let mut windows: Vec<(u64, u64)> = Vec::new();
-        for &slot in &settings.own {
-            let from = u64::from(slot) * settings.length_ns;
-            let until = from + settings.length_ns;
+        for &slot in &self.own {
+            let from = u64::from(slot) * self.length_ns;
+            let until = from + self.length_ns;
             match windows.last_mut() {
                 Some(last) if last.1 == from => last.1 = until,
                 _ => windows.push((from, until)),
             }
         }
         for window in &mut windows {
-            window.1 -= settings.guard_ns;
+            window.1 -= self.guard_ns;
         }
-        Self { period: u64::from(settings.frame) * settings.length_ns, windows }
-    }
-
-    /// The end of the window that `at` is in, if it is in one.
-    pub(super) fn window_end(&self, at: Instant) -> Option<Instant> {
-        let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos() % self.period);
-        let inside = |&&(from, until): &&(u64, u64)| (from..until).contains(&offset);
-        self.windows.iter().find(inside).map(|&(_, until)| Instant::from_nanos(start + until))
-    }
-
-    /// When a window next begins or ends, after `at`.
-    fn next_edge(&self, at: Instant) -> Instant {
-        let (start, offset) = (at.nanos() - at.nanos() % self.period, at.nanos() % self.period);
-        let edges = self.windows.iter().flat_map(|&(from, until)| [from, until]);
-        let next = edges.filter(|&edge| edge > offset).min();
-        Instant::from_nanos(start + next.unwrap_or(self.period + self.windows[0].0))
-    }
-}
-
-impl Medium {
-    /// Schedules the next edge of a radio's windows.
-    pub(super) fn watch_slots(&mut self, radio: u32) {
-        let now = self.now;
-        let Some(table) = &self.radios[radio as usize].slots else { return };
-        let at = table.next_edge(now);
-        self.calendar.push(at, Class::Timer, radio, Event::Slot { radio });
-    }
-
-    /// A window of a radio begins or ends.
-    pub(super) fn slot_edge(&mut self, radio: u32) {
-        let now = self.now;
-        let state = &mut self.radios[radio as usize];
-        let Some(table) = &state.slots else { return };
-        let open = table.window_end(now).is_some();
-        if open && !state.in_window {
-            // The channel is sensed anew in the window.
-            state.free_since = state.free_since.max(now);
-            for lane in &mut state.lanes {
-                lane.deferred = false;
-            }
-        }
-        state.in_window = open;
-        state.recount(now);
-        state.set_access();
-        self.timers.set(radio as usize, self.radios[radio as usize].next_at());
-        self.watch_slots(radio);
-    }
-
-    /// True if an exchange of this length must wait for the radio's next window.
-    pub(super) fn must_wait(&self, index: usize, now: Instant, exchange: Span) -> bool {
-        let Some(table) = &self.radios[index].slots else { return false };
-        table.window_end(now).is_none_or(|end| now + exchange > end)
+        Table::new(u64::from(self.frame) * self.length_ns, windows)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::{Instant, Span};
 
-    fn table(own: &[u16]) -> SlotTable {
-        SlotTable::new(&SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: own.to_vec() })
+    fn table(own: &[u16]) -> Table {
+        SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: own.to_vec(), hold: true }.windows()
     }
 
     #[test]
@@ -154,6 +96,19 @@ mod tests {
         assert_eq!(end(3_000), Some(3_900));
         assert_eq!(end(4_000), Some(5_900));
         assert_eq!(end(7_950), None);
+    }
+
+    #[test]
+    fn the_time_outside_of_all_windows_is_exact() {
+        let table = table(&[0, 1, 3]);
+        let outside = |at, long| table.outside(Instant::from_nanos(at), Span::from_nanos(long)).nanos();
+        assert_eq!(outside(0, 1_900), 0);
+        assert_eq!(outside(1_899, 1), 0);
+        assert_eq!(outside(1_899, 2), 1);
+        assert_eq!(outside(2_000, 500), 500);
+        assert_eq!(outside(2_950, 100), 50);
+        // Three frames of 4 us with 100 ns, 1 us and 100 ns outside of the windows.
+        assert_eq!(outside(0, 12_000), 3 * 1_200);
     }
 
     #[test]
@@ -171,7 +126,7 @@ mod tests {
 
     #[test]
     fn flaws_are_named() {
-        let good = SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: vec![0, 2] };
+        let good = SlotSettings { frame: 4, length_ns: 1_000, guard_ns: 100, own: vec![0, 2], hold: true };
         assert_eq!(good.flaw(), None);
         let flaw = |settings: SlotSettings| settings.flaw().map(|(name, ..)| name);
         assert_eq!(flaw(SlotSettings { frame: 0, ..good.clone() }), Some("slots.frame"));

@@ -27,7 +27,9 @@ from airloom.cli import (
     image,
     mn,
     oml,
+    packs,
     radio,
+    recommend,
     report,
     run,
     schema,
@@ -84,8 +86,12 @@ app.command("mn", context_settings={**_PASS_THROUGH, "help_option_names": []})(m
 app.command("mn-run", context_settings=_PASS_THROUGH, options_metavar="SCRIPT [ARGUMENT...]")(mn.run_command)
 app.command("compare")(compare.command)
 app.command("calibrate")(calibrate.command)
+app.command("recommend")(recommend.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
+experiment.app.command("pack")(packs.pack_command)
+experiment.app.command("unpack")(packs.unpack_command)
+experiment.app.command("rerun")(packs.rerun_command)
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(image.app, name="image")
 app.add_typer(grid.app, name="grid")

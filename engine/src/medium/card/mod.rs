@@ -151,6 +151,9 @@ impl Medium {
             if radio.card.is_some() || radios[..place].contains(&id) {
                 return refuse("radio", radio.name.clone(), "radios that belong to no card yet");
             }
+            if radio.hops.is_some() {
+                return refuse("hops", radio.name.clone(), "radios that do not share a card");
+            }
             if !core::ptr::eq(radio.phy, phy) {
                 return refuse("phy", radio.phy.name.to_owned(), "one physical layer for all its radios");
             }
@@ -303,6 +306,7 @@ impl Medium {
             self.listen(index, now);
             self.radios[index].hold(held, now);
             self.timers.set(index, self.radios[index].next_at());
+            self.yield_share(index);
         }
     }
 
