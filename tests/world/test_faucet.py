@@ -41,7 +41,8 @@ dps:
 
 def test_faucet_keeps_vlans_apart(tmp_path: Path) -> None:
     # It starts osken-manager, which is beside it.
-    settings = f"PATH={FAUCET.parent}:$PATH FAUCET_CONFIG=/etc/faucet.yaml FAUCET_LOG=STDOUT FAUCET_EXCEPTION_LOG=STDOUT"
+    settings = f"PATH={FAUCET.parent}:$PATH FAUCET_CONFIG=/etc/faucet.yaml"
+    logs = "FAUCET_LOG=STDOUT FAUCET_EXCEPTION_LOG=STDOUT"
     scenario = Scenario.model_validate(
         {
             "name": "faucet",
@@ -55,7 +56,7 @@ def test_faucet_keeps_vlans_apart(tmp_path: Path) -> None:
                 {
                     "node": "c0",
                     "name": "faucet",
-                    "run": f"env {settings} {FAUCET} --verbose",
+                    "run": f"env {settings} {logs} {FAUCET} --verbose",
                     "ready": {"port": 6653, "within": "60 s"},
                     "until_end": True,
                     "expect": None,
