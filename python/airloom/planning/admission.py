@@ -182,14 +182,19 @@ def _grants(
         end = _radio(scenario, sliver, of_node)
         phy = media.phy_of(end.said)
         path: Path_ = ("slices", sliver.slice, "grant", "channels")
-        for index, channel in enumerate(sliver.grant.channels):
-            here = (*path, index)
-            if sliver.channels[index] == 0 and isinstance(channel, Frequency) and here not in told:
-                told.add(here)
-                message = f"{phy} has no channel at {channel.text}"
-                yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
+        yield from no_channel(sliver, phy, path, told)
         yield from outside(end, sliver, told)
-        yield from _slots(scenario, end.medium, sliver, told)
+        own: Path_ = ("slices", sliver.slice, "grant", "slots")
+        yield from no_slot(scenario, end.medium, sliver.grant.slots, own, told)
+        if not sliver.grant.hold and sliver.grant.slots is None and own not in told:
+            told.add(own)
+            yield Problem(
+                "slice.slots",
+                f"{sliver.slice!r} has no slots that frames could wait for",
+                ("slices", sliver.slice, "grant", "hold"),
+                "give it slots, or leave hold out",
+                key=True,
+            )
         owner = names.setdefault(end.said["ssid"], sliver.slice)
         if owner != sliver.slice:
             yield from taken(end, owner, sliver.slice, told)
@@ -202,34 +207,58 @@ def _grants(
                 key=True,
             )
         for other in slivers[:number]:
-            both = [
-                (mine, theirs)
-                for mine in sliver.channels
-                for theirs in other.channels
-                if mine and theirs and overlap(mine, theirs, phy)
-            ]
-            apart = other.slice != sliver.slice and not _in_turn(sliver.grant, other.grant)
-            if apart and other.node == sliver.node and both and path not in told:
+            both = conflict(sliver, other, phy)
+            if both is not None and path not in told:
                 told.add(path)
                 yield Problem(
                     "slice.channels",
-                    f"channel {both[0][0]} of {sliver.slice!r} overlaps channel {both[0][1]} of "
+                    f"channel {both[0]} of {sliver.slice!r} overlaps channel {both[1]} of "
                     f"{other.slice!r}, and both are on {sliver.node!r}",
                     path,
                     "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b, "
-                    "or the slices have different slots",
+                    "or the slices have different slots, or both an airtime_weight",
                 )
 
 
-def _in_turn(one: Grant, other: Grant) -> bool:
-    """Whether two slices never send at the same time."""
-    return one.slots is not None and other.slots is not None and not {*one.slots} & {*other.slots}
+def conflict(one: Sliver, other: Sliver, phy: str) -> tuple[int, int] | None:
+    """Returns channels of two slivers of one node that overlap and that nothing divides between them."""
+    if one.slice == other.slice or one.node != other.node or _divided(one.grant, other.grant):
+        return None
+    pairs = ((mine, theirs) for mine in one.channels for theirs in other.channels)
+    return next((pair for pair in pairs if all(pair) and overlap(*pair, phy)), None)
 
 
-def _slots(scenario: Scenario, medium: str, sliver: Sliver, told: set[Path_]) -> Iterator[Problem]:
+def _divided(one: Grant, other: Grant) -> bool:
+    """Whether two slices share a channel by different slots, or by weights."""
+    in_turn = one.slots is not None and other.slots is not None and not {*one.slots} & {*other.slots}
+    return in_turn or (one.airtime_weight is not None and other.airtime_weight is not None)
+
+
+def no_channel(sliver: Sliver, phy: str, path: Path_, told: set[Path_]) -> Iterator[Problem]:
+    """Checks that the physical layer has the granted channels."""
+    for index, channel in enumerate(sliver.grant.channels):
+        here = (*path, index)
+        if here not in told and not _has_channel(phy, sliver.channels[index]):
+            told.add(here)
+            where = f"at {channel.text}" if isinstance(channel, Frequency) else channel
+            message = f"{phy} has no channel {where}"
+            yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
+
+
+def _has_channel(phy: str, number: int) -> bool:
+    from airloom import _engine
+
+    try:
+        _engine.check_radio("radio", {"phy": phy, "channel": number})
+    except _engine.EngineError:
+        return False
+    return True
+
+
+def no_slot(
+    scenario: Scenario, medium: str, slots: list[int] | None, path: Path_, told: set[Path_]
+) -> Iterator[Problem]:
     """Checks that the medium has the granted slots."""
-    slots = sliver.grant.slots
-    path: Path_ = ("slices", sliver.slice, "grant", "slots")
     if slots is None or path in told:
         return
     frame = scenario.media[medium].slots
@@ -275,7 +304,7 @@ def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]
         origin["power"] = (*path, "power")
     frame = scenario.media[shared.medium].slots
     if grant.slots is not None and frame is not None:
-        said["slots"], origin["slots"] = media.slots(frame, grant.slots), (*path, "slots")
+        said["slots"], origin["slots"] = media.slots(frame, grant.slots, hold=grant.hold), (*path, "slots")
     said.setdefault("ssid", sliver.slice)
     return replace(shared, node=sliver.name, said=said, origin=origin)
 
