@@ -41,6 +41,7 @@ _PARTS: tuple[type[Model], ...] = (
     model.Queue,
     model.Slice,
     model.Grant,
+    model.GrantChange,
     model.Flow,
     model.Topology,
     model.GraphAttributes,
