@@ -99,6 +99,9 @@ def _outside(
         return
     if interface not in lent:
         yield f"the radio {node}:{interface} is not granted", f"granted there: {', '.join(lent)}"
+    if "channel" not in radio.settings:
+        yield "a medium without channel access has no channels", "use access: {model: dcf}"
+        return
     channels = [radio.settings["channel"], *(radio.grant.channels if radio.grant is not None else ())]
     for channel in dict.fromkeys(channels):
         if channel not in grant["channels"]:
@@ -132,7 +135,12 @@ def _outside_slots(settings: dict[str, Any], part: dict[str, Any]) -> Iterator[t
 def _events(plan: Plan, reservation: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yields changes of radios by events that leave the grant; those of slices were checked before."""
     grant = reservation["grant"]
-    phys = {radio.settings["phy"] for medium in plan.media.values() for radio in medium.radios}
+    phys = {
+        radio.settings["phy"]
+        for medium in plan.media.values()
+        for radio in medium.radios
+        if "phy" in radio.settings
+    }
     for number, event in enumerate(plan.scenario.events):
         if event.grant is not None:
             yield number, ("it changes a grant, and that of the reservation stays", "leave it out")

@@ -45,11 +45,13 @@ from airloom.scenario.model.links import (
 )
 from airloom.scenario.model.measure import Claim, Event, Iperf3, Limits, Measurement, Ping, Traffic
 from airloom.scenario.model.media import (
+    Access,
     Card,
     Errors,
     Fading,
     FrameError,
     Leakage,
+    LossPoint,
     Medium,
     Mobility,
     Noise,
@@ -199,6 +201,7 @@ class Scenario(Model):
 
 
 __all__ = [
+    "Access",
     "Adapter",
     "Card",
     "Claim",
@@ -224,6 +227,7 @@ __all__ = [
     "Limits",
     "Link",
     "Loss",
+    "LossPoint",
     "Measurement",
     "Medium",
     "Mobility",
