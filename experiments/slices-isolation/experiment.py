@@ -50,6 +50,10 @@ SCHEMES = {
     "tdm": Scheme(
         "one channel, in turn", lambda number, count: {"channels": [CHANNELS[0]], "slots": [number]}
     ),
+    "fh": Scheme(
+        "a hopping sequence each",
+        lambda number, count: {"channels": list(CHANNELS), "hops": {"set": "A", "sequence": number}},
+    ),
 }
 """A further scheme is a row here."""
 
@@ -95,12 +99,14 @@ def _case(scheme: str, count: int, kind: str, seconds: float) -> Case:
         flows.append({"name": name, "traffic": said | {"at": f"{begin:g} s"}})
     labels = {"scheme": scheme, "slices": count, "kind": kind}
     radio = {"rate": f"{orbit.RATE} Mbit/s", "buffers": 200, "queue": 200}
-    slots = {"frame": count, "length": "20 ms"}
+    medium = {"propagation": {"model": "log-distance"}, "radio": radio}
+    medium |= {"slots": {"frame": count, "length": "20 ms"}}
+    medium |= {"hops": {"dwell": "20 ms", "sets": {"A": {"channels": list(CHANNELS), "step": 3}}}}
     scenario = Scenario.model_validate(
         {
             "name": f"slices-isolation-{scheme}-{count}-{kind}",
             "kind": kind,
-            "media": {"air": {"propagation": {"model": "log-distance"}, "radio": radio, "slots": slots}},
+            "media": {"air": medium},
             "nodes": nodes,
             "slices": slices,
             "measurements": flows,
@@ -147,7 +153,7 @@ def _claims(campaign: Campaign, found: Found, kind: str, counts: Sequence[int]) 
             shape="c >= 0.2",
             c=c["shared"],
         )
-        for scheme in ("fdm", "sdm", "tdm"):
+        for scheme in ("fdm", "sdm", "tdm", "fh"):
             campaign.claim(
                 f"{scheme}-{count}-{kind}",
                 f"{count} slices, {SCHEMES[scheme].label}: no coupling by radio.",

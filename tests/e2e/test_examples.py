@@ -78,6 +78,7 @@ def test_every_example_passes_the_check(shell, path: Path) -> None:
         "openflow",
         "oml",
         "time-slots",
+        "hopping-slices",
         pytest.param("vlans", marks=pytest.mark.measures),
         pytest.param("sliver", marks=pytest.mark.measures),
     ],

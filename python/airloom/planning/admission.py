@@ -1,8 +1,9 @@
 """Admission of slices: every sliver becomes a node with one radio of the shared node.
 
 A radio belongs to one sliver, so a node carries at most as many slivers as it has radios. They may
-belong to one slice or to several. Slices that share a node need channels that do not overlap, or
-different time slots. The grant is stored with the sliver's radio and limits later changes of that radio.
+belong to one slice or to several. Slices that share a node need channels that do not overlap,
+different time slots, or hopping sequences that never meet. The grant is stored with the sliver's
+radio and limits later changes of that radio.
 """
 
 from __future__ import annotations
@@ -12,18 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airloom.planning import media
-from airloom.planning.channels import mhz_of, number_of
+from airloom.planning import hopping, media
+from airloom.planning.channels import number_of
+from airloom.planning.hopping import overlap
 from airloom.planning.radios import RadioEnd
 from airloom.scenario.model import Grant, Node, Radio, Scenario
 from airloom.scenario.problems import Problem
 from airloom.scenario.source import Path_
 from airloom.scenario.suggest import nearest
 from airloom.units.quantities import Frequency
-
-_WIDTH = {"802.11a": 20, "802.11g": 20}
-_DSSS_WIDTH = 25
-"""Least distance in MHz of channels without overlap (IEEE Std 802.11-2020, 17.3.8, 16.3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +82,6 @@ def admit(scenario: Scenario, nodes: dict[str, Node], radios: list[RadioEnd]) ->
     if not found.problems:
         _replace(scenario, nodes, radios, found.slivers, of_node)
     return found
-
-
-def overlap(one: int, other: int, phy: str) -> bool:
-    """Whether two channels of a physical layer overlap."""
-    return abs(mhz_of(one) - mhz_of(other)) < _WIDTH.get(phy, _DSSS_WIDTH)
 
 
 def _without_grant(scenario: Scenario) -> Iterator[Problem]:
@@ -190,6 +183,10 @@ def _grants(
                 yield Problem("radio.channel", message, here, "such as 36, or 5.18 GHz")
         yield from outside(end, sliver, told)
         yield from _slots(scenario, end.medium, sliver, told)
+        for problem in hopping.problems(scenario, end.medium, sliver.slice, sliver.channels, phy):
+            if problem.path not in told:
+                told.add(problem.path)
+                yield problem
         owner = names.setdefault(end.said["ssid"], sliver.slice)
         if owner != sliver.slice:
             yield from taken(end, owner, sliver.slice, told)
@@ -208,8 +205,14 @@ def _grants(
                 for theirs in other.channels
                 if mine and theirs and overlap(mine, theirs, phy)
             ]
-            apart = other.slice != sliver.slice and not _in_turn(sliver.grant, other.grant)
-            if apart and other.node == sliver.node and both and path not in told:
+            hops = scenario.media[end.medium].hops
+            together = other.slice != sliver.slice and not _in_turn(sliver.grant, other.grant)
+            same_medium = end.medium == _shared(other, of_node).medium
+            if together and same_medium and hopping.same(sliver.grant, other.grant):
+                yield from _same_sequence(sliver, other, told)
+                continue
+            together = together and not hopping.never_meet(hops, sliver.grant, other.grant, phy)
+            if together and other.node == sliver.node and both and path not in told:
                 told.add(path)
                 yield Problem(
                     "slice.channels",
@@ -217,13 +220,27 @@ def _grants(
                     f"{other.slice!r}, and both are on {sliver.node!r}",
                     path,
                     "channels of slices that share a node lie 20 MHz apart, 25 MHz with 802.11b, "
-                    "or the slices have different slots",
+                    "or the slices have different slots, or different hopping sequences of one set",
                 )
 
 
 def _in_turn(one: Grant, other: Grant) -> bool:
     """Whether two slices never send at the same time."""
     return one.slots is not None and other.slots is not None and not {*one.slots} & {*other.slots}
+
+
+def _same_sequence(sliver: Sliver, other: Sliver, told: set[Path_]) -> Iterator[Problem]:
+    """Refuses the hopping sequence that another slice has."""
+    path: Path_ = ("slices", sliver.slice, "grant", "hops", "sequence")
+    hops = sliver.grant.hops
+    if hops is not None and path not in told:
+        told.add(path)
+        yield Problem(
+            "slice.hops",
+            f"{other.slice!r} and {sliver.slice!r} both have sequence {hops.sequence} of set {hops.set!r}",
+            path,
+            "give each slice a sequence of its own, or different slots",
+        )
 
 
 def _slots(scenario: Scenario, medium: str, sliver: Sliver, told: set[Path_]) -> Iterator[Problem]:
@@ -256,10 +273,15 @@ def _said(radio: Radio) -> dict[str, Any]:
     return {key: value for key in radio.model_fields_set if (value := getattr(radio, key)) is not None}
 
 
+def _shared(sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
+    """Returns the radio of the shared node."""
+    return next(end for end in of_node[sliver.node] if end.name == sliver.radio)
+
+
 def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]]) -> RadioEnd:
     """Returns the radio of a sliver with its settings from node, slice and grant."""
     one = scenario.slices[sliver.slice]
-    shared = next(end for end in of_node[sliver.node] if end.name == sliver.radio)
+    shared = _shared(sliver, of_node)
     path: Path_ = ("slices", sliver.slice, "grant")
     grant = sliver.grant
     said, origin = dict(shared.said), dict(shared.origin)
@@ -276,6 +298,13 @@ def _radio(scenario: Scenario, sliver: Sliver, of_node: dict[str, list[RadioEnd]
     frame = scenario.media[shared.medium].slots
     if grant.slots is not None and frame is not None:
         said["slots"], origin["slots"] = media.slots(frame, grant.slots), (*path, "slots")
+    hops = scenario.media[shared.medium].hops
+    if grant.hops is not None and hops is not None and grant.hops.set in hops.sets:
+        said["hops"] = hopping.settings(hops, grant.hops, media.phy_of(said))
+        origin["hops"] = (*path, "hops")
+        if grant.hops.sequence < len(said["hops"]["channels"]):
+            said["channel"] = hopping.channels(said["hops"])[0]
+            origin["channel"] = (*path, "hops", "sequence")
     said.setdefault("ssid", sliver.slice)
     return replace(shared, node=sliver.name, said=said, origin=origin)
 

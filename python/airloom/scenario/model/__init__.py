@@ -49,6 +49,8 @@ from airloom.scenario.model.media import (
     Errors,
     Fading,
     FrameError,
+    Hops,
+    HopSet,
     Leakage,
     Medium,
     Mobility,
@@ -75,7 +77,7 @@ from airloom.scenario.model.nodes import (
 from airloom.scenario.model.openflow import Flow
 from airloom.scenario.model.ready_tests import Test
 from airloom.scenario.model.routing import Routing, RoutingChoice
-from airloom.scenario.model.slices import Grant, Slice
+from airloom.scenario.model.slices import Grant, HopGrant, Slice
 from airloom.scenario.model.swept import Swept, Values
 from airloom.scenario.model.tunnels import Tunnel
 from airloom.units.addresses import Prefix
@@ -216,6 +218,9 @@ __all__ = [
     "Grant",
     "GraphAttributes",
     "Guest",
+    "HopGrant",
+    "HopSet",
+    "Hops",
     "Interface",
     "Iperf3",
     "Jitter",

@@ -13,6 +13,15 @@ from airloom.scenario.model.openflow import Controller, Flow
 from airloom.units.quantities import Power
 
 
+class HopGrant(Model):
+    """The hopping sequence of a slice."""
+
+    set: Name = Field(description="set of the medium's ``hops``")
+    sequence: Annotated[int, Field(ge=0, le=78, strict=True)] = Field(
+        description="number of the sequence in the set, from 0"
+    )
+
+
 class Grant(Model):
     """Resources of a slice. The check refuses a grant that does not fit; the run enforces it on radios."""
 
@@ -26,6 +35,10 @@ class Grant(Model):
     power: Power | None = Field(default=None, description="largest transmit power")
     slots: Annotated[list[Annotated[int, Field(ge=0, le=255, strict=True)]], Field(min_length=1)] | None = (
         Field(default=None, description="numbers of its time slots, from 0; by default it sends at any time")
+    )
+    hops: HopGrant | None = Field(
+        default=None,
+        description="hopping sequence, whose channels are all in ``channels``; by default no hopping",
     )
 
 
